@@ -1,4 +1,4 @@
-"""Measure the geometry of representations: how stable it is, how similar two are, and whether either exceeds chance."""
+"""Tools for measuring representations: how stable, how similar, and whether either exceeds chance."""
 
 from typing import TYPE_CHECKING
 

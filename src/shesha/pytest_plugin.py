@@ -30,13 +30,13 @@ TOLERANCE = 1e-3
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that writes references."""
+    """Add the command-line option that makes tests write new references."""
     text = "write new references for the canary fixture instead of comparing with the existing ones"
     parser.getgroup("shesha").addoption(OPTION, action="store_true", help=text)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """List the references that were written, and signs of change that did not fail a test."""
+    """List the references that were written and any signs of drift that did not fail a test."""
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, ())]
     found = [text for report in reports for name, text in report.user_properties if name == _PROPERTY]
     if found:
@@ -47,7 +47,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture
 def canary(request: pytest.FixtureRequest) -> Canary:
-    """Compare the output of an encoder with a reference: `canary("reference.npz", encode)`."""
+    """Compare the output of an encoder with a stored reference: `canary("reference.npz", encode)`."""
     return Canary(request)
 
 
@@ -57,7 +57,7 @@ class Canary:
     Parameters
     ----------
     request : pytest.FixtureRequest
-        Request of the test that uses the fixture.
+        Request object of the test that uses the fixture.
     """
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
@@ -73,30 +73,31 @@ class Canary:
         tolerance: float = TOLERANCE,
         false_alarm: float | None = None,
     ) -> DriftVerdict:
-        """Fail the test if the geometry of the encodings changed; with `--canary-update` write the reference.
+        """Fail the test if the geometry of the encodings has changed; `--canary-update` writes the reference.
 
         Parameters
         ----------
         reference : path
-            Path of the reference, which ends in `.npz`. A relative path starts at the folder of the test file. The file
-            contains the rows up to a rotation, not the original encodings.
+            Path of the reference, which must end in `.npz`. A relative path starts at the folder of the test file. The
+            file stores the rows only up to a rotation, so it does not contain the original encodings.
         encode : function without arguments
-            Function that encodes the same inputs in the same order. It returns an array of shape (n_rows, n_features),
-            or a table, whose row names are shown if the test fails.
+            Function that encodes the same inputs in the same order on every call. It returns an array of shape (n_rows,
+            n_features), or a table whose row names are shown if the test fails.
         repeats : int
-            Number of re-encodings when the reference is written, at least 1. They define the drift of an unchanged
-            encoder. A deterministic encoder needs few; an encoder that samples or uses dropout needs 99.
+            How many times the inputs are encoded again when the reference is written, at least 1. These re-encodings
+            show how much an unchanged encoder drifts. A deterministic encoder needs few; an encoder that samples or
+            uses dropout needs 99.
         tolerance : float
             Largest drift (1 - rank correlation of all distances) that never fails the test. A larger drift fails it if
             it also exceeds the limit from the re-encodings.
         false_alarm : float, optional
-            Share of runs in which an unchanged encoder exceeds the limit from its re-encodings. Default: 0.01, or
-            1 / (repeats + 1) if that is larger.
+            Share of runs in which an unchanged encoder exceeds the limit set by its re-encodings. Default: 0.01, or 1 /
+            (repeats + 1) if that is larger.
 
         Returns
         -------
         DriftVerdict
-            Verdict with the state 'ok' or 'watch'; 'watch' is a sign of drift that does not fail the test.
+            Verdict whose state is 'ok' or 'watch'; 'watch' means a sign of drift that does not fail the test.
         """
         __tracebackhide__ = True
         if Path(reference).suffix != ".npz":
@@ -162,18 +163,18 @@ class Canary:
         self._request.node.user_properties.append((_PROPERTY, text))
 
     def _name(self, path: Path) -> str:
-        """Return a path relative to the folder in which pytest was started, if that is shorter."""
+        """Return the path relative to the folder in which pytest was started, if it is inside that folder."""
         start = self._request.config.invocation_params.dir
         return os.path.relpath(path, start) if path.is_relative_to(start) else str(path)
 
 
 def failure(verdict: DriftVerdict, reference: str) -> str:
-    """Return the message of a failed test: what drifted, by how much, which rows, and what to do."""
+    """Return the message for a failed test: what drifted, by how much, which rows, and what to do."""
     if verdict.state == "not estimable":
         return f"the encodings cannot be compared with {reference}: {verdict.reason}\n\n{verdict.advice}"
     rows = ", ".join(one.name for one in verdict.rows[:_NAMED_ROWS])
     head = f"the encodings drifted from {reference}: {_headline(verdict)}"
-    # A reference keeps no history of checks, so the evidence from many checks is left out.
+    # A reference keeps no history of checks, so evidence that accumulates over many checks is left out.
     return f"{head}\nrows that moved most: {rows}\n\n{replace(verdict, sequence=None)}"
 
 
@@ -188,7 +189,7 @@ def _level(repeats: int, false_alarm: float | None) -> float:
 
 
 def _circumstances(repeats: int, tolerance: float, false_alarm: float | None) -> dict[str, str]:
-    """Return package versions (a verdict names those that differ) and the options of the call."""
+    """Return the package versions (a verdict names those that differ) and the options of the call."""
     circumstances = {}
     for library in _LIBRARIES:
         try:

@@ -165,15 +165,19 @@ def test_a_rare_cluster_is_called_a_cluster_and_not_scale():
         assert "row scale" in doubts(np.exp(0.7 * rng.standard_normal((200, 1))) * noise + offset)
 
 
-@pytest.mark.parametrize(("d", "n_rogue"), [(32, 2), (50, 2), (64, 3), (90, 3), (40, 4), (120, 4), (64, 5)])
+ROGUE = [(32, 2), (50, 2), (64, 3), (90, 3), (40, 4), (120, 4), (64, 5), (12, 2), (60, 6), (50, 9)]
+
+
+@pytest.mark.parametrize(("d", "n_rogue"), ROGUE)
 def test_a_few_rogue_features_are_found_together(d, n_rogue):
     for seed in range(4):
         rng = np.random.default_rng(seed)
         X, chosen = low_rank(rng, 200, d), np.sort(rng.permutation(d)[:n_rogue])
         X[:, chosen] = 25 * rng.standard_normal((200, n_rogue))
         found = doubts(X)["few coordinates"]
-        named = found.text.split("(")[1].split(")")[0]
-        assert sorted(map(int, named.split(", "))) == chosen.tolist()
+        named = found.text.split("(")[1].split(")")[0].removesuffix(", ...")
+        assert found.text.startswith(f"{n_rogue} of {d} features")
+        assert len(set(map(int, named.split(", "))) & set(chosen.tolist())) == min(n_rogue, 5)
 
 
 NO_EFFECT = {
@@ -182,6 +186,7 @@ NO_EFFECT = {
     "exact rank 3": lambda rng: rng.standard_normal((200, 3)) @ rng.standard_normal((3, 50)),
     "counts": lambda rng: rng.poisson(0.5, (200, 50)) + 0.0,
     "sparse ReLU": lambda rng: np.maximum(0, low_rank(rng, 200, 50) - 2),
+    "dead units": lambda rng: low_rank(rng, 200, 50) * (np.arange(50) % 5 == 0),
 }
 
 

@@ -6,7 +6,7 @@ from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
 import shesha
-from shesha.neuro import trial_split, wuc
+from shesha.neuro import discriminability, trial_split, wuc
 from shesha.neuro.trial_halves import Halves
 
 FAST = {"n_permutations": 0}
@@ -216,3 +216,14 @@ def test_results_print_within_the_page_and_become_plain(recording, monkeypatch) 
     assert found.to_frame()["observed"].item() == found.observed
     pytest.importorskip("matplotlib").use("agg")
     assert found.plot().get_xlabel() == found.name
+
+
+@pytest.mark.parametrize("score", [trial_split, discriminability])
+def test_shifts_of_conditions_in_a_fixed_cycle_are_noted(score):
+    rng = np.random.default_rng(5)
+    tuning, cycle = rng.gamma(1, 2, size=(5, 24)), np.tile(np.arange(5), 12)
+    rates = rng.poisson(tuning[cycle]).astype(float)
+    found = score(rates, cycle)
+    assert not found.significant and "null='permute'" in found.notes[-1]
+    permuted = score(rates, cycle, null="permute")
+    assert permuted.significant and not any("null='permute'" in note for note in permuted.notes)

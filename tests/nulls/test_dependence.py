@@ -6,7 +6,8 @@ import pytest
 from shesha import CalibrationWarning, Rdm, calibrate, calibrate_layers, chance, compare
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls import dependence, exchange
-from shesha.nulls.dependence import _is_discrete, p_value_within_design
+from shesha.nulls.dependence import _is_discrete
+from shesha.nulls.neighbours_within_design import p_value_within_design
 from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
 from shesha.results.audit.dependence import LEVEL
 
@@ -151,6 +152,49 @@ def test_memory_is_that_of_both_series_together(phi, expected):
         for rng in (np.random.default_rng(k) for k in range(10))
     ]
     assert np.mean(found) == pytest.approx(expected, rel=0.15, abs=0.02)
+
+
+def test_the_memory_of_damped_waves_goes_on_after_their_first_zero():
+    """2 sum (phi^k cos(k w))^2 is about phi^2 / (1 - phi^2) for waves of many rows."""
+    phi, turn = 0.97, 2 * np.pi / 20
+
+    def waves(rng, n=500, d=8):
+        rows = rng.standard_normal((n + 200, d))
+        for t in range(2, n + 200):
+            rows[t] += 2 * phi * np.cos(turn) * rows[t - 1] - phi**2 * rows[t - 2]
+        return rows[200:]
+
+    rngs = [np.random.default_rng(k) for k in range(10)]
+    found = [dependence(waves(rng), waves(rng)) for rng in rngs]
+    assert np.mean([one.memory for one in found]) == pytest.approx(phi**2 / (1 - phi**2), rel=0.2)
+    assert all(one.is_short(200) for one in found)
+
+
+def test_conditions_within_pairs_of_rows_are_an_alternation():
+    """Pairs hide that conditions take turns: neighbours share a subject or a condition, rows two apart a condition."""
+    found, subject, condition = 0, np.repeat(np.arange(40), 2), np.tile([0, 1], 40)
+    for run in range(20):
+        rng = np.random.default_rng(run)
+        sides = [
+            0.9 * rng.standard_normal((40, 9))[subject]
+            + 1.5 * np.outer(condition, rng.standard_normal(9))
+            + rng.standard_normal((80, 9))
+            for _ in range(2)
+        ]
+        found += dependence(*sides).is_dependent
+    assert found >= 11
+
+
+def test_groups_of_larger_units_are_not_exchangeable():
+    site, donor, n_found = np.repeat(np.arange(4), 30), np.repeat(np.arange(20), 6), [0, 0]
+    for run in range(30):
+        rng = np.random.default_rng(run)
+        for size in range(2):
+            X = size * rng.standard_normal((4, 9))[site] + rng.standard_normal((20, 9))[donor]
+            X += rng.standard_normal((120, 9))
+            n_found[size] += p_value_within_design(exchange(120, groups=donor), X) <= 0.002
+            assert p_value_within_design(exchange(120, groups=donor, blocks=site), X) > 1e-6
+    assert n_found[0] == 0 and n_found[1] >= 19
 
 
 def test_a_series_is_short_below_thirty_times_its_memory(rng):

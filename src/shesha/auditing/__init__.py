@@ -1,4 +1,4 @@
-"""Audits: stability, descriptors, labels, faults and drift of representations."""
+"""Audits of representations: stability, descriptors, agreement with labels, data faults and drift."""
 
 from shesha.auditing.audit import audit
 

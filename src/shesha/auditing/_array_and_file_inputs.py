@@ -1,4 +1,4 @@
-"""Representations to audit by name, from arrays or from files that are opened when needed."""
+"""Collect the representations to audit, from arrays or from files that are opened only when needed."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from shesha.views import rows_or_distances
 
 
 def stored_subjects(representations: Any, layer_axis: LayerAxis, store: ResultStore) -> dict[str, Subject]:
-    """Describe files, or arrays and files by name; a file that cannot be read is left out, with a warning."""
+    """Describe each array or file under its name; skip unreadable files with a warning."""
     files = _find_files(representations, layer_axis)
     return _mapping_subjects(representations, layer_axis, store) if files is None else _file_subjects(files, store)
 
 
 def map_large_files(representations: Any, stack: ExitStack) -> Any:
-    """Replace paths of files that do not fit the memory and cannot be mapped by temporary copies, with a warning."""
+    """Replace files that neither fit in memory nor can be memory-mapped with temporary copies, and warn."""
     is_path_list = (
         isinstance(representations, list | tuple) and bool(representations) and all(map(kinds.is_path, representations))
     )
@@ -42,7 +42,7 @@ def map_large_files(representations: Any, stack: ExitStack) -> Any:
 
 
 def _find_files(representations: Any, layer_axis: LayerAxis) -> Files | None:
-    """Return the files of paths; None if the input is arrays."""
+    """Return the input as `Files` if it consists of paths, or None if it consists of arrays."""
     if isinstance(representations, Files):
         return representations
     if kinds.is_path(representations):
@@ -54,7 +54,7 @@ def _find_files(representations: Any, layer_axis: LayerAxis) -> Files | None:
 
 
 def _file_subjects(files: Files, store: ResultStore) -> dict[str, Subject]:
-    """Describe files; one that cannot be read is left out, with a warning."""
+    """Describe each file; skip unreadable ones with a warning."""
     index = index_files(files, store)
     index.warn_of_left_out()
     if not index.known:
@@ -64,7 +64,7 @@ def _file_subjects(files: Files, store: ResultStore) -> dict[str, Subject]:
 
 
 def _mapping_subjects(representations: Any, layer_axis: LayerAxis, store: ResultStore) -> dict[str, Subject]:
-    """Describe arrays, and arrays of files, by name."""
+    """Describe each named array and each array in a named file."""
     named = representations if isinstance(representations, Mapping) else {"X": representations}
     if not named:
         raise ValueError("representations must contain at least one matrix, got none")
@@ -82,7 +82,7 @@ def _mapping_subjects(representations: Any, layer_axis: LayerAxis, store: Result
 
 
 def _align_rows(subjects: dict[str, Subject]) -> dict[str, Subject]:
-    """Return subjects with their rows in the order of the first that has names."""
+    """Reorder the rows of all subjects to match the first subject that has row names."""
     moved = orders({name: subject.names for name, subject in subjects.items()})
     return {name: subject.take_rows(moved[name]) if name in moved else subject for name, subject in subjects.items()}
 

@@ -1,4 +1,4 @@
-"""Audits of many representations on any workers, with a store that allows a run to resume."""
+"""Audit many representations on any kind of worker, with a store that lets interrupted runs resume."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from shesha.support.progress import mute_progress
 from shesha.support.warnings import NotEstimableWarning
 
 AUDITS = "audit"
-"""Name under which a store keeps the findings about a representation."""
+"""Key under which a store keeps the findings about each representation."""
 _SHORT_OF_MEMORY = "must fit the memory budget"
 
 
 class Audits(runs.Kept):
-    """Audits with a store. Audits that lacked memory are not stored, because the next run may have more."""
+    """Audits that are kept in a store, except those that ran out of memory: the next run may have more."""
 
     def keep_result(self, job: runs.Job, result: Any) -> float:
-        """Store the findings."""
+        """Store the findings unless the audit ran out of memory; return the seconds it took."""
         seconds, plain = result
         if _SHORT_OF_MEMORY not in json.dumps(plain):
             return super().keep_result(job, result)
@@ -48,10 +48,10 @@ def audit_with_store(
     workers: int | None = None,
     scheduler: str | None = None,
 ) -> tuple[list[RepresentationAudit], bool]:
-    """Audit each different representation once, unless it is in the store, and return the findings by name.
+    """Audit each distinct representation once, unless the store has its findings, and return all findings.
 
-    The second result is whether Ctrl-C interrupted the audit; the finished findings are then returned. Each process may
-    use the whole memory budget, so results do not depend on the number of processes.
+    The second return value tells whether Ctrl-C interrupted the audit, in which case only the completed findings are
+    returned. Each process may use the whole memory budget, so results do not depend on the number of processes.
     """
     in_workers = scheduler is not None or (workers or 1) > 1
     modules = _modules(in_workers)
@@ -77,9 +77,9 @@ def audit_with_store(
 def audit_subject(
     subject: Subject, y: ArrayLike | None, settings: Settings, modules: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Audit one representation in this process; names are added to the results later."""
+    """Audit one representation in this process; the caller adds its name to the result."""
     for module in modules:
-        # Importing a module registers the scores that it marks.
+        # Importing a module registers the scores that are decorated in it.
         importlib.import_module(module)
     with mute_progress(), warnings.catch_warnings():
         # The result contains the reason, so the warning is not needed.
@@ -95,7 +95,7 @@ def _rename_result(name: str, subject: Subject, key: str, plan: runs.Kept) -> Re
 
 
 def _modules(in_workers: bool) -> tuple[str, ...]:
-    """Return the modules that make up an audit, which other processes must be able to import."""
+    """Return the modules that define the parts of an audit, which worker processes must be able to import."""
     modules = tuple(dict.fromkeys(part.function.__module__ for part in audit_parts()))
     if in_workers and "__main__" in modules:
         names = ", ".join(part.name for part in audit_parts() if part.function.__module__ == "__main__")
@@ -104,7 +104,7 @@ def _modules(in_workers: bool) -> tuple[str, ...]:
 
 
 def _key(subject: Subject, request: str) -> str:
-    """Return the key of an audit; beyond the memory budget, it includes the budget, which decides sampling."""
+    """Return the store key of an audit; for data larger than the memory budget, it includes the budget."""
     draws = [part.estimator_options.get("n_draws", 1) for part in audit_parts() if isinstance(part, Variant)]
     budget = memory_budget()
     exact = exact_bytes(subject.n_rows, max(draws, default=1)) <= budget

@@ -1,4 +1,4 @@
-"""Keys of the settings and the code of an audit, under which a store keeps its findings."""
+"""Store keys that identify the settings and the code of an audit."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ FOLLOWED = (*runs.FOLLOWED, "auditing", "descriptors", "doubting", "stability")
 
 
 def audit_parts() -> list[Any]:
-    """Return the parts of an audit: scores and descriptors."""
+    """Return every score and descriptor that an audit computes."""
     scores: list[Variant] = [variant for variant in registered_variants().values() if variant.audited]
     return [*scores, *(descriptor for descriptor in descriptors().values() if descriptor.audited)]
 
 
 def _version() -> str:
-    """Return a hash of the code of an audit; scores are looked up, so imports do not name them."""
+    """Return a hash of the code of an audit, including scores, which are found by lookup, not by import."""
     return runs.version_of_code(*list_audit_code(), follow=FOLLOWED)
 
 
 def list_audit_code() -> list[Any]:
-    """Return the functions and classes that an audit calls, including marked ones."""
+    """Return the functions and classes that an audit calls, including registered ones."""
     parts = audit_parts()
     estimators = [part.estimator for part in parts if isinstance(part, Variant) and part.estimator is not None]
     scores = [*(part.function for part in parts), *(part.view for part in parts), *estimators]
@@ -39,7 +39,7 @@ def list_audit_code() -> list[Any]:
 
 
 def settings_key(y: ArrayLike | None, settings: Settings) -> str:
-    """Return a key of all settings of an audit: options, seed, labels, design, code."""
+    """Return a key that identifies all settings of an audit: options, seed, labels, design and code."""
     design = {name: _text(value) for name, value in nonempty_arguments(settings.design).items()}
     plain = {
         name: getattr(settings, name)
@@ -50,7 +50,7 @@ def settings_key(y: ArrayLike | None, settings: Settings) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return an option as text; for labels, a hash of their values and kind."""
+    """Return an option as text; arrays such as labels become a hash of their values and type."""
     if np.ndim(value) == 0:
         return repr(value)
     array = np.asarray(value)

@@ -12,20 +12,20 @@ from shesha.runs import ResultStore
 
 @dataclass(frozen=True)
 class StoredValues:
-    """Values of JSON by key; without a store, each is computed."""
+    """JSON values that are computed once and then read from a store; without one, always computed."""
 
     store: ResultStore | None = None
 
     def get(self, kind: str, key: Callable[[], str], compute: Callable[[], Any]) -> Any:
-        """Return the value under a key; compute and store it if the store does not contain it.
+        """Return the stored value for a key, or compute and store it if it is missing.
 
         Parameters
         ----------
         kind : str
-            Name of the values in the store.
+            Name under which the store groups values of this kind.
         key : callable
-            Function that returns the key, which identifies everything that determines the value. It is not called
-            without a store.
+            Function that returns the key, which must identify everything that the value depends on. It is called only
+            if there is a store.
         compute : callable
             Function that computes the value.
         """

@@ -1,4 +1,4 @@
-"""The audit of one or several representations."""
+"""Audit one or several representations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs", "
 Data = ArrayLike | Rdm | Representation | Rows
 _FEWEST_DRAWS = 19
 _MANY_CLASSES = 0.5
-"""Labels with more different values than this share of the rows are taken for row names."""
+"""Share of distinct labels per row above which labels are assumed to be row names."""
 
 
 def audit(
@@ -67,7 +67,7 @@ def audit(
     scheduler: str | None = None,
     store: str | os.PathLike[str] | None = None,
 ) -> Audit:
-    """Audit representations: faults, stability with its interval and chance level, spectrum, labels and drift.
+    """Audit representations: faults, stability with interval and chance level, spectrum, labels and drift.
 
     Rows that have no direction under the metric are left out and reported. If a representation cannot be scored (NaN,
     too few rows or columns), the result states the reason, and the others are still audited.
@@ -90,21 +90,23 @@ def audit(
     n_bootstrap, n_permutations : int
         Number of row resamples for each interval, and number of draws from each null distribution; 0 for none.
     pairs : int or 'all', optional
-        Exact number of random pairs of rows, or all. Default: all pairs of up to 1,414 rows, and 1,000,000 random pairs
-        of more rows (see `estimate`).
+        Number of random pairs of rows to use, or 'all'. Default: all pairs for up to 1,414 rows, and 1,000,000 random
+        pairs for more rows (see `estimate`).
     blocks, groups, within, shift, block_length
-        Which rows are exchangeable or resampled together, as for `shesha.nulls.exchange`. If you pass none and rows
-        seem dependent, the report names the option to pass.
+        Which rows are exchangeable or resampled together, as for `shesha.nulls.exchange`. If you pass none of these
+        options and the rows seem dependent, the report names the option to pass.
     layer_axis : int, None or 'guess'
-        Axis of a 3-D array that counts layers, each of which is a representation, as for `compare_all`.
+        Axis of a 3-D array along which its layers are stacked, as for `compare_all`. Each layer is audited as a
+        representation.
     seed : int, Generator or None
-        Seed of all random numbers; the default 0 makes an audit reproducible. The result records the seed, or the
-        number that was drawn if `seed` is None or a Generator.
+        Seed of all random numbers; the default 0 makes an audit reproducible. The result records the seed; if `seed` is
+        None or a Generator, it records the number that was drawn from it.
     workers : int, optional
         Number of processes. Each audits one representation at a time and may use the whole memory budget. Default: one
         process with several threads.
     scheduler : str, optional
-        Address of a running Dask scheduler that replaces local processes. Its workers must be able to read the files.
+        Address of a running Dask scheduler to use instead of local processes. Its workers must be able to read the
+        files.
     store : path, optional
         File that stores the findings about each representation; it can be shared with `compare_all`. After an
         interruption, rerun the same call to resume. If you add representations, only the new ones are audited.
@@ -113,8 +115,8 @@ def audit(
     Returns
     -------
     Audit
-        Prints as a report; `to_frame()` returns one row per representation, and `plot()` draws a figure. After Ctrl-C,
-        it contains the finished representations and is marked as interrupted.
+        The result prints as a report; `to_frame()` returns one row per representation, and `plot()` draws a figure.
+        After Ctrl-C, it contains the representations completed so far and is marked as interrupted.
 
     Examples
     --------
@@ -163,7 +165,7 @@ def _audit_subjects(
     compute: Callable[[Mapping[str, Subject], Any, Settings], tuple[list[RepresentationAudit], bool]],
     stored: StoredValues,
 ) -> Audit:
-    """Audit each representation by `compute`, then add equal-width scores and drift, which need several."""
+    """Audit each subject with `compute`, then add what needs several: equal-width scores and drift."""
     y, settings = align_with_rows([subject.names for subject in subjects.values()], y, settings)
     _require_usable(y, settings, [subject.n_rows for subject in subjects.values()])
     findings, interrupted = compute(subjects, y, settings)
@@ -182,12 +184,12 @@ def _subjects_in_memory(representations: Any, layer_axis: LayerAxis) -> dict[str
 def _audit_in_turn(
     subjects: Mapping[str, Subject], y: ArrayLike | None, settings: Settings
 ) -> tuple[list[RepresentationAudit], bool]:
-    """Audit one representation after another; Ctrl-C ends it early."""
+    """Audit one representation after another; on Ctrl-C, return those completed so far."""
     audits: list[RepresentationAudit] = []
     alone = len(subjects) == 1
     try:
         for name, subject in subjects.items() if alone else track(subjects.items(), len(subjects), "representations"):
-            # A single representation shows the progress of its parts; several show the overall progress.
+            # A single representation shows progress within its audit; several show only the overall progress.
             with nullcontext() if alone else mute_progress(), warnings.catch_warnings():
                 # The result contains the reason, so the warning is not needed.
                 warnings.simplefilter("ignore", NotEstimableWarning)
@@ -239,7 +241,7 @@ def _check_names(representations: Data | Mapping[str, Data], layer_axis: LayerAx
 
 
 def _draws(n_permutations: int) -> int:
-    """Check the number of draws: 0, or enough for a p-value of 0.05."""
+    """Check that the number of draws is 0 or large enough for a p-value of 0.05."""
     n = check.count(n_permutations, "n_permutations", minimum=0)
     if 0 < n < _FEWEST_DRAWS:
         raise ValueError(f"n_permutations must be at least {_FEWEST_DRAWS}, or 0 for none, got {n}")
@@ -247,13 +249,13 @@ def _draws(n_permutations: int) -> int:
 
 
 def _fix_seed(seed: Seed) -> int:
-    """Return the seed as a number that all representations and processes share; draw one if none is given."""
+    """Return one integer seed that all representations and processes share, drawing it if none is given."""
     rng = generator(seed)
     return int(seed) if isinstance(seed, int | np.integer) else int(rng.integers(2**63))
 
 
 def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int]) -> None:
-    """Refuse labels and designs that do not fit the rows, before the computation."""
+    """Refuse labels and designs that do not fit the rows, before anything is computed."""
     if y is not None:
         _require_usable_labels(y, sizes)
     for n in dict.fromkeys(sizes):
@@ -261,7 +263,7 @@ def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int
 
 
 def _require_usable_labels(y: ArrayLike, sizes: Sequence[int]) -> None:
-    """Refuse labels that fit no representation or are row names, before the computation."""
+    """Refuse labels that match no representation in length or that look like row names."""
     n_rows = dict.fromkeys(sizes)
     shape = array_shape(y)
     length = shape[0] if len(shape) == 1 else -1
@@ -271,7 +273,7 @@ def _require_usable_labels(y: ArrayLike, sizes: Sequence[int]) -> None:
 
 
 def _holds_paths(representations: Any) -> bool:
-    """Whether the input is a path, several paths, described files, or a mapping with paths among its values."""
+    """Return whether the input is a path, several paths, `Files`, or a mapping that contains paths."""
     if kinds.is_path(representations) or hasattr(representations, "as_it_is"):
         return True
     if isinstance(representations, Mapping):

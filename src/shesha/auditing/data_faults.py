@@ -1,4 +1,4 @@
-"""Faults in the numbers of a representation, found in one pass over its rows."""
+"""Find faults in the values of a representation, in one pass over its rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ENTRIES = 1 << 18
 
 
 def find_faults(X: Rows) -> Faults:
-    """Find NaN, zero rows, repeated rows and constant columns; X may be on disk."""
+    """Find non-finite values, zero rows, repeated rows and constant columns; X may be on disk."""
     keys = row_keys(X.shape[1])
     first = X.read(slice(0, 1))[0]
     constant = np.ones(X.shape[1], dtype=bool)

@@ -1,4 +1,4 @@
-"""Drift between the representations of an audit."""
+"""Measure the drift between the representations of an audit."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ from shesha.views import RankedRdm, Rdm, Rows, representation_from
 
 _MIN_ROWS = 4
 DRIFTS = "drift"
-"""Name under which a store keeps the drift between two representations."""
+"""Key under which a store keeps the drift between two representations."""
 
 
 def measure_drift(
     subjects: Mapping[str, Subject], findings: Sequence[RepresentationAudit], metric: Metric, stored: StoredValues
 ) -> tuple[DriftPath | None, str]:
-    """Return the drift from the first and step by step, or the reason for none; at most three files are in memory."""
+    """Return the drift from the first and from the previous representation, or the reason for none.
+
+    At most three representations are in memory at a time.
+    """
     rows, reason = _shared_rows(findings)
     if rows is None:
         return None, reason
@@ -51,7 +54,7 @@ def measure_drift(
 
 
 class _Steps:
-    """Drifts between representations over some of their rows, each ranked once."""
+    """Computes drifts between representations on shared rows; the distances of each are ranked only once."""
 
     def __init__(self, row_choice: Index, metric: Metric, stored: StoredValues) -> None:
         self._kept, self._metric, self._stored = row_choice, metric, stored
@@ -68,7 +71,7 @@ class _Steps:
         self._ranked = {key: view for key, view in self._ranked.items() if key in needed}
 
     def drift(self, a: Subject, b: Subject) -> float:
-        """Return 1 - rank correlation of the distances; NaN if one representation has only equal distances."""
+        """Return one minus the rank correlation of the distances; NaN if those of either side are all equal."""
         value = self._stored.get(
             DRIFTS,
             lambda: f"{a.fingerprint} {b.fingerprint} {self._request}",
@@ -87,7 +90,7 @@ class _Steps:
 
 
 def _shared_rows(findings: Sequence[RepresentationAudit]) -> tuple[Index | None, str]:
-    """Return the rows that have a direction in all representations, or the reason for no drift."""
+    """Return the rows that have a direction in every representation, or the reason why there is no drift."""
     if len(findings) < 2:
         return None, ""
     if any(finding.reason for finding in findings):

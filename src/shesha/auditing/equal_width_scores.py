@@ -1,4 +1,4 @@
-"""Scores of representations of different widths at equal numbers of features, because more features raise stability."""
+"""Score representations of different widths on equally many features: more features raise stability."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from shesha.support.warnings import NotEstimable, NotEstimableWarning
 from shesha.views import Rows
 
 WIDTHS = "width"
-"""Name under which a store keeps scores at equal width."""
+"""Key under which a store keeps scores at equal width."""
 _SCORE = "feature_split"
 _CHOICES, _SPLITS = 10, 3
-"""Number of random choices of features, and number of partitions of each choice.
+"""Number of random subsets of features, and number of feature partitions for each subset.
 
-Their product is 30, the default number of partitions of the score.
+Their product, 30, is the default number of partitions for this score.
 """
 
 
 def equal_width_scores(
     subjects: Mapping[str, Subject], findings: Sequence[RepresentationAudit], settings: Settings, stored: StoredValues
 ) -> list[RepresentationAudit]:
-    """Return the findings with scores at equal width, if widths differ; one file is in memory at a time."""
+    """If widths differ, add to each finding its score at equal width; one file is in memory at a time."""
     width = common_width(findings)
     if width is None:
         return list(findings)
@@ -67,29 +67,29 @@ def _as_plain(estimate: Estimate | None) -> dict[str, Any] | None:
 
 
 def common_width(findings: Sequence[RepresentationAudit]) -> int | None:
-    """Return the smallest number of features of scored representations; None if widths do not differ."""
+    """Return the smallest number of features among scored representations; None if all have the same."""
     widths = {finding.n_features for finding in findings if _has_score(finding)}
     return min(widths) if len(widths) > 1 else None
 
 
 def score_at_width(source: Rows, width: int, settings: Settings, n_features: int) -> Estimate:
-    """Score random choices of a number of features, and average over them.
+    """Score random subsets of the features, all of the same size, and average the scores.
 
     Parameters
     ----------
     source : Rows
         Rows to score.
     width : int
-        Number of features in each choice.
+        Number of features in each subset.
     settings : Settings
-        Metric, confidence, resamples, pairs, seed, and the exchange design of these rows.
+        Metric, confidence level, numbers of resamples and pairs, seed, and the exchange design of these rows.
     n_features : int
         Total number of features of the rows.
 
     Returns
     -------
     Estimate
-        Mean score. Its interval combines the errors from rows and from the choice of features.
+        Mean score. Its interval combines the errors due to the sampling of rows and to the choice of features.
     """
     rng = generator(settings.seed)
     chosen = [np.sort(rng.choice(n_features, width, replace=False)) for _ in range(_CHOICES)]
@@ -132,7 +132,7 @@ def _score_columns(rows: Rows, columns: Index, settings: Settings, rng: np.rando
 def _equal_width_score(
     subject: Subject, finding: RepresentationAudit, width: int, settings: Settings
 ) -> Estimate | None:
-    """The narrowest representation keeps its score; for others, features are chosen at random."""
+    """Score a representation at the common width; the narrowest keeps the score that it already has."""
     if finding.n_features == width:
         return finding.feature_split
     rows = subject.load()
@@ -148,7 +148,7 @@ def _equal_width_score(
                 rows.drop(np.array(finding.left_out, dtype=np.intp)), width, row_settings, finding.n_features
             )
         except (NotEstimable, ValueError) as error:
-            # A row may have no direction in the chosen features.
+            # A row may be zero, and so have no direction, in the chosen features.
             return _missing_score(finding, width, str(error))
 
 

@@ -1,4 +1,4 @@
-"""A representation to audit: where it is, its shape, and a fingerprint of its content."""
+"""A representation to audit: where it is stored, its shape, and a fingerprint of its content."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from shesha.views import Rdm, Rows, take_rows
 
 
 class Location(Protocol):
-    """An array in a file."""
+    """The place of an array in a file."""
 
     @property
     def distances(self) -> bool:
-        """Whether it contains distances between rows."""
+        """Whether the array contains distances between rows."""
         ...
 
     @property
@@ -25,11 +25,11 @@ class Location(Protocol):
         ...
 
     def take_rows(self, order: Index) -> Any:
-        """The same array with its rows in another order."""
+        """Return the same location with the rows of its array in another order."""
         ...
 
     def array(self) -> Any:
-        """Open the array."""
+        """Open the array without reading all of it."""
         ...
 
     def load(self) -> Any:
@@ -39,12 +39,12 @@ class Location(Protocol):
 
 @dataclass(frozen=True)
 class Subject:
-    """A representation with its shape and fingerprint."""
+    """A representation in memory or in a file, with its shape and fingerprint."""
 
     place: Location | Rows | Rdm
     shape: tuple[int, ...]
     known_fingerprint: str = ""
-    """Fingerprint of the content of a file; for rows in memory it is computed when needed."""
+    """Fingerprint of a file's content; for rows in memory, it is computed only when needed."""
     names: Names | None = field(default=None, compare=False)
     """Names of the rows, if known."""
 
@@ -59,10 +59,10 @@ class Subject:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the content."""
+        """Fingerprint of the representation's content."""
         if not isinstance(self.place, Rows | Rdm):
             return self.known_fingerprint
-        # This module imports all measures, which an audit without a store does not need.
+        # The module of this function imports all measures, which an audit without a store does not need.
         from shesha.comparison.content_fingerprints import fingerprint_as_it_is
 
         return fingerprint_as_it_is(self.place)
@@ -77,11 +77,14 @@ class Subject:
 
     @property
     def n_rows(self) -> int:
-        """Number of inputs."""
+        """Number of rows."""
         return self.shape[0]
 
     def load(self) -> Rows | Rdm:
-        """Open the file, if it is one; OSError or ValueError if it cannot be read or has changed."""
+        """Return the rows or distances, read from the file if there is one.
+
+        Raises OSError or ValueError if the file cannot be read or has changed.
+        """
         if isinstance(self.place, Rows | Rdm):
             return self.place
         if self.place.distances:

@@ -1,4 +1,4 @@
-"""The findings about one representation, from every marked score and descriptor."""
+"""Audit one representation with every registered score and descriptor."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from shesha.views import Rdm, Rows
 
 _MIN_ROWS = 4
 _FREE_METRIC = "cosine"
-"""Scores with this default distance use the distance of the audit instead; other scores keep their default."""
+"""Scores with this default metric use the metric of the audit instead; others keep their default."""
 _ALPHA = 0.05
 _WITH_CHANCE = "feature_split"
 _LABELS = ("blocks", "groups", "within")
@@ -51,15 +51,15 @@ class Settings:
     pairs: int | None
     seed: int
     design: Design
-    """The requested exchange design of the rows."""
+    """The exchange design that the user requested."""
     known: Mapping[str, Vector] = field(default_factory=dict)
-    """Properties of the rows from their source, such as numbers of tokens, to check as covariates."""
+    """Properties of the rows that come with the data, such as token counts, to check as covariates."""
     exchange: Exchange | None = None
-    """The exchange design, resolved for the scored rows of one representation."""
+    """The exchange design, resolved for the rows of one representation that are scored."""
 
 
 def align_with_rows(names: Sequence[Names | None], y: ArrayLike | None, settings: Settings) -> tuple[Any, Settings]:
-    """Return labels and design in the order of the first rows that have names."""
+    """Reorder the labels and the design to match the first representation that has row names."""
     labels = labels_in_order(names, {"y": y, **settings.design})
     return labels.pop("y"), replace(settings, design=cast(Design, labels))
 
@@ -107,7 +107,7 @@ def _add_doubts(
     dependence: Dependence | None,
     checked: DiagnosticRows | None,
 ) -> Doubts:
-    """Add doubts; a requested design is respected, and defines what the order of rows means."""
+    """Find doubts; with a declared design, the order of the rows is not checked."""
     labels_by_name: dict[str, Any] = {
         name: labels for name, labels in settings.design.items() if name in _LABELS and labels is not None
     }
@@ -128,7 +128,7 @@ def _add_doubts(
 
 
 def rows_without_direction(X: Rows, faults: Faults, metric: Metric) -> Index:
-    """Rows without a direction for the metric."""
+    """Return the rows that have no direction under the metric, such as zero rows for the cosine."""
     if metric != "correlation":
         return np.array(faults.zero_rows if metric == "cosine" else (), dtype=np.intp)
     rows = [start + find_undirected_rows(block, metric) for start, block in X.blocks(1 << 20)]
@@ -149,7 +149,7 @@ def _add_stability(
 
 
 def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> tuple[Estimate, Chance | None]:
-    """Compute a score with its interval; add the chance level to the first score and to scores of labels."""
+    """Compute a score with its interval, and its chance level if it is the feature split or uses labels."""
     chosen = {"metric": settings.metric} if variant.estimator_options.get("metric") == _FREE_METRIC else {}
     compared = variant.name == _WITH_CHANCE or variant.needs_labels
     request = build_request(
@@ -182,7 +182,7 @@ def _descriptors(rows: Rows) -> dict[str, float]:
 def _add_label_scores(
     finding: RepresentationAudit, rows: Rows | Rdm, y: ArrayLike, bad: Index, settings: Settings
 ) -> RepresentationAudit:
-    """Add the scores that need labels, each with its chance level."""
+    """Add the scores that need labels, each with its chance level, or with the reason why it is missing."""
     labels = np.asarray(y)
     misfit = (
         ""
@@ -202,14 +202,14 @@ def _add_label_scores(
             scores[variant.name], chance = scorer.score(variant)
             chances |= {} if chance is None else {variant.name: chance}
         except (TypeError, ValueError) as error:
-            # Some scores have further requirements, such as three classes, two rows per class, or features.
+            # Some scores require more, such as three classes, two rows per class, or features instead of distances.
             scores[variant.name] = _missing_estimate(variant.name, rows, str(error), settings)
     return replace(finding, supervised=scores, supervised_chances=chances)
 
 
 @dataclass
 class _LabelScores:
-    """Score rows and labels, from a sample of the rows if all do not fit in memory."""
+    """Computes scores from rows and labels, using a sample of the rows if they do not all fit in memory."""
 
     rows: Rows | Rdm
     labels: Any
@@ -239,7 +239,7 @@ def _missing_estimate(name: str, rows: Rows | Rdm, reason: str, settings: Settin
 
 
 def _audit_distances(name: str, X: Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:
-    """Audit a distance matrix, by the scores that need no features."""
+    """Audit a distance matrix with the scores that need no features."""
     audit = RepresentationAudit(name, X.n_rows, 0, Faults())
     if y is None:
         return replace(audit, reason="a distance matrix allows label agreement and drift only")

@@ -1,4 +1,4 @@
-"""Random rows in place of all rows, for scores that need more rows than fit in memory."""
+"""Draw a random sample of rows for scores that would need more memory for all rows."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from shesha.support.types import Array, Seed
 from shesha.views import Rows
 
 _PURPOSE = 7
-"""Key of a separate stream of random numbers, so that other draws do not change."""
+"""Key of a separate random stream, so that this sample does not change any other random draws."""
 _SHARE = 64
-"""Bytes of the budget per value of a sampled row: for the row, its distances from classes, and resamples."""
+"""Bytes budgeted per entry of a sampled row: the entry itself, distances to classes, and resamples."""
 
 
 @dataclass(frozen=True)
 class RowSample:
-    """Some rows with their labels and their design."""
+    """A sample of rows with their labels and exchange design."""
 
     rows: Rows
     labels: Array
@@ -30,7 +30,7 @@ class RowSample:
 
     @classmethod
     def draw(cls, rows: Rows, labels: Array, exchange: Exchange | None, seed: Seed) -> RowSample:
-        """Draw as many rows as fit the memory, without repetition, in their order."""
+        """Draw as many rows as fit in memory, without replacement, and keep their original order."""
         n, d = rows.shape
         size = min(n, max(4, memory.memory_budget() // (_SHARE * d)))
         chosen = np.sort(spawn(seed, _PURPOSE).choice(n, size, replace=False))
@@ -43,5 +43,5 @@ class RowSample:
         )
 
     def describe(self, estimate: Estimate) -> Estimate:
-        """Add a note on the sample to an estimate."""
+        """Add a note about the sample to an estimate."""
         return replace(estimate, warnings=(*estimate.warnings, self.note))

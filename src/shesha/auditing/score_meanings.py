@@ -1,4 +1,4 @@
-"""Titles and cautions of the numbers of an audit."""
+"""Titles and explanations of the numbers that an audit reports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shesha.stability import Variant, registered_variants
 
 
 def meanings() -> dict[str, Meaning]:
-    """The title, meaning and limits of each number of an audit, by name, in the order of the report."""
+    """Return the title, meaning and limits of each number of an audit, in the order of the report."""
     rows = [variant for variant in registered_variants().values() if variant.audited and variant.needs == "rows"]
     labels = [variant for variant in registered_variants().values() if variant.audited and variant.needs_labels]
     parts: list[Variant | Descriptor] = [*rows, *descriptors().values(), *labels]

@@ -1,8 +1,8 @@
-"""The benchmark: six tests with known answers, to rank similarity measures.
+"""The benchmark: rank similarity measures by six tests with known answers.
 
-`run` trains the models of a suite, compares them and stores the numbers. `results` computes scores of the measures from
-this store, and `rank` ranks the measures. `published` returns the published results. `tests` contains the six tests, to
-apply to your own models.
+`run` trains the models of a suite, compares them and stores the numbers. From this store, `results` computes the scores
+of the measures, and `rank` ranks the measures. `published` returns the published results. `tests` contains the six
+tests, which you can also apply to your own models.
 """
 
 from typing import TYPE_CHECKING

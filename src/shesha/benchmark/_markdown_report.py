@@ -1,4 +1,4 @@
-"""A run as a page of Markdown: accuracies, tables, ranks, runtimes, and a comparison with published results."""
+"""Write a run as Markdown: accuracies, tables, ranks, runtimes, and agreement with published results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FEWER_ROWS = (
 
 
 def report(store: str | Path | Store, *, title: str = "Benchmark results", of: Suite | None = None) -> str:
-    """Return the content of a store as a page of Markdown.
+    """Return the contents of a store as a page of Markdown.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def report(store: str | Path | Store, *, title: str = "Benchmark results", of: S
     title : str
         Heading of the page.
     of : Suite, optional
-        The suite of the run. It is only needed for your own suite.
+        The suite of the run, which is needed only if it is your own.
     """
     run_data = read_report_tables(store, of)
     about = run_data.about
@@ -115,7 +115,7 @@ def _tables(results: ReportTables) -> list[str]:
 
 
 def _plain(frame: pd.DataFrame, digits: int = 2) -> str:
-    """A Markdown table of a plain frame."""
+    """Return a data frame as a Markdown table."""
 
     def cell(value: object) -> str:
         if isinstance(value, float):

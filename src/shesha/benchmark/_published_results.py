@@ -41,13 +41,13 @@ def published() -> pd.DataFrame:
 
 
 def published_runtimes() -> pd.DataFrame:
-    """Return the mean seconds that each measure took to compare two representations, as printed.
+    """Return the mean time in seconds in which each measure compared two representations, as printed.
 
     Returns
     -------
     DataFrame
         One row per measure (the index) and one column per architecture. The values are means over data sets and tests
-        from different machines, so only their orders of magnitude are comparable.
+        that ran on different machines, so only their orders of magnitude are comparable.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The tables of a report, read once from a store for all output formats."""
+"""The tables of a report, which are read from a store once for all output formats."""
 
 from __future__ import annotations
 
@@ -23,46 +23,46 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportTables:
-    """The tables of a run, which do not need the store any more."""
+    """The tables of a run, independent of the store from which they were read."""
 
     about: Mapping[str, object]
-    """Versions of libraries, and name of the suite."""
+    """Versions of the libraries, and name of the suite."""
     scores: pd.DataFrame
     models: pd.DataFrame
     """Test accuracy of each model."""
     runtimes: pd.DataFrame
     far: pd.DataFrame
-    """Finished and missing comparisons, by test."""
+    """Numbers of finished and missing comparisons, by test."""
     without: str
-    """Comparisons without a value, in words; empty if there are none."""
+    """A description of comparisons without a value; empty if there are none."""
     shortened: str
-    """Comparisons that leave out rows, in words; empty if there are none."""
+    """A description of comparisons that leave out rows; empty if there are none."""
 
     @cached_property
     def ranks(self) -> pd.DataFrame | None:
-        """Ranks of the measures, among published ones that were not run; None before a test is complete."""
+        """Ranks of the measures, including published ones that were not run; None until a test is complete."""
         return None if self.scores.empty else rank_with_published(self.scores)
 
     @cached_property
     def published_ranks(self) -> pd.DataFrame:
-        """Ranks compared with the published ones; empty without common measures."""
+        """Ranks compared with the published ones; empty if no measure is in both."""
         return self.scores.head(0) if self.scores.empty else compare_ranks(self.scores)
 
     @property
     def missing_tests(self) -> list[BenchmarkTest]:
-        """Tests without a row."""
+        """Tests that have no result."""
         there = self._there
         return [test for test in all_tests() if not there & set(test.rows)]
 
     def tests(self) -> Iterator[tuple[BenchmarkTest, str, str]]:
-        """Yield the tests that were run, the name of their rows, and a title."""
+        """Yield each test that was run, with the name and the title of each of its results."""
         for test in all_tests():
             for name in test.rows:
                 if name in self._there:
                     yield test, name, test.title if len(test.rows) == 1 else f"{test.title}: {name}"
 
     def table(self, name: str) -> pd.DataFrame:
-        """Lay out the scores of one kind of rows."""
+        """Return the scores of one result, in the layout of the paper."""
         return table(self.scores, name)
 
     @cached_property
@@ -71,7 +71,7 @@ class ReportTables:
 
 
 def read_report_tables(store: str | Path | Store, of: Suite | None = None) -> ReportTables:
-    """Read a store once; `of` is the suite that was run, if it is the user's own."""
+    """Read all tables from a store; `of` is the suite that was run, if it is your own."""
     with open_store(store) as opened_store:
         return ReportTables(
             about=opened_store.about(),

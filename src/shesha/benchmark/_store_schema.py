@@ -9,7 +9,7 @@ from shesha.support import sqlite
 SCHEMA = "2"
 """Version of the table layout that is defined below."""
 EARLIER = ("1",)
-"""Earlier versions of the layout that can be read. In version 1, no comparison leaves out rows."""
+"""Earlier layout versions that can be read. In version 1, no comparison leaves out rows."""
 _ENTRY = """CREATE TABLE entry (
     measure TEXT PRIMARY KEY, version TEXT NOT NULL, closer TEXT NOT NULL, symmetric INTEGER NOT NULL
 ) WITHOUT ROWID"""
@@ -42,7 +42,7 @@ _FROM_THE_FIRST = (
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
-    """Upgrade a store to this layout, within the open transaction."""
+    """Upgrade a store to the current layout, within the transaction that is open."""
     if sqlite.about(connection)["schema"] == EARLIER[0]:
         for statement in _FROM_THE_FIRST:
             connection.execute(statement)

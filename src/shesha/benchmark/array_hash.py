@@ -1,4 +1,4 @@
-"""The hash of arrays, by which stored models are recognised."""
+"""Hash arrays, so that stored models can be recognised."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def hash_arrays(*arrays: NDArray[Any] | str | bytes) -> str:
-    """Hash arrays and texts, including shapes and types."""
+    """Return a hash of arrays and texts, including the shapes and types of the arrays."""
     digest = hashlib.sha256()
     for array in arrays:
         if isinstance(array, str | bytes):

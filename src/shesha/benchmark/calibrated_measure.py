@@ -1,4 +1,4 @@
-"""Measures of the benchmark that return the calibrated score."""
+"""Measures for the benchmark whose value is the calibrated score."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CalibratedMeasure(Measure):
     of: Measure | None = None
 
     def compare_views(self, a: View, b: View) -> float:
-        """Return the calibrated score of two views, with the same permutations for every pair."""
+        """Return the calibrated score of two views, using the same permutations for every pair."""
         assert self.of is not None
         orders = list(_orders(int(a.n_rows)))  # type: ignore[attr-defined]
         scores = np.array([grid[0, 0] for grid in null_scores(self.of, a, b, orders)])
@@ -33,12 +33,12 @@ class CalibratedMeasure(Measure):
         return summarise(float(scores[0]), scores[1:], self.of.closer, 0.05, float(best)).score
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the calibrated measure only."""
+        """Pickle only the measure that is calibrated."""
         return calibrated, (self.of,)
 
 
 def calibrated(measure: Measure) -> CalibratedMeasure:
-    """Return a measure's calibrated variant; the measure needs a value of perfect agreement."""
+    """Return the calibrated variant of a measure, which must have a value for perfect agreement."""
     best = measure.bounds[1] if measure.closer == "higher" else measure.bounds[0]
     if not measure.paired or not np.isfinite(best):
         raise ValueError(

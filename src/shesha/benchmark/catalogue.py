@@ -1,4 +1,4 @@
-"""A domain's catalogue: its data sets and networks by name, with their hyperparameters and degrees."""
+"""The catalogue of a domain: its data sets and networks by name, with hyperparameters and degrees."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ class Catalogue(Generic[D, N, H]):
     networks: Mapping[str, N]
     hyper: type[H]
     degrees: Degrees
-    """Degrees of the groups, unless a data set or network overrides them."""
+    """Degrees that define the groups of each test, unless a data set or network overrides them."""
     poolings: tuple[str, ...] = ("",)
     layers: Setting = STANDARD
-    """The setting of the models whose layers are compared."""
+    """The setting of those models whose layers are compared."""
     sizes: Mapping[str, tuple[int, int, int]]
     """Numbers of models by suite: for tests by prediction, for each group, and for the test of layers."""
     kinds: tuple[str, ...] = tuple(kind for kind in KINDS if kind != "deep")
-    """The kinds of settings that the domain supports in training."""
+    """The kinds of settings with which the domain can train models."""
 
     def dataset(self, name: str) -> D:
-        """Return a data set by its name or module:name."""
+        """Return a data set by name, or by module:name."""
         return find_part(name, self.data, "dataset")
 
     def network(self, name: str) -> N:
-        """Return a network by its name or module:name."""
+        """Return a network by name, or by module:name."""
         return find_part(name, self.networks, "architecture")
 
     def hyperparameters(self, dataset: str, architecture: str, suite: str = "paper") -> dict[str, Plain]:
-        """Return the hyperparameters of a network on a data set in a suite, for `Model.hyper`.
+        """Return a network's hyperparameters for a data set in a suite, to pass as `Model.hyper`.
 
         Raises
         ------
         ValueError
-            If one of the names is unknown, or data set and network are incompatible.
+            If a name is unknown, or the data set and the network are incompatible.
         """
         data, network = self.dataset(dataset), self.network(architecture)
         if kinds.text(suite, "suite") not in SUITES:
@@ -65,7 +65,7 @@ class Catalogue(Generic[D, N, H]):
         return self._usual(dataset, architecture)
 
     def build(self, model: Model) -> H:
-        """Return the checked hyperparameters of a model; its own override the defaults.
+        """Return the checked hyperparameters of a model, in which its own values override the defaults.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class Catalogue(Generic[D, N, H]):
         return hyper
 
     def setting_degrees(self, dataset: str, architecture: str) -> dict[str, tuple[float, ...]]:
-        """Return the degrees of the groups of a network on a data set, by test."""
+        """Return, for each test, the degrees of the groups of a network on a data set."""
         return _merge([self.degrees, *(part.degrees for part in self._declarations(dataset, architecture))])
 
     def _usual(self, dataset: str, architecture: str) -> dict[str, Plain]:
@@ -94,7 +94,7 @@ class Catalogue(Generic[D, N, H]):
         return _merge(part.hyper for part in self._declarations(dataset, architecture))
 
     def _declarations(self, dataset: str, architecture: str) -> list[Part | Override]:
-        """Return the declarations of data set and network, from general to specific."""
+        """Return the declarations for a data set and a network, from the most general to the most specific."""
         data, network = self.dataset(dataset), self.network(architecture)
         overrides = (network.overrides.get(dataset), data.overrides.get(architecture))
         return [data, network, *(override for override in overrides if override is not None)]
@@ -111,7 +111,7 @@ P = TypeVar("P", bound=Part)
 
 
 def find_part(name: str, table: Mapping[str, P], what: str) -> P:
-    """Return an entry of a table by its name, or one elsewhere by module:name."""
+    """Return an entry of a table by its name, or import one by module:name."""
     if kinds.text(name, what) in table:
         return table[name]
     if not is_place(name):

@@ -1,8 +1,8 @@
-"""Declarations of a domain: its data sets and networks, with their hyperparameters.
+"""How a domain declares its data sets and networks, with their hyperparameters.
 
-A data set or a network is one object of a domain's class (`TextData`, `GraphNetwork`, ...). Those of the library have
-short names in the domain's table. Your own is named by its place, module:name, from which every training process
-imports it.
+Each data set and each network is an object of one of the domain's classes (`TextData`, `GraphNetwork`, ...). Those that
+the library provides have short names in the domain's table. Your own is named as module:name, from where every training
+process imports it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 from shesha.benchmark.model_descriptions import Model, Plain
 
 SUITES = ("paper", "small")
-"""The sizes of suites."""
+"""Names of the suites, which differ in size."""
 Degrees = Mapping[str, tuple[float, ...]]
-"""Degrees of the settings that each test by groups distinguishes; a test without degrees is not run."""
+"""The degrees that distinguish the groups of each test; a test without degrees is not run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Override:
-    """Values for one combination of data set and network."""
+    """Values for one combination of a data set and a network."""
 
     hyper: Mapping[str, Plain] = field(default_factory=dict)
     degrees: Degrees = field(default_factory=dict)
@@ -29,31 +29,31 @@ class Override:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Declarations of data sets and networks in any domain; all are optional.
+    """Declarations for data sets and networks in any domain, all of which are optional.
 
-    A network's values have priority over a data set's, and `overrides` over both.
+    A network's values take priority over those of a data set, and `overrides` take priority over both.
     """
 
     hyper: Mapping[str, Plain] = field(default_factory=dict)
     """Hyperparameters, by name."""
     degrees: Degrees = field(default_factory=dict)
-    """Degrees that differ from the defaults of the domain."""
+    """Degrees, where they differ from the defaults of the domain."""
     overrides: Mapping[str, Override] = field(default_factory=dict)
-    """Values for combinations with certain networks or data sets, by the names of these."""
+    """Values for combinations with certain networks or data sets, keyed by the names of these."""
     suites: tuple[str, ...] = SUITES
     """Suites that include this data set or network."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkPart(Part):
-    """Declarations that only networks have."""
+    """Declarations for networks only."""
 
     poolings: tuple[str, ...] = ()
-    """Poolings of the network's representations, if they differ from the defaults of the domain."""
+    """Poolings of the network's representations, if they differ from the domain's defaults."""
     ignores: tuple[str, ...] = ()
     """Hyperparameters of the domain that the network ignores."""
     refuses: Mapping[str, str] = field(default_factory=dict)
-    """Data sets on which the network cannot be trained, with the reason."""
+    """Data sets on which the network cannot be trained, each with the reason."""
 
     def check(self, model: Model, hyper: Any) -> None:
         """Refuse settings with which the network cannot be trained."""

@@ -1,4 +1,4 @@
-"""The three domains of the benchmark, and what each must provide."""
+"""The three domains of the benchmark, and the functions that a domain must provide."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from shesha.benchmark.model_outcomes import Outcome
 
 
 class Domain(Protocol):
-    """A domain: a module with these functions."""
+    """A domain: a module that provides these functions."""
 
     def fingerprint(self, dataset: str, hyper: Mapping[str, Plain]) -> str:
         """Hash the data that training and extraction use; raise MissingDataError if they are missing."""
         ...
 
     def fit(self, model: Model) -> Weights:
-        """Train the model from its seed and return its state dict, on the CPU."""
+        """Train the model from its seed, and return its state dict on the CPU."""
         ...
 
     def extract(self, model: Model, weights: Weights) -> Outcome:
-        """Run the trained model on the test rows; raise ValueError for a state dict of another network."""
+        """Run the trained model on the test rows; raise ValueError if the weights are of another network."""
         ...
 
 
 PLACES = {"graph": "graphs", "language": "language", "vision": "vision"}
-"""Domains by their names in the published results, and their modules."""
+"""The module of each domain, by the domain's name in the published results."""
 
 
 def domain(name: str) -> Domain:
     """Return the module of a domain."""
     from importlib import import_module
 
-    # A user's own domain is named by its module.
+    # A domain of your own is named by its module.
     module: ModuleType = import_module(f"shesha.benchmark.{PLACES[name]}" if name in PLACES else name)
     return cast(Domain, module)

@@ -1,4 +1,4 @@
-"""A run as a page: ranks first, then every table."""
+"""Present a run as a page: ranks first, then every table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def report_page(
     store: str | Path | Store, *, title: str = "Benchmark results", of: Suite | None = None,
     about: Mapping[str, str] | None = None,
 ) -> Page:  # fmt: skip
-    """Return the content of a store as sections of a page.
+    """Return the contents of a store as a page.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ def report_page(
     title : str
         Heading of the page.
     of : Suite, optional
-        The suite of the run. It is only needed for your own suite.
+        The suite of the run, which is needed only if it is your own.
     about : mapping of str to str, optional
-        Additional details of the run, which the page lists by name.
+        Additional details of the run that the page lists by name.
     """
     run_data = read_report_tables(store, of)
     return Page(

@@ -1,7 +1,7 @@
-"""Hyperparameters: plain values by name, checked in one place for all domains.
+"""Hyperparameters as plain values by name, checked in one place for all domains.
 
-A domain declares its hyperparameters as a frozen dataclass derived from `Hyperparameters`. Each field is an `option`
-with a check of its value.
+A domain declares its hyperparameters as a frozen dataclass that is derived from `Hyperparameters`. Each field is
+declared by `option`, with a check of its value.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Check:
-    """The condition on a value, in words and as a function."""
+    """A condition on a value, in words and as a function."""
 
     expected: str
     holds: Callable[[Any], bool]
 
 
 def option(check: Check, default: Any = MISSING) -> Any:
-    """Declare a hyperparameter: its check, and a default if it is optional. Only a default may be None."""
+    """Declare a hyperparameter with its check; with a default, it is optional. Only a default may be None."""
     metadata = {"check": check}
     return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
 
 
 def count(least: int = 1) -> Check:
-    """Accept whole numbers of at least `least`."""
+    """Accept integers of at least `least`."""
     return Check(f"a whole number of at least {least}", lambda value: type(value) is int and value >= least)
 
 
 def choice_of_words(*names: str) -> Check:
-    """Accept one of some words."""
+    """Accept one of the given words."""
     return Check(f"one of {', '.join(names)}", lambda value: value in names)
 
 
@@ -52,7 +52,7 @@ SWITCH = Check("True or False", lambda value: isinstance(value, bool))
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """Settings of training and extraction, except data, architecture, setting and seed."""
+    """Settings for training and extraction, except data, architecture, setting and seed."""
 
     def __post_init__(self) -> None:
         """Check every value."""
@@ -63,12 +63,12 @@ class Hyperparameters:
 
     @classmethod
     def check(cls, values: Mapping[str, Plain]) -> Self:
-        """Return the hyperparameters of these values.
+        """Return the hyperparameters with these values.
 
         Raises
         ------
         ValueError
-            If a name is unknown, a value without a default is missing, or a value does not pass its check.
+            If a name is unknown, a value that has no default is missing, or a value fails its check.
         """
         known = {option.name: option for option in fields(cls)}
         require_known(values, known)
@@ -80,7 +80,7 @@ class Hyperparameters:
         return cls(**values)
 
     def for_setting(self, setting: Setting) -> Self:
-        """Return the hyperparameters in a setting of the benchmark: the same, unless a domain overrides this."""
+        """Return the hyperparameters for a setting; they do not change unless a domain overrides this method."""
         return self
 
 

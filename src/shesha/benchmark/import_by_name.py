@@ -1,4 +1,4 @@
-"""Import your own measures, tests, suites, data sets and networks, named by module:name."""
+"""Import your own measures, tests, suites, data sets and networks, which are named as module:name."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 
 def is_place(text: str) -> bool:
-    """Whether a name has the form module:name."""
+    """Return whether a name has the form module:name."""
     return isinstance(text, str) and ":" in text.split("(")[0]
 
 
 def import_by_name(place: str, what: str) -> Any:
-    """Import the object at 'module:name'; modules of the current folder are found as well."""
+    """Import the object named as 'module:name'; modules in the current folder are found as well."""
     module, _, name = place.partition(":")
     if not module or not name:
         raise ValueError(f"{what} must be importable as module:name, got {place!r}")

@@ -1,4 +1,4 @@
-"""Scores of the agreement of a measure with the order of layers: pure functions of numbers."""
+"""Score how well a measure reflects the order of layers, by pure functions of numbers."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ class LayerScores:
     """Agreement between the similarity of layers and their order."""
 
     conformity: Quality
-    """Share of triples of layers whose similarities have the expected order; `n` counts triples."""
+    """Share of layer triples whose similarities have the expected order; `n` counts triples."""
     pooled: Quality
-    """Rank correlation of dissimilarity and distance in layers over all pairs at once; `n` counts pairs."""
+    """Rank correlation between dissimilarity and distance in layers, over all pairs; `n` counts pairs."""
     by_layer: Quality
-    """Mean rank correlation over the stretches before and after each layer; `n` counts stretches."""
+    """Mean of rank correlations, one each over the layers before and after a layer; `n` counts them."""
 
 
 def layers(values: Mapping[Pair, float], n_layers: int, closer: str, symmetric: bool) -> LayerScores:
-    """Score whether layers of one model are less similar the farther apart they are.
+    """Score whether the layers of a model are less similar the farther apart they are.
 
     Of two layers on the same side of layer i, the nearer one must be at least as similar to i; ties are not violations.
-    Correlations are positive if similarity falls with distance. `pooled` uses all pairs i < j at once. `by_layer` is
-    the mean over the layers before and the layers after each layer, as in the published results.
+    Correlations are positive if similarity falls with distance. `pooled` is one correlation over all pairs i < j.
+    `by_layer` averages separate correlations for the layers before and the layers after each layer, as in the published
+    results.
 
     Parameters
     ----------
     values : mapping of (layer, layer) to float
-        Value of each pair of layers, from 0, in either order for symmetric measures. Triples with a NaN are left out.
+        Value for each pair of layers, which are numbered from 0; in either order if the measure is symmetric. Triples
+        with a NaN are left out.
     n_layers : int
     closer : {'higher', 'lower'}
     symmetric : bool

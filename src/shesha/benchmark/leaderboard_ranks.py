@@ -1,4 +1,4 @@
-"""The leaderboard: ranks of submissions with intervals and ties, raw and calibrated, with published rows marked."""
+"""The leaderboard: ranks of submissions with intervals and ties, raw and calibrated."""
 
 from __future__ import annotations
 
@@ -25,25 +25,26 @@ if TYPE_CHECKING:
 
 _CALIBRATED = "calibrated "
 PUBLISHED = " (published)"
-"""Suffix of the name of a measure whose scores are those of the paper."""
+"""Suffix of the names of measures whose scores are taken from the paper."""
 _LEVEL = 0.05
 _WHOLE_RANKS = 0.83
-"""Minimum standard deviation of a difference of two ranks, because the agreement of a few tasks does not show that the
-next task agrees. With only two measures, one is ahead if at least seven tasks agree."""
+"""Minimum standard deviation of a difference between two ranks, because a few tasks that agree do not show that the
+next one will. With only two measures, one is ahead if at least seven tasks agree.
+"""
 Cube = NDArray[np.float64]
 
 
 def leaderboard(
     folder: str | Path, *, suite: str | None = None, n_resamples: int = 2000, seed: Seed = 0
 ) -> pd.DataFrame:
-    """Rank the measures of submissions, with intervals over trainings and tasks.
+    """Rank the submitted measures, with intervals over trainings and tasks.
 
     Parameters
     ----------
     folder : path
-        Folder with submissions, as written by `submit`.
+        Folder with submissions that `submit` wrote.
     suite : str, optional
-        Suite whose submissions are ranked. It is required if the folder contains several suites.
+        Suite whose submissions are ranked; required if the folder contains several suites.
     n_resamples : int
         Number of resamples of trainings and tasks, at least 100.
     seed : int, Generator or None
@@ -52,16 +53,16 @@ def leaderboard(
     Returns
     -------
     DataFrame
-        domain, measure (published ones are marked), score and calibrated (mean scores over the tasks; NaN without a
-        calibrated submission), mean_rank, position_low and position_high (measures with equal ranges tie; NaN for the
-        only measure of a domain), n_tasks, source ('own' or 'published'). The best mean rank comes first.
+        Columns domain, measure (published ones are marked), score and calibrated (mean scores over the tasks; NaN if no
+        calibrated variant was submitted), mean_rank, position_low and position_high (measures with equal ranges tie;
+        NaN if a domain has a single measure), n_tasks, source ('own' or 'published'). The best mean rank comes first.
 
     Notes
-    -----
-    A measure is ahead of another if the difference of their mean ranks exceeds the margin of its 95 % interval. This
-    margin is the standard deviation over resamples times a quantile of Student's t for the number of tasks (with one
-    task, of trainings). Trainings are resampled by a first-order jackknife approximation, tasks (networks on data sets)
-    with replacement. Published scores have no separate trainings, so only their tasks are resampled.
+    ----- A measure is ahead of another if the difference between their mean ranks exceeds the margin of its 95 %
+    interval. This margin is the standard deviation over resamples, times a quantile of Student's t for the number of
+    tasks (or of trainings, if there is one task). Trainings are resampled by a first-order jackknife approximation, and
+    tasks (networks on data sets) with replacement. For published scores, separate trainings are unknown, so only tasks
+    are resampled.
     """
     import pandas as pd
 
@@ -74,7 +75,7 @@ def leaderboard(
 
 
 def leaderboard_page(folder: str | Path, *, suite: str | None = None, seed: Seed = 0) -> str:
-    """Return the table as Markdown, with an explanation of the positions.
+    """Return the leaderboard as Markdown, with an explanation of the positions.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ _HEAD = (
 
 
 def _basis(rows: pd.DataFrame, scores: pd.DataFrame) -> str:
-    """State the tasks and tests on which the positions are based."""
+    """Describe the tasks and tests on which the positions are based."""
     used = _complete(scores)[0]
     tasks = sorted({f"{a} on {b}" for a, b in zip(used["architecture"], used["dataset"], strict=True)})
     tests = ", ".join(sorted(set(used["test"])))
@@ -132,7 +133,7 @@ def _number(value: float) -> str:
 
 
 def _counting_scores(folder: str | Path, suite: str | None) -> pd.DataFrame:
-    """Return the scores of one suite that count in ranks: each test by one of its scores."""
+    """Return those scores of one suite that count in ranks, one kind per test."""
     frame = _one_suite(read_submissions(folder), suite)
     frame = frame[frame["test"].isin(list(ranking_scores()))]
     frame = frame[frame["quality"] == frame["test"].map(main_qualities())]
@@ -184,7 +185,7 @@ def _board(domain: str, rows: pd.DataFrame, n_resamples: int, rng: np.random.Gen
 
 
 def _rows_without_rank(domain: str, measures: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of measures that lack a test that most measures have."""
+    """Return rows for measures that lack a test that most measures have."""
     import pandas as pd
 
     numbers = ("score", "calibrated", "mean_rank", "position_low", "position_high")
@@ -193,9 +194,9 @@ def _rows_without_rank(domain: str, measures: Sequence[str]) -> pd.DataFrame:
 
 
 def _complete(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Return the scores in cells that most measures have, of measures that have all of these, and the other names.
+    """Return the scores in cells that most measures have, and the measures that lack some of these.
 
-    A measure that was not run on some task must neither rank last there nor be ranked on easier tasks only.
+    A measure that was not run on some task must neither rank last there nor be ranked only on easier tasks.
     """
     import pandas as pd
 
@@ -210,7 +211,7 @@ def _complete(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _add_published(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the published scores of measures without a submission, for the same networks and tests, and mark them."""
+    """Add published scores, marked as such, of measures not submitted for these networks and tests."""
     import pandas as pd
 
     paper = published()
@@ -239,7 +240,7 @@ def _resampled_ranks(
     n_resamples: int,
     rng: np.random.Generator,
 ) -> Cube:
-    """Mean ranks on resamples of trainings and tasks, of shape (n_resamples, n_measures)."""
+    """Return the mean ranks in each resample of trainings and tasks, of shape (n_resamples, n_measures)."""
     moved: Cube = np.repeat(values[None], n_resamples, axis=0)
     place = {cell: index for index, cell in enumerate(cells)}
     columns = {name: index for index, name in enumerate(measures)}
@@ -259,7 +260,7 @@ def _resampled_ranks(
 
 
 def _resampled_cells(cells: Sequence[tuple[Any, ...]], n_resamples: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw whole tasks with all their cells, padded to equal length with cells drawn earlier."""
+    """Draw whole tasks with all their cells, repeating drawn cells until all draws have equal length."""
     tasks: dict[tuple[Any, ...], list[int]] = {}
     for index, cell in enumerate(cells):
         tasks.setdefault(cell[1:3], []).append(index)
@@ -273,7 +274,7 @@ def _resampled_cells(cells: Sequence[tuple[Any, ...]], n_resamples: int, rng: np
 
 
 def _mean_ranks(values: Cube, cells: NDArray[np.intp]) -> Cube:
-    """Mean rank of each measure over some cells of each draw; 1 is best, ties share ranks, missing scores are last."""
+    """Return mean ranks over the cells of each draw; 1 is best, ties share ranks, missing scores are last."""
     from scipy.stats import rankdata
 
     known = np.where(np.isfinite(values), np.round(values, 10), -np.inf)
@@ -283,7 +284,7 @@ def _mean_ranks(values: Cube, cells: NDArray[np.intp]) -> Cube:
 
 
 def _place_ranges(ranks: Cube, drawn: Cube, n_tasks: int, n_trainings: int) -> tuple[Cube, Cube]:
-    """Range of positions: 1 + the number of measures surely ahead, and the total minus those surely behind."""
+    """Return the range of positions: 1 + measures surely ahead, to the total minus those surely behind."""
     from scipy.stats import t
 
     n_units = n_tasks if n_tasks > 1 else max(2, n_trainings)
@@ -291,8 +292,8 @@ def _place_ranges(ranks: Cube, drawn: Cube, n_tasks: int, n_trainings: int) -> t
     spread = (drawn[:, None, :] - drawn[:, :, None]).std(axis=0) * np.sqrt(n_units / (n_units - 1))
     if n_tasks > 1:
         spread = np.maximum(spread, _WHOLE_RANKS / np.sqrt(n_tasks))
-        # Apply the usual continuity correction.
+        # This is the usual continuity correction.
         lead = np.sign(lead) * np.maximum(np.abs(lead) - 1 / n_tasks, 0.0)
-    # Entry (i, j) states whether measure j has a better mean rank than i by more than the margin.
+    # Entry (i, j) tells whether measure j has a better mean rank than i by more than the margin.
     ahead = lead < -np.maximum(t.ppf(1 - _LEVEL / 2, n_units - 1) * spread, 1e-9)
     return 1.0 + ahead.sum(axis=1), len(ranks) - ahead.sum(axis=0).astype(np.float64)

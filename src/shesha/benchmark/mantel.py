@@ -1,4 +1,4 @@
-"""Rank correlation of two sets of distances between the same objects, with a Mantel test."""
+"""Rank correlation between two sets of distances between the same objects, with a Mantel test."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from shesha.support.types import Index, Vector
 _CELLS = 1 << 20
 """Number of entries of relabelled matrices that are in memory at a time."""
 _ROUNDING = 1e-10
-"""Correlations that differ by less than this count as equal, because the order of a sum can change its last digits."""
+"""Correlations that differ by less count as equal, because the order of a sum changes its last digits."""
 
 
 def rank_correlation(x: Vector, y: Vector) -> float:
-    """Spearman's rank correlation with mean ranks for ties; NaN for fewer than two values, or if all are equal."""
+    """Spearman's rank correlation with mean ranks for ties; NaN if values are all equal or fewer than two."""
     if len(x) < 2 or x.min() == x.max() or y.min() == y.max():
         return math.nan
     a, b = (rankdata(side) - (len(x) + 1) / 2 for side in (x, y))
@@ -35,12 +35,12 @@ def mantel_p(
     rng: np.random.Generator,
     design: Exchange | None = None,
 ) -> float:
-    """Two-sided p-value of the rank correlation of x and y, by relabelling the objects of y.
+    """Return the two-sided p-value of the rank correlation of x and y, by relabelling the objects of y.
 
-    `places`, of shape (n_pairs, 2), contains the two objects of each entry. Entries are ranked once. Every correlation,
-    also the observed one, leaves out entries that are NaN in x or in the relabelled y. `design` determines which
-    objects may exchange labels; None allows all. Without a design, all relabellings are used if there are at most
-    `n_permutations`.
+    `places`, of shape (n_pairs, 2), names the two objects of each entry. Entries are ranked only once. Every
+    correlation, including the observed one, leaves out entries that are NaN in x or in the relabelled y. `design`
+    determines which objects may exchange labels; None allows all exchanges. Without a design, every relabelling is used
+    once if there are at most `n_permutations`.
     """
     n_objects = int(places.max()) + 1 if design is None else design.n_rows
     ranks, others = _rank(x), _square(_rank(y), places, n_objects)
@@ -59,12 +59,12 @@ def mantel_p(
         correlations = _correlations(a, others[orders[:, rows], orders[:, columns]])
         as_strong += int((np.abs(correlations) >= observed).sum())
         total += len(orders)
-    # The true order is one of all orders; it is added to random ones.
+    # All orders include the true one; to random orders, it is added.
     return as_strong / total if exact else (as_strong + 1) / (total + 1)
 
 
 def pair_models(n_pairs: int, n_models: int | None, pairs: Sequence[tuple[int, int]] | None) -> Index | None:
-    """Return the models of each pair, one row per pair."""
+    """Return the two models of each pair, one row per pair."""
     if n_models is None and pairs is None:
         return None
     if pairs is None:
@@ -81,7 +81,7 @@ def pair_models(n_pairs: int, n_models: int | None, pairs: Sequence[tuple[int, i
 
 
 def _rank(values: Vector) -> Vector:
-    """Ranks minus their mean, NaN for missing values."""
+    """Return ranks minus their mean, with NaN for missing values."""
     kept = ~np.isnan(values)
     ranks = np.full(len(values), np.nan)
     ranks[kept] = rankdata(values[kept]) - (kept.sum() + 1) / 2
@@ -89,7 +89,7 @@ def _rank(values: Vector) -> Vector:
 
 
 def _square(values: Vector, places: Index, n_objects: int) -> NDArray[np.float64]:
-    """Arrange the entries as a square matrix; a value for one order of a pair fills both."""
+    """Arrange the entries as a square matrix; a pair that has a value in only one order gets it in both."""
     square = np.full((n_objects, n_objects), np.nan)
     square[places[:, 1], places[:, 0]] = values
     square[places[:, 0], places[:, 1]] = values
@@ -97,7 +97,7 @@ def _square(values: Vector, places: Index, n_objects: int) -> NDArray[np.float64
 
 
 def _correlations(a: Vector, relabelled: NDArray[np.float64]) -> Vector:
-    """Pearson correlation of `a` with each row, over the row's entries that are not NaN."""
+    """Return the Pearson correlation of `a` with each row, over the row's entries that are not NaN."""
     here = (~np.isnan(relabelled)).astype(np.float64)
     b = np.nan_to_num(relabelled)
     n = np.maximum(here.sum(axis=1), 1)

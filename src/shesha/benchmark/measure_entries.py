@@ -1,4 +1,4 @@
-"""Entries of the benchmark: measures, their calibrated variants, and your own functions."""
+"""The measures that the benchmark ranks: the library's, calibrated variants, and your own functions."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from shesha.measures.user_functions import PlainMeasure, import_measure
 from shesha.runs import FOLLOWED, version_of_code
 
 CALIBRATED = ("CKA", "RSA", "mutual kNN")
-"""The measures whose calibrated variants are included."""
+"""Measures whose calibrated variants are included in 'all'."""
 
 
 def entries(
     chosen: Iterable[str | Measure | Callable[..., float]] = ("all",),
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Measure]:
-    """Look up measures by name, family, group, 'calibrated CKA' or 'module:name'; 'all' includes everything.
+    """Look up measures by name, family, group, 'calibrated CKA' or 'module:name'; 'all' means everything.
 
-    `options` contains options by measure, which apply to measures that are chosen without options.
+    `options` maps names of measures to options, which apply to measures that are chosen without options of their own.
 
     Raises
     ------
@@ -51,25 +51,25 @@ def _meant(choice: str | Measure | Callable[..., float]) -> list[Measure]:
     if choice.casefold() == "all":
         return [*choose("all"), *(calibrated(choose(name)[0]) for name in CALIBRATED)]
     if is_place(choice):
-        # This also finds modules of the current folder.
+        # This also finds modules in the current folder.
         import_by_name(choice, "measure")
         return [import_measure(choice)]
     return choose(choice)
 
 
 def make_entry(measure: Measure) -> Entry:
-    """Describe a measure for the store."""
+    """Return the description of a measure for the store."""
     return Entry(measure.name, entry_version(measure), measure.closer, measure.symmetric)
 
 
 def entry_version(measure: Measure) -> str:
-    """Return the version of a measure: its code, and the rule for rows that may be left out."""
+    """Return a measure's version: a hash of its code, and the rule for leaving out rows if it applies."""
     code = _code_version(measure)
     return code if required_metric(measure) is None else f"{code}+directed.{RULE}"
 
 
 def _code_version(measure: Measure) -> str:
-    """Return a hash of the code of the value; if it is calibrated, include its null and the number of draws."""
+    """Return a hash of the code of a measure; for a calibrated one, it includes the null and its size."""
     if isinstance(measure, PlainMeasure):
         return version_of_code(measure.function)
     if isinstance(measure, CalibratedMeasure):
@@ -78,5 +78,5 @@ def _code_version(measure: Measure) -> str:
 
 
 def calibrated_version(measure: Measure) -> str:
-    """Return a hash of the code of a measure and its null distribution."""
+    """Return a hash of the code of a measure and of its null distribution."""
     return version_of_code(measure.function, measure.view, null_scores, follow=(*FOLLOWED, "calibration"))

@@ -1,6 +1,6 @@
-"""Scores of the agreement of a measure with known differences and groups of models: pure functions of numbers.
+"""Score how well a measure reflects known differences and groups of models, from numbers alone.
 
-In all functions, `closer` states whether 'higher' or 'lower' values of the measure mean more similar.
+In all functions, `closer` tells whether 'higher' or 'lower' values of the measure mean more similar.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ NamePair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Quality:
-    """A score, its number of values, and the reason if it is missing."""
+    """A score, the number of values behind it, and the reason if it is missing."""
 
     value: float
     """Value of the score; NaN, with a `reason`, if it cannot be computed from the data."""
     n: int
-    """Number of values (pairs or triples of layers) that were used."""
+    """Number of values that were used (pairs, or triples of layers)."""
     dropped: int = 0
-    """Number of cases left out because the measure could not be computed."""
+    """Number of cases that were left out because the measure could not be computed."""
     reason: str = ""
 
 
@@ -56,34 +56,35 @@ def spearman(
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> Correlation:
-    """Rank correlation over pairs of models, with a p-value by relabelling the models (Mantel test).
+    """Rank correlation over pairs of models, with a p-value from relabelling the models (Mantel test).
 
-    Pairs that share a model are dependent, so the models are relabelled, not the pairs. In 2,000 independent draws
-    (distances of 10 random points in 2 or 20 dimensions, differences of 10 random numbers), 5.1 or 5.3 % of p-values
-    were at most 0.05. Relabelling the pairs, as for the published stars, gave 8.6 or 11 %.
+    Pairs that share a model are dependent, so models are relabelled instead of pairs. In 2,000 draws of unrelated data
+    (distances of 10 random points in 2 or 20 dimensions, and differences of 10 random numbers), 5.1 % or 5.3 % of
+    p-values were at most 0.05. Relabelling the pairs, as for the published stars, gave 8.6 % or 11 %.
 
     Parameters
     ----------
     distances, differences : array of shape (n_pairs,)
-        Values that are higher for less similar models; pairs with a NaN are dropped.
+        Values that are higher for less similar models. Pairs with a NaN are dropped.
     n_models : int, optional
-        Number of models. Without it and `pairs`, the p-value is NaN.
+        Number of models. If neither this nor `pairs` is given, the p-value is NaN.
     pairs : sequence of (int, int), optional
-        The models of each pair, from 0; default: (0, 1), (0, 2), ..., (1, 2), .... A pair in one order represents both.
+        The models of each pair, numbered from 0; default: (0, 1), (0, 2), ..., (1, 2), .... A pair in one order stands
+        for both.
     n_permutations : int
-        Number of random relabellings. If there are at most this many relabellings, all are used and p is exact.
+        Number of random relabellings. If at most this many exist, each is used once, and the p-value is exact.
     seed : int, Generator or None
         Seed of the relabellings.
     blocks, groups : array of shape (n_models,), optional
-        The family of each model (architecture, laboratory), as for `shesha.nulls.exchange`. Models of a family are
-        alike in distances and differences, which alone causes a correlation. `blocks` relabels models within families,
-        which tests for a relation beyond families. `groups` exchanges whole families of equal size, which tests for a
-        relation between families.
+        The family of each model (architecture, laboratory), as for `shesha.nulls.exchange`. Models of one family
+        resemble each other in both quantities, which alone causes a correlation. With `blocks`, models are relabelled
+        within families, which tests for a relation beyond families. With `groups`, whole families of equal size are
+        exchanged, which tests for a relation between families.
 
     Returns
     -------
     Correlation
-        Value in [-1, 1] and two-sided p-value, at least 1 / (n_permutations + 1).
+        Value in [-1, 1] and two-sided p-value, which is at least 1 / (n_permutations + 1).
 
     Examples
     --------
@@ -112,7 +113,7 @@ def spearman(
 def _families(
     places: Index | None, n_models: int | None, blocks: ArrayLike | None, groups: ArrayLike | None
 ) -> Exchange | None:
-    """Return which models may exchange labels; None if all may."""
+    """Return the design that tells which models may exchange labels; None if all may."""
     if blocks is None and groups is None:
         return None
     if places is None:
@@ -122,10 +123,11 @@ def _families(
 
 
 def auprc(within: ArrayLike, between: ArrayLike, closer: str) -> Quality:
-    """Area under the precision-recall curve of similarity for pairs within a group.
+    """Area under the precision-recall curve for finding the within-group pairs by their similarity.
 
-    This is the average precision: the sum over distinct values of precision times the step in recall. 1 is perfect, and
-    chance is about the share of pairs within groups. NaNs are dropped and counted; an empty side gives NaN.
+    This is the average precision: precision times the step in recall, summed over the distinct values. The best value
+    is 1, and chance is about the share of within-group pairs. NaNs are dropped and counted; if one side is empty, the
+    score is NaN.
     """
     near, far, dropped = _sides(within, between, closer)
     if reason := _empty_side(near, far):
@@ -138,9 +140,9 @@ def auprc(within: ArrayLike, between: ArrayLike, closer: str) -> Quality:
 
 
 def conformity(within: ArrayLike, between: ArrayLike, closer: str) -> Quality:
-    """Share of combinations of a within-group and a between-group pair in which the former is strictly closer.
+    """Return how often a within-group pair is strictly closer than a between-group pair, as a share.
 
-    The score lies in [0, 1], and chance is 0.5. NaNs are dropped and counted; an empty side gives NaN.
+    The score lies in [0, 1], and chance is 0.5. NaNs are dropped and counted; if one side is empty, the score is NaN.
     """
     near, far, dropped = _sides(within, between, closer)
     if reason := _empty_side(near, far):
@@ -154,13 +156,13 @@ def groups(
 ) -> tuple[Quality, Quality]:
     """AUPRC and conformity of a measure on groups of models, averaged over the groups.
 
-    Pairs within each group (in the given order) are compared with pairs of a member and a model of another group (in
-    this order). If a group has no pair with a value on one side, both scores are NaN.
+    For each group, pairs of members (in the given order) are compared with pairs of a member and a model of another
+    group (in this order). If a group has no pair with a value on one of these sides, both scores are NaN.
 
     Parameters
     ----------
     values : mapping of (name, name) to float
-        Value of each pair, in either order for symmetric measures. A missing pair raises ValueError.
+        Value of each pair, in either order if the measure is symmetric. A missing pair raises ValueError.
     groups : mapping of group name to names of models
     closer : {'higher', 'lower'}
     symmetric : bool
@@ -184,7 +186,7 @@ def groups(
 
 
 def pair_value(values: Mapping[Any, float], pair: tuple[Any, Any], symmetric: bool) -> float:
-    """Return the value of a pair, in either order for symmetric measures; a missing pair raises an error."""
+    """Return the value of a pair, in either order if symmetric; raise an error if it is missing."""
     for key in (pair, pair[::-1]) if symmetric else (pair,):
         if key in values:
             return check.real_number(values[key], "values")
@@ -199,12 +201,12 @@ def _vector(values: ArrayLike, name: str) -> Vector:
 
 
 def as_distance(values: Vector, closer: str) -> Vector:
-    """Return values that are higher for less similar models."""
+    """Return the values with a sign such that less similar models have higher values."""
     return -values if check.choice(closer, ("higher", "lower"), "closer") == "higher" else values
 
 
 def _sides(within: ArrayLike, between: ArrayLike, closer: str) -> tuple[Vector, Vector, int]:
-    """Return both sides as distances without NaN, and the number of NaNs."""
+    """Return both sides as distances without NaN, and the number of NaN values."""
     near, far = (as_distance(_vector(v, name), closer) for v, name in ((within, "within"), (between, "between")))
     dropped = int(np.isnan(near).sum() + np.isnan(far).sum())
     return near[~np.isnan(near)], far[~np.isnan(far)], dropped
@@ -216,7 +218,7 @@ def _empty_side(near: Vector, far: Vector) -> str:
 
 
 def _group_pairs(group: str, groups: Mapping[str, Sequence[str]]) -> tuple[list[NamePair], list[NamePair]]:
-    """Pairs within a group, and pairs of its members with members of other groups."""
+    """Return pairs within a group, and pairs of its members with members of other groups."""
     others = [member for name, members in groups.items() if name != group for member in members]
     return list(combinations(groups[group], 2)), list(product(groups[group], others))
 

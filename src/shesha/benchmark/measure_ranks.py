@@ -1,4 +1,4 @@
-"""Ranks of measures over tests, data sets and architectures."""
+"""Rank measures over tests, data sets and architectures."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 Pooling = Literal["cls", "mean", "all"]
 CELL = ("domain", "dataset", "architecture", "pooling", "test", "quality")
-"""Columns whose values two scores must share to be ranked against each other."""
+"""Columns in which two scores must agree to be ranked against each other."""
 QUALITY_OF = {row: quality for test in TESTS for row, quality in test.counts.items()}
-"""Score of each test that determines ranks; `jsd` is excluded, because it would count the output test twice."""
+"""The score of each test that determines ranks; `jsd` is excluded so as not to count the output test twice."""
 
 PUBLISHED = " (published)"
-"""Suffix of the name of a measure whose scores are those of the paper."""
+"""Suffix of the names of measures whose scores are taken from the paper."""
 _DIGITS = 10
 
 
@@ -31,10 +31,10 @@ def rank(
     qualities: Collection[str] | None = None,
     pooling: Pooling = "cls",
 ) -> pd.DataFrame:
-    """Order the measures of each domain by their median rank, then by their mean rank.
+    """Order the measures of each domain by median rank, then by mean rank.
 
-    For the published results, this rule ranks CKA first for language, eighth for vision and eleventh for graphs, as in
-    the paper.
+    Applied to the published results, this rule ranks CKA first for language, eighth for vision and eleventh for graphs,
+    as in the paper.
 
     Parameters
     ----------
@@ -42,17 +42,19 @@ def rank(
         Scores with the columns of `published`: domain, dataset, architecture, pooling, test, quality, measure, value.
         Other columns are ignored.
     tests : collection of str, optional
-        Names in the column test to include; default: all except 'jsd', which would count the output test twice.
+        Values of the column `test` to include; default: all except 'jsd', which would count the output test twice.
     qualities : collection of str, optional
         Scores to include; default: one score per test, as in `QUALITY_OF`.
     pooling : {'cls', 'mean', 'all'}
-        Pooling to include for architectures with several poolings. Architectures with one pooling are always included.
+        Pooling to include for architectures with several poolings. Architectures with a single pooling are always
+        included.
 
     Returns
     -------
     DataFrame
-        domain, measure, mean and median of the ranks (1 is best), position (1 is best; ties share the best position),
-        n (number of ranks), missing (number of scores that the measure lacks). Measures without any rank come last.
+        Columns domain, measure, mean and median of the ranks (1 is best), position (1 is best; ties share the best
+        position), n (number of ranks), missing (number of scores that the measure lacks). Measures without any rank
+        come last.
 
     Examples
     --------
@@ -78,12 +80,12 @@ def rank(
 
 
 def ranks_for_display(ranks: pd.DataFrame) -> pd.DataFrame:
-    """Return ranks for display; a single measure of a domain has no rank, and published scores are marked.
+    """Return ranks for display: a domain's single measure has none, and published scores are marked.
 
     Parameters
     ----------
     ranks : DataFrame
-        Ranks as returned by `rank` or `rank_with_published`.
+        Ranks that `rank` or `rank_with_published` returned.
     """
     if "source" in ranks:
         published = ranks["source"] == "published"
@@ -101,13 +103,13 @@ def rank_table(
     qualities: Collection[str] | None = None,
     pooling: Pooling = "cls",
 ) -> pd.DataFrame:
-    """Return every single rank behind `rank`, with the same parameters.
+    """Return every single rank on which `rank` is based; the parameters are the same.
 
     Returns
     -------
     DataFrame
-        domain, dataset, architecture, pooling, test, quality, measure, value, rank. Rank 1 is best, equal values share
-        their mean rank, and the rank of a NaN is NaN.
+        Columns domain, dataset, architecture, pooling, test, quality, measure, value, rank. Rank 1 is best, equal
+        values share their mean rank, and the rank of NaN is NaN.
     """
     require_columns(results, [*CELL, "measure", "value"], "results")
     check.choice(pooling, get_args(Pooling), "pooling")
@@ -125,7 +127,7 @@ def rank_table(
 
 
 def _counts(results: pd.DataFrame, tests: Collection[str] | None, qualities: Collection[str] | None) -> pd.Series[bool]:
-    """Return which rows count."""
+    """Return which rows count in ranks."""
     for name, wanted, column in (("tests", tests, "test"), ("qualities", qualities, "quality")):
         unknown = sorted({*([] if wanted is None else kinds.names(wanted, name))} - {*results[column]})
         if unknown:
@@ -138,13 +140,13 @@ def _counts(results: pd.DataFrame, tests: Collection[str] | None, qualities: Col
 
 
 def _has_pooling(results: pd.DataFrame, pooling: Pooling) -> pd.Series[bool]:
-    """Return which rows have the pooling, or an architecture without a choice of poolings."""
+    """Return which rows have the pooling, or belong to an architecture with a single pooling."""
     n_poolings = results.groupby(["domain", "dataset", "architecture"])["pooling"].transform("nunique")
     return (results["pooling"] == pooling) | (n_poolings == 1) | (pooling == "all")
 
 
 def require_columns(results: pd.DataFrame, columns: Collection[str], name: str) -> None:
-    """Refuse a table that lacks some of the columns."""
+    """Refuse a table that lacks any of the columns."""
     missing = [column for column in columns if column not in kinds.frame(results, name).columns]
     if missing:
         raise ValueError(f"{name} must have the columns {', '.join(columns)}, got a table without {', '.join(missing)}")

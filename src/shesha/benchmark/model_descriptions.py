@@ -1,4 +1,4 @@
-"""Descriptions of models to be trained: network, data set, setting, seed and hyperparameters."""
+"""Describe models to train: network, data set, setting, seed and hyperparameters."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Plain = str | int | float | bool | None
 
 @dataclass(frozen=True, order=True)
 class Setting:
-    """The difference between the training of a model and the standard training.
+    """How the training of a model differs from the standard training.
 
     ``labels`` replaces a share `degree` of the training labels at random. ``shortcut`` adds an artificial feature that
-    leaks the label of a share `degree` of the training rows. ``augmentation`` perturbs the training data with a
-    strength `degree` from 0 to 1. ``deep`` has more layers, for the test of layers (graphs only). A user's own test may
-    add another kind.
+    reveals the label in a share `degree` of the training rows. ``augmentation`` perturbs the training data with a
+    strength `degree` from 0 to 1. ``deep`` adds layers to the network, for the test of layers (graphs only). Your own
+    test may add another kind.
     """
 
     kind: str = "standard"
@@ -40,7 +40,7 @@ class Setting:
             raise ValueError(f"degree must lie between 0 and 1, got {self.degree}")
 
     def __str__(self) -> str:
-        """Describe the difference in words."""
+        """Return the difference in words."""
         return self.kind if self.kind in ("standard", "deep") else f"{self.kind} {self.degree:.4g}"
 
 
@@ -48,20 +48,20 @@ STANDARD = Setting()
 
 
 def add_kind(kind: str) -> None:
-    """Register a kind of setting, for your own test and domain."""
+    """Register a new kind of setting, for your own test and domain."""
     if kind not in _known_kinds:
         _known_kinds.append(kind)
 
 
 def count_of_share(share: float, n: int) -> int:
-    """Return a share of n, rounded down."""
-    # Rounding puts products such as 0.29 * 100 just below the intended whole number.
+    """Return a share of n, rounded down to an integer."""
+    # Rounding errors put products such as 0.29 * 100 just below the intended integer.
     return math.floor(share * n + 1e-9)
 
 
 @dataclass(frozen=True)
 class Model:
-    """One network to be trained: everything that determines it, except for the data."""
+    """A network to train: everything that determines it, except the data."""
 
     domain: str
     dataset: str
@@ -69,7 +69,7 @@ class Model:
     setting: Setting
     seed: int
     hyper: Mapping[str, Plain] = field(default_factory=dict, hash=False)
-    """Hyperparameters of network, training and extraction, as plain values."""
+    """Hyperparameters of the network, its training and the extraction, as plain values."""
 
     @property
     def keeps_layers(self) -> bool:
@@ -77,7 +77,7 @@ class Model:
         return self.setting.kind in ("standard", "deep")
 
     def key(self, fingerprint: str) -> str:
-        """Return the key of the model, a hash of everything that determines it."""
+        """Return the key of the model, which is a hash of everything that determines it."""
         content = {
             "domain": self.domain,
             "dataset": self.dataset,
@@ -90,5 +90,5 @@ class Model:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]
 
     def __str__(self) -> str:
-        """Describe the model in words."""
+        """Return a description of the model."""
         return f"{self.architecture} on {self.dataset}, {self.setting}, seed {self.seed}"

@@ -1,4 +1,4 @@
-"""Outcomes of trained models: their representations and outputs on the test rows."""
+"""What trained models produce: representations and outputs for the test rows."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ class DivergedError(ValueError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Representations and outputs of a trained model."""
+    """Representations and outputs of a trained model for the test rows."""
 
     representations: Mapping[str, tuple[NDArray[np.float32], ...]]
-    """Layers of the test rows in order, up to the last hidden layer, by pooling ('' if there is only one). A feature
-    map has shape (n_rows, height, width, channels) here and in model files; comparisons put channels
-    first (`shesha.kernels.map_flattening`)."""
+    """Layers in order, up to the last hidden one, by pooling ('' if there is only one). A feature map has shape
+    (n_rows, height, width, channels) here and in model files; comparisons put channels first
+    (`shesha.kernels.map_flattening`).
+    """
     probabilities: NDArray[np.float64]
-    """Class probabilities by the classifier, of shape (n_rows, n_classes); each row sums to one."""
+    """Class probabilities from the classifier, of shape (n_rows, n_classes); each row sums to one."""
     labels: NDArray[np.int64]
     """The true class of each row."""
 

@@ -1,7 +1,7 @@
-"""Differences of the outputs of models, computed once per pair and stored.
+"""Differences between the outputs of models, which are computed once per pair and stored.
 
-The three differences of the benchmark's own tests are columns of one table. Differences of other tests are rows of a
-second table, with name and value, which is created when such a test first runs.
+The three differences that the benchmark's own tests need are columns of one table. Differences for other tests are rows
+of a second table, with name and value, which is created when such a test first runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shesha.runs import failure_reason, version_of_code
 
 LOG = logging.getLogger(__name__)
 Known = dict[tuple[str, str], dict[str, float]]
-"""Differences between outputs, by the keys of the two models and by `versioned_name`."""
+"""Differences between outputs, by the keys of both models and by `versioned_name`."""
 _SHIPPED = tuple(field.name for field in fields(Shipped))[2:]
 _TABLE = """CREATE TABLE IF NOT EXISTS difference (
     first TEXT, second TEXT, kind TEXT, value REAL, PRIMARY KEY (first, second, kind)
@@ -29,7 +29,7 @@ _TABLE = """CREATE TABLE IF NOT EXISTS difference (
 
 
 def versioned_name(kind: str, difference: Difference) -> str:
-    """Return the name of a difference in the store; for your own differences it includes the version of the code."""
+    """Return a difference's name in the store, which for your own differences includes a code version."""
     return kind if kind in _SHIPPED else f"{kind}+{version_of_code(difference)}"
 
 
@@ -45,7 +45,7 @@ def read_differences(store: Store) -> Known:
 
 
 def complete_differences(store: Store, archive: Archive, keys: Sequence[str], wanted: Mapping[str, Difference]) -> None:
-    """Compute and write the requested differences between some trained models that the store lacks."""
+    """Compute and store those requested differences between trained models that the store lacks."""
     if not wanted:
         return
     known = read_differences(store)

@@ -10,13 +10,14 @@ from shesha.inputs import validation as check
 from shesha.support.types import Matrix
 
 _SUM = 1e-3
-"""Largest accepted deviation from one of the sum of a row of probabilities, which allows for half precision."""
+"""Largest accepted difference between one and a row's sum of probabilities; it allows for half precision."""
 
 
 def jensen_shannon(p: ArrayLike, q: ArrayLike) -> float:
-    """Mean Jensen-Shannon divergence of the rows of two (n_rows, n_classes) arrays of probabilities.
+    """Mean Jensen-Shannon divergence between the rows of two (n_rows, n_classes) arrays of probabilities.
 
-    The divergence is in nats. It is 0 for equal rows and log 2 for rows without a common class.
+    The divergence is measured in nats. It is 0 for equal rows, and log 2 for rows that give no class positive
+    probability in both.
     """
     first, second = _probabilities(p, q)
     middle = (first + second) / 2
@@ -24,13 +25,13 @@ def jensen_shannon(p: ArrayLike, q: ArrayLike) -> float:
 
 
 def disagreement(p: ArrayLike, q: ArrayLike) -> float:
-    """Share of the rows whose most probable class differs between two (n_rows, n_classes) arrays."""
+    """Share of rows in which two (n_rows, n_classes) arrays have different most probable classes."""
     first, second = _probabilities(p, q)
     return float(np.mean(first.argmax(axis=1) != second.argmax(axis=1)))
 
 
 def accuracy_difference(p: ArrayLike, q: ArrayLike, labels: ArrayLike) -> float:
-    """Absolute difference of the shares of rows whose most probable class is the label (a column number)."""
+    """Absolute difference in accuracy: the share of rows whose most probable class is the label."""
     first, second = _probabilities(p, q)
     true = check.dense(labels, "labels")
     if true.shape != (len(first),):

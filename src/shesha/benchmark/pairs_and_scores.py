@@ -1,4 +1,4 @@
-"""Pairs of models that each kind of test compares, and scores of a measure from its values for these pairs."""
+"""Choose the pairs of models that each kind of test compares, and score a measure from its values."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ Pair = tuple[str, str]
 Values = Mapping[Pair, float]
 BY_GROUPS = ("auprc", "conformity")
 BY_LAYERS = ("conformity", "spearman")
-"""Names of scores in the published results; `score_layers` computes an additional score."""
+"""Names of the scores in the published results; `score_layers` computes one more."""
 
 
 class Compared(Protocol):
-    """Properties of a measure for scoring."""
+    """What the scores need to know about a measure."""
 
     @property
     def name(self) -> str:
-        """Name of the measure in the scores."""
+        """Name under which the measure appears in the scores."""
         ...
 
     @property
     def closer(self) -> str:
-        """Whether 'higher' or 'lower' values mean more similar."""
+        """Whether more similar models have 'higher' or 'lower' values."""
         ...
 
     @property
     def symmetric(self) -> bool:
-        """Whether the order of a pair does not matter."""
+        """Whether the two models of a pair can be exchanged without changing the value."""
         ...
 
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """One score of one measure in one test."""
+    """One score that one measure obtains in one test."""
 
     test: str
     quality: str
@@ -53,11 +53,11 @@ class ScoreRow:
     p_value: float
     """p-value of the score; NaN for a score without a p-value."""
     n: int
-    """Number of pairs of models that were used, or of models for the test of layers."""
+    """Number of model pairs used, or number of models in the layer test."""
     dropped: int
-    """Number of pairs or models left out because the measure gave no value."""
+    """Number of pairs or models left out because the measure gave no value for them."""
     reason: str
-    """Reason for a missing value, or a note on values that are left out."""
+    """Reason why the value is missing, or a note on values that were left out."""
 
 
 def _require_measure(measure: Compared) -> None:
@@ -66,16 +66,17 @@ def _require_measure(measure: Compared) -> None:
 
 
 def pairs_prediction(names: Sequence[str], symmetric: bool) -> list[Pair]:
-    """Return the pairs of models that the tests by prediction compare, in both orders for asymmetric measures."""
+    """Return all pairs of models, in both orders for asymmetric measures."""
     check.boolean(symmetric, "symmetric")
     kinds.iterable(names, "names")
     return list(combinations(names, 2) if symmetric else permutations(names, 2))
 
 
 def pairs_groups(groups: Mapping[str, Sequence[str]], symmetric: bool) -> list[Pair]:
-    """Return the pairs of models that the tests by groups compare.
+    """Return the pairs that tests of groups compare, both within and between groups.
 
-    Each pair occurs once, in the given order. For asymmetric measures, pairs between groups occur in both orders.
+    Each pair within a group occurs once, in the given order. Pairs between groups occur once for symmetric measures,
+    and in both orders for asymmetric ones.
     """
     check.boolean(symmetric, "symmetric")
     for members in kinds.mapping(groups, "groups").values():
@@ -91,7 +92,7 @@ def pairs_groups(groups: Mapping[str, Sequence[str]], symmetric: bool) -> list[P
 
 
 def pairs_layers(models: Sequence[Sequence[str]], symmetric: bool) -> list[Pair]:
-    """Return the pairs of layers of each model, in both orders for asymmetric measures."""
+    """Return all pairs of layers within each model, in both orders for asymmetric measures."""
     check.boolean(symmetric, "symmetric")
     return [
         pair for layers in kinds.iterable(models, "models", "models") for pair in pairs_prediction(layers, symmetric)
@@ -106,21 +107,21 @@ def score_prediction(
     n_permutations: int = 9999,
     seed: Seed = 0,
 ) -> list[ScoreRow]:
-    """Score a measure by the rank correlation of dissimilarity and difference of the outputs.
+    """Score how well a measure's dissimilarities correlate in rank with differences in the outputs.
 
     Parameters
     ----------
     measure : Measure
     values : mapping of (name, name) to float
-        Values of the measure for the `pairs_prediction`; NaN if missing.
+        Value of the measure for each pair from `pairs_prediction`, NaN if missing.
     names : sequence of str
         Names of the models.
     differences : mapping of 'accuracy', 'jsd', 'disagreement' to mapping of (name, name) to float
-        Differences between the outputs of two models, in either order.
+        How much the outputs of two models differ; each pair may be given in either order.
     n_permutations : int
-        Number of relabellings of the models for the p-value.
+        Number of random relabellings of the models from which the p-value is computed.
     seed : int, Generator or None
-        Seed of the relabellings.
+        Seed for drawing the relabellings.
     """
     _require_measure(measure)
     kinds.mapping(values, "values")
@@ -143,7 +144,7 @@ def score_prediction(
 def score_groups(
     test_name: str, measure: Compared, values: Values, groups: Mapping[str, Sequence[str]]
 ) -> list[ScoreRow]:
-    """Score a measure by whether models of a group are closer to each other than to models of other groups.
+    """Score whether a measure finds models closer within their group than across groups.
 
     Parameters
     ----------
@@ -151,8 +152,8 @@ def score_groups(
         Name of the test: 'label_randomization', 'shortcut', 'augmentation', or the name of your own test.
     measure : Measure
     values : mapping of (name, name) to float
-        Values of the measure for the `pairs_groups`; NaN if missing.
-    groups : mapping of group name to names of models
+        Value of the measure for each pair from `pairs_groups`, NaN if missing.
+    groups : mapping of group name to sequence of model names
     """
     _require_measure(measure)
     kinds.mapping(values, "values")
@@ -165,20 +166,20 @@ def score_groups(
 def score_layers(
     measure: Compared, values: Values, models: Sequence[Sequence[str]], test_name: str = "layer_monotonicity"
 ) -> list[ScoreRow]:
-    """Score a measure by whether layers are less similar the farther apart they are, averaged over models.
+    """Score whether a measure finds layers less similar the farther apart they are, averaged over models.
 
-    `spearman` is the mean over the layers of each model, as in the published tables. `spearman_pooled` uses all pairs
-    of a model's layers at once, as in the text of the paper.
+    `spearman` averages the correlations found for the single layers of a model, as in the published tables.
+    `spearman_pooled` correlates all pairs of a model's layers at once, as the text of the paper describes.
 
     Parameters
     ----------
     measure : Measure
     values : mapping of (name, name) to float
-        Values of the measure for the `pairs_layers`; NaN if missing.
+        Value of the measure for each pair from `pairs_layers`, NaN if missing.
     models : sequence of sequences of str
         Names of the layers of each model, from input to output.
     test_name : str
-        Name of the test in the result.
+        Name under which the test appears in the result.
     """
     _require_measure(measure)
     kinds.mapping(values, "values")
@@ -196,7 +197,7 @@ def score_layers(
 
 
 def _mean(parts: Sequence[Quality]) -> Quality:
-    """Mean over the models that have a value, with a note on those left out."""
+    """Average the scores of those models that have one, and note which models were left out."""
     usable = [part.value for part in parts if not math.isnan(part.value)]
     missing = [f"model {place}: {part.reason}" for place, part in enumerate(parts) if part.reason]
     partial = sum(part.dropped for part in parts if not part.reason)

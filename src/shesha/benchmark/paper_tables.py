@@ -1,4 +1,4 @@
-"""Results as tables in the layout of the paper, also as Markdown."""
+"""Arrange results in tables with the layout of the paper, which can be printed as Markdown."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ TYPES = {
     "Topology": ("IMD", "RTD"),
     "Statistic": ("ConcDiff", "MagDiff", "UnifDiff"),
 }
-"""The measures of the paper by type, in the order of its tables."""
+"""The measures of the paper grouped by type, in the order in which its tables list them."""
 OTHER = "Other"
 _PLACES = {measure: (kind, place) for kind, found in TYPES.items() for place, measure in enumerate(found)}
 
 
 def base_name(measure: str) -> str:
-    """Return a measure's name without its options: 'RTD(subsets=2)' counts as 'RTD'."""
+    """Return a measure's name without its options, so that 'RTD(subsets=2)' counts as 'RTD'."""
     return measure.split("(")[0]
 
 
 def measure_type(measure: str) -> str:
-    """Return the type of a measure in the paper's tables, 'Other' if it is not in the paper."""
+    """Return a measure's type in the paper's tables, or 'Other' if the paper does not include it."""
     return _PLACES.get(base_name(measure), (OTHER, 0))[0]
 
 
 def table(results: pd.DataFrame, test: str | None = None, domain: str | None = None) -> pd.DataFrame:
-    """Arrange results as the paper does: measures in rows, data sets and architectures in columns.
+    """Arrange results as the paper does, with measures as rows and data sets and architectures as columns.
 
     Parameters
     ----------
     results : DataFrame
         Scores with the columns of `published`.
     test, domain : str, optional
-        Test and domain to include; default: all. Several tests or domains are distinguished by a column level.
+        Test and domain to include; default: all. If there are several, a column level distinguishes them.
 
     Returns
     -------
@@ -67,9 +67,10 @@ def table(results: pd.DataFrame, test: str | None = None, domain: str | None = N
 
 
 def stars(results: pd.DataFrame, test: str | None = None, domain: str | None = None) -> pd.DataFrame:
-    """Return the stars that belong to `table`: '**' for p at most 0.01, '*' for p at most 0.05, '' otherwise.
+    """Return the significance stars for `table`: '**' if p is at most 0.01, '*' if at most 0.05, else ''.
 
-    Stars are computed from the column `p_value`, or else copied from `significance_stars` of the published results.
+    They are computed from the column `p_value` if there is one. Otherwise they are taken from the column
+    `significance_stars`, which the published results have.
     """
     if "p_value" in results.columns:
         p_values = results["p_value"].to_numpy(dtype=float)
@@ -82,12 +83,12 @@ def stars(results: pd.DataFrame, test: str | None = None, domain: str | None = N
 
 
 def to_markdown(frame: pd.DataFrame, stars: pd.DataFrame | None = None) -> str:
-    """Format a `table` as Markdown, with two decimals and the best values of a column in bold.
+    """Format a `table` as Markdown, with two decimals and the best value of each column in bold.
 
     Parameters
     ----------
     frame : DataFrame
-        A table as returned by `table`, in which higher is better.
+        A table as returned by `table`, whose values are better the higher they are.
     stars : DataFrame, optional
         Significance stars as returned by the function `stars` for the same results; default: no stars.
     """
@@ -111,7 +112,7 @@ def to_markdown(frame: pd.DataFrame, stars: pd.DataFrame | None = None) -> str:
 
 
 def _pivot(results: pd.DataFrame, column: str, test: str | None, domain: str | None) -> pd.DataFrame:
-    """Pivot one column of the results."""
+    """Arrange one column of the results as a table of measures by data sets and architectures."""
     require_columns(results, [*CELL, "measure", column], "results")
     chosen = results
     for name, wanted in (("test", test), ("domain", domain)):

@@ -1,4 +1,4 @@
-"""Comparison with published results, which can also replace measures that were not run."""
+"""Compare results with the published ones, and add published scores of measures that were not run."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PLACE = ["domain", "dataset", "architecture"]
 
 
 def add_published(results: pd.DataFrame) -> pd.DataFrame:
-    """Add the published scores of the measures that `results` lacks, for the networks and tests that it has.
+    """Add published scores of measures that `results` lacks, for the same networks and tests.
 
-    The published scores come from other models that were trained by the same protocol. They show the approximate rank
-    of a measure. For an accurate comparison, run the other measures on the same models.
+    The published scores come from other models, which were trained by the same protocol. They therefore show only
+    approximately where a measure ranks. For an accurate comparison, run the other measures on your models as well.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def add_published(results: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The results with additional rows, and a column `source`: 'own' or 'published'.
+        The results with the published rows appended, and a column `source` with 'own' or 'published' for each row.
     """
     import pandas as pd
 
@@ -49,7 +49,7 @@ def add_published(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def rank_with_published(results: pd.DataFrame, *, pooling: Pooling = "cls") -> pd.DataFrame:
-    """Rank your measures among the published scores of those that were not run on the same networks and tests.
+    """Rank your measures together with published scores of measures that you did not run.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def rank_with_published(results: pd.DataFrame, *, pooling: Pooling = "cls") -> p
     Returns
     -------
     DataFrame
-        The columns of `rank`, and `source` ('own' or 'published').
+        The columns that `rank` returns, and `source` ('own' or 'published').
     """
     table = add_published(results)
     ranks = rank(table, pooling=pooling)
@@ -70,7 +70,7 @@ def rank_with_published(results: pd.DataFrame, *, pooling: Pooling = "cls") -> p
 
 
 def compare_ranks(results: pd.DataFrame) -> pd.DataFrame:
-    """Rank your scores and the published ones, for the measures and columns that both have.
+    """Rank your scores and the published ones, using only measures and columns that both have.
 
     Parameters
     ----------
@@ -80,8 +80,9 @@ def compare_ranks(results: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        domain, measure, position and mean (rank) of your scores, published_position and published_mean. Rows are in the
-        order of the published positions. Empty if there are no common scores.
+        Columns domain, measure, position and mean (position and mean rank by your scores), published_position and
+        published_mean (by the published scores). Rows are sorted by published position. The table is empty if there are
+        no scores in common.
     """
     both = match_published(results, published())
     if both.empty:
@@ -94,20 +95,20 @@ def compare_ranks(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Compare your results with the published ones, column by column.
+    """Measure how well your results agree with the published ones in each column of the tables.
 
     Parameters
     ----------
     own, published : DataFrame
-        Scores with the columns of `published`. Measures are matched by their names without options. If `own` contains
-        several measures of one name, the one without options is used, or else the first.
+        Scores with the columns of `published`. Measures are matched by their names without options. If several measures
+        in `own` then have the same name, the one without options is used, or otherwise the first.
 
     Returns
     -------
     DataFrame
-        domain, dataset, architecture, pooling, test, quality; spearman (over the measures), difference (mean absolute
-        difference of the values), spread (standard deviation of the published values, with which to compare the
-        difference), n (number of measures with both values).
+        Columns domain, dataset, architecture, pooling, test and quality; spearman (rank correlation over the measures),
+        difference (mean absolute difference between the values), spread (standard deviation of the published values, to
+        which the difference can be compared) and n (number of measures that have both values).
     """
     import pandas as pd
 
@@ -125,7 +126,7 @@ def agreement(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def match_published(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that both tables have, their values as `own` and `published`, measures without options."""
+    """Return the scores that both tables have, in columns `own` and `published`."""
     keys = [*CELL, "measure"]
     for name, frame in (("own", own), ("published", published)):
         require_columns(frame, [*keys, "value"], name)

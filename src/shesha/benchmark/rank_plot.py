@@ -1,4 +1,4 @@
-"""Pictures of the results: ranks of the measures, and comparison with published values."""
+"""Plot how the measures rank."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 _COLOURS = dict(zip([*TYPES, OTHER], PALETTE, strict=False))
 _ROW = 0.21
-"""Height of a figure per measure, in inches."""
+"""Height in inches that a figure needs for each measure."""
 
 
 def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "cls") -> Any:
-    """Draw the ranks of the measures as boxes, best on top, one panel per domain.
+    """Draw the ranks of each measure as a box plot, with the best on top and one panel per domain.
 
     Parameters
     ----------
     results : DataFrame
-        Scores with the columns of `published`, which are ranked as in `rank`.
+        Scores with the columns of `published`. They are ranked as `rank` does.
     axes : sequence of matplotlib Axes, optional
         Axes to draw on, one per domain; default: a new figure.
     pooling : {'cls', 'mean', 'all'}
@@ -33,8 +33,8 @@ def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "c
     Returns
     -------
     array of matplotlib Axes
-        One panel per domain. Boxes show the quartiles and the median, and whiskers reach to the extremes. Colours show
-        the type of the measure.
+        The panels, one per domain. Boxes show the median and quartiles, whiskers extend to the extremes, and colours
+        show the type of each measure.
     """
     plt = pyplot()
     order, ranks = rank(results, pooling=pooling), rank_table(results, pooling=pooling)

@@ -1,4 +1,4 @@
-"""The plan of a run: the models of the chosen tests, and their comparisons, each once."""
+"""Plan a run: which models the chosen tests need, and which comparisons, each of them once."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from shesha.measures import Measure
 
 Keys = Mapping[Model, str]
 _SECONDS = 10.0
-"""Target time per chunk in seconds. With short chunks, a killed run loses little work, and workers end together."""
+"""Target duration of a chunk in seconds. If chunks are short, a killed run loses little work and all workers finish at
+about the same time.
+"""
 _PER_PAIR = {"more": 1.0}
 _CALIBRATED, _PLAIN = 0.25, 0.02
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One test of one task, with one pooling."""
+    """One test of one task's models, for one way of pooling."""
 
     task: Task
     of: BenchmarkTest
@@ -33,21 +35,21 @@ class Trial:
 
     @property
     def test(self) -> str:
-        """The test's name."""
+        """Name of the test."""
         return self.of.name
 
     @property
     def groups(self) -> dict[str, tuple[Model, ...]]:
-        """The models by group."""
+        """The models of each group."""
         return dict(self.of.models(self.task))
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """All models, in order."""
+        """The models of all groups, in order."""
         return tuple(model for group in self.groups.values() for model in group)
 
     def cast(self, keys: Keys, n_layers: int) -> Cast:
-        """Return the references to the compared representations of each model, by group."""
+        """Return, by group, the references to those representations of each model that the test compares."""
         layers = range(n_layers) if self.of.layered else (LAST,)
         return Cast(
             {
@@ -57,12 +59,12 @@ class Trial:
         )
 
     def pairs(self, symmetric: bool, keys: Keys, n_layers: int) -> list[Pair]:
-        """Return the pairs that the test needs for a measure."""
+        """Return the pairs of representations that the test needs from a measure."""
         return self.of.pairs(self.cast(keys, n_layers), symmetric)
 
 
 def trials(tasks: Sequence[Task], tests: Collection[str] = ()) -> list[Trial]:
-    """Return the trials of some tasks, by default for all tests."""
+    """Return the trials for these tasks, restricted to the named tests if there are any."""
     return [
         Trial(task, find(test), pooling)
         for task in tasks
@@ -73,7 +75,7 @@ def trials(tasks: Sequence[Task], tests: Collection[str] = ()) -> list[Trial]:
 
 
 def required_models(chosen: Sequence[Trial]) -> list[Model]:
-    """Return the models that some trials need, each once."""
+    """Return the models that the chosen trials need, each once."""
     return list(dict.fromkeys(model for trial in chosen for model in trial.models))
 
 
@@ -84,7 +86,7 @@ def plan_chunks(
     n_layers: int,
     planned: set[tuple[str, str, str, str]],
 ) -> Iterator[Chunk]:
-    """Yield the work of a trial that is neither done nor planned, and mark it as planned."""
+    """Yield those comparisons of a trial that are neither done nor planned, and mark them as planned."""
     pairs: dict[str, list[Pair]] = {}
     for measure in measures:
         version = entry_version(measure)
@@ -100,7 +102,7 @@ def plan_chunks(
 
 
 def _pieces(group: Group) -> Iterator[Chunk]:
-    """Divide a group into chunks of about equal time, with cheap and costly measures separate."""
+    """Divide a group into chunks of similar duration, which keep cheap and costly measures apart."""
     costs = [_cost(measure) for measure in group.measures]
     for cost in dict.fromkeys(costs):
         chosen = [index for index, value in enumerate(costs) if value == cost]
@@ -116,7 +118,7 @@ def _pieces(group: Group) -> Iterator[Chunk]:
 
 
 def _cost(measure: Measure) -> float:
-    """Rough seconds for one pair of 1,000 rows."""
+    """Estimate the seconds that a comparison takes for representations of 1,000 rows."""
     if isinstance(measure, CalibratedMeasure):
         return _CALIBRATED
     return _PER_PAIR.get(measure.cost, _PLAIN)

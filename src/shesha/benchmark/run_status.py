@@ -1,4 +1,4 @@
-"""The status of a run, and its comparisons without a value or with fewer rows."""
+"""Report the progress of a run, and which of its comparisons have no value or use fewer rows."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _COLUMNS = (
 
 
 def status(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
-    """Return the status of each test: models and comparisons, done, failed and in total.
+    """Return how many models and comparisons of each test are planned, done and failed.
 
     Parameters
     ----------
     store : path or Store
         The store of a run.
     of : Suite, optional
-        The suite of the run. It is only needed for your own suite.
+        The suite of the run, which is needed only if it is your own.
 
     Returns
     -------
     DataFrame
-        dataset, architecture, pooling, test; models, trained, models failed; comparisons, compared, without value.
-        For comparisons of layers, comparisons is NA until a first model is trained, which determines the number of
-        layers.
+        Columns dataset, architecture, pooling and test; models, trained and models failed; comparisons, compared and
+        without value. For the layer test, the number of comparisons is NA until a model has been trained, because only
+        then is the number of layers known.
     """
     import pandas as pd
 
@@ -101,7 +101,7 @@ def _layer_count(
     depths: Depths,
     archive: Archive,
 ) -> int | None:
-    """Number of layers that the trial compares; None until a model is trained."""
+    """Return how many layers the trial compares, or None until one of its models is trained."""
     if not trial.of.layered:
         return 0
     n_layers = count_layers(trial, keys, depths)
@@ -119,7 +119,7 @@ def _layer_count(
 
 
 def failures(store: Store) -> str:
-    """Return reasons for missing values, one line per network and reason; empty if there are none."""
+    """List the reasons for missing values, one line per network and reason; '' if none are missing."""
     counts: dict[tuple[str, str, str], int] = {}
     for place, cell in _cells(store, lambda cell: cell.value is None):
         line = (place, general(cell.reason), cell.measure)
@@ -132,7 +132,7 @@ def failures(store: Store) -> str:
 
 
 def describe_missing_rows(store: Store) -> str:
-    """Return how many comparisons leave out rows without a direction, one line per network; empty if none."""
+    """Describe, one line per network, how many comparisons leave out rows without a direction."""
     left_out: dict[tuple[str, str], list[int]] = {}
     for place, cell in _cells(store, lambda cell: cell.value is not None and cell.rows_left_out > 0):
         left_out.setdefault((place, cell.measure), []).append(cell.rows_left_out)
@@ -148,7 +148,7 @@ def describe_missing_rows(store: Store) -> str:
 
 
 def _cells(store: Store, chosen: Callable[[Cell], bool]) -> Iterator[tuple[str, Cell]]:
-    """Yield the selected comparisons of planned models by current measures, each with its network."""
+    """Yield the selected comparisons of planned models by current measures, each with its network's name."""
     places = {key: f"{place[2]} on {place[1]}" for place, key in store.keys().items()}
     for entry in store.entries():
         for cell in store.cells(entry.name, entry.version).values():
@@ -158,7 +158,7 @@ def _cells(store: Store, chosen: Callable[[Cell], bool]) -> Iterator[tuple[str, 
 
 
 def general(reason: str) -> str:
-    """Return the reason without the model and row numbers."""
+    """Strip model names and row numbers from a reason, so that equal failures have equal reasons."""
     reason = re.sub(r"^[0-9a-f]{20}/[^:]*: ", "", reason)
     reason = re.sub(r": \d+ of \d+$", "", reason)
     return re.sub(r"(rows|columns|features:?) \d.*", r"\1", reason).rstrip(": ")

@@ -41,34 +41,34 @@ def run(
     retry_failed: bool = False,
     wait: bool = True,
 ) -> pd.DataFrame:
-    """Train the models of a suite, compare them by the measures, and return the scores.
+    """Train the models of a suite, compare them by the given measures, and return the scores.
 
-    Every number is written as soon as it is computed. After an interruption, rerun the same call with the same store to
-    resume.
+    Every number is stored as soon as it is computed. To resume after an interruption, repeat the call with the same
+    store.
 
     Parameters
     ----------
     of : str or Suite
-        'small' (for a laptop), 'paper' (as published), your own suite, or its place 'module:name'.
+        'small' (for a laptop), 'paper' (as published), or your own suite, as an object or as 'module:name'.
     domains, datasets, architectures, tests : str or iterables of str
-        Names to include; by default all. Tests are accuracy, output, label_randomization, shortcut, augmentation,
-        layer_monotonicity, or your own test as 'module:test' or as an object.
+        Names of what to include; by default, everything. The tests are accuracy, output, label_randomization, shortcut,
+        augmentation and layer_monotonicity. Your own test can be given as an object or as 'module:test'.
     measures : str, measure or iterable of them
-        Names, families, groups ('ReSi'), 'calibrated CKA', or your own 'module:function'. 'all' includes every
-        registered measure, and the calibrated ones.
+        Names of measures, families or groups (such as 'ReSi'), calibrated variants (such as 'calibrated CKA'), or your
+        own function as 'module:function'. 'all' includes every registered measure and the calibrated variants.
     store : path
-        The file of results. Trained models are stored in a folder next to it.
+        File for the results. Trained models are stored in a folder next to it.
     workers : int, optional
         Number of local processes; default: one per core.
     scheduler : str, optional
-        Address of a running Dask scheduler to use instead of local processes. Its workers must have access to the
-        folder of the store.
+        Address of a running Dask scheduler to use instead of local processes. Its workers must be able to access the
+        folder that contains the store.
     keep_checkpoints : bool
-        Whether to keep the weights after the representations have been extracted.
+        Whether to keep each model's weights once its representations have been extracted.
     retry_failed : bool
         Whether to retry models and comparisons that failed in an earlier run.
     wait : bool
-        Whether to wait if another run is writing the same store. False raises StoreError instead.
+        Whether to wait if another run is writing to the same store. If False, StoreError is raised instead.
 
     Returns
     -------
@@ -80,7 +80,8 @@ def run(
     MissingDataError
         If data or weights are neither in SHESHA_DATA nor available from their source; the message names both.
     StoreError
-        If the file is not a store, or a store of another version. Without `wait`, also if another run is writing it.
+        If the file is not a store or has the layout of another version. If `wait` is False, also if another run is
+        writing to it.
     ValueError
         If the suite does not contain a name, nothing matches the selection, or the store belongs to another suite.
     """
@@ -112,7 +113,7 @@ def run(
 
 
 def _as_tuple(some: Any) -> tuple[Any, ...]:
-    """Return one or several values as a tuple."""
+    """Return a single value or several values as a tuple."""
     return (some,) if isinstance(some, str | Measure | BenchmarkTest) or callable(some) else tuple(some)
 
 
@@ -123,7 +124,7 @@ def _require_same_suite(store: Store, chosen: Suite) -> None:
 
 
 def _keys(models: Sequence[Model]) -> dict[Model, str]:
-    """Name the models by their content; missing data raise an error here, before anything is trained."""
+    """Map each model to the key of its content; missing data raise an error before anything is trained."""
     prints: dict[tuple[Any, ...], str] = {}
     keys = {}
     for model in models:

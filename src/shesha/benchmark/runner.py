@@ -1,4 +1,4 @@
-"""Run a suite: train and compare what is missing, and store each number at once."""
+"""Run a suite: train missing models, compute missing comparisons, and store each result at once."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from shesha.runs import Executor, Job
 
 
 class Meter(runs.Meter):
-    """Counts models and comparisons."""
+    """Counts the models and comparisons of a run, in total and done so far."""
 
     def __init__(self, n_workers: int) -> None:
         super().__init__(n_workers)
         self.n_models = self.n_cells = self.models_done = self.cells_done = 0
 
     def describe(self) -> str:
-        """Return the progress in words: models and comparisons."""
+        """Describe in words how many models and comparisons are done."""
         some = f"{self.cells_done}/{self.n_cells}{'+' if self.more_to_plan else ''} comparisons"
         return f"{self.models_done}/{self.n_models} models, {some}"
 
 
 @dataclass
 class Run:
-    """One run of some trials into a store."""
+    """One run of the chosen trials, whose results go into a store."""
 
     store: Store
     trials: Sequence[Trial]
@@ -47,7 +47,7 @@ class Run:
     meter: Meter = field(init=False)
 
     def __post_init__(self) -> None:
-        """Read what earlier runs have done."""
+        """Read from the store what earlier runs have done."""
         self.meter = Meter(self.executor.n_workers)
         self._archive = Archive(self.store.models_folder)
         self._trained = {
@@ -61,7 +61,7 @@ class Run:
         self._number = count(1)
 
     def __call__(self) -> None:
-        """Work until everything is done; after Ctrl-C, a full disk or a lost cluster, finished results are kept."""
+        """Work until all is done. Ctrl-C, a full disk or a lost cluster leaves finished results in the store."""
         self._plan_training()
         self._release()
         runs.run(self, self.executor, self.meter)
@@ -81,7 +81,7 @@ class Run:
             self.meter.expect(kind, 1.0)
 
     def _release(self) -> None:
-        """Plan the comparisons of the trials whose models all exist."""
+        """Plan the comparisons of each trial for which every model has been trained or has failed."""
         still = []
         for trial in self._waiting:
             models = trial.models
@@ -122,7 +122,7 @@ class Run:
             self.meter.expect(kind, chunk.n_cells)
 
     def _drop_failed(self, chunk: Chunk, failed: set[str]) -> Chunk:
-        """Write the cells of models that could not be trained as failed, and return the rest."""
+        """Record comparisons of failed models as failed, and return a chunk with the other comparisons."""
         lost, kept = [], []
         for measure, pairs in zip(chunk.measures, chunk.pairs, strict=True):
             gone = [pair for pair in pairs if {model_key(name) for name in pair} & failed]
@@ -137,12 +137,12 @@ class Run:
         return Chunk(chunk.measures, tuple(kept))
 
     def ready(self) -> Job | None:
-        """Return the next job: comparisons or a training."""
+        """Return the next job, or None if there is none; comparisons come before training."""
         waiting = self._ready or self._training
         return waiting.popleft() if waiting else None
 
     def keep_result(self, job: Job, result: Any) -> float:
-        """Store the result of a job."""
+        """Store the result of a job, and return how many seconds the job took."""
         if job.call is worker_functions.train:
             self.store.add_model(self._models[job.key], result)
             self._trained[result.key] = result
@@ -154,7 +154,7 @@ class Run:
         return float(sum(cell.seconds for cell in result))
 
     def record_failure(self, job: Job, reason: str) -> None:
-        """Store the reason for a missing model or missing comparisons."""
+        """Store why a job failed, as the reason for the missing model or comparisons."""
         if job.call is worker_functions.train:
             self.keep_result(job, Trained(job.key, None, 0.0, reason))
             return

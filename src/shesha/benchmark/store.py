@@ -1,4 +1,4 @@
-"""The store of a run: one SQLite file with one writer."""
+"""Store a run's results in one SQLite file, to which a single process writes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shesha.support import argument_types as kinds
 from shesha.support import sqlite
 
 Place = tuple[str, str, str, str, float, int]
-"""Domain, data set, architecture, kind and degree of the setting, seed."""
+"""Domain, data set, architecture, kind of setting, degree of the setting, and seed."""
 
 
 StoreError = sqlite.StoreError
@@ -24,7 +24,7 @@ StoreError = sqlite.StoreError
 
 @dataclass(frozen=True)
 class Entry:
-    """A measure of a run, as stored."""
+    """A measure that takes part in a run, as recorded in the store."""
 
     name: str
     version: str
@@ -34,7 +34,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Trained:
-    """The result of training one model: its accuracy, or the reason for none."""
+    """Result of training one model: its accuracy, or the reason why it has none."""
 
     key: str
     accuracy: float | None
@@ -44,7 +44,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class Cell:
-    """One comparison: its value, or the reason for none."""
+    """One comparison: its value, or the reason why it has none."""
 
     first: str
     second: str
@@ -54,12 +54,12 @@ class Cell:
     seconds: float
     reason: str = ""
     rows_left_out: int = 0
-    """Number of rows left out because they have no direction in one of the two representations."""
+    """Number of rows left out because they have no direction in at least one of the two representations."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The differences between the outputs of two models."""
+    """How much the outputs of two models differ."""
 
     first: str
     second: str
@@ -69,55 +69,55 @@ class Difference:
 
 
 class Store(sqlite.Database):
-    """The numbers of one run on disk. Open it with `with Store(path) as store`."""
+    """The results of one run on disk. Open it with `with Store(path) as store`."""
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
-        """Open a file; unless `create`, it must exist and is opened for reading only."""
+        """Open the file. If not `create`, it must exist and is opened read-only."""
         super().__init__(kinds.path(path, "store"), LAYOUT, create=create)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run a transaction, all or nothing."""
+        """Run the body as one transaction, of which either all or nothing is written."""
         with sqlite.transaction(self._connection, self.path):
             yield
 
     @property
     def models_folder(self) -> Path:
-        """The folder of the trained models next to the store, as an absolute path."""
+        """Absolute path of the folder next to the store that contains the trained models."""
         return self.path.absolute().with_name(self.path.name + ".models")
 
     def about(self) -> dict[str, str]:
-        """Return the metadata of the store: layout, suite, library version."""
+        """Return the store's metadata, such as its layout, suite and library version."""
         return sqlite.about(self._connection)
 
     def describe(self, **values: str) -> None:
-        """Write the metadata of the store."""
+        """Write metadata to the store."""
         with self.transaction():
             self._connection.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", values.items())
 
     def plan(self, models: Mapping[str, Model]) -> None:
-        """Write the key of the model for each place of the suite."""
+        """Record which model key belongs to each place in the suite."""
         rows = [(*model_place(model), key) for key, model in models.items()]
         with self.transaction():
             self._connection.executemany("INSERT OR REPLACE INTO plan VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def keys(self) -> dict[Place, str]:
-        """Return the keys of the planned models by domain, data set, architecture, kind, degree and seed."""
+        """Return the keys of the planned models, by domain, data set, architecture, kind, degree and seed."""
         return {tuple(row[:6]): row[6] for row in self.query("SELECT * FROM plan")}
 
     def add_entries(self, entries: Iterable[Entry]) -> None:
-        """Write the measures of a run; a new version of a measure replaces the earlier one."""
+        """Record the measures of a run; a new version of a measure replaces the earlier one."""
         rows = [(entry.name, entry.version, entry.closer, int(entry.symmetric)) for entry in entries]
         with self.transaction():
             self._connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?)", rows)
 
     def entries(self) -> list[Entry]:
-        """Return the measures of the run, in alphabetical order."""
+        """Return the measures of the run in alphabetical order."""
         rows = self.query("SELECT measure, version, closer, symmetric FROM entry ORDER BY measure")
         return [Entry(name, version, closer, bool(symmetric)) for name, version, closer, symmetric in rows]
 
     def add_model(self, model: Model, trained: Trained) -> None:
-        """Write the result of training a model; earlier failures are replaced."""
+        """Record the result of training a model, replacing an earlier failure."""
         row = (
             trained.key,
             str(model),
@@ -130,7 +130,7 @@ class Store(sqlite.Database):
             self._connection.execute("INSERT OR REPLACE INTO model VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def models(self) -> dict[str, Trained]:
-        """Return the results of training, by key."""
+        """Return the training results by model key."""
         rows = self.query("SELECT key, accuracy, seconds, reason FROM model")
         return {
             key: Trained(key, self._number(accuracy), self._number(seconds), reason)
@@ -138,46 +138,46 @@ class Store(sqlite.Database):
         }
 
     def add_cells(self, cells: Iterable[Cell]) -> None:
-        """Write comparisons; existing ones are kept."""
+        """Record comparisons; those that are stored already are kept."""
         rows = [astuple(cell) for cell in cells]
         with self.transaction():
             self._connection.executemany("INSERT OR IGNORE INTO cell VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def stored_comparisons(self) -> set[tuple[str, str, str, str]]:
-        """Return the stored comparisons: first, second, measure, version."""
+        """Return first, second, measure and version of each stored comparison."""
         return set(self.query("SELECT first, second, measure, version FROM cell"))
 
     def cells(self, measure: str, version: str) -> dict[tuple[str, str], Cell]:
-        """Return the comparisons by one measure, by pair."""
+        """Return the comparisons by one version of a measure, by pair."""
         # The first layout has no column for rows left out.
         query = "SELECT * FROM cell WHERE measure = ? AND version = ?"
         rows = self.query(query, (measure, version))
         return {row[:2]: Cell(*row[:4], *map(self._number, row[4:6]), *row[6:]) for row in rows}
 
     def forget_failures(self) -> int:
-        """Remove the models and comparisons that have no value, so that the next run tries them again."""
+        """Remove the models and comparisons without a value, so that the next run tries them again."""
         with self.transaction():
             removed = self._connection.execute("DELETE FROM cell WHERE value IS NULL").rowcount
             removed += self._connection.execute("DELETE FROM model WHERE accuracy IS NULL").rowcount
         return int(removed)
 
     def add_differences(self, differences: Iterable[Difference]) -> None:
-        """Write differences of outputs."""
+        """Record how much the outputs of pairs of models differ."""
         rows = [astuple(difference) for difference in differences]
         with self.transaction():
             self._connection.executemany("INSERT OR IGNORE INTO output VALUES (?, ?, ?, ?, ?)", rows)
 
     def differences(self) -> dict[tuple[str, str], Difference]:
-        """Return differences of outputs, by pair of models."""
+        """Return the recorded output differences by pair of models."""
         return {row[:2]: Difference(*row) for row in self.query("SELECT * FROM output")}
 
     def query(self, text: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run any other query."""
+        """Return the rows that any other SQL query finds."""
         with sqlite.reading(self.path):
             return self._connection.execute(text, tuple(values)).fetchall()
 
     def _number(self, value: Any) -> Any:
-        """Return a number from the store, None for NULL; raise an error for other types, which SQLite permits."""
+        """Return the value if it is a number or None; raise for other types, which SQLite permits."""
         if not isinstance(value, int | float | None):
             raise sqlite.damaged_store_error(self.path, f"{value!r:.40} instead of a number")
         return value
@@ -190,13 +190,13 @@ def model_place(model: Model) -> Place:
 
 
 def require_place(path: Path) -> None:
-    """Refuse a path that cannot be a store, before anything is written."""
+    """Raise an error, before anything is written, if the path cannot be a store."""
     sqlite.require_place(path, LAYOUT.writer)
 
 
 @contextmanager
 def lock_run(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Lock a store against other runs; the lock ends with the process."""
+    """Lock a store against other runs until the block or the process ends."""
     require_place(path)
     with runs.lock_for_writing(path, wait=wait):
         yield

@@ -1,4 +1,4 @@
-"""Scores of the measures from the numbers in a store."""
+"""Compute the scores of the measures from the numbers in a store."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ("domain", "dataset", "architecture", "pooling", "test", "quality", "measure", "value")
-"""Columns of the published results; p_value, n, dropped and reason follow."""
+"""Columns of the published results; p_value, n, dropped and reason are appended to them."""
 Depths = dict[tuple[str, str], int]
 
 
 def results(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
-    """Return the scores of all measures in all tests that are complete.
+    """Return the score of every measure in every test whose comparisons are complete.
 
     Parameters
     ----------
     store : path or Store
         The store of a run.
     of : Suite, optional
-        The suite of the run. It is only needed for your own suite.
+        The suite of the run, which is needed only if it is your own.
 
     Returns
     -------
     DataFrame
         The columns of `published` (without stars), and p_value, n (number of comparisons used), dropped (number of
-        comparisons left out because they have no value) and reason (of a missing score).
+        comparisons left out because they have no value) and reason (why a score is missing).
     """
     import pandas as pd
 
@@ -50,7 +50,7 @@ def results(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
 
 
 def find_suite(store: Store, of: Suite | None = None) -> Suite:
-    """Return the suite that a store belongs to."""
+    """Return the suite to which a store belongs."""
     if of is not None:
         return of
     name = store.about().get("suite")
@@ -67,7 +67,7 @@ def find_suite(store: Store, of: Suite | None = None) -> Suite:
 
 
 def list_trials(store: Store, of: Suite) -> tuple[list[Trial], Keys]:
-    """Return the trials whose models have been planned, and the models' keys."""
+    """Return the trials whose models have all been planned, and the keys of these models."""
     known = store.keys()
     all_trials: list[Trial] = []
     keys: dict[Model, str] = {}
@@ -103,7 +103,7 @@ def _rows(store: Store, suite: Suite) -> Iterator[dict[str, Any]]:
 
 
 def layer_counts(store: Store) -> Depths:
-    """Return the number of layers that have been compared, by model and pooling."""
+    """Return how many layers have been compared, by model and pooling."""
     depths: Depths = {}
     for (name,) in store.query("SELECT first FROM cell UNION SELECT second FROM cell"):
         key, pooling, layer = name.split("/")
@@ -113,12 +113,12 @@ def layer_counts(store: Store) -> Depths:
 
 
 def count_layers(trial: Trial, keys: Keys, depths: Depths) -> int:
-    """Return the number of layers of a trial's models; 0 if none have been compared."""
+    """Return how many layers a trial's models have, or 0 if none have been compared."""
     return max((depths.get((keys[model], trial.pooling), 0) for model in trial.models), default=0)
 
 
 def find_cell(cells: Mapping[tuple[str, str], Cell], first: str, second: str, entry: Entry) -> Cell | None:
-    """Return the comparison of a pair, in either order if the order does not matter."""
+    """Return the comparison of a pair, or of the reversed pair if the measure is symmetric."""
     return cells.get((first, second)) or (cells.get((second, first)) if entry.symmetric else None)
 
 
@@ -129,7 +129,7 @@ def trial_values(
     keys: Keys,
     depths: Depths,
 ) -> dict[tuple[str, str], float] | None:
-    """Return the values of a trial's pairs, NaN for failures; None if some are not computed yet."""
+    """Return the value of each pair in a trial, NaN if it failed; None if pairs are still missing."""
     values = {}
     pairs = trial.pairs(entry.symmetric, keys, count_layers(trial, keys, depths))
     for first, second in pairs:
@@ -143,7 +143,7 @@ def trial_values(
 def trial_differences(
     trial: Trial, keys: Keys, known: Known, failed: Collection[str]
 ) -> dict[str, dict[tuple[str, str], float]] | None:
-    """Return the differences that a trial's test needs, NaN for failed models; None if some are not computed yet."""
+    """Return a trial's output differences, NaN for failed models; None if some are still missing."""
     wanted = trial.of.differences
     if not wanted:
         return {}
@@ -160,7 +160,7 @@ def trial_differences(
 
 @contextmanager
 def open_store(store: str | Path | Store) -> Iterator[Store]:
-    """Open a store for reading; an open store stays open."""
+    """Open a store for reading, and close it again unless it was passed as an open store."""
     if isinstance(store, Store):
         yield store
         return
@@ -184,7 +184,7 @@ def accuracies(store: str | Path | Store, of: Suite | None = None) -> pd.DataFra
 
 
 def runtimes(store: str | Path | Store) -> pd.DataFrame:
-    """Return the mean seconds of a comparison by measure (rows) and architecture (columns), views included."""
+    """Return the mean seconds per comparison by measure (rows) and architecture (columns), views included."""
     import pandas as pd
 
     with open_store(store) as db:
@@ -196,10 +196,10 @@ def runtimes(store: str | Path | Store) -> pd.DataFrame:
 
 
 def comparisons(store: str | Path | Store) -> pd.DataFrame:
-    """Return every comparison: models, layers, measure, value, seconds, or the reason for a missing value.
+    """Return every comparison with its models, layers and measure, and its value or the reason for none.
 
-    `rows_left_out` is the number of rows that were left out because they have no direction and the measure needs one.
-    Row numbers in a reason refer to the remaining rows.
+    `rows_left_out` counts the rows that were left out because they have no direction, which the measure needs. Row
+    numbers in a reason count only the rows that remain.
     """
     import pandas as pd
 

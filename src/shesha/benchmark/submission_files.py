@@ -1,4 +1,4 @@
-"""Submissions: results of one measure in one suite as a file, with code hash, versions and seeds."""
+"""Submit the results of a measure in a suite as a file with its code hash, versions and seeds."""
 
 from __future__ import annotations
 
@@ -47,22 +47,22 @@ def submit(
     measures: Collection[str] = (),
     of: Suite | None = None,
 ) -> list[Path]:
-    """Write one JSON file per measure of a store: its scores, code hash, versions and seeds.
+    """Write one JSON file per measure in a store, with its scores, code hash, versions and seeds.
 
-    A file also contains each score without one training at a time, which shows how much the score depends on single
-    trainings.
+    A file also contains each score as it would be without one of the trainings, for each training in turn. This shows
+    how strongly the score depends on single trainings.
 
     Parameters
     ----------
     store : path or Store
         The store of a run.
     folder : path
-        Folder of submissions. Files are written to a subfolder with the suite's name, and replace files of the same
-        measure.
+        Folder for submissions. Files are written to a subfolder that has the suite's name, and replace earlier files of
+        the same measures.
     measures : collection of str
-        Names of the measures to submit; default: all measures with a score.
+        Names of the measures to submit; default: all measures that have a score.
     of : Suite, optional
-        The suite of the run. It is only needed for your own suite.
+        The suite of the run, which is needed only if it is your own.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def submit(
     Raises
     ------
     ValueError
-        If the store lacks one of the measures, or contains no complete test.
+        If the store lacks one of the measures or contains no complete test.
     """
     target = kinds.path(folder, "folder")
     with open_store(store) as db:
@@ -95,7 +95,7 @@ def submit(
 
 
 def read_submissions(folder: str | Path) -> pd.DataFrame:
-    """Return the scores of all submissions in a folder and below.
+    """Return the scores of all submissions in a folder and its subfolders.
 
     Parameters
     ----------
@@ -105,8 +105,8 @@ def read_submissions(folder: str | Path) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        suite, measure, code (hash of the measure's code), closer, domain, dataset, architecture, pooling, test,
-        quality, value, and left (the scores without one training at a time).
+        Columns suite, measure, code (hash of the measure's code), closer, domain, dataset, architecture, pooling, test,
+        quality, value, and left (the score without each of the trainings in turn).
     """
     import pandas as pd
 
@@ -143,7 +143,7 @@ def _number(value: float | None) -> float:
 
 
 def measure_file(folder: Path, measure: str) -> Path:
-    """Return the file of a measure; names that differ only in special characters have different files."""
+    """Return the file for a measure; names that differ only in special characters get different files."""
     place = folder / f"{_file_name(measure)}.json"
     try:
         other = place.is_file() and json.loads(place.read_text(encoding="utf-8"))["measure"] != measure
@@ -187,7 +187,7 @@ def _submission(store: Store, suite: Suite, entry: Entry) -> dict[str, Any]:
 
 
 def _versions(store: Store) -> dict[str, str]:
-    """Versions that affect numbers; the library's version is that of the run."""
+    """Return the versions that affect numbers; that of this library is the one the run used."""
     libraries = {name: version(name) for name in ("numpy", "scipy")}
     return {"shesha": store.about().get("shesha", __version__), "python": platform.python_version(), **libraries}
 

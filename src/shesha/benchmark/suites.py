@@ -1,4 +1,4 @@
-"""Suites: networks and data sets, with their tests."""
+"""Suites: lists of networks on data sets, with the tests that they take part in."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Suite:
     name: str
     tasks: tuple[Task, ...]
     options: Mapping[str, Mapping[str, Plain]] = field(default_factory=dict, hash=False)
-    """Options of measures that replace the defaults of the measures, unless a run chooses other options."""
+    """Options that replace a measure's defaults, unless a run chooses other options."""
 
     def __post_init__(self) -> None:
-        """Refuse tasks with equal keys in the store."""
+        """Raise an error if two tasks would have equal keys in the store."""
         places = [(task.domain, task.dataset, task.architecture) for task in self.tasks]
         for task, place in zip(self.tasks, places, strict=True):
             if places.count(place) > 1:
@@ -36,7 +36,7 @@ class Suite:
     def choose_tasks(
         self, domains: Collection[str] = (), datasets: Collection[str] = (), architectures: Collection[str] = ()
     ) -> tuple[Task, ...]:
-        """Return the tasks of some domains, data sets and architectures, by default all."""
+        """Return the tasks that match the given domains, data sets and architectures, by default all."""
         task_domains = list(dict.fromkeys(task.domain for task in self.tasks))
         wanted = {
             "domain": {domain_name(name, task_domains) for name in domains},
@@ -55,7 +55,7 @@ class Suite:
 
 
 def domain_name(text: str, known: Collection[str] = tuple(PLACES)) -> str:
-    """Return the name of a domain, whether given in the singular or the plural."""
+    """Return the name of a domain that is given in the singular or the plural."""
     for name in known:
         if kinds.text(text, "domain").casefold() in (name.casefold(), f"{name}s".casefold()):
             return name
@@ -63,12 +63,12 @@ def domain_name(text: str, known: Collection[str] = tuple(PLACES)) -> str:
 
 
 def test_name(text: str) -> str:
-    """Return the name of a test, ignoring case and separators, or of your own test at module:name."""
+    """Return the name of a test, given in any case and with any separators, or as module:name."""
     return find(text).name
 
 
 def setting_groups(**degrees: Collection[float]) -> dict[str, Groups]:
-    """Return the groups of a task: the settings of the given degrees, by the name of each test by groups.
+    """Return a task's groups: for each named test, the settings of the given degrees.
 
     Examples
     --------
@@ -86,24 +86,25 @@ def setting_groups(**degrees: Collection[float]) -> dict[str, Groups]:
 
 
 def task(domain: str, dataset: str, architecture: str, suite: str = "paper", **changes: Any) -> Task:
-    """Return the task of a network on a data set of a domain, with their declarations.
+    """Return the task of training a network on a data set, as their declarations define it.
 
     Parameters
     ----------
     domain : str
         'graph', 'language' or 'vision'.
     dataset, architecture : str
-        Names from the library, or the places (module:name) of your own data set and network.
+        Names from the library, or module:name of your own data set and network.
     suite : str
-        'paper' or 'small'. The suite determines the numbers of models, and the networks and data sets that are allowed.
+        'paper' or 'small'. The suite determines how many models are trained, and which networks and data sets are
+        allowed.
     **changes
-        Fields of `Task` to replace: `n_models`, `n_per_group`, `n_layered`, `groups`, `hyper`, .... Values in `hyper`
-        override the declared hyperparameters one by one.
+        Fields of `Task` to replace, such as `n_models`, `n_per_group`, `n_layered`, `groups` or `hyper`. The values in
+        `hyper` replace single hyperparameters; all others keep their declared values.
 
     Raises
     ------
     ValueError
-        If a name is unknown, or data set and network are incompatible.
+        If a name is unknown, or the network cannot be used with the data set.
     """
     entry = catalogue(domain)
     usual = entry.hyperparameters(dataset, architecture, suite)
@@ -121,7 +122,7 @@ def task(domain: str, dataset: str, architecture: str, suite: str = "paper", **c
 
 
 def catalogue(domain: str) -> Catalogue[Any, Any, Any]:
-    """Return the data sets and networks of a domain of the library."""
+    """Return the library's data sets and networks for a domain."""
     place = PLACES[domain_name(domain)]
     result: Catalogue[Any, Any, Any] = import_module(f"shesha.benchmark.{place}").CATALOGUE
     return result
@@ -154,17 +155,18 @@ _OPTIONS: dict[str, dict[str, dict[str, Plain]]] = {
     "small": {"RTD": {"n_subsets": 2}, "stability difference": {"n_splits": 10}},
     "paper": {},
 }
-"""Options of measures by suite. With ten subsets, as published, RTD would take as long as all other measures combined.
+"""Options of measures, by suite. With the ten subsets of the paper, RTD would take as long as all other measures
+combined.
 """
 
 
 def suite(name: str) -> Suite:
-    """Return a suite: 'small' for a laptop, 'paper' as published, or your own.
+    """Return a suite: 'small' for a laptop, 'paper' as published, or your own as module:name.
 
     Raises
     ------
     ValueError
-        If there is no suite of this name, or nothing can be imported from the place.
+        If there is no suite with this name, or nothing can be imported under it.
     TypeError
         If the imported object is not a suite.
     """
@@ -178,7 +180,7 @@ def suite(name: str) -> Suite:
 
 
 def load_suite(name: str) -> Suite:
-    """Return a suite of the library."""
+    """Return a suite that is part of the library."""
     if kinds.text(name, "suite") not in _SUITES:
         raise spelling.unknown(name, "suite", _SUITES, spelling.close_names(name, _SUITES, n=1, cutoff=0.3))
     return Suite(name, _SUITES[name](), _OPTIONS[name])

@@ -1,4 +1,4 @@
-"""Trained models on disk, keyed by their content: temporary weights, representations and outputs."""
+"""Store trained models on disk under a key of their content: weights (temporarily) and outcomes."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from shesha.kernels.map_flattening import as_maps, from_channels_last
 from shesha.support import atomic_files
 
 LAST = "last"
-"""Placeholder for the number of the last hidden layer in a reference."""
+"""Stands for the number of the last hidden layer in a reference."""
 
 
 def reference(key: str, pooling: str, layer: int | str = LAST) -> str:
-    """Return the reference of one layer of a model, under which comparisons are stored."""
+    """Return the reference to one layer of a model, under which its comparisons are stored."""
     return f"{key}/{pooling}/{layer}"
 
 
 def model_key(name: str) -> str:
-    """Return the key of the model that a reference belongs to."""
+    """Return the key of the model to which a reference belongs."""
     return name.split("/", 1)[0]
 
 
 @dataclass(frozen=True)
 class Archive:
-    """The folder of the trained models."""
+    """The folder that contains the trained models."""
 
     folder: Path
 
     def sweep(self) -> None:
-        """Remove incomplete files of ended processes; only for the run that may write here."""
+        """Remove incomplete files left by ended processes. Only the run that may write here calls this."""
         atomic_files.sweep(self.folder)
 
     def weights_path(self, key: str) -> Path:
-        """Path of the weights of a model."""
+        """Return the path of a model's weights."""
         return self.folder / f"{key}.pt"
 
     def outcome_path(self, key: str) -> Path:
-        """Path of the representations and outputs of a model."""
+        """Return the path of a model's representations and outputs."""
         return self.folder / f"{key}.npz"
 
     def save_weights(self, key: str, weights: Weights) -> None:
-        """Write the weights."""
+        """Write a model's weights."""
         import torch
 
         try:
@@ -64,7 +64,7 @@ class Archive:
             raise OSError(errno.ENOSPC, f"no space left in {self.folder}; finished results are kept") from error
 
     def load_weights(self, key: str) -> Weights | None:
-        """Read the weights if they exist; only plain tensors are accepted."""
+        """Read a model's weights if they exist; files with anything but plain tensors are rejected."""
         import pickle
 
         import torch
@@ -79,7 +79,7 @@ class Archive:
         return cast(Weights, weights)
 
     def save(self, key: str, outcome: Outcome, seconds: float) -> None:
-        """Write the representations and outputs of a model."""
+        """Write a model's representations and outputs."""
         arrays: dict[str, NDArray[Any]] = {
             "probabilities": outcome.probabilities,
             "labels": outcome.labels,
@@ -92,7 +92,7 @@ class Archive:
         _write(self.outcome_path(key), lambda file: np.savez(file, allow_pickle=False, **arrays))
 
     def has(self, key: str) -> bool:
-        """Whether a model's results exist and are complete."""
+        """Return whether a model's results exist and are complete."""
         try:
             with self._open_arrays(key) as stored:
                 return "probabilities" in stored
@@ -113,20 +113,20 @@ class Archive:
             raise ValueError(f"model file must be complete, got {path}: {error}; remove it to train again") from error
 
     def outputs(self, key: str) -> tuple[NDArray[np.float64], NDArray[np.int64], float]:
-        """Return probabilities, labels and the seconds that training took."""
+        """Return a model's probabilities, the labels, and the seconds that training took."""
         with self._open_arrays(key) as stored:
             return stored["probabilities"], stored["labels"], float(stored["seconds"])
 
     def n_layers(self, key: str, pooling: str) -> int:
-        """Return the number of stored layers of a model."""
+        """Return how many layers of a model are stored."""
         with self._open_arrays(key) as stored:
             return int(stored[f"{pooling}/n"])
 
     def layer(self, name: str) -> NDArray[np.float32]:
-        """Return the representation of a reference: a matrix, or feature maps (n_rows, channels, h, w).
+        """Return the representation that a reference names: a matrix, or maps (n_rows, channels, h, w).
 
-        If the earlier layers are feature maps, the last layer is returned as maps with one position. Comparisons with
-        an earlier layer then average that layer over positions.
+        If the earlier layers are feature maps and the last layer is addressed by its number, it is returned as maps
+        with a single position. When it is compared with an earlier layer, that layer is then averaged over positions.
         """
         key, pooling, layer = name.split("/")
         with self._open_arrays(key) as stored:
@@ -140,7 +140,7 @@ class Archive:
 
 
 def _write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Write a file that is either complete or missing."""
+    """Write a file so that it is either complete or missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_files.replacing(path) as draft, draft.open("wb") as file:
         write(file)

@@ -1,4 +1,4 @@
-"""Jackknife over trainings: scores without one training at a time, and the influence of each."""
+"""Apply the jackknife to trainings: leave out one training at a time to find its influence on a score."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from shesha.benchmark.tests import Cast
 
 _FEWEST = 3
-"""Smallest number of trainings in a group for which leaving one out still gives a score."""
+"""Smallest number of trainings per group for which a score can be computed with one training left out."""
 
 
 def _leave_one_training_out(cast: Cast) -> Iterator[Cast]:
-    """Yield the models with one training of each group left out in turn."""
+    """Yield the models repeatedly, each time without one training of each group."""
     sizes = [len(models) for models in cast.groups.values()]
     if min(sizes, default=0) < _FEWEST:
         return
@@ -28,7 +28,7 @@ def _leave_one_training_out(cast: Cast) -> Iterator[Cast]:
 
 
 def training_influences(value: float, left: Collection[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Influence of each training on a score, by the jackknife; empty if unknown."""
+    """Return each training's influence on a score, by the jackknife; empty if it is unknown."""
     without = np.array([float(score) for score in left], dtype=np.float64)
     if not len(without) or not np.isfinite(without).all() or not np.isfinite(value):
         return np.empty(0)

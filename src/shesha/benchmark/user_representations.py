@@ -1,4 +1,4 @@
-"""The tests on your own representations: checks, comparisons with shared views, and scores."""
+"""Apply the tests to your own representations: check them, compare them and compute the scores."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ Rows = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Found:
-    """Values of each measure, the first reason for missing ones, and the numbers of rows left out."""
+    """For each measure, its values, the first reason for a missing value, and how many rows were left out."""
 
     values: dict[str, dict[Pair, float]]
     reasons: dict[str, str] = field(default_factory=dict)
     rows_left_out: dict[str, list[int]] = field(default_factory=dict)
 
     def note(self, measure: str) -> str:
-        """Return a note on rows that were left out."""
+        """Return a note on rows that a measure left out, or '' if there are none."""
         rows = self.rows_left_out.get(measure)
         return (
             f"rows without a direction were left out of {count(len(rows), 'comparison')}, at most {max(rows)} each"
@@ -60,7 +60,7 @@ def score_by_prediction(
     measures: Choices,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Score measures by the differences of the models' outputs; parameters as in `tests.accuracy_correlation`."""
+    """Score measures on models whose outputs differ; parameters as in `tests.accuracy_correlation`."""
     models = _name_models(representations, "representations", "model", 2)
     _require_same_rows(models, "representations")
     outputs = {name: Output(rows, labels) for name, rows in _outputs(probabilities, models).items()}
@@ -75,7 +75,7 @@ def score_by_prediction(
 def score_by_groups(
     test: BenchmarkTest, groups: Mapping[str, Sequence[ArrayLike]], measures: Choices, seed: Seed
 ) -> pd.DataFrame:
-    """Score measures by groups of models; parameters as in `tests.label_randomization`."""
+    """Score measures on groups of models; parameters as in `tests.label_randomization`."""
     if not isinstance(groups, Mapping) or len(groups) < 2:
         what = f"{len(groups)}" if isinstance(groups, Mapping) else type(groups).__name__
         raise ValueError(f"groups must be a mapping of at least two names to models, got {what}")
@@ -93,7 +93,7 @@ def score_by_groups(
 def score_by_layers(
     test: BenchmarkTest, models: Sequence[Sequence[ArrayLike]], measures: Choices, seed: Seed
 ) -> pd.DataFrame:
-    """Score measures by the order of layers; parameters as in `tests.layer_monotonicity`."""
+    """Score measures on the order of layers; parameters as in `tests.layer_monotonicity`."""
     if not isinstance(models, Sequence) or isinstance(models, str) or len(models) == 0:
         raise ValueError(f"models must be a sequence of at least one model's layers, got {_kind(models)}")
     everything: dict[str, ArrayLike] = {}
@@ -114,7 +114,7 @@ def _score(
     seed: Seed,
     known: Mapping[str, Values] | None = None,
 ) -> pd.DataFrame:
-    """Compare the pairs of the test, and score them by its rules."""
+    """Compare the pairs that the test needs, and score the measures by the rules of the test."""
     chosen, number = choose(measures), draw_seed(seed)
     pairs = {measure.name: test.pairs(cast, measure.symmetric) for measure in chosen}
     result = _compare(arrays, pairs, chosen, number)
@@ -122,7 +122,7 @@ def _score(
 
 
 def _name_models(models: Models, argument: str, label: str, minimum: int) -> dict[str, ArrayLike]:
-    """Return the arrays by name; arrays of a sequence are named by their numbers."""
+    """Return the arrays by name; in a sequence, the names are numbered."""
     if isinstance(models, Mapping):
         named = {str(name): model for name, model in models.items()}
     else:
@@ -149,7 +149,7 @@ def _require_same_rows(models: Mapping[str, ArrayLike], argument: str) -> None:
 
 
 def _outputs(probabilities: Models, models: Mapping[str, ArrayLike]) -> dict[str, Rows]:
-    """Return each model's output, checked."""
+    """Return each model's output probabilities after checking them."""
     outputs = _name_models(probabilities, "probabilities", "model", 2)
     if set(outputs) != set(models):
         raise ValueError(
@@ -181,7 +181,7 @@ def _compare(
 
 
 def _frame(scored: Iterable[Sequence[ScoreRow]], comparisons: _Found) -> pd.DataFrame:
-    """Return the rows as a table, with notes on values that are missing or use fewer rows."""
+    """Return the scores as a table, with notes on values that are missing or based on fewer rows."""
     import pandas as pd
 
     rows = []

@@ -1,4 +1,4 @@
-"""The functions that workers call: train one model, compare some pairs, or compare outputs."""
+"""The functions that workers call: train one model, compare pairs of models, or compare their outputs."""
 
 from __future__ import annotations
 
@@ -30,26 +30,27 @@ from shesha.views import Representation
 
 @dataclass(frozen=True)
 class Chunk:
-    """Work for one worker: measures of the same view, with the pairs that each compares."""
+    """Work for one worker: measures that share a view, and the pairs that each of them compares."""
 
     measures: tuple[Measure, ...]
     pairs: tuple[tuple[Pair, ...], ...]
 
     @property
     def n_cells(self) -> int:
-        """Number of comparisons."""
+        """Number of comparisons in the chunk."""
         return sum(map(len, self.pairs))
 
     @property
     def models(self) -> frozenset[str]:
-        """Keys of the models that must have been trained."""
+        """Keys of the models that must have been trained before."""
         return frozenset(model_key(name) for pairs in self.pairs for pair in pairs for name in pair)
 
 
 def train(model: Model, key: str, folder: Path, keep_checkpoint: bool = False) -> Trained:
-    """Train a model and store its outputs, unless an earlier run did.
+    """Train a model and store its outputs, unless an earlier run has done so.
 
-    A failure is returned as a reason. Only a full disk raises an error, because the run cannot continue.
+    If the training fails, the result contains the reason. Only a full disk raises an error, because the run cannot
+    continue then.
     """
     archive = Archive(folder)
     start = time.perf_counter()
@@ -88,7 +89,7 @@ def _train(model: Model, key: str, archive: Archive, keep_checkpoint: bool) -> N
 
 
 def compare(chunk: Chunk, folder: Path) -> list[Cell]:
-    """Compare the pairs, without the rows that lack a direction; store failures with a reason."""
+    """Compare the pairs without rows that lack a direction; a failed comparison contains the reason."""
     archive = Archive(folder)
     names = dict.fromkeys(name for pairs in chunk.pairs for pair in pairs for name in pair)
     sources = {name: Representation.build(_layer(archive, name), name) for name in names}
@@ -111,12 +112,12 @@ def _cell(result: Compared, version: str) -> Cell:
 
 @lru_cache(maxsize=64)
 def _layer(archive: Archive, name: str) -> NDArray[np.float32]:
-    """Read a layer, with a cache because the chunks of a trial need the same layers."""
+    """Read a layer, from a cache if possible, because the chunks of a trial need the same layers."""
     return archive.layer(name)
 
 
 def compare_outputs(keys: Iterable[tuple[str, str]], folder: Path) -> list[Difference]:
-    """Return the differences between the outputs of pairs of models."""
+    """Return how much the outputs of each pair of models differ."""
     archive = Archive(folder)
     outputs = {key: archive.outputs(key) for pair in keys for key in pair}
     return [

@@ -1,7 +1,7 @@
-"""Comparison by the rows that have a direction, because zero rows have no cosine and constant rows no correlation.
+"""Compare only rows that have a direction: zero rows have no cosine, constant rows no correlation.
 
-The measures themselves raise an error for such rows. Trained networks produce some of them (inputs for which all units
-are off), and a single row would make all comparisons of its model fail.
+The measures themselves raise an error for rows without a direction. Trained networks do produce such rows (from inputs
+for which every unit is off), and a single one would make every comparison involving that model fail.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from shesha.support.types import Index
 from shesha.views import Concentricity, Representation, aligned
 
 RULE = 1
-"""Number of the rule by which rows are left out; it is part of the version of the affected measures."""
+"""Number of the rule for leaving out rows, which is part of the version of each affected measure."""
 _MOST = 0.5
-"""Largest share of rows without a direction at which a pair is still compared."""
+"""Largest share of rows without a direction for which a pair is still compared."""
 _KINDS: Mapping[Metric | None, str] = {"cosine": "zero", "correlation": "constant"}
 
 Skipped = Mapping[tuple[str, Pair], str]
@@ -30,7 +30,7 @@ Skipped = Mapping[tuple[str, Pair], str]
 
 @dataclass(frozen=True)
 class Compared:
-    """The score of a pair, and the number of rows that were left out."""
+    """The score of a pair, and how many rows were left out to compute it."""
 
     pair: PairScore
     rows_left_out: int = 0
@@ -53,7 +53,7 @@ class _Lacking:
 
 
 def required_metric(measure: Measure) -> Metric | None:
-    """Return the metric for which a measure needs rows with a direction, or None."""
+    """Return the metric for which a measure needs rows with a direction, or None if it needs none."""
     if issubclass(measure.view, Concentricity):
         return "cosine"
     metric: Metric | None = dict(measure.view_key[1]).get("metric")
@@ -61,22 +61,22 @@ def required_metric(measure: Measure) -> Metric | None:
 
 
 def compare_directed(group: Group, sources: Sources, skipped: Skipped) -> Iterator[Compared]:
-    """Yield the scores of a group of pairs, each from the rows with a direction in both representations.
+    """Yield the score of each pair, computed from rows that have a direction in both representations.
 
     Parameters
     ----------
     group : Group
-        Measures of one view, and the pairs that each compares.
+        Measures that share a view, and the pairs that each of them compares.
     sources : mapping of str to Representation
         Representations by name.
     skipped : mapping of (measure, pair) to str
-        Comparisons that are left out, with the reason.
+        Comparisons to leave out, each with the reason.
 
     Yields
     ------
     Compared
         The score of a pair. If more than half of the rows lack a direction, the value is missing and the reason states
-        the number of these rows.
+        how many rows these are.
     """
     metric = required_metric(group.measures[0])
     lacking = {} if metric is None else _pairs_without_direction(group, sources, skipped, metric)
@@ -121,5 +121,5 @@ def _reason(lacking: _Lacking, metric: Metric | None) -> str:
 
 
 def _restrict_pairs(group: Group, wanted: Collection[Pair]) -> Group:
-    """Return the same measures with some of their pairs."""
+    """Return the same measures, each with only those of its pairs that are wanted."""
     return Group(group.measures, tuple(tuple(pair for pair in pairs if pair in wanted) for pairs in group.pairs))

@@ -1,6 +1,6 @@
-"""Single-cell perturbations: the coherence and magnitude of the cells' shifts, compared with chance.
+"""Single-cell perturbations: coherence and magnitude of the shifts of cells, compared with chance.
 
-The documented names of the public package keep their signatures and values. The `*_stability` names are older aliases.
+Names that the public package documents keep their signatures and values. The `*_stability` names are older aliases.
 """
 
 from shesha.bio import analysis

@@ -1,4 +1,4 @@
-"""The methods of `adata.shesha`, imported if anndata is installed."""
+"""The methods of `adata.shesha`; imported only if anndata is installed."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 
 
 class Shesha:
-    """Coherence of perturbations, and geometry preserved by integrations, with chance levels."""
+    """Coherence of perturbations, and geometry that integrations preserve, with chance levels."""
 
     def __init__(self, adata: AnnData) -> None:
         self._adata = adata
 
     def coherence(self, groupby: str, **options: Any) -> AnnData | None:
-        """Call `shesha.bio.coherence`; it writes a table to ``.uns`` and cosines to ``.obs``."""
+        """Call `shesha.bio.coherence`, which writes a table to ``.uns`` and cosines to ``.obs``."""
         return coherence_tables.coherence(self._adata, groupby, **options)
 
     def coherence_test(self, groupby: str, **options: Any) -> pd.DataFrame:
-        """Call `shesha.bio.coherence_test`; it returns a table with one row per perturbation."""
+        """Call `shesha.bio.coherence_test`, which returns a table with one row per perturbation."""
         return coherence_tables.coherence_test(self._adata, groupby, **options)
 
     def coherence_table(self, groupby: str, **options: Any) -> CoherenceTable:
-        """Call `shesha.bio.coherence_table`; it returns a result that you can print and plot."""
+        """Call `shesha.bio.coherence_table`, which returns a result that you can print and plot."""
         return coherence_tables.coherence_table(self._adata, groupby, **options)
 
     def integration_test(self, before: str, after: str, per: str, **options: Any) -> WithinClasses:
-        """Call `shesha.bio.integration_test`; it compares two embeddings within each cell type."""
+        """Call `shesha.bio.integration_test`, which compares two embeddings within each cell type."""
         return integration.integration_test(self._adata, before, after, per, **options)
 
     def integration_table(self, before: str, after: Sequence[str], per: str, **options: Any) -> SeveralWithinClasses:
-        """Call `shesha.bio.integration_table`; it compares several embeddings with one within each cell type."""
+        """Call `shesha.bio.integration_table`, which compares several embeddings with one within cell types."""
         return integration.integration_table(self._adata, before, after, per, **options)

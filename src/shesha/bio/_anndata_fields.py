@@ -1,4 +1,4 @@
-"""Fields of AnnData: columns of obs, the data matrix, and the cells of each perturbation."""
+"""Fields of AnnData objects: columns of obs, the data matrix, and the cells of each perturbation."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from shesha.support.types import Array, Mask, Matrix
 
 
 def require_anndata(adata: Any) -> None:
-    """Refuse objects without the attributes of AnnData; anndata need not be installed."""
+    """Refuse objects without AnnData's attributes; anndata itself need not be installed."""
     if not all(hasattr(adata, part) for part in ("obs", "obsm", "layers", "obs_names", "n_obs")):
         raise TypeError(f"adata must be AnnData, got {type(adata).__name__}")
 
 
 def column(adata: Any, key: str, name: str) -> Array:
-    """Return a column of obs as objects; a cell without a label has None."""
+    """Return a column of obs as objects, with None for cells without a label."""
     from pandas import isna
 
     if kinds.label(key, name) not in adata.obs:
         known = check.join_items(map(str, adata.obs))
         raise ValueError(f"{name} must be a column of adata.obs, one of {known or 'none'}, got {key!r}")
-    # Copied, because the values may be those of adata itself, which are read-only since pandas 3.0.
+    # The values are copied, because they may belong to adata and are read-only since pandas 3.0.
     values = np.array(adata.obs[key], dtype=object)
     values[np.asarray(isna(values), dtype=bool)] = None
     return values
 
 
 def labels(adata: Any, key: str, name: str) -> NDArray[Any]:
-    """Return a column of obs as text; a cell without a label has None."""
+    """Return a column of obs as text, with None for cells without a label."""
     values = column(adata, key, name)
     return np.array([None if value is None else str(value) for value in values], dtype=object)
 
 
 def data_matrix(adata: Any, layer: str | None) -> Any:
-    """Return X or a layer unchanged: dense, sparse, on disk or lazy."""
+    """Return X or a layer as it is: dense, sparse, on disk or lazy."""
     if layer is None:
         if adata.X is None:
             raise ValueError("layer must name a matrix of adata, which has no X, got None")
@@ -52,7 +52,7 @@ def data_matrix(adata: Any, layer: str | None) -> Any:
 
 
 def dense_rows(matrix: Any, mask: Mask, name: str) -> Matrix:
-    """Return some rows of a stored matrix, dense, within the memory budget."""
+    """Return some rows of a stored matrix as a dense array, within the memory budget."""
     rows = matrix[np.flatnonzero(mask)]
     if hasattr(rows, "compute"):
         rows = rows.compute()
@@ -64,7 +64,7 @@ def dense_rows(matrix: Any, mask: Mask, name: str) -> Matrix:
 def iterate_perturbations(
     adata: Any, key: str, control: str, layer: str | None
 ) -> Iterator[tuple[Any, Matrix, Matrix]]:
-    """Yield the label, controls and cells of each perturbation, in their order among the cells."""
+    """Yield the label, the controls and the cells of each perturbation, in order of first occurrence."""
     require_anndata(adata)
     values, matrix = column(adata, key, "perturbation_key"), data_matrix(adata, layer)
     known = list(dict.fromkeys(label for label in values if label is not None))

@@ -1,4 +1,4 @@
-"""`adata.shesha`: the single-cell functions as methods of AnnData (anndata 0.12 or later)."""
+"""Register `adata.shesha`: single-cell functions as methods of AnnData (anndata 0.12 or later)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documented scores for every perturbation of AnnData."""
+"""The documented scores, computed for every perturbation in an AnnData object."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ def compute_coherence(
     method: Method = "standard",
     **kwargs: Any,
 ) -> dict[Any, float]:
-    """`perturbation_coherence` of every perturbation, as documented: no chance level or interval, rows made dense.
+    """`perturbation_coherence` of every perturbation, as documented: without chance levels or intervals.
 
-    `coherence_test` computes chance levels and intervals for groups of any size, and keeps sparse data sparse.
+    Sparse rows are made dense. `coherence_test` computes chance levels and intervals for groups of any size, and keeps
+    sparse data sparse.
 
     Parameters
     ----------
     adata : AnnData
         Cells by features. Shifts are measured in X or in a layer.
     perturbation_key : str
-        Column of ``adata.obs`` with the perturbations. Cells without one are left out.
+        Column of ``adata.obs`` with the perturbations. Cells without a label are left out.
     control_label : str
         The label of the control cells.
     layer : str, optional
@@ -43,7 +44,7 @@ def compute_coherence(
     Returns
     -------
     dict
-        Maps the label of each perturbation to its coherence, in the order of the labels among the cells.
+        Maps the label of each perturbation to its coherence, in the order in which labels first occur among the cells.
 
     Examples
     --------
@@ -70,7 +71,7 @@ def compute_coherence_whitened(
     seed: Seed = None,
     max_samples: int | None = 1000,
 ) -> dict[Any, float]:
-    """`compute_coherence` by the method 'whitened', as documented.
+    """`compute_coherence` with the method 'whitened', as documented.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ def compute_coherence_knn(
     seed: Seed = None,
     max_samples: int | None = 1000,
 ) -> dict[Any, float]:
-    """`compute_coherence` by the method 'knn', as documented.
+    """`compute_coherence` with the method 'knn', as documented.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The parts of AnnData for an analysis: matrix, cells, controls, batches and donors."""
+"""Select what an analysis needs from AnnData: matrix, cells, controls, batches and donors."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from shesha.support.types import Index
 from shesha.support.warnings import MeasureWarning, warn
 
 _CHECKED_ROWS = 200
-"""Number of cells checked to distinguish counts from normalised values."""
+"""Number of cells that are checked to distinguish raw counts from normalised values."""
 
 
 @dataclass(frozen=True)
 class CellDesign:
-    """Cells by features as they are stored, and one label per cell of each kind."""
+    """The stored matrix of cells by features, with the labels of each cell."""
 
     matrix: Any
     rows: Index
-    """Indices of the cells with all requested labels. These cells are the rows of the matrix."""
+    """Indices of the cells that have all requested labels and thus are the rows of the matrix."""
     labels: NDArray[Any]
     controls: Controls
     blocks: NDArray[Any] | None
@@ -35,7 +35,7 @@ class CellDesign:
     n_without: int
     """Number of cells that are left out because a label is missing."""
     source: str
-    """Name of the matrix, for messages."""
+    """Name of the matrix in messages."""
 
 
 def cell_design(
@@ -49,7 +49,7 @@ def cell_design(
     blocks: str | Sequence[Any] | None = None,
     groups: str | Sequence[Any] | None = None,
 ) -> CellDesign:
-    """Read the parts from AnnData; cells that lack one of the labels are left out.
+    """Read the parts of AnnData for an analysis, leaving out cells that lack one of the labels.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def cell_design(
 
 
 class _SelectedRows:
-    """Some rows of a matrix, which is not copied."""
+    """Some rows of a matrix, selected without copying it."""
 
     def __init__(self, matrix: Any, rows: Index) -> None:
         self._matrix, self._rows = matrix, rows
@@ -103,7 +103,7 @@ class _SelectedRows:
 
 
 def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
-    """Return an embedding, a layer or X, unchanged, and its name for messages."""
+    """Return an embedding, a layer or X as it is, with its name for messages."""
     if layer is not None or obsm is None:
         matrix = data_matrix(adata, layer)
         name = "X" if layer is None else f"layers[{layer!r}]"
@@ -120,7 +120,7 @@ def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
 
 
 def _warn_of_counts(matrix: Any, name: str) -> None:
-    """Warn if values are counts, because sequencing depth then dominates all shifts."""
+    """Warn if values are raw counts, because sequencing depth then dominates all shifts."""
     first = matrix[:_CHECKED_ROWS]
     first = first.compute() if hasattr(first, "compute") else first
     values = np.asarray(first.data if hasattr(first, "toarray") else first)

@@ -1,4 +1,4 @@
-"""Coherence of the perturbations of AnnData with its chance level: as a result, a table, or stored in AnnData."""
+"""Coherence of perturbations in AnnData, with chance levels, as a table or stored in the AnnData."""
 
 from __future__ import annotations
 
@@ -41,43 +41,45 @@ def coherence_table(
     confidence: float = 0.95,
     seed: Seed = 0,
 ) -> CoherenceTable:
-    """Test whether the cells of each perturbation move more coherently than as many control cells.
+    """Test whether the cells of each perturbation move more coherently than equally many control cells.
 
-    Each score is compared with the scores of groups of equally many control cells, because small groups look coherent
-    without any effect. Ten unmoved cells have a coherence of about 0.3.
+    Each score is compared with the scores of equally large groups of control cells, because small groups look coherent
+    even without any effect: ten cells that did not move have a coherence of about 0.3.
 
     Parameters
     ----------
     adata : AnnData
         Annotated data, in memory, backed or lazily read. Sparse data stay sparse, and data on disk are read in pieces.
     groupby : str
-        Column of ``adata.obs`` with the perturbations. Cells without a label are left out; a note gives their number.
+        Column of ``adata.obs`` with the perturbations. Cells without a label are left out; a note states how many.
     control : str or sequence of str, optional
-        Labels of the control cells, such as all guides of a non-targeting set. Default: labels that look like controls
-        (`find_controls`), with a warning unless a complete label such as 'control' or 'NT' matches.
+        Labels of the control cells, such as all guides of a non-targeting set. Default: labels that resemble controls
+        (see `find_controls`), with a warning unless a whole label is a usual name such as 'control' or 'NT'.
     obsm : str or None
         Key of the embedding in which shifts are measured; None for X or `layer`.
     layer : str, optional
         Layer to use instead of the embedding.
     method : {'standard', 'whitened', 'knn'}
-        'standard': shifts from the mean control. 'whitened': the same, with features whitened by the covariance of the
-        controls. 'knn': shifts from the mean of the k nearest controls, for controls of several kinds. The last two
-        require an embedding or dense data.
+        'standard': shifts from the mean of the controls. 'whitened': the same, but with features whitened by the
+        covariance of the controls. 'knn': shifts from the mean of the k nearest controls, which suits controls of
+        several kinds. The last two require an embedding or dense data.
     per : str, optional
-        Column of obs, such as the cell type. Each of its values is tested separately, with its own controls.
+        Column of obs, such as the cell type. Perturbations are tested separately for each of its values, with controls
+        of the same value.
     blocks : str or sequence, optional
-        Column of obs (or one label per cell), such as the batch. Cells are compared with controls of the same block.
+        Column of obs (or one label per cell), such as the batch. Cells are compared with controls in the same block.
     groups : str or sequence, optional
-        Column of obs (or one label per cell) with the sampling unit, such as guide or donor. Intervals treat a unit as
-        one observation, because cells of one donor are not replicates.
+        Column of obs (or one label per cell) with the sampling unit, such as the guide or donor. Intervals treat each
+        unit as one observation, because cells from one donor are not independent replicates.
     k, shrinkage, null, n_draws, min_size, alpha, confidence, seed
         See `shesha.coherence.coherence_by_group`.
 
     Returns
     -------
     CoherenceTable
-        `sentence()` describes the result for a paper, `to_frame()` and `plot()` show it, and ``table["STAT1"]`` is one
-        perturbation. `links` holds the correlation of magnitude and coherence, compared with its null distribution.
+        `sentence()` describes the result for a paper, `to_frame()` and `plot()` show it, and ``table["STAT1"]`` selects
+        one perturbation. `links` holds the correlation between magnitude and coherence, compared with its null
+        distribution.
 
     Examples
     --------
@@ -121,7 +123,7 @@ def coherence_test(
     groups: str | Sequence[Any] | None = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """Return `coherence_table` as a DataFrame: one line per perturbation, the most coherent first.
+    """Return `coherence_table` as a DataFrame: one row per perturbation, most coherent first.
 
     Parameters
     ----------
@@ -134,10 +136,11 @@ def coherence_test(
     -------
     DataFrame
         One row per perturbation. The first columns are n, unbiased with its interval, p_adj (Benjamini and Hochberg)
-        and the verdict ('moves together', 'not above chance', 'doubtful: interval contains 0'). Then follow coherence,
-        ci_low, ci_high, chance, threshold, p, calibrated (0 at the threshold), chance and p of unbiased, magnitude,
-        unbiased_magnitude, its chance, spread and snr. `attrs` holds the 'headline', the 'sentence' for a paper, the
-        excluded groups and the settings. To print a table in a terminal, use ``print(coherence_table(...))``.
+        and the verdict ('moves together', 'not above chance', 'doubtful: interval contains 0'). They are followed by
+        coherence, ci_low, ci_high, chance, threshold, p, calibrated (0 at the threshold), chance and p of unbiased,
+        magnitude, unbiased_magnitude, its chance, spread and snr. `attrs` holds the 'headline', the 'sentence' for a
+        paper, the excluded groups and the settings. To print a table in a terminal, use
+        ``print(coherence_table(...))``.
 
     Examples
     --------
@@ -186,16 +189,16 @@ def coherence(
     blocks: str | Sequence[Any] | None = None,
     **options: Any,
 ) -> AnnData | None:
-    """Store the coherence of perturbations in AnnData, as scanpy's functions do.
+    """Store the coherence of perturbations in an AnnData object, as functions of scanpy do.
 
     Parameters
     ----------
     adata : AnnData
-        Data to which the results are added, unless `copy`. For backed data, they are added in memory only.
+        Object to which the results are added, unless `copy`. If it is backed by a file, they are added in memory only.
     groupby, control, obsm, layer, method, groups, seed, per, blocks
         See `coherence_table`.
     key_added : str
-        Key of the results.
+        Key under which the results are stored.
     copy : bool
         Whether to return a changed copy and leave `adata` unchanged.
     **options
@@ -204,9 +207,9 @@ def coherence(
     Returns
     -------
     AnnData or None
-        None, unless `copy`. ``.uns[key_added]`` has the keys 'table' (as from `coherence_test`, without `attrs`),
-        'links', 'excluded', 'notes' and 'params'. ``.obs[key_added + '_cosine']`` is the cosine of each cell's shift
-        with the mean shift of its perturbation; NaN for controls and unused cells.
+        The changed copy if `copy`, otherwise None. ``.uns[key_added]`` has the keys 'table' (as from `coherence_test`,
+        without `attrs`), 'links', 'excluded', 'notes' and 'params'. ``.obs[key_added + '_cosine']`` is the cosine
+        between each cell's shift and the mean shift of its perturbation; NaN for controls and unused cells.
 
     Examples
     --------
@@ -260,7 +263,7 @@ def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) ->
 
 
 def _as_uns(result: CoherenceTable) -> dict[str, Any]:
-    """Return values in types that AnnData can write to a file."""
+    """Return the results as values that AnnData can write to a file."""
     table = result.to_frame()
     table.attrs = {}
     excluded = pd.DataFrame({"reason": result.excluded.values()}, index=list(result.excluded), dtype=object)

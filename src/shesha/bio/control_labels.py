@@ -1,4 +1,4 @@
-"""Find the control labels: by name, or by their text in the paper's three stages (12.3)."""
+"""Find control labels, by name or by how they are written, in the paper's three stages (12.3)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _EXACT = frozenset(
         *("unperturbed", "untreated", "unstimulated", "unstim", "vehicle", "dmso", "pbs", "mock"),
     )
 )
-"""Labels of controls, compared without case, spaces and punctuation."""
+"""Usual names of controls, compared without case, spaces and punctuation."""
 _TOKENS = re.compile(r"(?<![a-z0-9])(?:sg)?(?:nt|ntc|neg|ctrl|ctl|negctrl)(?:g?\d+)?(?![a-z0-9])")
-"""Pattern of control tokens between delimiters, perhaps with a guide number: matches NTg1, but not NEGR1."""
+"""Pattern of control tokens between delimiters, with or without a guide number: NTg1, but not NEGR1."""
 _KEYWORDS = (
     *("control", "negctrl", "negative", "non-target", "non_target", "non target", "nontarget", "safe-target"),
     *("safe_target", "scramble", "unperturbed", "untreated", "unstimulated", "vehicle", "dmso", "mock"),
 )
 _JOINTS = re.compile(r"[+|&;,]")
-"""Separators between the targets of a combined perturbation.
+"""Separators between the targets in the label of a combined perturbation.
 
-A combination is a control only if all targets are controls.
+A combination counts as a control only if all its targets are controls.
 """
 
 
@@ -41,21 +41,21 @@ class Controls(Result):
     how: str
     """How the labels were found: 'named', 'exact', 'token' or 'keyword'."""
     others: tuple[str, ...] = ()
-    """Labels that also resemble controls, but count as perturbations."""
+    """Labels that also resemble controls but count as perturbations."""
 
     def __str__(self) -> str:
-        """Print the labels, and how they were found."""
+        """Return the labels, and how they were found, as text."""
         others = f"; similar labels counted as perturbations: {check.join_items(self.others)}" * bool(self.others)
         return f"controls: {check.join_items(map(repr, self.labels))} ({self.how}){others}"
 
 
 def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = None) -> Controls:
-    """Find the labels of the controls: the named labels, or labels that resemble controls.
+    """Find the labels of the controls: those that are named, or else labels that resemble controls.
 
-    Whole labels are tried first, ignoring case and punctuation ('control', 'Non-Targeting', 'NT'). Short tokens between
-    delimiters come next, with or without the number of a guide ('sgNT-2', 'NTg1', not 'NEGR1'). Keywords of at least
-    four letters within a label come last ('NaN_Control'). Several labels form one set of controls if they differ only
-    in their numbers, such as the guides of a non-targeting set.
+    The search has three stages: whole labels, ignoring case and punctuation ('control', 'Non-Targeting', 'NT'); then
+    short tokens between delimiters, with or without a guide number ('sgNT-2' and 'NTg1', but not 'NEGR1'); then
+    keywords of at least four letters within a label ('NaN_Control'). Several labels form one set of controls if they
+    differ only in their numbers, as the guides of a non-targeting set do.
 
     Parameters
     ----------
@@ -71,12 +71,12 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     Raises
     ------
     ValueError
-        If a named label is missing, no label resembles a control, or the labels that do are not one set.
+        If a named label is missing, if no label resembles a control, or if those that do are not a single set.
 
     Warns
     -----
     GuessedControlsWarning
-        If only part of a label matched, or further labels resemble controls.
+        If only part of a label matched, or if further labels resemble controls.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
 
 
 def is_control(label: str) -> bool:
-    """Whether the label alone resembles a control."""
+    """Return whether a label by itself resembles a control."""
     return _is_exact(label) or _has_token(label)
 
 

@@ -1,4 +1,4 @@
-"""The documented discordance: coherence below what the magnitude predicts."""
+"""The documented discordance: how far coherence falls below what the magnitude predicts."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def discordance(
     method: Literal["linear", "rank", "loess"] = "linear",
     loess_frac: float = 0.3,
 ) -> pd.Series:
-    """Shortfall of a perturbation's coherence below the prediction from its magnitude, in standard deviations.
+    """Shortfall of each perturbation's coherence below the prediction from its magnitude, as a z-score.
 
-    Groups of few cells have high coherence for their magnitude by chance. `shesha.bio.analysis.discordances` computes
-    another discordance, the difference of z-scores, which can use the unbiased score and control for the number of
+    By chance, groups of few cells are highly coherent for their magnitude. `shesha.bio.analysis.discordances` computes
+    a different discordance, a difference of z-scores, which can use the unbiased score and control for the number of
     cells.
 
     Parameters
@@ -36,14 +36,16 @@ def discordance(
     coherence_col, magnitude_col : str
         Columns of coherence and magnitude.
     method : {'linear', 'rank', 'loess'}
-        Prediction from the magnitude: a straight line, the same rank, or a local regression (requires statsmodels).
+        How coherence is predicted from the magnitude: by a straight line, by equal ranks, or by local regression
+        (requires statsmodels).
     loess_frac : float
         Share of the perturbations in each local regression, in (0, 1].
 
     Returns
     -------
     Series
-        One value per perturbation with both values; positive if less coherent than predicted. All 0 if none differs.
+        One value for each perturbation that has both scores; positive if it is less coherent than predicted. All values
+        are 0 if the perturbations do not differ.
 
     Examples
     --------
@@ -58,13 +60,13 @@ def discordance(
     if len(complete) < _FEWEST:
         raise ValueError(f"df must contain at least {_FEWEST} perturbations with both values, got {len(complete)}")
     coherence, magnitude = (complete[column].to_numpy(dtype=np.float64) for column in (coherence_col, magnitude_col))
-    # Differences of ranks have no rounding error. Other differences have rounding errors of the coherence.
+    # Differences of ranks have no rounding error; other differences have the rounding error of the coherence.
     size = 0.0 if method == "rank" else float(np.abs(coherence).max())
     return as_deviations(_shortfall(coherence, magnitude, method, share), complete.index, size)
 
 
 def as_deviations(values: Vector, index: pd.Index, size: float) -> pd.Series:
-    """Return z-scores as a column; all 0 if what differs is rounding of numbers of this size."""
+    """Return z-scores as a Series; all 0 if values differ only by rounding of numbers of this size."""
     flat = bool(is_constant(values + size, n_terms=len(values)))
     return pd.Series(np.zeros_like(values) if flat else z_scores(values), index=index, name="discordance")
 

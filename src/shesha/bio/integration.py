@@ -1,4 +1,4 @@
-"""Test whether an integration keeps the geometry of cells within each type."""
+"""Test whether an integration preserves the geometry of cells within each cell type."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def integration_test(
 ) -> WithinClasses:
     """Compare two embeddings within each cell type, to test which structure an integration preserved.
 
-    `shesha compare cells.h5ad --key obsm/X_pca --key obsm/X_harmony --labels cell_type --blocks batch` does the same.
+    The command `shesha compare cells.h5ad --key obsm/X_pca --key obsm/X_harmony --labels cell_type --blocks batch` does
+    the same.
 
     Parameters
     ----------
@@ -44,10 +45,10 @@ def integration_test(
     measures
         See `shesha.compare`.
     blocks : str, optional
-        Column of obs with the batches. Cells are permuted within batches, so that batch effects in both embeddings
-        are not counted as preserved structure.
+        Column of obs with the batches. Cells are permuted only within batches, so that batch effects that both
+        embeddings contain do not count as preserved structure.
     groups : str, optional
-        Column of obs with the donors. Cells of one donor are permuted together.
+        Column of obs with the donors. The cells of each donor are permuted together.
     **options
         Options of `shesha.compare_within`, such as ``n_permutations`` and ``min_rows``.
 
@@ -122,7 +123,7 @@ def integration_table(
 def _read(
     adata: AnnData, keys: Sequence[str], per: str, blocks: str | None, groups: str | None
 ) -> tuple[list[Any], Any, dict[str, Any]]:
-    """Return the embeddings, the cell types, and which cells may be permuted."""
+    """Return the embeddings, the cell types, and the labels that restrict permutations of cells."""
     require_anndata(adata)
     named = {"blocks": blocks, "groups": groups}
     design = {name: None if key is None else labels(adata, key, name) for name, key in named.items()}

@@ -1,4 +1,4 @@
-"""The documented comparison of perturbations of high and low coherence at similar magnitude."""
+"""The documented comparison of more and less coherent perturbations at similar magnitude."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def magnitude_matched_comparison(
 ) -> pd.DataFrame:
     """Compare perturbations of high and low coherence within bins of similar magnitude, as documented.
 
-    Coherence, magnitude and reproducibility all depend on the number of cells, which remains a confounder within bins
-    unless the unbiased coherence is used.
+    Coherence, magnitude and reproducibility all depend on the number of cells, which is still a confounder within bins
+    unless you use the unbiased coherence.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def magnitude_matched_comparison(
     coherence_col, repro_col, magnitude_col : str
         Columns of coherence, reproducibility and magnitude.
     n_bins : int
-        Number of bins of equally many perturbations, at least 4 per bin. Bins of fewer than 6 are left out.
+        Number of bins with equally many perturbations, on average at least 4. Bins with fewer than 6 are left out.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Rows of a table without missing values."""
+"""Select the rows of a table that have no missing values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shesha.support import argument_types as kinds
 
 
 def complete_lines(table: pd.DataFrame, names: Sequence[str], name: str) -> pd.DataFrame:
-    """Return the rows of a table without missing values in some columns."""
+    """Return the rows of a table that have no missing values in the named columns."""
     kinds.frame(table, name)
     missing = [column for column in names if kinds.label(column, "a column") not in table]
     if missing:

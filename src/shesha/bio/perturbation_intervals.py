@@ -1,4 +1,4 @@
-"""The documented intervals of the scores of one perturbation, from resampling both groups of cells."""
+"""The documented intervals for the scores of one perturbation, from resampling both kinds of cells."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class PerturbationInterval(Result):
 
     score: str
     value: float
-    """Score of the given cells; the mean over resamples is larger, because resampling repeats cells."""
+    """Score of the given cells; the mean over resamples is larger, because resamples repeat cells."""
     low: float
     high: float
     confidence: float
     resampled_mean: float
     resampled_sd: float
     n_bootstrap: int
-    """Number of resamples with a value."""
+    """Number of resamples that have a value."""
 
     def __str__(self) -> str:
-        """Print the value and its interval."""
+        """Return the value and its interval as text."""
         return (
             f"{self.score}: {self.value:.4f} [{self.low:.4f}, {self.high:.4f}] at {100 * self.confidence:g}% "
             f"({self.n_bootstrap} resamples of both groups, mean {self.resampled_mean:.4f})"
@@ -57,7 +57,7 @@ def perturbation_interval(
 ) -> PerturbationInterval:
     """Resample control and perturbed cells, each with replacement, and take percentiles, as documented.
 
-    A resample contains copies of cells, which raise the coherence and the distance. The interval may therefore exclude
+    A resample contains copies of cells, which raise the coherence and the distance, so the interval may even exclude
     the value. The intervals of `coherence_test` do not have this bias.
 
     Parameters
@@ -71,7 +71,7 @@ def perturbation_interval(
     confidence : float
         Confidence level, in (0, 1).
     seed : int or None
-        Seed of the resamples and of the subsets above ``max_samples``, which match those of the public package.
+        Seed of the resamples, and of the subsets that are drawn above ``max_samples``; both match the public package.
     **options
         Options of the score, such as ``method='knn'``.
 

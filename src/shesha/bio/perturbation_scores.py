@@ -1,4 +1,4 @@
-"""The documented scores of one perturbation: the coherence and magnitude of its cells' shifts."""
+"""The documented scores of one perturbation: coherence and magnitude of the shifts of its cells."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
 
 _FEWEST = 5
-"""Smallest number of cells of a group; with fewer, the documented scores are NaN."""
+"""Minimum number of cells of either kind; with fewer, the documented scores are NaN."""
 METHODS: tuple[Method, ...] = ("standard", "whitened", "knn")
 METRICS: tuple[Metric, ...] = ("cosine", "euclidean")
 
@@ -42,44 +42,44 @@ def perturbation_coherence(
     ci: float = 0.95,
     return_type: Literal["float"] = "float",
 ) -> float:
-    """Coherence of the cells of a perturbation: the mean cosine of shifts with their mean.
+    """Coherence of a perturbation: the mean cosine between its cells' shifts and their mean shift.
 
-    The score depends on the number of cells. n unmoved cells score about sqrt(2 / (pi n)) to 1 / sqrt(n), and more if
-    controls vary in few directions. `coherence_test` compares it with groups of equally many controls, and also
-    computes a score that does not depend on n.
+    The score depends on the number of cells: n cells that did not move score about sqrt(2 / (pi n)) to 1 / sqrt(n), and
+    more if the controls vary in few directions. `coherence_test` compares the score with groups of equally many
+    controls, and also computes a score that does not depend on n.
 
     Parameters
     ----------
     X_control, X_perturbed : array of shape (n_cells, n_features)
         Control cells, and the cells of one perturbation, in the same features.
     method : {'standard', 'whitened', 'knn'}
-        Reference of a shift. 'standard': the mean control. 'whitened': the same, with features whitened by the
-        covariance of the controls. 'knn': the mean of the cell's k nearest controls.
+        Reference from which a shift is measured. 'standard': the mean of the controls. 'whitened': the same, with
+        features whitened by the covariance of the controls. 'knn': the mean of the cell's k nearest controls.
     metric : {'cosine', 'euclidean'}
-        For 'standard', 'euclidean' is the share of the shifts' mean square that their mean explains. For 'knn', it is
-        the distance that defines the nearest controls. For 'whitened', it has no effect.
+        For method 'standard', 'cosine' gives the mean cosine, and 'euclidean' the share of the shifts' mean square that
+        their mean explains. For 'knn', the metric defines the nearest controls. For 'whitened', it has no effect.
     k : int
         Number of nearest controls, for 'knn'.
     regularization : float
-        Constant added to the variances of the controls, for 'whitened'.
+        Constant that is added to the variances of the controls, for 'whitened'.
     seed : int, Generator or None
-        Seed of the subset, as in the public package.
+        Seed of the random subset of cells, which matches the public package.
     max_samples : int or None
         If there are more perturbed cells, a random subset of this size is used. None: no limit.
     n_bootstrap_ci, ci, return_type
-        Accepted with their defaults only, because they would change the return type. Use `perturbation_interval` for an
-        interval.
+        Only the default values are accepted, because others would change the return type. For an interval, use
+        `perturbation_interval`.
 
     Returns
     -------
     float
-        In [-1, 1]; 1 if all shifts have the same direction, 0 without a net shift. NaN, with a warning, if there are
-        fewer than 5 controls or 5 perturbed cells.
+        Coherence, in [-1, 1]; 1 if all shifts have the same direction, 0 if there is no net shift. NaN, with a warning,
+        if there are fewer than 5 controls or fewer than 5 perturbed cells.
 
     Warns
     -----
     CalibrationWarning
-        If perturbed cells are also among the controls, because they move the mean control.
+        If perturbed cells also occur among the controls, because they shift the mean of the controls.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def checked_coherence(
     seed: Seed = None,
     max_samples: int | None = 1000,
 ) -> float:
-    """`perturbation_coherence` of matrices that were checked."""
+    """Return `perturbation_coherence` of matrices that were already checked."""
     check.choice(method, METHODS, "method")
     check.choice(metric, METRICS, "metric")
     check.count(k, "k")
@@ -137,7 +137,7 @@ def perturbation_coherence_whitened(
     seed: Seed = None,
     max_samples: int | None = 1000,
 ) -> float:
-    """`perturbation_coherence` by the method 'whitened', as documented.
+    """`perturbation_coherence` with the method 'whitened', as documented.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def perturbation_coherence_knn(
     seed: Seed = None,
     max_samples: int | None = 1000,
 ) -> float:
-    """`perturbation_coherence` by the method 'knn', as documented; the default of `metric` differs.
+    """`perturbation_coherence` with the method 'knn', as documented; the default of `metric` differs.
 
     Parameters
     ----------
@@ -210,23 +210,24 @@ def perturbation_effect_size(
     seed: Seed = None,
     return_type: Literal["float"] = "float",
 ) -> float:
-    """Distance of the mean cell of a perturbation from the mean control, as documented.
+    """Distance between the mean cell of a perturbation and the mean control, as documented.
 
-    Sampling noise alone gives a distance of about sqrt(d / n) for n unmoved cells and d features of unit variance.
+    For n cells that did not move and d features of unit variance, sampling noise alone gives a distance of about sqrt(d
+    / n).
 
     Parameters
     ----------
     X_control, X_perturbed : array of shape (n_cells, n_features)
         Control cells, and the cells of one perturbation, in the same features.
     metric : {'euclidean', 'cohen'}
-        The distance, or the distance divided by the square root of the mean variance within both kinds of cells.
+        The distance itself, or divided by the square root of the mean variance within controls and perturbed cells.
     n_bootstrap_ci, ci, seed, return_type
         See `perturbation_coherence`.
 
     Returns
     -------
     float
-        Zero or positive. 'cohen' is NaN, with a warning, if there is only one control or one perturbed cell.
+        Distance, zero or positive. 'cohen' is NaN, with a warning, if there is only one control or one perturbed cell.
 
     Examples
     --------
@@ -250,7 +251,7 @@ def perturbation_effect_size(
 
 
 def both(X_control: ArrayLike, X_perturbed: ArrayLike) -> tuple[Matrix, Matrix]:
-    """Check two matrices with the same features."""
+    """Check both matrices, which must have the same features."""
     controls = check.matrix(X_control, "X_control", min_rows=1)
     cells = check.matrix(X_perturbed, "X_perturbed", min_rows=1)
     if controls.shape[1] != cells.shape[1]:
@@ -272,7 +273,7 @@ def _warn_of_shared_rows(controls: Matrix, cells: Matrix) -> None:
 
 
 def refuse_other_types(n_bootstrap_ci: object, return_type: object) -> None:
-    """Refuse options that would change the return type of a function, and name the alternative."""
+    """Refuse options that would change a function's return type, and name the alternative."""
     for name, value, only in (("n_bootstrap_ci", n_bootstrap_ci, None), ("return_type", return_type, "float")):
         if not isinstance(value, type(only)) or value != only:
             raise ValueError(

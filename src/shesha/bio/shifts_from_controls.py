@@ -11,18 +11,18 @@ from shesha.support.types import Index, Matrix, Vector
 Method = Literal["standard", "whitened", "knn"]
 Metric = Literal["cosine", "euclidean"]
 NO_LENGTH = 1e-12
-"""Length, in units of the largest entry, below which a shift counts as zero."""
+"""Length, relative to the largest entry, below which a shift counts as zero."""
 _PANEL = 512
 
 
 def from_mean(controls: Matrix, cells: Matrix) -> Matrix:
-    """Return the shifts of cells from the mean control."""
+    """Return the shifts of cells from the mean of the controls."""
     shifts: Matrix = cells - controls.mean(axis=0)
     return shifts
 
 
 def whitened_shifts(controls: Matrix, cells: Matrix, ridge: float) -> Matrix:
-    """Return the shifts from the mean control, whitened by the controls."""
+    """Return the shifts of cells from the mean of the controls, whitened by the controls' covariance."""
     covariance = np.atleast_2d(np.cov(controls, rowvar=False)) + ridge * np.eye(controls.shape[1])
     values, directions = np.linalg.eigh(covariance)
     root = directions / np.sqrt(np.maximum(values, ridge))
@@ -53,9 +53,9 @@ def _units(rows: Matrix) -> Matrix:
 
 
 def mean_cosine(shifts: Matrix, *, fewest: int = 0) -> float:
-    """Return the mean cosine of the shifts with their mean; 0 if the mean shift is zero.
+    """Return the mean cosine between the shifts and their mean; 0 if the mean shift is zero.
 
-    With `fewest`, zero shifts are left out, and the result is 0 if fewer than `fewest` other shifts remain.
+    If `fewest` is given, zero shifts are left out, and the result is 0 if fewer than `fewest` shifts remain.
     """
     mean = shifts.mean(axis=0)
     length = float(np.linalg.norm(mean))
@@ -71,7 +71,7 @@ def mean_cosine(shifts: Matrix, *, fewest: int = 0) -> float:
 
 
 def explained_share(shifts: Matrix) -> float:
-    """Return the share of the shifts' mean square that their mean explains; 0 without a mean shift."""
+    """Return the share of the shifts' mean square that their mean explains; 0 if there is no mean shift."""
     mean = shifts.mean(axis=0)
     if np.linalg.norm(mean) < NO_LENGTH:
         return 0.0

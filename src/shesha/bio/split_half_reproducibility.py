@@ -30,25 +30,25 @@ def split_half_reproducibility(
     min_cells: int = 30,
     layer: str | None = None,
 ) -> pd.DataFrame:
-    """Mean cosine between the shifts of random halves of a perturbation's cells, as documented.
+    """Mean cosine between the mean shifts of random halves of a perturbation's cells, as documented.
 
-    Both halves share the sampling error of the mean control. Unmoved cells therefore have an expected cosine above 0,
-    about n / (n + 2 m) for n cells and m controls.
+    Both halves share the sampling error of the mean control. For n cells that did not move and m controls, the expected
+    cosine is therefore above 0: about n / (n + 2 m).
 
     Parameters
     ----------
     adata : AnnData
         Cells by features.
     perturbation_key : str
-        Column of ``adata.obs`` with the perturbations. Cells without one are left out.
+        Column of ``adata.obs`` with the perturbations. Cells without a label are left out.
     control_label : str
         The label of the control cells.
     n_splits : int
         Number of random splits into halves.
     random_state : int
-        Base seed. The seed of each perturbation is derived from it and from the label, as in the public package.
+        Base seed. The seed for each perturbation is derived from it and from the label, as in the public package.
     min_cells : int
-        Minimum number of cells; smaller perturbations are left out.
+        Minimum number of cells of a perturbation; smaller ones are left out.
     layer : str, optional
         Layer with the data. Default: X.
 
@@ -75,7 +75,7 @@ def split_half_reproducibility(
     check.count(random_state, "random_state", minimum=0)
     values, matrix = labels(adata, perturbation_key, "perturbation_key"), data_matrix(adata, layer)
     known = sorted({label for label in values if label is not None})
-    # A set compares hashes first, which avoids comparison with pandas.NA, whose result has no truth value.
+    # A set compares hashes first, which avoids comparisons with pandas.NA, whose result has no truth value.
     if kinds.label(control_label, "control_label") not in set(known):
         raise ValueError(f"control_label must be one of {check.join_items(known) or 'none'}, got {control_label!r}")
     centre = dense_rows(matrix, values == control_label, "the control cells").mean(axis=0)
@@ -107,6 +107,6 @@ def _half_agreement(shifts: Matrix, n_splits: int, rng: np.random.Generator) -> 
 
 
 def _seed(label: str, base: int) -> int:
-    """Return the seed of a perturbation, the same in every process, as in the public package."""
+    """Return the seed for a perturbation, which is the same in every process and in the public package."""
     digest = hashlib.blake2b(f"builtins.str:{label!r}".encode(), digest_size=8).digest()
     return base + int.from_bytes(digest, "big") % _OFFSETS

@@ -1,4 +1,4 @@
-"""Calibration: a zero point and a p-value for every score, from permutations of the rows."""
+"""Calibrate scores: a zero point and a p-value for each score, from permutations of the rows."""
 
 from shesha.calibration.best_layer_pair import calibrate_layers
 from shesha.calibration.many_pairs import calibrate_many

@@ -1,4 +1,4 @@
-"""Calibrate the best of many layer pairs against the best by chance."""
+"""Compare the best of many layer pairs with the best pair that chance would give."""
 
 from __future__ import annotations
 
@@ -49,25 +49,28 @@ def calibrate_layers(
     layer_axis: LayerAxis = "guess",
     **options: Any,
 ) -> CalibratedLayers:
-    """Calibrate the summary of a grid of layers, such as its best pair.
+    """Calibrate one summary of a grid of layer pairs, such as the score of its best pair.
 
     The maximum of many scores is high by chance alone, especially with many layers. Each draw therefore permutes the
-    rows of one model, in the same way in all layers, and aggregates the whole grid as for the observed scores.
+    rows of one model, identically in all its layers, and summarises the resulting grid in the same way as the observed
+    grid.
 
     Parameters
     ----------
     layers_a, layers_b : mappings of names to arrays, or sequences of arrays
-        Layers of shape (n_samples, n_features), all for the same inputs. A model may also be one 3-D array.
+        Layers of shape (n_samples, n_features), all computed from the same inputs. The layers of a model may also be
+        one 3-D array.
     measure : str, Measure or function
         A measure, or your own f(X, Y) -> float, whose higher values must mean more similar.
     aggregate : {'max', 'row_max', 'top_k', 'mean'} or function
-        'max': the score of the closest pair. 'row_max': the mean, over the layers of `layers_a`, of the score with the
-        closest layer of `layers_b`. 'top_k': the mean of the 10 closest pairs. 'mean': the mean of all pairs. For
-        distances, the closest pair has the smallest value. Your own function takes the grid (layers_a x layers_b) and
-        returns a number in the direction of the measure (for a distance, lower is closer).
+        'max': the score of the closest pair. 'row_max': each layer of `layers_a` scored against its closest layer in
+        `layers_b`, averaged over `layers_a`. 'top_k': the mean score of the 10 closest pairs. 'mean': the mean score of
+        all pairs. If the measure is a distance, the closest pair has the smallest value. Your own function takes the
+        grid (layers_a x layers_b) and returns a number in the direction of the measure (for a distance, lower is
+        closer).
     maximum : float, optional
-        Value of the aggregate for perfect agreement. Default: the bound of the measure, or no maximum if your own
-        aggregate exceeds this bound.
+        Value that the aggregate takes for perfect agreement. Default: the best value of the measure, or no maximum if
+        your own aggregate returns values outside the measure's bounds.
     n_permutations, alpha, blocks, groups, within, shift, block_length, permutations, truncate, seed, **options
         As for `calibrate`.
     layer_axis
@@ -76,9 +79,9 @@ def calibrate_layers(
     Returns
     -------
     CalibratedLayers
-        The aggregate with its threshold, p-value and calibrated score. It also contains the best pair with its `doubts`
-        (as in `calibrate`), and the grid with a p-value for each pair. To test whether any pair exceeds chance, use
-        the p-value of the aggregate, not the p-values of single pairs.
+        The aggregate with its threshold, p-value and calibrated score. The result also contains the best pair with its
+        `doubts` (as in `calibrate`), and the grid with a p-value for each pair. To test whether any pair exceeds
+        chance, use the p-value of the aggregate, not those of single pairs.
 
     Examples
     --------
@@ -131,7 +134,7 @@ def calibrate_layers(
 
 
 def _middle_layer(layers: dict[str, Representation]) -> Representation:
-    """Return one layer to represent all, which have the same rows in the same order."""
+    """Return one layer to stand for all layers of a model, which share the same rows in the same order."""
     return list(layers.values())[len(layers) // 2]
 
 
@@ -160,7 +163,7 @@ def _best_pair_doubts(
     truncate: int | float | None,
     seed: Seed,
 ) -> Doubts:
-    """Return the doubts about the best pair, by its observed score and its own draws."""
+    """Return the doubts about the best pair, based on this pair's observed score and null draws."""
     pair = prepare(*sides, measure, options, truncate=truncate, seed=seed)
     return weigh_doubts(
         doubts_of_pair(pair.sides, design, dependence, only_cheap=True),
@@ -173,7 +176,7 @@ def _best_pair_doubts(
 
 
 def _moments(null: Vector) -> tuple[float, float]:
-    """Mean and standard deviation of the draws with a score."""
+    """Return the mean and standard deviation of the draws that have a score."""
     known = null[np.isfinite(null)]
     return (float(known.mean()), float(known.std(ddof=1))) if len(known) > 1 else (float("nan"), float("nan"))
 
@@ -181,7 +184,7 @@ def _moments(null: Vector) -> tuple[float, float]:
 def _summarise_totals(
     reduced: Vector, closer: str, alpha: float, bounds: tuple[float, float], maximum: float | None
 ) -> dict[str, Any]:
-    """Compare the aggregate of the observed grid with the aggregates of the draws."""
+    """Compare the aggregate of the observed grid with those of the permuted grids."""
     best = best_total(reduced, closer, bounds, maximum)
     worth = summarise(float(reduced[0]), reduced[1:], closer, alpha, best)
     require_attainable_maximum(maximum, float(reduced[0]), worth.threshold, closer)
@@ -196,7 +199,7 @@ def _summarise_totals(
 
 
 def _entrywise(grids: Matrix) -> Matrix:
-    """p-value of each pair by itself; draws without a score count as extreme."""
+    """Return a separate p-value for each pair; draws without a score count as extreme."""
     flat = grids.reshape(len(grids), -1)
     p_values = [summarise(column[0], column[1:], "higher", 0.5, None).p_value for column in flat.T]
     return np.reshape(p_values, grids.shape[1:])
@@ -207,7 +210,7 @@ def _as_tuples(grid: Matrix) -> tuple[tuple[float, ...], ...]:
 
 
 def check_layers(layers: Layers, name: str) -> dict[str, Representation]:
-    """Check the layers; layers of a sequence are named by number."""
+    """Check the layers; those in a sequence are named by their position."""
     arrays = check_named_arrays(_mapping(layers, name), name, name + "[{!r}]")
     if not arrays:
         raise ValueError(f"{name} must contain at least one layer, got none")

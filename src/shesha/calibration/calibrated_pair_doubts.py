@@ -1,4 +1,4 @@
-"""Doubts about a calibrated pair, and warnings that name the remedy."""
+"""Find doubts about a calibrated pair, and issue warnings that say what to do."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Adjusted, Gram, Representation
 
 _NO_WARNING = ("order", "alternating order", "duplicates", "copies")
-"""Names of doubts that raise no warning, because other warnings or the score itself show the problem."""
+"""Doubts that raise no warning, because another warning or the score itself already shows the problem."""
 _OF_ROWS = ("few rows", "rare cluster")
-"""Names of doubts that list rows with a strong influence on the score."""
+"""Doubts that list rows with a strong influence on the score."""
 _MOVED = 0.2
-"""Smallest reported effect of rows: change of a measure as a share of the distance from chance to perfect agreement."""
+"""Smallest reported effect of rows: change in the score / distance from chance to perfect agreement."""
 
 
 def doubts_of_pair(
     sides: Sequence[Representation], design: Design, dependence: Dependence | None = None, *, only_cheap: bool = False
 ) -> Doubts:
-    """Find doubts about two representations; the order of the rows is checked only if there is no design."""
+    """Find doubts about two representations; the row order is checked only if no design is declared."""
     sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
     return find_pair_doubts(sides, order=not nonempty_arguments(design), dependence=dependence, only_cheap=only_cheap)
 
@@ -40,14 +40,14 @@ def doubts_of_pair(
 def add_saturation(
     doubts: Doubts, chance: Mapping[str, tuple[float, float, float]], sides: Sequence[Representation]
 ) -> Doubts:
-    """Add a doubt about saturated measures; `chance` has the null mean, worst value and best value of each measure."""
+    """Add a doubt if measures saturate; `chance` gives each measure's null mean, worst and best value."""
     widths = tuple(0 if side.has_distances_only else int(np.prod(side.shape[1:])) for side in sides)
     doubt = saturation(saturated_measures(chance), sides[0].n_rows, widths)
     return doubts if doubt is None else replace(doubts, found=(doubt, *doubts.found))
 
 
 def width_doubt(sides: Sequence[Representation], cka: float) -> Doubt | None:
-    """The doubt that most of CKA is chance, computed while the views of the comparison are in memory."""
+    """Return the doubt that most of CKA is due to chance, if it applies; uses views still in memory."""
     if not np.isfinite(cka) or any(side.has_distances_only or len(side.shape) > 2 for side in sides):
         return None
     first, second = (cast(Gram, as_measure("CKA").look(side)) for side in sides)
@@ -63,7 +63,7 @@ def width_doubt(sides: Sequence[Representation], cka: float) -> Doubt | None:
 
 
 def add_doubt(doubts: Doubts, new_doubt: Doubt | None) -> Doubts:
-    """Insert a doubt in the order of the effects."""
+    """Insert a doubt so that the doubts stay sorted by effect, largest first."""
     if new_doubt is None:
         return doubts
     return replace(doubts, found=tuple(sorted((new_doubt, *doubts.found), key=lambda doubt: -doubt.effect)))
@@ -72,10 +72,10 @@ def add_doubt(doubts: Doubts, new_doubt: Doubt | None) -> Doubts:
 def replace_row_effects(
     doubts: Doubts, measure: str, n_rows: int, observed: float, scale: float, without: Callable[[Index], float]
 ) -> Doubts:
-    """Replace the effect of a few rows on CKA with their effect on the calibrated measure, or drop the doubt.
+    """Replace a few rows' effect on CKA with their effect on the calibrated measure; drop small effects.
 
-    `without` returns the score of the remaining rows. The effect is the change of the score divided by `scale`, the
-    distance from chance to the best value.
+    `without` takes the rows that remain and returns their score. The effect is the change in the score divided by
+    `scale`, the distance from chance to the best value.
     """
     if not scale > 0:
         return doubts
@@ -101,7 +101,7 @@ def replace_row_effects(
 def leave_out_scorer(
     subject: Subject, measure: Choice, options: dict[str, Any], truncate: int | float | None, seed: Seed
 ) -> Callable[[Index], float] | None:
-    """Return a function that scores the remaining rows without some rows; None for a user function."""
+    """Return a function that scores the given remaining rows; None if the measure is a user function."""
     if isinstance(as_measure(measure), PlainMeasure):
         return None
 
@@ -122,7 +122,7 @@ def weigh_doubts(
     best: float | None,
     without: Callable[[Index], float] | None,
 ) -> Doubts:
-    """Weight the doubts about a pair by the calibrated measures, and warn of them."""
+    """Express the doubts about a pair as effects on the calibrated measure, and warn of them."""
     if best is not None:
         doubts = add_saturation(doubts, {subject.name: (null_mean, _worst_bound(subject), best)}, subject.sides)
     if without is not None:
@@ -133,13 +133,13 @@ def weigh_doubts(
 
 
 def _worst_bound(subject: Subject) -> float:
-    """The bound of the measure that is not the best value."""
+    """Return the bound of the measure that means no similarity."""
     low, high = subject.bounds
     return low if subject.closer == "higher" else high
 
 
 def warn_of_doubts(doubts: Doubts) -> None:
-    """Warn of problems that change the meaning of a p-value or a score."""
+    """Warn of problems that change how a p-value or a score should be interpreted."""
     for doubt in doubts:
         if doubt.name not in _NO_WARNING:
             warn(f"{doubt.name}: {doubt.text}. {doubt.advice}", CalibrationWarning)

@@ -1,4 +1,4 @@
-"""Checked data for calibration, and their scores under permutations."""
+"""Check the data for a calibration, and score them under permutations."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from shesha.views import (
 )
 
 TOGETHER = 2**29
-"""Number of bytes below which all views are computed in parallel, one per thread."""
+"""Size in bytes of the largest view below which all views are computed in parallel, one per thread."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a calibration: its name, its direction, and its scores under permutations."""
+    """What is calibrated: the measure's name and direction, and the scores of the data under permutations."""
 
     name: str
     closer: str
@@ -60,7 +60,7 @@ def prepare(
     seed: Seed = None,
     covariates: Any = None,
 ) -> Subject:
-    """Check the data; the views are computed once, when scores are requested."""
+    """Check the data; views are computed only when scores are requested, and only once."""
     requested = as_measure(measure)
     hint_of_distances({"X": X, "Y": Y})
     if covariates is not None:
@@ -103,14 +103,14 @@ def _require_adjustable(measure: Measure | PlainMeasure, truncate: int | float |
 def covariate_design(
     design: Design, permutations: ArrayLike | None, covariates: Covariates | None
 ) -> Design | Exchange:
-    """Return the requested design; with covariates and no design but blocks, permute rows with similar covariates."""
+    """Return the requested design; if it has at most blocks, permute rows with similar covariates."""
     if covariates is None or permutations is not None or set(nonempty_arguments(design)) - {"blocks"}:
         return design
     return covariates.design(design.get("blocks"))
 
 
 def require_inputs_as_rows(measure: Measure, *sides: Representation) -> None:
-    """Refuse tokens and positions as rows, because they are not exchangeable between inputs."""
+    """Refuse data whose rows are tokens or positions, which are not exchangeable between inputs."""
     kinds = {len(side.shape) for side in sides}
     if kinds == {3} or (kinds == {4} and measure.view.folding == "rows"):
         raise ValueError(
@@ -122,7 +122,7 @@ def require_inputs_as_rows(measure: Measure, *sides: Representation) -> None:
 def prepare_measure(
     measure: Choice, options: dict[str, Any], *, truncate: int | float | None = None, seed: Seed = None
 ) -> Measure:
-    """Return the measure with its options; refuse measures without a permutation null."""
+    """Return the measure with its options; refuse measures that have no permutation null."""
     chosen = get(measure).with_options(**options).with_seed(seed)
     if truncate is not None and "orthogonal" not in chosen.invariant:
         raise ValueError(
@@ -138,7 +138,7 @@ def prepare_measure(
 
 
 def make_views(measure: Measure, sides: list[Representation], *, keep: bool = True) -> list[View]:
-    """Compute the views of all sides once, in parallel if they are small.
+    """Compute the view of each side once, in parallel if the views are small.
 
     With `keep`, intermediate results stay in memory for other measures if everything fits the memory budget.
     """
@@ -162,19 +162,19 @@ def make_views(measure: Measure, sides: list[Representation], *, keep: bool = Tr
 
 
 def _view_bytes(measure: Measure, side: Representation) -> tuple[int, int]:
-    """Memory of the finished view, and the additional memory while it is computed."""
+    """Return the memory of the finished view, and the additional memory needed to compute it."""
     kind, options = measure.view_key
     return kind.memory(*side.size(kind.folding), **dict(options))
 
 
 def _require_memory(measure: Measure, sides: Sequence[Representation], needs: Sequence[tuple[int, int]]) -> None:
-    """Refuse views that do not fit the memory budget even if their inputs are freed."""
+    """Refuse views that exceed the memory budget even in their reduced form."""
     kind = measure.view_key[0]
     light = [
         null_kernel.reduced_view_bytes(kind, *side.size(kind.folding), view_bytes)
         for side, (view_bytes, _) in zip(sides, needs, strict=True)
     ]
-    # All views are reduced, except the view that is being computed.
+    # Every view is stored in reduced form, except the one that is being computed.
     making = max(view_bytes + working - less for (view_bytes, working), less in zip(needs, light, strict=True))
     require(
         sum(light) + making, f"the null of {measure.name} for {sides[0].n_rows:,} rows", "pass fewer rows or features"
@@ -199,7 +199,7 @@ def _function_subject(
 def function_arguments(
     given: Mapping[str, Any], sources: Sequence[Representation], truncate: int | float | None
 ) -> list[Any]:
-    """Return checked data for a user function: NumPy arrays, or tensors if all inputs are tensors."""
+    """Return checked data for a user function: tensors if all inputs are tensors, otherwise NumPy arrays."""
     tensors = all(hasattr(side, "detach") for side in given.values())
     arguments = []
     for (name, side), source in zip(given.items(), sources, strict=True):
@@ -216,7 +216,7 @@ def function_arguments(
 
 
 def truncate_components(source: Representation, truncate: int | float | None) -> Representation:
-    """Return the leading principal components only, or all features."""
+    """Return the leading principal components of the data, or all features if `truncate` is None."""
     if truncate is None:
         return source
     with single_threaded_blas():

@@ -1,4 +1,4 @@
-"""Interactions of covariates in residuals: effects of one covariate that depend on another."""
+"""Find interactions of covariates in residuals, where the effect of one covariate depends on another."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from shesha.support.types import Matrix
 from shesha.views import Covariates
 
 _DRAWS, _LEVEL = 199, 0.005
-"""Number of permutations, and largest p-value of either side at which an interaction is reported."""
+"""Number of permutations, and the p-value that both sides must reach to report an interaction."""
 _MOST_ROWS = 2048
 """Maximum number of rows that a test uses."""
 _MOST_COLUMNS = 16
-"""Largest number of columns of a product of covariates that is tested."""
+"""Maximum number of columns that the product of two covariates may have to be tested."""
 _DISTINCT = 1e-6
-"""Smallest share of a product's direction that covariates leave unexplained, for the direction to be tested."""
+"""Smallest part of a product's direction, beyond the covariates themselves, that is worth testing."""
 
 
 def interactions(rows: Sequence[Matrix], covariates: Covariates) -> list[tuple[str, str]]:
@@ -60,7 +60,7 @@ def interactions(rows: Sequence[Matrix], covariates: Covariates) -> list[tuple[s
 
 
 def _products(a: Matrix, b: Matrix, basis: Matrix) -> Matrix:
-    """Orthonormal directions of the products of two covariates, after regressing out the covariates themselves."""
+    """Return orthonormal directions of the products of two covariates, beyond the covariates themselves."""
     if a.shape[1] * b.shape[1] > _MOST_COLUMNS:
         return np.empty((len(a), 0))
     products = (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
@@ -73,7 +73,7 @@ def _residuals(columns: Matrix, basis: Matrix) -> Matrix:
 
 
 def _p_value(directions: Sequence[Matrix], side: Matrix) -> float:
-    """p-value of the first of the directions."""
+    """Return the p-value of the first set of directions, compared with the permuted sets that follow."""
     projections = (np.concatenate(directions, axis=1).T @ side) ** 2
     shares = projections.sum(axis=1).reshape(len(directions), -1).sum(axis=1)
     return float(np.mean(shares >= shares[0]))

@@ -1,4 +1,4 @@
-"""Warnings about dependent rows without a declared design, and about designs that the data contradict."""
+"""Warn of dependent rows without a declared design, and of designs that the data contradict."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 
 from shesha.calibration.covariate_interactions import interactions
 from shesha.doubting import diagnostic_rows
-from shesha.nulls.dependence import find_dependence, p_value_within_design
+from shesha.nulls.dependence import find_dependence
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.design_warnings import warn_of_series
+from shesha.nulls.neighbours_within_design import p_value_within_design
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.residual_confounding import false_positive_rate
 from shesha.results import Dependence
@@ -22,11 +23,11 @@ from shesha.views import Adjusted, Covariates, Representation
 
 _MOST_ROWS = 4096
 _TOO_OFTEN = 0.1
-"""Smallest estimated rate of false positives that raises a warning."""
+"""Smallest estimated false-positive rate at which a warning is raised."""
 
 
 def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates, design: Design) -> None:
-    """Warn if a smooth fit leaves so much of the covariates' effect that unrelated data seem related."""
+    """Warn if the smooth fit left enough of the covariates' effect to make unrelated data seem related."""
     for name, quantity in covariates.numbers.items():
         order = np.argsort(quantity, kind="stable")
         order = order[np.unique(np.linspace(0, len(order) - 1, _MOST_ROWS).astype(np.intp))]
@@ -53,10 +54,10 @@ def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates, design: 
 
 
 def _excess(rows: Sequence[Matrix], covariates: Covariates, design: Design) -> str:
-    """Return, as text, the false-positive rate due to the remaining effect of one covariate; empty if low.
+    """Describe the false-positive rate caused by what remains of a covariate's effect; empty if it is low.
 
-    With several numeric covariates, rows that are similar in all of them are not similar enough in each one to
-    distinguish an effect from noise.
+    Only a single numeric covariate is checked. With several, rows that are similar in all of them are too rarely
+    similar in each one to distinguish an effect from noise.
     """
     if len(covariates.numbers) > 1:
         return ""
@@ -64,17 +65,19 @@ def _excess(rows: Sequence[Matrix], covariates: Covariates, design: Design) -> s
     strata = (
         exchange(len(rows[0]), **arguments) if set(arguments) - {"blocks"} else covariates.design(design.get("blocks"))
     )
+    # Series and groups are not permuted row by row, so their own memory is no effect of the covariate.
+    drawn = strata if strata.shift or strata.group is not None else None
     quantity = next(iter(covariates.numbers.values()))
-    # A spline with twice as many terms models the effect that the first spline left.
+    # A spline with twice as many terms models the part of the effect that the first spline missed.
     n_terms = 2 * covariates.n_taken + 2
-    rate = false_positive_rate(quantity, strata.block, *rows, n_terms=n_terms, taken=covariates.basis)
+    rate = false_positive_rate(quantity, strata.block, *rows, n_terms=n_terms, taken=covariates.basis, design=drawn)
     return f"about {100 * rate:.0f} % of unrelated data would be called related at 5 %" if rate >= _TOO_OFTEN else ""
 
 
 def warn_of_dependence(
     sides: Sequence[Representation], design: Design, permutations: ArrayLike | None
 ) -> Dependence | None:
-    """Warn if rows seem dependent and there is no design, or if they are not exchangeable under the design.
+    """Warn if rows look dependent and no design is declared, or if the declared design does not fit them.
 
     Returns the detected dependence if there is no design, otherwise None.
     """

@@ -1,4 +1,4 @@
-"""Aggregates of a grid of layer pairs into one number."""
+"""Aggregate the scores of a grid of layer pairs into one number."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ AGGREGATES: dict[str, Callable[[Matrix], float]] = {
 
 
 def reducer(aggregate: Aggregate, closer: str) -> Callable[[Matrix], float]:
-    """Return the function of an aggregate; named aggregates take the direction into account."""
+    """Return the function that computes an aggregate; named aggregates adapt to the measure's direction."""
     if isinstance(aggregate, str):
         check.choice(aggregate, tuple(AGGREGATES), "aggregate")
         reduce = AGGREGATES[aggregate]
@@ -54,7 +54,7 @@ def reducer(aggregate: Aggregate, closer: str) -> Callable[[Matrix], float]:
 
 
 def totals(reduce: Callable[[Matrix], float], grids: Matrix) -> Vector:
-    """Return the aggregate of each grid, the observed grid first; NaN if a score is missing."""
+    """Return the aggregate of each grid, starting with the observed one; NaN if a grid lacks a score."""
     values = np.array([_total(reduce, grid, draw) for draw, grid in enumerate(grids)])
     if np.isnan(values[0]):
         raise ValueError("aggregate must return a number for the observed grid, got NaN")
@@ -75,7 +75,7 @@ def _total(reduce: Callable[[Matrix], float], grid: Matrix, draw: int) -> float:
 
 
 def best_total(reduced: Vector, closer: str, bounds: tuple[float, float], maximum: float | None) -> float | None:
-    """Return the measure's best possible value, unless numbers outside its bounds rule it out."""
+    """Return the best possible value of the aggregate; none if values outside the measure's bounds occur."""
     low, high = bounds
     known = reduced[~np.isnan(reduced)]
     on_scale = bool(((known >= low) & (known <= high)).all())

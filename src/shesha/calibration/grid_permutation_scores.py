@@ -1,4 +1,4 @@
-"""Scores of a grid of layers under permutations of the rows."""
+"""Score a grid of layer pairs under permutations of the rows."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def grid_scores(
     seed: Seed,
     orders: list[Index],
 ) -> tuple[Measure, Iterator[Matrix]]:
-    """Return the measure, and an iterator over the grids of scores for each permutation of one model's rows.
+    """Return the measure and an iterator over score grids, one per permutation of the second model's rows.
 
     Parameters
     ----------
     rows, columns : dict of str to Representation
         The layers of both models.
     given : dict of str to mapping
-        The layers as the user passed them, by the name of the argument; user functions receive these.
+        The layers as the user passed them, by argument name. A user function receives these objects.
     measure, options, truncate, seed
         As for `calibrate_layers`.
     orders : list of permutations of the rows
@@ -69,7 +69,7 @@ def grid_scores(
 
 @dataclass(frozen=True)
 class _Part:
-    """Pairs of layers with a common grid of positions; all pairs if there are no feature maps."""
+    """Pairs of layers whose feature maps are pooled to the same grid; `grid` is None if there are no maps."""
 
     grid: tuple[int, int] | None
     pairs: tuple[tuple[int, int], ...]
@@ -84,7 +84,7 @@ class _Part:
 
 
 def _parts(rows: list[Representation], columns: list[Representation]) -> list[_Part]:
-    """Group the pairs by the grid that their feature maps are pooled to."""
+    """Group the pairs by the size to which their feature maps are pooled."""
     pairs_by_grid: dict[tuple[int, int] | None, list[tuple[int, int]]] = {}
     for i, a in enumerate(rows):
         for j, b in enumerate(columns):
@@ -120,7 +120,7 @@ def _part_scores(
 
 
 def _culprit(measure: Measure, layers: list[Representation], names: list[str]) -> str:
-    """Name the first layer without a view, if a single layer is the cause."""
+    """Name the first layer for which the view cannot be computed, if a single layer is at fault."""
     for name, layer in zip(names, layers, strict=True):
         try:
             measure.look(layer)

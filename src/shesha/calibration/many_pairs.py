@@ -1,4 +1,4 @@
-"""Calibrate many pairs, with p-values corrected for their number."""
+"""Calibrate many pairs, and correct the p-values for the number of pairs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Rdm
 
 DRAWS, MOST = 200, 9_999
-"""Default number of draws for each pair, and largest number if the correction needs more draws."""
+"""Default number of draws for each pair, and the maximum that is used if the correction needs more."""
 Pair = tuple[ArrayLike | Rdm, ArrayLike | Rdm]
 _PAIR_ERRORS = (TypeError, ValueError, DrawError)
-"""Errors that concern a single pair."""
+"""Exceptions that concern a single pair, to which its name is added."""
 
 
 def calibrate_many(
@@ -45,16 +45,16 @@ def calibrate_many(
     measure : str, Measure or function
         As for `calibrate`.
     correction : {'benjamini-hochberg', 'holm'}
-        Correction that determines significance. The table contains the p-values of both corrections.
+        Correction that decides which pairs are significant. The table contains the p-values of both corrections.
     n_permutations : int, optional
         Number of draws K for each pair. The smallest p-value of K draws is 1 / (K + 1), and a correction for m pairs
-        may multiply it by m. Default: the larger of 200 and m / alpha - 1, but at most 9,999. A warning is raised if
-        Holm's correction, or the default K, cannot make a single pair significant.
+        may multiply it by m. Default: the larger of 200 and m / alpha - 1, but at most 9,999. A warning is raised if a
+        single small p-value could not become significant, with Holm's correction or the default K.
     alpha : float
         Level of the corrected p-values, in (0, 1).
     seed : int, Generator or None
-        Seed of the permutations. With a number, each pair has the result of `calibrate` with the same seed and number
-        of draws.
+        Seed of the permutations. If it is an integer, each pair gets the same result as from `calibrate` with this seed
+        and number of draws.
     **options
         As for `calibrate`.
 
@@ -93,7 +93,7 @@ def calibrate_many(
                 cut_short = True
                 break
             except _PAIR_ERRORS as error:
-                # Subclasses of these errors may need more arguments than a message.
+                # The base class is raised, because the constructor of a subclass may need more than a message.
                 kind = next(kind for kind in _PAIR_ERRORS if isinstance(error, kind))
                 raise kind(f"pairs[{name!r}]: {error}") from error
             calibrated.append((str(name), result))
@@ -113,7 +113,7 @@ def calibrate_many(
 
 
 def _count_draws(n_pairs: int, n_permutations: int | None, alpha: float, correction: Correction) -> int:
-    """Return the number of draws; warn if no single pair could become significant."""
+    """Return the number of draws; warn if a single small p-value could not become significant."""
     needed = fewest_permutations(n_pairs, check.fraction(alpha, "alpha", closed=False))
     n_draws = min(max(DRAWS, needed), MOST) if n_permutations is None else n_permutations
     # If several p-values are small, Benjamini and Hochberg's correction needs fewer draws; Holm's does not.

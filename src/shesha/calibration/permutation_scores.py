@@ -1,4 +1,4 @@
-"""Scores under permutations: views are built once and relabelled for each draw."""
+"""Scores under permutations: each view is built once, and its rows are permuted for each draw."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ Result = TypeVar("Result")
 Outcome = float | Exception
 """A score, or the error that explains a missing score."""
 _GATHER = 15
-"""Number of feature pairs per row below which a cross-product of features is faster than gathering a triangle."""
+"""Number of feature pairs per row up to which multiplying features is faster than gathering triangles."""
 _AT_ONCE = 8
-"""Number of draws per task of a thread. Single draws may take less time than their scheduling."""
+"""Number of draws that a thread computes per task, because scheduling may take longer than one draw."""
 _SHORT = 2e-3
-"""Number of seconds for `_AT_ONCE` draws below which threads save no time."""
+"""Time in seconds for `_AT_ONCE` draws below which threads do not save time."""
 
 
 _PER_DRAW = 4
-"""Memory of a draw, as a multiple of the memory of the views whose rows it permutes."""
+"""Memory of a draw, relative to the memory of the views whose rows it permutes."""
 
 
 @dataclass(frozen=True)
 class KnownProduct:
-    """A placeholder for two views whose inner product is known, because the measures need only this product."""
+    """A stand-in for two views, for measures that need only the views' known inner product."""
 
     value: Any
 
     def inner(self, other: object) -> Any:
-        """Return the known product."""
+        """Return the known inner product."""
         return self.value
 
 
 def grids(measure: Measure, rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]) -> Iterator[Matrix]:
-    """For each permutation, yield the scores of every row view with every relabelled column view."""
+    """For each permutation, yield the scores of every row view with every permuted column view."""
     if _uses_products(measure, rows, columns):
         totals = _products(rows, columns, orders)
         return (np.asarray(_scores_from_products(measure, total), dtype=np.float64) for total in totals)
@@ -56,14 +56,14 @@ def grids(measure: Measure, rows: Sequence[View], columns: Sequence[View], order
 
 
 def shared(measures: Sequence[Measure], a: View, b: View) -> list[list[Measure]]:
-    """Group measures of one kind of view that should share a pass over the draws."""
+    """Group measures of the same view that should be computed in one pass over the draws."""
     products = [measure for measure in measures if _uses_products(measure, [a], [b])]
     others = [measure for measure in measures if measure not in products]
     return [group for group in (products, others) if group]
 
 
 def side_by_side(measures: Sequence[Measure], a: View, b: View, orders: Sequence[Index]) -> Iterator[list[Outcome]]:
-    """Yield the observed scores of measures that `shared` groups, then the scores of each permutation.
+    """Yield the observed scores of measures grouped by `shared`, then their scores for each permutation.
 
     Results that several measures need are computed once. If a measure fails, its error replaces its score.
     """
@@ -92,19 +92,19 @@ def _uses_products(measure: Measure, rows: Sequence[View], columns: Sequence[Vie
 
 
 def reduce_view(view: View) -> View:
-    """Keep only the part of a kernel matrix that relabelling needs; the features of many layers take more memory."""
+    """Keep only the part of a kernel matrix that permutations need, because the features take more memory."""
     if isinstance(view, Gram) and view.factor is not None and _gathers(view, view):
         return view.dense()
     return view
 
 
 def reduced_view_bytes(kind: type[View], n: int, d: int, kept: int) -> int:
-    """Share of the memory of a view of n x d features that remains after it is reduced."""
+    """Return the bytes that a view of n x d features needs after it is reduced."""
     return min(kept, 8 * n_pairs(n)) if kind is Gram and d * d >= _GATHER * n else kept
 
 
 def _gathers(a: View, b: View) -> bool:
-    """Whether gathering triangles is faster, which is not the case for few features of many rows."""
+    """Return whether gathering triangles is faster than multiplying features; not so for few features."""
     if isinstance(a, Gram) and isinstance(b, Gram) and a.factor is not None and b.factor is not None:
         return bool(a.factor.shape[1] * b.factor.shape[1] >= _GATHER * a.n_rows)
     # Scores of a PartialRdm need more than gathered entries.
@@ -112,7 +112,7 @@ def _gathers(a: View, b: View) -> bool:
 
 
 def null_view(measure: Measure, side: Representation, view: View) -> View:
-    """Return the view for a null: the view itself, unless covariates must be removed again in every permutation."""
+    """Return the view to permute; if covariates must be removed anew for each draw, a view that does so."""
     if isinstance(side, Adjusted) and not isinstance(view, PartialRdm):
         return Refitted(side, measure.look)
     return view
@@ -120,12 +120,12 @@ def null_view(measure: Measure, side: Representation, view: View) -> View:
 
 def _fits_memory(rows: Sequence[View], columns: Sequence[View]) -> bool:
     n: int = rows[0].n_rows  # type: ignore[attr-defined]
-    # Memory of the triangles and their copies; the copies for the columns are full squares.
+    # This is the memory of the triangles and their copies; the columns' copies are full square matrices.
     return bool(8 * n * n * (len(rows) + 1.5 * len(columns)) <= memory.memory_budget())
 
 
 def _products(rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]) -> Iterator[Matrix]:
-    """For each permutation, yield the inner products of every row view with every relabelled column view."""
+    """For each permutation, yield the inner products of every row view with every permuted column view."""
     row_views, right = ([_symmetric(view) for view in side] for side in (rows, columns))
     n: int = rows[0].n_rows  # type: ignore[attr-defined]
     triangles = permutation_grids([view.triangle for view in row_views], [view.triangle for view in right], n, orders)
@@ -164,7 +164,7 @@ def _score_each_pair(
 
 
 def _draws_at_once(views: Sequence[View]) -> int:
-    """Number of draws that fit the memory budget together; each relabels the views and works on them."""
+    """Return how many draws fit in memory together; each draw permutes the views and works on them."""
     arrays = [
         part
         for view in views
@@ -176,7 +176,7 @@ def _draws_at_once(views: Sequence[View]) -> int:
 
 
 def _map_orders(work: Callable[[Index], Result], orders: Sequence[Index], at_once: int) -> Iterator[Result]:
-    """Do the work for each permutation, and yield results in sequence; use threads unless a draw is short."""
+    """Apply `work` to each permutation and yield the results in order; use threads unless draws are short."""
 
     def some(start: int) -> list[Result]:
         return [work(order) for order in orders[start : start + _AT_ONCE]]
@@ -199,13 +199,13 @@ def _score(measure: Measure, a: View, b: View) -> float:
 
 
 class DrawError(RuntimeError):
-    """Raised if a user function fails; the message names the draw, and the cause is attached."""
+    """Raised if a user function fails; the message names the draw, and `__cause__` is the original error."""
 
 
 def function_scores(
     function: Callable[[Any, Any], float], X: Sequence[Any], Y: Sequence[Any], orders: Sequence[Index]
 ) -> Iterator[Matrix]:
-    """For each permutation, yield the function's values for every X with the permuted rows of every Y."""
+    """For each permutation, yield the function's values for every X with every Y whose rows are permuted."""
     for draw, order in enumerate(orders):
         # A user function gets copies, because it may change its arguments.
         moved = [y[order] for y in Y]
@@ -219,11 +219,11 @@ def function_scores(
 
 
 def null_scores(measure: Measure, a: View, b: View, orders: Sequence[Index]) -> Iterator[Matrix]:
-    """Yield the observed score, then the score of each permutation, as grids of one cell."""
+    """Yield the observed score, then the score of each permutation, as 1 x 1 grids."""
     return grids(measure, [a], [b], identity_first(orders))
 
 
 def observed_score(measure: Measure, a: View, b: View) -> float:
-    """The score of the observed pairing; NotEstimable gives the reason if there is none."""
+    """Return the score of the observed pairing, or raise NotEstimable with the reason."""
     with single_threaded_blas():
         return measure.compare_views(a, b)

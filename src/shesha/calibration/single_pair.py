@@ -1,4 +1,4 @@
-"""Calibrate one similarity against its permutation null."""
+"""Calibrate one similarity against its null distribution under permutations of the rows."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def calibrate(
     seed: Seed = None,
     **options: Any,
 ) -> Calibrated:
-    """Give a similarity a zero point and a p-value, from its distribution under random matching of the rows.
+    """Calibrate a similarity: add a zero point and a p-value from random matchings of the rows.
 
-    The same code computes the observed value and the null distribution. The null hypothesis is that X and Y are
+    The observed value and the null distribution are computed by the same code. The null hypothesis is that X and Y are
     unrelated. If rows depend on one another, pass `shift` (time points), `groups` (cells of a donor) or `blocks`
     (batches); see `shesha.nulls.exchange`. A `CalibrationWarning` is raised if rows look dependent and no design is
-    passed. Ctrl-C returns the result of the draws so far.
+    passed. After Ctrl-C, the result is based on the draws completed so far.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ def calibrate(
         A measure (see `shesha.measures`), or your own f(X, Y) -> float, whose higher values must mean more similar.
         The rows of Y are permuted.
     n_permutations : int
-        Number of draws K; at least 1 / alpha - 1, because with fewer draws no score can be significant.
+        Number of draws K. It must be at least 1 / alpha - 1, because with fewer draws no score can be significant.
     alpha : float
         Significance level of the threshold, in (0, 1).
     maximum : float, optional
-        Value for perfect agreement, which no score may exceed. Default: the bound of the measure, or no maximum for
-        your own function.
+        Value for perfect agreement, which no score may exceed. Default: the best value of the measure, or no maximum
+        for your own function.
     blocks : array of shape (n_samples,), optional
         Labels of blocks, such as sessions or batches. Rows are permuted only within blocks.
     groups : array of shape (n_samples,), optional
@@ -73,26 +73,27 @@ def calibrate(
         among groups of equal size; `shesha.nulls.equal_groups` selects rows that make all groups equally large.
     within : array of shape (n_samples,), optional
         A covariate on which both sides depend (depth, length, norm). Rows are permuted only within its strata. Labels
-        are used as strata; numbers are cut into strata of up to ten rows, or fewer if values are far apart. An effect
-        of the covariate inside its strata appears as similarity. A large effect raises a warning; use `covariates`.
+        are used as strata; numbers are divided into strata of at most ten rows, and of fewer if values are far apart.
+        Any effect of the covariate within strata counts as similarity. If this effect is large, a warning recommends
+        `covariates`.
     shift : bool
-        Whether each block is a series, permuted by circular shifts. If there are at most K shifts, each is used once,
-        and the p-value is exact.
+        Whether each block is a time series, which is permuted by circular shifts. If at most K shifts exist, each is
+        used once, and the p-value is exact.
     block_length : int, optional
-        Number of rows of a stretch, if each block is a series. Stretches of consecutive rows are permuted.
+        Number of consecutive rows that are permuted together, if each block is a time series.
     permutations : array of shape (n_permutations, n_samples), optional
         Permutations to use instead of random ones. Draw k compares X with Y[permutations[k]].
     truncate : int or float, optional
-        Compare only the leading principal components of each side: their number, or the share of the variance that
-        they explain. Default: all features. Measures that decompose a matrix in every draw (CCA, Procrustes) take
-        seconds with 256 features and minutes with 1,024.
+        Number of leading principal components of each side to compare, or the share of the variance that they must
+        explain. Default: all features. Use it for measures that decompose a matrix in every draw (CCA, Procrustes),
+        which take seconds with 256 features but minutes with 1,024.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), DataFrame, mapping, or Rdm, optional
         Known common causes to control for (batch, depth, length): numbers, labels, or distances between rows. Measures
-        compare the residuals of the features after regression on class means and on natural splines of the numbers,
-        with cross-validated numbers of terms. If only distances are known, RSA and RDM drift use the rank-partial
-        correlation. The null permutes rows with similar covariates, within `blocks` if passed; another design or
-        `permutations` replaces this. Each draw recomputes the residuals to keep their degrees of freedom, which is
-        slow. `docs/calibration.md` reports false-positive rates and power.
+        compare residuals of the features, after a regression on class means (of labels) and on natural splines (of
+        numbers) whose number of terms is cross-validated. If only distances are available, RSA and RDM drift use the
+        partial rank correlation. Unless you pass another design or `permutations`, the null permutes rows with similar
+        covariates, within `blocks` if passed. Each draw recomputes the residuals to keep their degrees of freedom,
+        which is slow. `docs/calibration.md` reports false-positive rates and power.
     seed : int, Generator or None
         Seed of the permutations.
     **options
@@ -106,8 +107,8 @@ def calibrate(
     Raises
     ------
     ValueError
-        If rows are not paired, or if there are too few permutations for alpha. Also if the measure does not depend on
-        the order of rows and therefore has no permutation null (MagDiff, IMD, ...).
+        If X and Y have different numbers of rows, if there are too few permutations for alpha, or if the measure does
+        not depend on how rows are matched and therefore has no permutation null (MagDiff, IMD, ...).
     shesha.calibration.DrawError
         If your own function fails or does not return a number. The message names the draw.
 
@@ -156,7 +157,7 @@ def calibrate(
 def _summarise_draws(
     subject: Subject, orders: list[Index], common: dict[str, Any], maximum: float | None
 ) -> Calibrated:
-    """Score the observed pairing and every draw, and compare them."""
+    """Score the observed pairing and every draw, and summarise how they compare."""
     try:
         scores, interrupted = collect(subject.scores(identity_first(orders)), len(orders) + 1)
     except NotEstimable as reason:
@@ -177,7 +178,7 @@ def _summarise_draws(
 
 
 def missing_result(reason: str, n_permutations: int, common: dict[str, Any]) -> Calibrated:
-    """Return the result of a measure that cannot be computed from the data, and warn with the reason."""
+    """Return the result for a measure that cannot be computed from the data, and warn with the reason."""
     nan = check.not_estimable(reason)
     numbers = ("observed", "score", "p_value", "threshold", "percentile", "null_mean", "null_sd", "centred", "z")
     missing: dict[str, Any] = dict.fromkeys(numbers, nan)
@@ -185,13 +186,13 @@ def missing_result(reason: str, n_permutations: int, common: dict[str, Any]) -> 
 
 
 def plain_options(options: dict[str, Any], truncate: int | float | None) -> dict[str, Any]:
-    """Return options as plain values, for the result."""
+    """Return the options as plain values that a result can store."""
     all_options = options | ({} if truncate is None else {"truncate": truncate})
     return {name: _plain(value) for name, value in all_options.items()}
 
 
 def _plain(value: Any) -> Any:
-    """Return plain values unchanged; describe anything else, such as an array for a user function, by its type."""
+    """Return plain values unchanged, and describe anything else, such as an array, by its type."""
     if isinstance(value, np.generic):
         return value.item()
     if value is None or isinstance(value, str | bool | int | float):
@@ -201,7 +202,7 @@ def _plain(value: Any) -> Any:
 
 
 def collect(scores: Iterator[Matrix], total: int) -> tuple[Matrix, bool]:
-    """Collect the scores; Ctrl-C keeps those so far, if there is at least one draw."""
+    """Collect the scores; after Ctrl-C, return those so far if they include at least one draw."""
     collected: list[Matrix] = []
     try:
         collected.extend(track(scores, total, "permuting"))

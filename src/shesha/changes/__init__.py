@@ -1,4 +1,4 @@
-"""The effect of a model change on each layer, compared with the noise of re-encoding."""
+"""Measure how a model change affects each layer, compared with the noise of re-encoding."""
 
 from shesha.changes.diff import diff
 from shesha.changes.row_map import explore

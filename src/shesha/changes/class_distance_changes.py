@@ -1,4 +1,4 @@
-"""Classes that moved apart or closer, compared with shuffled labels."""
+"""Find classes that moved apart or closer together, tested against shuffled labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shesha.views import Representation
 
 _MOST_CLASSES = 30
 _LEAST_ROWS = 5
-"""Smallest number of rows of a class that is compared."""
+"""Minimum number of rows that a class must have to be compared."""
 PERMUTATIONS = 999
 METRIC: Metric = "cosine"
 
@@ -29,7 +29,7 @@ def class_changes(
     design: Design,
     seed: Seed,
 ) -> tuple[ClassChange, ...]:
-    """Return every pair of classes, and every class with itself, sorted by p-value.
+    """Return the change in distance for each pair of classes and within each class, sorted by p-value.
 
     Distances are divided by the mean distance between all rows, so a change of scale alone has no effect.
 
@@ -42,7 +42,7 @@ def class_changes(
     classes : list of str
         Names of the classes, in the order of the codes.
     design : dict
-        Exchange design, which restricts the permutations of the labels.
+        Exchange design, which restricts how labels are permuted.
     seed : int, Generator or None
         Seed of the permutations.
     """
@@ -72,7 +72,7 @@ def _relative_distances(side: Representation) -> Matrix:
 
 
 def class_means(distances: Matrix, codes: Labels) -> Matrix:
-    """Return the mean distance between the rows of every two classes, without pairs of a row and itself.
+    """Return the mean distance between each two classes and within each, without self-distances.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def class_means(distances: Matrix, codes: Labels) -> Matrix:
 
 
 def comparable_classes(labels: Array, rows: Index) -> tuple[Index, Labels, list[str]] | None:
-    """Return the rows of the classes that are large enough, their codes, and the names; None if not 2 to 30 remain."""
+    """Return the rows in large enough classes, their codes, and the class names; None if not 2 to 30."""
     codes, names, large = _large_classes(labels, rows)
     if not 2 <= len(large) <= _MOST_CLASSES:
         return None
@@ -98,7 +98,7 @@ def comparable_classes(labels: Array, rows: Index) -> tuple[Index, Labels, list[
 
 
 def note_of_classes(known: dict[str, Array], rows: Index) -> list[str]:
-    """Return a note on why classes are not compared, if there are labels."""
+    """Return a note on why classes are not compared, or nothing if they are or if there are no labels."""
     if known.get("labels") is None:
         return []
     n_classes = len(_large_classes(known["labels"], rows)[2])
@@ -116,6 +116,6 @@ def note_of_classes(known: dict[str, Array], rows: Index) -> list[str]:
 
 
 def _large_classes(labels: Array, rows: Index) -> tuple[Labels, Array, Index]:
-    """Return the class of each row as a code, the names, and the codes of the classes that are large enough."""
+    """Return the class code of each row, the class names, and the codes of large enough classes."""
     codes, names = check.labels(labels[rows], len(rows), "labels", min_classes=1)
     return codes, names, np.flatnonzero(np.bincount(codes) >= _LEAST_ROWS)

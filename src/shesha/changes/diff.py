@@ -1,4 +1,4 @@
-"""The user function that reports the effect of a model change."""
+"""Report the effect of a model change on its layers."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from shesha.support.types import Index, Seed
 
 MEASURES = ("RDM drift", "unbiased CKA")
 _NO_LEVEL = 0.9
-"""Level that `Evidence` requires but that has no effect here, because nothing is tested."""
+"""Significance level that `Evidence` requires; it has no effect here, because nothing is tested."""
 _LOOKED_AT = 5000
-"""Largest number of rows that are searched for moved rows; the work grows with the square of this number."""
+"""Maximum number of rows in the search for moved rows, whose cost grows with the number squared."""
 _MOVED = 50
-"""Number of rows in the list of the rows that moved most."""
+"""Number of rows in the list of those that moved most."""
 
 
 def diff(
@@ -71,16 +71,15 @@ def diff(
     seed: Seed = 0,
     layer_axis: LayerAxis = "guess",
 ) -> Diff:
-    """Report which layers a change (fine-tuning, quantising, an upgrade) changed, beyond the noise of re-encoding.
+    """Report which layers a model change (fine-tuning, quantising, an upgrade) altered by more than noise.
 
-    Layers with the same name are compared. The result contains the change of each layer (RDM drift, unbiased CKA,
-    nearest neighbours lost) with an interval, the noise floor, and a verdict:
+    Layers with the same name are compared. For each layer, the result contains its change (RDM drift, unbiased CKA,
+    nearest neighbours lost) with an interval, the noise floor of re-encoding, and a verdict:
 
-    - *unchanged*: the drift is at most 1e-9, the rounding error of single precision;
+    - *unchanged*: the drift is at most 1e-9, which rounding in single precision could cause;
     - *within noise*: the lower end of the interval of the drift is at most the noise limit;
     - *changed*: the lower end is above the noise limit;
-    - *replaced*: the lower end is above the limit and above 0.5, so the layer is closer to an unrelated geometry than
-      to the old one.
+    - *replaced*: the lower end is also above 0.5, so the layer is closer to an unrelated geometry than to the old one.
 
     With at least 19 unchanged encodings, the noise limit is their largest drift; with fewer, it is twice the largest.
 
@@ -93,15 +92,16 @@ def diff(
         Class of each row. The result then reports which classes moved apart or together, and how well a classifier
         predicts held-out rows before and after.
     again : iterable of inputs such as `before`, optional
-        Further encodings of the same inputs by the unchanged model, with other batch sizes, precision or order. Default
-        for models: other batches and order, then half precision. Default for arrays and files: none.
+        Further encodings of the same inputs by the unchanged model, with other batch sizes, precision or input order.
+        Default for models: one re-encoding with another batch size and order, and one in half precision. Default for
+        arrays and files: none.
     also : iterable of inputs such as `after`
-        Further runs of the same change, such as other seeds of the same training. A layer changed if it differs from
-        `before` by more than the runs differ from each other. Without `again` and `also`, Gaussian noise of 1 % of
-        each row's standard deviation defines the noise floor. Half precision adds about as much noise in a sentence
-        encoder. This does not include measurement noise, so pass `again` for recordings and cells.
+        Further runs of the same change, such as trainings with other seeds. A layer counts as changed if it differs
+        from `before` by more than the runs differ from each other. Without `again` and `also`, the noise floor comes
+        from Gaussian noise of 1 % of each row's standard deviation, about the noise that half precision adds in a
+        sentence encoder. This does not include measurement noise, so pass `again` for recordings and cells.
     texts : sequence of str, optional
-        Inputs of the models. If `before` and `after` are arrays, the names of the rows.
+        Inputs that the models encode. If `before` and `after` are arrays, the texts serve as row names.
     encoding : mapping, optional
         Options of `shesha.extract.encode` for models: layers, pool, batch_size, device.
     measures : measure or sequence of measures, optional
@@ -109,34 +109,34 @@ def diff(
     names : pair of str
         Names of the two representations in the report.
     blocks, groups : arrays of shape (n_rows,), optional
-        Blocks within which the tests of class changes permute labels, and groups, such as donors or sessions. Intervals
-        leave out whole groups instead of single rows.
+        `blocks` restricts the tests of class changes: labels are permuted only within blocks. `groups` names the donor
+        or session of each row, so that intervals leave out whole groups instead of single rows.
     k : int, optional
         Number of neighbours of each row. Default: 10, or a third of the rows if there are fewer than 31.
     index : bool
-        Whether to report if an index of old vectors of the last layer may be kept. Recall@k is the share of its true
-        neighbours (among new vectors) that a new query finds in the old index. It is computed without a map and with a
-        held-out map.
+        Whether to report if a search index of the last layer's old vectors may be kept. Recall@k is the share of a new
+        query's true neighbours (among new vectors) that it finds in the old index. It is computed both for unmapped
+        queries and for queries mapped by a fit to other rows.
     max_loss : float
-        Acceptable loss of recall, compared with re-encodings of the unchanged model.
+        Acceptable loss of recall, relative to re-encodings by the unchanged model.
     row_map : bool
-        Whether to make a map of the rows of the examined layer, before and after.
+        Whether to make a two-dimensional map of the examined layer's rows, before and after the change.
         ``result.row_map.save_html("map.html")`` writes it as a page.
     max_rows : int or None
-        Maximum number of rows, drawn at random, for changes and intervals; None uses all. The search for moved rows
-        uses up to 5,000 rows.
+        Maximum number of randomly drawn rows from which changes and intervals are computed; None uses all rows. The
+        search for moved rows uses up to 5,000 rows.
     confidence : float
         Confidence level of the intervals, in (0, 1).
     seed : int, Generator or None
         Seed of the random rows and subsets.
     layer_axis : int, None or 'guess'
-        Axis of a 3-D array that counts layers, as for `shesha.compare_layers`.
+        Axis of a 3-D array along which layers are stacked, as for `shesha.compare_layers`.
 
     Returns
     -------
     Diff
-        Prints the answer first. ``.changed`` names the layers that changed; ``.layers[name]`` has ``.change``,
-        ``.low``, ``.high``, ``.noise`` and ``.verdict``; ``.rows`` is a table of the rows that moved most.
+        The result prints its main answer first. ``.changed`` names the layers that changed; ``.layers[name]`` has
+        ``.change``, ``.low``, ``.high``, ``.noise`` and ``.verdict``; ``.rows`` is a table of the rows that moved most.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def diff(
 
 
 def _score_layers(sides: Sides, scored: Index, chosen: list[Measure], evidence: Evidence) -> dict[str, LayerChange]:
-    """Return the change of every layer on the scored rows."""
+    """Return the change of every layer, computed from the chosen rows."""
     names = list(sides.others)
     return {
         name: layer_change(_layer_pair(name, sides, scored), chosen, evidence)
@@ -204,7 +204,7 @@ def _score_layers(sides: Sides, scored: Index, chosen: list[Measure], evidence: 
 def _moved_rows(
     layer: str, sides: Sides, rows: Index, texts: Sequence[str] | None, known: dict[str, Any], k: int
 ) -> dict[str, Any]:
-    """Return the rows of a layer that moved most, and the share of neighbours that each class lost."""
+    """Return the layer's rows that moved most, and the share of neighbours that each class lost."""
     pair, labels = _layer_pair(layer, sides, rows), label_rows(rows, known.get("labels"))
     names = name_rows(rows, sides, texts)
     moved = moved_rows(pair.before, pair.after, pair.unchanged, rows, names, labels, k=k, most=_MOVED)
@@ -212,7 +212,7 @@ def _moved_rows(
 
 
 def _layer_details(layer: LayerChange, sides: Sides, rows: Index, known: dict[str, Any], seed: Seed) -> dict[str, Any]:
-    """Return the kind of change of a layer, the classes that moved, and their separability."""
+    """Return how a layer changed, which classes moved, and how separable the classes are."""
     beyond_noise = layer.is_beyond_noise
     details = what_changed(layer.name, sides, rows, known, beyond_noise=beyond_noise, seed=seed)
     return dict(zip(("structure", "classes", "separation"), details, strict=True))
@@ -227,7 +227,7 @@ def _map(
     k: int | None,
     seed: Seed,
 ) -> RowMap:
-    """Put the rows of a layer on a map, before and after."""
+    """Map the rows of a layer to a plane, before and after the change."""
     called = names if len(sides.others) == 1 else tuple(f"{name} ({layer})" for name in names)
     both = dict(zip(called, (sides.before[layer], sides.after[layer]), strict=True))
     rows = np.arange(sides.n_rows)
@@ -236,7 +236,7 @@ def _map(
 
 
 def _reasons(layers: Iterable[LayerChange]) -> list[str]:
-    """Return each reason for missing values or intervals once, with the first layer to which it applies."""
+    """Return each reason for a missing value or interval once, with the first layer it concerns."""
     names: dict[str, str] = {}
     for layer in layers:
         if layer.reason:
@@ -260,7 +260,7 @@ def _choose(measures: Choice | Iterable[Choice] | None, k: int | None, n_rows: i
 
 
 def _evidence(scored: Index, known: dict[str, Any], confidence: float, seed: Seed) -> Evidence:
-    """Draw the subsets of rows for intervals; they leave out whole groups."""
+    """Draw the subsets of rows from which intervals are computed; each leaves out whole groups."""
     labels = {name: known[name][scored] for name in ("blocks", "groups") if known.get(name) is not None}
     design = exchange(len(scored), **labels)
     if "groups" in labels and not design.clusters.any():
@@ -272,7 +272,7 @@ def _evidence(scored: Index, known: dict[str, Any], confidence: float, seed: See
 
 
 def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
-    """Select the examined rows of one layer in all encodings."""
+    """Select the examined rows of one layer from every encoding."""
     before, after = (side[name].to_numpy.take_rows(rows) for side in (sides.before, sides.after))
     again, also = (
         [{name: side[name].to_numpy.take_rows(rows)} for side in group] for group in (sides.again, sides.also)
@@ -282,6 +282,6 @@ def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
 
 
 def _most_changed_layer(layers: Sequence[LayerChange]) -> str:
-    """Return the last changed layer, or the one that changed most, to search for moved rows."""
+    """Return the layer to search for moved rows: the last changed one, or else the most changed."""
     changed = [layer.name for layer in layers if layer.is_beyond_noise]
     return changed[-1] if changed else max(layers, key=lambda layer: np.nan_to_num(layer.change)).name

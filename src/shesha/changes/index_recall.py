@@ -1,4 +1,4 @@
-"""Recall of new queries among old vectors, directly and after maps fitted on other rows."""
+"""Recall of new queries in an index of old vectors, directly and after a map fitted to other rows."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.views import Representation
 
 FOLDS = 2
-"""Number of folds. Two disjoint halves are needed, because a map retrieves the documents it was fitted on
-too easily."""
+"""Number of folds. Maps find rows they were fitted to too easily, so each fold uses the other's map."""
 _DEALING = 41
 _PANEL = 512
 
@@ -43,13 +42,13 @@ def index_change(
     before, after : Representation
         Old and new vectors of the same inputs.
     again : sequence of Representation
-        Re-encodings by the unchanged model. Used as queries, they give the recall that is attainable.
+        Re-encodings by the unchanged model. As queries, they show which recall is attainable.
     k : int
         Number of neighbours that a search returns.
     tolerance : float
         Acceptable loss of recall.
     seed : int, Generator or None
-        Seed of the division into folds.
+        Seed of the random division into folds.
     """
     old, new = (side.standard("cosine") for side in (before, after))
     fold = spawn(seed, _DEALING).permutation(len(old)) % FOLDS
@@ -66,7 +65,7 @@ def index_change(
 def _index_advice(
     layer: str, k: int, n: int, tolerance: float, direct: Recall, maps: list[Recall], floor: Recall
 ) -> IndexChange:
-    """Choose the cheapest option whose loss is acceptable at the unfavourable end of its interval."""
+    """Choose the cheapest option whose loss is acceptable even at the lower end of its recall interval."""
     best = max(maps, key=lambda recall: recall.recall)
     attainable = floor.recall if floor.recall == floor.recall else 1.0
     ways: list[tuple[IndexAdvice, Recall]] = [("keep", direct), ("map", best)]
@@ -77,7 +76,7 @@ def _index_advice(
 
 
 def _recall(way: str, queries: Matrix, vectors: Matrix, target: Matrix, fold: Index, k: int) -> Recall:
-    """Search within each fold, which no map has seen, and count the true neighbours that are found."""
+    """Search within each fold, whose rows the map was not fitted to, and count the true neighbours found."""
     parts = [np.flatnonzero(fold == k) for k in range(FOLDS)]
     each = np.concatenate(
         [
@@ -90,7 +89,7 @@ def _recall(way: str, queries: Matrix, vectors: Matrix, target: Matrix, fold: In
 
 
 def recall_of_each(queries: Matrix, vectors: Matrix, truth: Index) -> Vector:
-    """Return the share of each query's true neighbours among the nearest vectors of other rows.
+    """Return the share of each query's true neighbours that are among its nearest vectors in other rows.
 
     Examples
     --------
@@ -115,7 +114,7 @@ def _no_recall(old: Matrix, new: Matrix) -> Recall:
 
 
 def _orthogonal(new: Matrix, old: Matrix, fold: Index) -> Matrix:
-    """Rotate each fold of the queries by the best rotation of the other rows (Schönemann 1966)."""
+    """Rotate the queries of each fold by the rotation that best fits the rows outside it (Schönemann 1966)."""
     mapped = np.empty((len(new), old.shape[1]))
     for k in range(FOLDS):
         out = fold == k
@@ -125,7 +124,7 @@ def _orthogonal(new: Matrix, old: Matrix, fold: Index) -> Matrix:
 
 
 def _linear(new: Matrix, old: Matrix, fold: Index) -> Matrix:
-    """Predict the old vector of each fold's queries from the other rows, by ridge regression."""
+    """Predict the old vectors for each fold's queries by ridge regression fitted to the rows outside it."""
     mean = old.mean(axis=0)
     rows, targets = new - new.mean(axis=0), old - mean
     mapped: Matrix = predict_held_out(rows, decompose_folds(rows, fold, FOLDS), targets) + mean
@@ -133,7 +132,7 @@ def _linear(new: Matrix, old: Matrix, fold: Index) -> Matrix:
 
 
 def _floor(old: Matrix, again: Sequence[Representation], fold: Index, k: int) -> Recall:
-    """Return the lowest recall of queries re-encoded by the unchanged model."""
+    """Return the lowest recall among queries that the unchanged model re-encoded."""
     if not again:
         return Recall(
             "re-encodings",

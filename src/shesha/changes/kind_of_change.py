@@ -1,4 +1,4 @@
-"""The kind of change and its effect on a task, by linear maps and classifiers on held-out rows."""
+"""Classify a change and its effect on class separation, by linear maps and held-out classification."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ FOLDS = 5
 SAME = 0.99
 """Share of common variance above which vectors count as unchanged."""
 LITTLE = 0.9
-"""Share of common variance above which vectors moved only slightly. Structure is new if a linear map explains less."""
+"""Share of common variance above which vectors count as slightly moved."""
 COLLAPSED = 0.5
-"""Largest remaining share of the effective rank at which a representation has collapsed."""
+"""A representation has collapsed if at most this share of its effective rank remains."""
 _DEALING = 51
 Details = tuple[StructureChange | None, tuple[ClassChange, ...], SeparationChange | None]
 
@@ -31,10 +31,10 @@ Details = tuple[StructureChange | None, tuple[ClassChange, ...], SeparationChang
 def what_changed(
     layer: str, sides: Sides, rows: Index, known: dict[str, Array], *, beyond_noise: bool, seed: Seed
 ) -> Details:
-    """Return the kind of change, the classes that moved, and their separability.
+    """Return the kind of change, the classes that moved, and the change in class separability.
 
-    Without labels, only the kind of change is returned. If all rows of a side are equal, nothing is returned. Classes
-    of fewer than five rows are left out, and more than 30 classes are not compared.
+    Without labels, only the kind of change is returned; if all rows of a side are equal, not even that. Classes with
+    fewer than five rows are left out, and more than 30 classes are not compared.
     """
     before, after = (side[layer].to_numpy.take_rows(rows) for side in (sides.before, sides.after))
     groups = None if known.get("groups") is None else _codes(known["groups"][rows])
@@ -58,7 +58,7 @@ def _codes(values: Array | Labels) -> Labels:
 
 
 def deal_folds(n: int, groups: Labels | None, seed: Seed) -> Index:
-    """Divide rows, or whole groups, into folds."""
+    """Assign rows, or whole groups of rows, to folds at random."""
     rng = spawn(seed, _DEALING)
     if groups is None:
         return np.asarray(rng.permutation(n) % FOLDS)
@@ -68,10 +68,11 @@ def deal_folds(n: int, groups: Labels | None, seed: Seed) -> Index:
 def structure_change(
     layer: str, before: Representation, after: Representation, fold: Index, *, beyond_noise: bool
 ) -> StructureChange:
-    """Describe the change of the vectors of a layer."""
+    """Describe how the vectors of a layer changed."""
     X, Y = (side.rows - side.rows.mean(axis=0) for side in (before, after))
     with single_threaded_blas():
-        # With few rows, even the old vectors cannot be predicted from themselves; this share is not new structure.
+        # With few rows, even the old vectors cannot be fully predicted from themselves, so the share that is then
+        # unexplained is not new structure.
         linear, ceiling = _held_out_variance_share(X, Y, fold), _held_out_variance_share(X, X, fold)
     shared = _scaled_variance_share(X, Y)
     ranks = [participation_ratio(side.rows) for side in (before, after)]
@@ -95,13 +96,13 @@ def _kind(shared: float, new: float, scale: float, rank_left: float, *, beyond_n
 
 
 def _held_out_variance_share(X: Matrix, Y: Matrix, fold: Index) -> float:
-    """Return the share of the variance of Y that ridge regression on X explains on held-out rows."""
+    """Return the share of Y's variance in held-out rows that ridge regression on X explains."""
     predicted = predict_held_out(X, decompose_folds(X, fold, FOLDS), Y)
     return 1.0 - float(np.vdot(Y - predicted, Y - predicted) / np.vdot(Y, Y))
 
 
 def _scaled_variance_share(X: Matrix, Y: Matrix) -> float:
-    """Return the share of the variance of Y that X explains up to a scale: a squared cosine."""
+    """Return the share of Y's variance that X explains up to a common scale: a squared cosine."""
     if X.shape != Y.shape:
         return float("nan")
     return float(np.vdot(X, Y) ** 2 / (np.vdot(X, X) * np.vdot(Y, Y)))
@@ -112,8 +113,8 @@ def separation_change(
 ) -> SeparationChange:
     """Measure how well a linear classifier predicts the classes of held-out rows, before and after.
 
-    Ridge regression predicts indicators of the classes, and the largest prediction relative to the class size is
-    chosen. All classes have equal weight.
+    Ridge regression predicts class indicators, and each row is assigned to the class with the largest prediction
+    relative to its size. All classes have equal weight.
     """
     sizes = np.bincount(codes)
     with single_threaded_blas():
@@ -131,5 +132,5 @@ def _correctly_classified(rows: Matrix, codes: Labels, fold: Index) -> Vector:
     shares = sizes / len(codes)
     targets = np.eye(len(sizes))[codes] - shares
     predicted = predict_held_out(X, decompose_folds(X, fold, FOLDS), targets)
-    # Predictions are relative to the share of the class, so that a rare class can be chosen.
+    # Predictions are divided by the class's share of the rows, so that rare classes can be chosen.
     return np.asarray((predicted / shares).argmax(axis=1) == codes, dtype=float)

@@ -1,4 +1,4 @@
-"""The change of one layer, by several measures, with intervals over rows."""
+"""Measure the change of one layer by several measures, with intervals over rows."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class LayerPair:
-    """A layer before and after, and in unchanged encodings."""
+    """A layer before and after the change, with pairs of encodings that differ only by noise."""
 
     name: str
     other: str
     before: Representation
     after: Representation
     unchanged: tuple[tuple[Representation, Representation], ...]
-    """Pairs of encodings that differ by noise alone."""
+    """Pairs of encodings that differ only by noise."""
 
 
 def layer_change(pair: LayerPair, measures: Sequence[Measure], evidence: Evidence) -> LayerChange:
-    """Score a layer by every measure, compared with unchanged encodings; the first measure decides."""
+    """Score the change of a layer by every measure and compare it with noise; the first measure decides."""
     values, reasons = drifts(measures, pair.before, pair.after)
     noise = _noise(pair, measures)
     scores = []
@@ -57,7 +57,7 @@ def _noise(pair: LayerPair, measures: Sequence[Measure]) -> Matrix:
 
 
 def _interval(measure: Measure, pair: LayerPair, change: float, evidence: Evidence) -> tuple[float, float, str]:
-    """Return the interval of a drift, or the reason for none."""
+    """Return the interval of a drift, or the reason why there is none."""
     assert measure.self_value is not None
     if change == 0.0:
         return 0.0, 0.0, ""

@@ -1,4 +1,4 @@
-"""Read layers by name from dictionaries, arrays, files, or models and texts."""
+"""Read layers by name from dictionaries, arrays, files, or models and their input texts."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
 from shesha.views import Rdm, Representation, align_rows, check_named_arrays
 
 ALONE = "representation"
-"""Name of the layer if there is only one, without a name."""
+"""Name given to a layer without a name, if it is the only one."""
 Side = Mapping[str, Representation]
 
 
 @dataclass(frozen=True)
 class Sides:
-    """All encodings of the same rows, under the names of layers before the change."""
+    """All encodings of the same rows, with layers named as before the change."""
 
     before: Side
     after: Side
     again: tuple[Side, ...]
     also: tuple[Side, ...]
     others: Mapping[str, str]
-    """The name of each layer after the change."""
+    """The name that each layer has after the change."""
     names: tuple[Names, ...]
-    """Names of the rows, if given."""
+    """Row names of the inputs that have them."""
     notes: tuple[str, ...]
 
     @property
     def n_rows(self) -> int:
-        """Number of inputs."""
+        """Number of rows."""
         return next(iter(self.before.values())).n_rows
 
     def every(self) -> list[Representation]:
@@ -46,20 +46,20 @@ class Sides:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reader of layers from any supported input."""
+    """Reads layers from any supported kind of input."""
 
     texts: Sequence[str] | None
-    """Texts for the models; None if there are no models."""
+    """Texts that models encode; None if there are no models."""
     encoding: Mapping[str, Any]
     """Options of `shesha.extract.encode`."""
     layer_axis: LayerAxis
 
     def is_model(self, given: Any) -> bool:
-        """Whether the source is a model, which reads the texts."""
+        """Return whether the input is a model that encodes the texts."""
         return self.texts is not None and (isinstance(given, str | os.PathLike) or hasattr(given, "forward"))
 
     def read(self, given: Any, name: str) -> dict[str, Representation]:
-        """Return the checked layers of one encoding; messages use `name`."""
+        """Return the checked layers of one encoding; `name` is the argument's name in error messages."""
         if self.is_model(given):
             from shesha.extract import encode
 
@@ -76,7 +76,7 @@ class Reader:
         return layers
 
     def read_reencodings(self, before: Any, again: Iterable[Any] | None) -> list[Any]:
-        """Return the given re-encodings; for a model without any, make them."""
+        """Return the given re-encodings; if there are none and `before` is a model, compute them."""
         if again is not None:
             return _list_of_encodings(again, "again")
         if not self.is_model(before):
@@ -86,7 +86,7 @@ class Reader:
 
 
 def read_sides(before: Any, after: Any, again: Iterable[Any] | None, also: Iterable[Any], reader: Reader) -> Sides:
-    """Read all encodings, match their layers, and put their rows in one order."""
+    """Read all encodings, match their layers, and align their rows."""
     inputs = {"before": before, "after": after}
     inputs |= {f"again[{i}]": encoding for i, encoding in enumerate(reader.read_reencodings(before, again))}
     inputs |= {f"also[{i}]": encoding for i, encoding in enumerate(_list_of_encodings(also, "also"))}
@@ -113,7 +113,7 @@ def read_sides(before: Any, after: Any, again: Iterable[Any] | None, also: Itera
 
 
 def _list_of_encodings(encodings: Any, name: str) -> list[Any]:
-    """Return several encodings as a list; refuse a single one, whose layers would be taken for encodings."""
+    """Return encodings as a list; refuse a single encoding, whose layers would be mistaken for encodings."""
     if (
         isinstance(encodings, Mapping | str | os.PathLike)
         or hasattr(encodings, "shape")
@@ -162,17 +162,17 @@ def _as_mapping(side: Any, name: str, layer_axis: LayerAxis) -> Mapping[Any, Any
 
 
 def _is_matrix(value: Any) -> bool:
-    """Whether a value is a layer, not a row of numbers."""
+    """Return whether a value is a whole layer rather than a row of numbers."""
     return len(getattr(value, "shape", ())) == 2 or (
         isinstance(value, list | tuple) and len(value) > 0 and isinstance(value[0], list | tuple)
     )
 
 
 def match_layers(before: Sequence[str], after: Sequence[str]) -> tuple[dict[str, str], str]:
-    """Match the layers of the two sides, with a note if names do not match them.
+    """Match the layers of the two sides; a note tells if some are unmatched or were matched only by order.
 
-    Layers with the same name are matched. If there are none, names that differ only by a prefix (of an adapter or
-    wrapper) are matched. Otherwise, equal numbers of layers are matched in order.
+    Layers with the same name are matched. If no names agree, layers are matched whose names differ only by a prefix,
+    which adapters and wrappers add. Failing that, layers are matched in order if both sides have equally many.
 
     Examples
     --------

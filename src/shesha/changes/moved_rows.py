@@ -1,4 +1,4 @@
-"""The rows that moved most, by the number of neighbours that they lost."""
+"""Find the rows that moved most, by the share of their neighbours that they lost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ METRIC: Metric = "cosine"
 
 
 def neighbours_lost(before: Representation, after: Representation, k: int, metric: Metric = METRIC) -> Vector:
-    """Return the share of each row's k nearest rows that it lost.
+    """Return, for each row, the share of its k nearest rows that are no longer among its k nearest.
 
     Examples
     --------
@@ -41,16 +41,16 @@ def moved_rows(
     k: int,
     most: int,
 ) -> tuple[MovedRow, ...]:
-    """Return the rows that lost most neighbours; ties are ordered by distance moved.
+    """Return the rows that lost most neighbours; ties are sorted by the distance that rows moved.
 
     Parameters
     ----------
     before, after : Representation
         The examined rows.
     unchanged : sequence of pairs
-        Pairs of encodings of the same rows that differ by noise alone.
+        Pairs of encodings of the same rows that differ only by noise.
     rows : array
-        Row numbers of the examined rows in the input.
+        Positions of the examined rows in the input.
     names, labels : sequence of str
         Names and labels of the examined rows.
     k, most : int
@@ -59,7 +59,7 @@ def moved_rows(
     try:
         losses, movement = neighbours_lost(before, after, k), row_movement(before, after)
     except NotEstimable:
-        # If all rows are equal, no row is nearer than another; the result of the layer states this reason.
+        # If all rows are equal, no row has nearest neighbours; the layer's result states this reason.
         return ()
     noise = np.full(len(losses), np.nan)
     for first, other in unchanged:
@@ -76,7 +76,7 @@ def moved_rows(
 
 
 def losses_by_class(before: Representation, after: Representation, labels: Sequence[str], k: int) -> dict[str, float]:
-    """Return the mean share of neighbours that the rows of each class lost, the largest first.
+    """Return the mean share of neighbours that the rows of each class lost, largest first.
 
     The result is empty for fewer than 2 or more than 30 classes.
     """

@@ -1,4 +1,4 @@
-"""The noise floor: re-encodings, or noise of 1 % if there are only files."""
+"""The noise floor of a change: re-encodings, or Gaussian noise of 1 % if there are none."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from shesha.support.plurals import count
 from shesha.views import Representation
 
 SHARE = 0.01
-"""Noise as a share of the standard deviation of each row; half precision adds 0.9 % to the last layer of MiniLM."""
+"""Noise relative to each row's standard deviation; half precision adds 0.9 % to MiniLM's last layer."""
 DRAWS = 3
 _NOISE = 21
 
 
 @dataclass(frozen=True)
 class NoiseFloor:
-    """Encodings that differ by noise alone.
+    """Encodings that differ only by noise.
 
     Attributes
     ----------
     again : sequence of mappings of layers
         Further encodings of the same inputs by the unchanged model.
     also : sequence of mappings of layers
-        Encodings by further runs of the same change, such as other seeds of the training.
+        Encodings by further runs of the same change, such as trainings with other seeds.
     """
 
     again: Sequence[Side]
@@ -35,7 +35,7 @@ class NoiseFloor:
 
     @property
     def source(self) -> str:
-        """A description of the noise floor."""
+        """Description of where the noise floor comes from."""
         parts = []
         if self.again:
             parts.append(f"{count(len(self.again), 're-encoding')}")
@@ -45,14 +45,14 @@ class NoiseFloor:
         return " and ".join(parts) or "noise of 1 % in every row"
 
     def count(self) -> int:
-        """Return the number of pairs."""
+        """Return the number of pairs that differ only by noise."""
         runs = len(self.also) + 1
         return len(self.again) + runs * (runs - 1) // 2 if self.again or self.also else DRAWS
 
     def pairs(
         self, name: str, before: Representation, after: Representation
     ) -> tuple[tuple[Representation, Representation], ...]:
-        """Return the pairs of one layer, whose rows have the same order."""
+        """Return the pairs of encodings of one layer that differ only by noise, with rows in the same order."""
         if not (self.again or self.also):
             return tuple((before, add_noise(before, np.random.default_rng([_NOISE, draw]))) for draw in range(DRAWS))
         runs = [after, *(side[name] for side in self.also)]
@@ -60,7 +60,7 @@ class NoiseFloor:
 
 
 def add_noise(one: Representation, rng: np.random.Generator, share: float = SHARE) -> Representation:
-    """Return a representation with Gaussian noise, as a share of the standard deviation of each row."""
+    """Return the representation plus Gaussian noise, scaled by each row's standard deviation."""
     rows = one.to_numpy.rows
     spread = rows.std(axis=1, keepdims=True)
     return Representation(rows + share * spread * rng.standard_normal(rows.shape), one.precision)

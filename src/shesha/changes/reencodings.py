@@ -1,4 +1,4 @@
-"""Re-encode the same inputs without changing the model, for the noise floor of a diff."""
+"""Re-encode the same inputs with the unchanged model, to measure the noise floor of a diff."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _BATCH = 32
 
 
 def reencodings(model: Any, data: Sequence[Any], options: Mapping[str, Any]) -> Iterator[dict[str, Array]]:
-    """Encode again in batches of another size and order, then in half precision (bfloat16).
+    """Re-encode with another batch size and input order, then in half precision (bfloat16).
 
-    These differences are the most frequent ones between encodings of one model. Dropout is always off.
+    These are the most common differences between encodings by one model. Dropout is always off.
 
     Parameters
     ----------
     model : str, path or torch.nn.Module
-        Model, or its name or folder.
+        The model, its name, or the folder that contains it.
     data : sequence
         Inputs of the model.
     options : mapping
@@ -38,7 +38,7 @@ def reencodings(model: Any, data: Sequence[Any], options: Mapping[str, Any]) -> 
 
 
 def _half_precision(model: Any) -> Any:
-    """Return a copy of the model in half precision; None for models that transformers does not load."""
+    """Return a copy of the model in half precision, or None for a timm model given by name."""
     import torch
 
     from shesha.extract.pretrained import TIMM, find_source, load_model

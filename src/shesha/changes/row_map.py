@@ -1,4 +1,4 @@
-"""A map of the rows in two dimensions, for one representation or two side by side."""
+"""Map rows to two dimensions, for one representation or two side by side."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from shesha.views import Representation, align_rows
 MOST_ROWS = 20_000
 _FEWEST = 4
 _TRUST_ROWS = 1000
-"""Maximum number of rows over which trustworthiness is averaged; if there are more, a random sample."""
+"""Maximum number of rows over which trustworthiness is averaged; from more, a random sample is drawn."""
 _ROW_SAMPLING, _TRUST_SAMPLING = 37, 41
 _CLASSES = 12
-"""Largest number of different numeric labels with a colour each; more are divided into at most `_BINS` ranges."""
+"""Number of distinct numeric labels up to which each has a colour; more are binned into ranges."""
 _BINS = 8
 
 
@@ -43,14 +43,14 @@ def explore(
     max_rows: int = MOST_ROWS,
     seed: Seed = 0,
 ) -> RowMap:
-    """Make a map of the rows of a representation, or of two side by side, for a browser.
+    """Make an interactive map of the rows of one representation, or of two side by side.
 
     ``explore(X, Y).save_html("map.html")`` writes one page that needs no network. Pointing at a row shows its name and
-    marks it in both maps. Lines join the two positions of the rows that moved most, and colours show labels.
+    marks it in both maps. For the rows that moved most, a line joins their two positions. Colours show labels.
 
     Each map shows the first two principal axes of the rows (scaled to unit length for 'cosine'). The second map is
-    rotated, reflected and scaled onto the first (orthogonal Procrustes). A map of two dimensions leaves out most of a
-    geometry. The page therefore reports its trustworthiness and the share of the squared distances that it preserves.
+    rotated, reflected and scaled onto the first (orthogonal Procrustes). Two dimensions show only part of a geometry,
+    so the page reports the map's trustworthiness and the share of the squared distances that it preserves.
 
     Parameters
     ----------
@@ -63,15 +63,15 @@ def explore(
     names : pair of str
         Names of the representations.
     row_names : sequence, optional
-        Names of the rows, such as their texts. Default: the row names of X, or else row numbers.
+        Names of the rows, such as their texts. Default: the row names of X, or row numbers if it has none.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows that the map shows.
     k : int, optional
-        Number of nearest rows to compare. Default: 10, or a third of the rows if there are fewer than 31.
+        Number of nearest neighbours to compare. Default: 10, or a third of the rows if there are fewer than 31.
     max_rows : int
         Maximum number of rows to show. If there are more, a random sample is shown.
     seed : int, Generator or None
-        Seed of the sample of rows.
+        Seed of the random sample of rows.
 
     Returns
     -------
@@ -122,12 +122,12 @@ def map_rows(
     max_rows: int = MOST_ROWS,
     seed: Seed = 0,
 ) -> RowMap:
-    """Return the map of one or two representations, whose rows have the same order.
+    """Return the map of one or two representations whose rows are already aligned.
 
     Parameters
     ----------
     sides : mapping of Representation
-        One or two representations by name.
+        One or two representations, by name.
     names, labels : sequence of str
         Name and label of each row; `labels` may be empty.
     metric, k, max_rows, seed
@@ -140,7 +140,7 @@ def map_rows(
     places: dict[str, Matrix] = {}
     explained, trust = {}, {}
     for name, side in chosen.items():
-        # `standard` rescales the rows for Euclidean distances, but the map keeps their unit.
+        # `standard` would rescale the rows for Euclidean distances, but the map keeps their original unit.
         standard = side.rows if metric == "euclidean" else side.standard(metric)
         plane, shares = principal_plane(standard)
         places[name] = turn_onto(plane, next(iter(places.values()))) if places else plane
@@ -165,7 +165,7 @@ def _matrix(value: Any, name: str) -> Representation:
 
 
 def _choose_rows(sides: Sequence[Representation], metric: Metric, most: int, seed: Seed) -> tuple[Index, list[str]]:
-    """Return the rows to show: those with a direction everywhere, or a random sample if there are many."""
+    """Return the rows to show, which have a direction on every side, or a random sample of many such rows."""
     usable = np.ones(sides[0].n_rows, dtype=bool)
     for side in sides:
         usable[find_undirected_rows(side.to_numpy.rows, metric)] = False
@@ -188,7 +188,7 @@ def trust_rows(n_rows: int, seed: Seed) -> Index:
 
 
 def _lost_neighbours(sides: Sequence[Representation], k: int, metric: Metric) -> tuple[float, ...]:
-    """Return the share of neighbours that each row lost; empty for one representation, or if all rows are equal."""
+    """Return the share of neighbours that each row lost; empty for one side, or if all rows are equal."""
     if len(sides) == 1:
         return ()
     before, after = sides
@@ -208,14 +208,14 @@ def _names_of_rows(names: Sequence[object] | None, known: Sequence[Names], n_row
 
 
 def _align_labels(labels: ArrayLike, known: Sequence[Names], n_rows: int) -> Any:
-    """Return labels in the order of the rows, one per row."""
+    """Return one label per row, in the order of the rows."""
     ordered = labels_in_order(known, {"labels": labels})["labels"]
     check.labels(ordered, n_rows, "labels", min_classes=1)
     return ordered
 
 
 def labels_of_rows(labels: ArrayLike) -> list[str]:
-    """Return labels as text; numbers with many values become ranges of about equal numbers of rows.
+    """Return labels as text; numbers with many distinct values are binned into ranges of similar size.
 
     Examples
     --------

@@ -17,20 +17,20 @@ from shesha.views import Representation
 
 _FEWEST = 10
 _INDEXED = 5000
-"""Maximum number of rows of the test index; if there are more, random rows are used."""
+"""Maximum number of rows in the test of an index; from more, a random sample is drawn."""
 _ROW_SAMPLING = 31
 _NEIGHBOURS = 10
 
 
 def pair_of_names(names: tuple[str, str]) -> tuple[str, str]:
-    """Check the names of the two sides."""
+    """Return the names of the two sides as text, after checking that there are two."""
     if not isinstance(names, tuple | list) or len(names) != 2:
         raise ValueError(f"names must be two names, got {names!r}")
     return str(names[0]), str(names[1])
 
 
 def count_neighbours(k: int | None, n_rows: int) -> int:
-    """Return the number of neighbours to use: by default 10, or a third of the rows if fewer."""
+    """Return the number of neighbours to use: by default 10, or a third of the rows if that is less."""
     if k is None:
         return min(_NEIGHBOURS, max(1, (n_rows - 1) // 3))
     if check.count(k, "k") >= n_rows:
@@ -39,7 +39,7 @@ def count_neighbours(k: int | None, n_rows: int) -> int:
 
 
 def find_usable_rows(sides: Sides) -> tuple[Index, list[str]]:
-    """Return the rows that have a direction in all layers, and a note if some have none."""
+    """Return the rows that have a direction in every layer, and a note if other rows were left out."""
     usable = np.ones(sides.n_rows, dtype=bool)
     for source in sides.every():
         usable[find_undirected_rows(source.to_numpy.rows, "cosine")] = False
@@ -53,14 +53,14 @@ def find_usable_rows(sides: Sides) -> tuple[Index, list[str]]:
 
 
 def draw_rows(rows: Index, most: int | None, seed: Seed) -> Index:
-    """Draw a number of random rows, in their order; None means all."""
+    """Draw at most a given number of random rows, kept in their order; None means all."""
     if most is None or len(rows) <= check.count(most, "max_rows", minimum=_FEWEST):
         return rows
     return np.sort(spawn(seed, _ROW_SAMPLING).choice(rows, most, replace=False))
 
 
 def name_rows(rows: Index, sides: Sides, texts: Sequence[str] | None) -> list[str]:
-    """Return the names of the rows: their texts, names or numbers."""
+    """Return a name for each row: its text, its row name, or its number."""
     if texts is not None:
         if len(texts) != sides.n_rows:
             raise ValueError(f"texts must have one text for each of the {sides.n_rows:,} rows, got {len(texts):,}")
@@ -71,12 +71,12 @@ def name_rows(rows: Index, sides: Sides, texts: Sequence[str] | None) -> list[st
 
 
 def label_rows(rows: Index, labels: Array | None) -> list[str]:
-    """Return the labels of the rows as text; empty without any."""
+    """Return the labels of the rows as text, or empty strings if there are no labels."""
     return [""] * len(rows) if labels is None else [str(labels[row]) for row in rows]
 
 
 def per_row(sides: Sides, **given: Any) -> dict[str, Array]:
-    """Return arguments with one entry per row, in the order of the rows, without None."""
+    """Return the arguments that were passed, checked for one entry per row and aligned with the rows."""
     there = {name: values for name, values in given.items() if values is not None}
     columns = {}
     for name, values in labels_in_order(sides.names, there).items():
@@ -92,7 +92,7 @@ def per_row(sides: Sides, **given: Any) -> dict[str, Array]:
 def last_layer(
     sides: Sides, rows: Index, seed: Seed
 ) -> tuple[str, Representation, Representation, list[Representation]]:
-    """Return the vectors of an index: the last layer before, after and re-encoded."""
+    """Return the vectors that an index contains: those of the last layer before, after and re-encoded."""
     name = list(sides.others)[-1]
     chosen = draw_rows(rows, _INDEXED, seed)
     before, after, *again = (

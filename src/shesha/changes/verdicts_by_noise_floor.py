@@ -1,4 +1,4 @@
-"""Verdicts from a change and its noise floor, by rules with simulated error rates."""
+"""Decide from a drift and its noise floor whether a layer changed, by rules with known error rates."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from shesha.results.changes.diff import Verdict
 from shesha.results.changes.text import ENOUGH
 
 UNCHANGED = 1e-9
-"""Largest drift that counts as no change, because rounding may cause it. Re-encoding by MiniLM gives at most 2e-11."""
+"""Largest drift that counts as no change, because rounding may cause it; MiniLM re-encodes with 2e-11."""
 REPLACED = 0.5
 """Drift above which a layer counts as replaced; unrelated geometries have a drift of 1."""
 MARGIN = 2.0
-"""Factor by which the largest drift is multiplied if there are few re-encodings, which underestimate the noise."""
+"""Factor on the largest drift between a few re-encodings, because few of them underestimate the noise."""
 
 
 def noise_limit(noise: Sequence[float]) -> float:
     """Return the limit that a change must exceed to count as more than noise.
 
-    With at least 19 unchanged encodings, the limit is their largest drift, which another one exceeds in at most 5 %
-    of cases. With fewer, the limit is twice the largest drift.
+    With at least 19 unchanged encodings, the limit is their largest drift, which a further unchanged encoding exceeds
+    in at most 5 % of cases. With fewer, the limit is twice their largest drift.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def noise_limit(noise: Sequence[float]) -> float:
 
 
 def judge(change: float, low: float, limit: float) -> Verdict:
-    """Return the verdict of a layer, given the lower end of the interval of its change.
+    """Return the verdict on a layer, given the lower end of the interval of its change.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Functions that draw plain arrays on matplotlib Axes; the plots of results use them."""
+"""Functions that draw plain arrays on matplotlib Axes; results call them to plot themselves."""
 
 from shesha.charts._axes import PALETTE, pyplot
 from shesha.charts._box_plot import boxes, legend_of_colours

@@ -1,4 +1,4 @@
-"""Shared parts of pictures: axes, printed names and colours."""
+"""Elements that all charts share: axes, names and colours."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ if TYPE_CHECKING:
 
 OBSERVED = "#c55a11"
 EXPECTED = "#7f7f7f"
-# Text colours for coloured cells. Pages replace pure black and white by their own text and background colours.
+# Text colours on coloured cells. They are not pure black and white, because pages replace these two by the page's own
+# text and background colours.
 ON_LIGHT, ON_DARK = "#010101", "#fefefe"
-# The palette of Okabe and Ito, which colour-blind readers can distinguish.
+# The palette of Okabe and Ito, whose colours colour-blind readers can distinguish.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#7f7f7f", "#000000", "#c5b000")
 
 
 def pyplot() -> Any:
-    """Import matplotlib."""
+    """Import and return matplotlib.pyplot."""
     return require("matplotlib.pyplot", "plot", "plots need matplotlib")
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """Return the axes given, or those of a new figure of a size in inches."""
+    """Return the given axes, or those of a new figure whose size is in inches."""
     plt = pyplot()
     if ax is None:
         _, ax = plt.subplots(figsize=size, layout="constrained")
@@ -33,7 +34,7 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def sequence_of_colours(n: int) -> tuple[str, ...]:
-    """Return colours from dark to light for items in order, such as layers.
+    """Return colours from dark to light for ordered items, such as layers.
 
     Examples
     --------
@@ -47,7 +48,7 @@ def sequence_of_colours(n: int) -> tuple[str, ...]:
 
 
 def shorten(name: object, most: int = 32) -> str:
-    """Return a shortened name, as matplotlib prints it.
+    """Return a shortened name, escaped for matplotlib.
 
     Examples
     --------
@@ -59,5 +60,5 @@ def shorten(name: object, most: int = 32) -> str:
 
 
 def literal(name: object) -> str:
-    """Return a name as matplotlib prints it, not as a formula."""
+    """Return a name escaped so that matplotlib does not read it as a formula."""
     return str(name).replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""Box plots, one below the other, coloured by kind."""
+"""Horizontal box plots, one below the other, coloured by kind."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _ENTRY = 1.3
 
 
 def boxes(ax: Axes, values: Mapping[str, Vector], colours: Sequence[str], *, label: str = "") -> Axes:
-    """Draw values as boxes, the first on top.
+    """Draw one horizontal box per set of values, the first on top.
 
     Parameters
     ----------
     ax : matplotlib Axes
         Where to draw.
     values : mapping of str to array
-        The values of each box, by the name of the box.
+        The values that each box summarises, by the name of the box.
     colours : sequence of str
         The colour of each box.
     label : str
-        Label of the axis of values.
+        Label of the value axis.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def boxes(ax: Axes, values: Mapping[str, Vector], colours: Sequence[str], *, lab
 
 
 def legend_of_colours(figure: Any, colours: Mapping[str, str]) -> None:
-    """Draw a legend of colours below a figure."""
+    """Draw a legend below a figure that explains its colours."""
     from matplotlib.patches import Patch
 
     handles = [Patch(facecolor=colour, label=kind) for kind, colour in colours.items()]

@@ -1,4 +1,4 @@
-"""One value per class with its chance level; the marker is filled if the value is above chance."""
+"""One value per class with its chance level, with filled markers for values above chance."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def class_values(
     label: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a line per class from its chance level to its value.
+    """Draw a line for each class, from its chance level to its value.
 
     Parameters
     ----------
     names : sequence of str
         The classes, from top to bottom.
     values, chance : array of shape (n,)
-        The value and the chance level of each class. NaN is not drawn.
+        The value and the chance level of each class. NaN entries are not drawn.
     above : sequence of bool
-        Whether each class is above chance, which is drawn as a filled dot; other dots are hollow.
+        Whether each class is above chance; if so, its dot is filled, otherwise hollow.
     label : str
-        Label of the axis of values.
+        Label of the value axis.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

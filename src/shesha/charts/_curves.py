@@ -1,4 +1,4 @@
-"""Several curves over common x values."""
+"""Several curves over the same x values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drifts with their thresholds, as bars."""
+"""Drifts and their thresholds, one line per measure."""
 
 from __future__ import annotations
 

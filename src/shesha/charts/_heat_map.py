@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
 
 _WRITTEN = 16
-"""Maximum number of columns for which values are written into the cells."""
+"""Maximum number of rows or columns for which values are written into the cells."""
 _SMALLEST_FONT = 5.0
 _INCHES_PER_LETTER = 0.08
 _DIGITS, _DIGIT_WIDTH = 4, 0.58
-"""Number of characters of a value, and the width of a character in units of the font size."""
+"""Number of characters per value, and the width of a character relative to the font size."""
 
 
 def heat_map(
@@ -37,7 +37,7 @@ def heat_map(
     size: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a table of values; darker is closer.
+    """Draw a table of values as a heat map, in which darker cells are more similar.
 
     Parameters
     ----------
@@ -48,15 +48,16 @@ def heat_map(
     title : str
         Title of the picture.
     closer : {'higher', 'lower'}
-        Which values are dark.
+        Whether higher or lower values are more similar, and so darker.
     framed : iterable of (row, column)
         Cells to draw with a frame.
     limits : (low, high)
-        Values at the ends of the colour scale. Set them to compare pictures. None: the smallest and the largest value.
+        Values at the ends of the colour scale; set them to make several pictures comparable. None: the smallest and the
+        largest value.
     cmap : str
         Name of a matplotlib colour map that runs from dark to light.
     annotate : bool, optional
-        Whether to write values into the cells. Default: if they fit.
+        Whether to write values into the cells. Default: only if they fit.
     size : (width, height), optional
         Size of a new figure, in inches.
     ax : matplotlib Axes, optional
@@ -77,7 +78,7 @@ def heat_map(
     ax.set_title(literal(fill(title, max(28, round(7 * n_columns)))), fontsize="medium")
     figure = ax.get_figure(root=True)
     if is_new and figure is not None:
-        # The size of the cells is known only after the layout is computed.
+        # The size of the cells is known only once the layout has been computed.
         figure.draw_without_rendering()
     font = _largest_font(ax, cells.shape)
     fits = font >= _SMALLEST_FONT and max(n_rows, n_columns) <= _WRITTEN
@@ -89,7 +90,7 @@ def heat_map(
 
 
 def _figure_size(rows: list[str], n_columns: int) -> tuple[float, float]:
-    """Return a width and height in inches that give each cell about half an inch, plus space for names."""
+    """Return a figure size in inches that gives each cell about half an inch and leaves space for names."""
     names = _INCHES_PER_LETTER * max(map(len, rows), default=0)
     return max(3.6, names + 0.55 * n_columns + 1.4), max(3.0, 0.5 * len(rows) + 1.6)
 
@@ -100,7 +101,7 @@ def _ends(cells: Matrix) -> tuple[float, float]:
 
 
 def _largest_font(ax: Axes, shape: tuple[int, ...]) -> float:
-    """Return the size in points with which four digits fit a cell, at most 8."""
+    """Return the largest font size, at most 8 points, at which four digits fit into a cell."""
     box = ax.get_window_extent()
     cell = min(box.width / shape[1], box.height / shape[0]) * 72 / ax.figure.dpi
     return float(min(8.0, 0.9 * cell / (_DIGITS * _DIGIT_WIDTH)))
@@ -118,14 +119,14 @@ def _write(ax: Axes, cells: Matrix, image: AxesImage, font: float) -> None:
     for i, j in np.ndindex(cells.shape):
         known = np.isfinite(cells[i, j])
         text = f"{cells[i, j]:.2f}" if known and abs(cells[i, j]) < 100 else f"{cells[i, j]:.3g}" if known else "-"
-        # The text colour follows from the luminance of the cell, so that text is legible with any colour map.
+        # The text colour depends on the luminance of the cell, so that text is legible with any colour map.
         red, green, blue, _ = image.cmap(image.norm(cells[i, j])) if known else (1.0, 1.0, 1.0, 1.0)
         dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
         ax.text(j, i, text, ha="center", va="center", fontsize=font, color=ON_DARK if dark else ON_LIGHT)
 
 
 def frame_cell(ax: Axes, row: int, column: int) -> None:
-    """Mark one cell of a heat map."""
+    """Draw a frame around one cell of a heat map."""
     from matplotlib.patches import Rectangle
 
     ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=OBSERVED, linewidth=2.5))

@@ -1,4 +1,4 @@
-"""Scores with intervals and chance levels, and the null band of the best of many scores."""
+"""Scores with intervals and chance levels, and the null band for the best of several scores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STYLES = (("o", "#1f4e79"), ("s", "#c55a11"), ("^", "#009e73"), ("D", "#cc79a7"
 
 @dataclass(frozen=True)
 class Series:
-    """One score of several items: values and ends of intervals, NaN if missing."""
+    """One score of several items: its values and the ends of their intervals, NaN where missing."""
 
     values: Sequence[float]
     lows: Sequence[float]
@@ -34,7 +34,7 @@ def intervals(
     joined: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw scores with their intervals, side by side, with chance thresholds.
+    """Draw scores of several items with their intervals and chance thresholds, from left to right.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ def intervals(
     scores : mapping of str to Series
         Values and intervals of each score, with one entry per scored item.
     thresholds : sequence of float, optional
-        The chance threshold of each item, NaN if there is none.
+        The chance threshold of each item, NaN where there is none.
     label : str
-        Label of the axis of scores.
+        Label of the score axis.
     joined : bool
-        Whether to connect items by lines from left to right. If False, each threshold is a separate dash.
+        Whether to connect neighbouring items by lines. If False, each threshold is a separate dash.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 
@@ -82,14 +82,14 @@ def intervals(
     ax.set_ylabel(literal(label))
     ax.set_ylim(min(-0.05, ax.get_ylim()[0]), 1.02)
     ax.spines[["top", "right"]].set_visible(False)
-    # Points that are not joined may lie in every corner, so the legend is placed above the axes.
+    # Unconnected points may lie in any corner, so the legend is placed above the axes.
     placement: dict[str, Any] = {} if joined else {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2}
     ax.legend(frameon=False, fontsize="small", **placement)
     return ax
 
 
 def chance_band(ax: Axes, chances: Sequence[float], null: Sequence[float], threshold: float) -> None:
-    """Draw the null band of the best score, from the 5th to the 95th percentile, with its threshold.
+    """Draw the 5th to 95th percentile of the best score under the null as a band, with its threshold.
 
     Parameters
     ----------
@@ -98,9 +98,9 @@ def chance_band(ax: Axes, chances: Sequence[float], null: Sequence[float], thres
     chances : sequence of float
         The chance level of each item.
     null : sequence of float
-        The best score of all items in each draw.
+        The best score among all items, for each draw from the null.
     threshold : float
-        Critical value of the best score for unrelated data.
+        Value that the best score rarely exceeds if the data are unrelated.
     """
     low, high = np.nanquantile(np.asarray(null, dtype=float), [0.05, 0.95])
     ax.axhspan(low, high, color=EXPECTED, alpha=0.2, linewidth=0, label="best of all under the null (5 to 95 %)")

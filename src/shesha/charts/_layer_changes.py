@@ -1,4 +1,4 @@
-"""The change of each layer over depth, with the noise limit."""
+"""The change of each layer along the depth of a model, with the noise limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def depth_profile(
     label: str = "change",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw changes with their intervals on a logarithmic scale, and the noise limit.
+    """Draw the change of each layer with its interval and the noise limit, on a logarithmic scale.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ def depth_profile(
     changes : sequence of float
         The change of each layer. A layer without any change is drawn as a triangle at the lower edge.
     ends : pair of sequences of float
-        Lower and upper ends of the intervals, NaN if there are none.
+        Lower and upper ends of the intervals, NaN where there is none.
     limits : sequence of float
         Noise limit of each layer, NaN if unknown.
     label : str
-        Label of the axis of changes.
+        Label of the change axis.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 
@@ -72,6 +72,6 @@ def depth_profile(
 
 
 def _floor(changes: Sequence[float], limits: Sequence[float]) -> float:
-    """Return the position at which zero change is drawn: a little below the smallest positive value."""
+    """Return the height at which zero change is drawn: a third of the smallest positive value."""
     there = [value for value in (*changes, *limits) if value > _LEAST]
     return min(there, default=_LEAST) / 3

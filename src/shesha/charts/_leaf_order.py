@@ -8,7 +8,7 @@ from shesha.support.types import Matrix
 
 
 def leaf_order(values: Matrix, closer: str) -> list[int]:
-    """Return the leaf order of a hierarchical clustering (average linkage), which puts similar rows together.
+    """Return the leaf order of an average-linkage clustering, which puts similar rows next to each other.
 
     Parameters
     ----------

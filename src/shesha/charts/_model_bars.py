@@ -1,4 +1,4 @@
-"""Bars of models with their intervals, the noise ceiling and significance, as RSA studies draw them."""
+"""Bars of models with intervals, noise ceiling and significance, in the style of RSA studies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 15
 _STEP = 0.045
-"""Distance between lines of significance, as a share of the height of the bars."""
+"""Vertical distance between significance lines, relative to the height of the plotted values."""
 
 
 def model_bars(
@@ -37,16 +37,16 @@ def model_bars(
     values : sequence of float
         The value of each model.
     intervals : sequence of pairs of float
-        The interval of each value, NaN if there is none.
+        The interval of each value, NaN where there is none.
     band : pair of float, optional
         Lower and upper end of the noise ceiling. Default: no band.
     different : sequence of pairs of int
-        Positions of the models in each significantly different pair. If there are more than 15 pairs, only pairs of
-        neighbouring bars are drawn.
+        Positions of the two models in each significantly different pair. If there are more than 15 such pairs, lines
+        are drawn only between neighbouring bars.
     above_chance : sequence of bool
-        Whether each model is above chance, which is marked by a dot.
+        Whether each model is above chance; if so, a dot marks its bar.
     label : str
-        Label of the axis of values.
+        Label of the value axis.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 
@@ -83,7 +83,7 @@ def model_bars(
 
 
 def _draw_differences(ax: Axes, different: Sequence[tuple[int, int]], high: float, height: float) -> None:
-    """Draw a line for each pair that differs, the shortest lowest."""
+    """Draw a horizontal line for each pair that differs, with the shortest lines lowest."""
     pairs = sorted((tuple(sorted(pair)) for pair in different), key=lambda pair: (pair[1] - pair[0], pair))
     if len(pairs) > _MOST_LINES:
         pairs = [pair for pair in pairs if pair[1] - pair[0] == 1]

@@ -28,7 +28,7 @@ def null_distribution(
     null : sequence of float
         The draws. NaN and infinite values are omitted.
     observed, threshold : float
-        Values at which vertical lines are drawn. NaN is not drawn.
+        Values at which vertical lines are drawn, unless they are NaN.
     label : str
         Name of the measured value.
     drawn : str

@@ -1,4 +1,4 @@
-"""Rows in a plane, with lines to their new positions."""
+"""Rows as points in a plane, with lines that show how they moved."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 Points = Sequence[tuple[float, float]]
 _LINES = 25
-"""Number of rows with a path: the rows that moved most."""
+"""Number of rows, those that moved most, for which a line is drawn."""
 _CROWD = 500
-"""With more points than this, points are drawn small and faint."""
+"""Number of points from which on points are drawn small and faint."""
 _CLASSES = len(PALETTE) - 2
 
 
@@ -29,14 +29,14 @@ def row_map(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw rows as points; with two sets of positions, draw paths for the rows that moved most.
+    """Draw rows as points; given two sets of positions, draw lines for the rows that moved most.
 
     Parameters
     ----------
     planes : sequence of points
-        One or two sets of positions. Row i is the same input in both.
+        One or two sets of positions. Point i is the same input in both.
     labels : sequence of str
-        The label of each row, shown by colour; the smallest classes share a grey. Empty if there are no labels.
+        The label of each row, shown by colour; the smallest classes share one grey. Empty if there are no labels.
     moved : sequence of int
         Row numbers, starting with the rows that moved most.
     names : sequence of str

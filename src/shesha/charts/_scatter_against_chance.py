@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _NAMED = 30
-"""Maximum number of points with printed names."""
+"""Maximum number of points whose names are printed."""
 
 
 def against_chance(
@@ -24,7 +24,7 @@ def against_chance(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw each point with its chance level as a hollow point, joined by a thin line.
+    """Draw each point together with its chance level, a hollow point that a thin line joins to it.
 
     Parameters
     ----------

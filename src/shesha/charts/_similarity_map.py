@@ -1,4 +1,4 @@
-"""Maps of items in a plane, in which similar items are close."""
+"""Maps of items in a plane, on which similar items are close to each other."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def similarity_map(
     names : sequence of str
         Names of the items, printed next to the points.
     explained : float, optional
-        Share of the squared distances that the plane shows, printed below it. A plane that shows only half misleads.
+        Share of the squared distances that the plane shows, printed below it: a plane that shows only half of them can
+        mislead.
     groups : sequence of str, optional
         The group of each item, shown by colour and shape.
     title : str

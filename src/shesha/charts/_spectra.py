@@ -1,4 +1,4 @@
-"""Spectra: the variance of representations by principal direction."""
+"""Spectra: the share of a representation's variance along each principal direction."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEAST = 1e-12
-"""Smallest share of the variance that is drawn; smaller shares are rounding errors."""
+"""Smallest share of the variance that is drawn; anything smaller is rounding error."""
 
 
 def spectra(shares: Mapping[str, Vector], *, ordered: bool = False, ax: Axes | None = None) -> Axes:
-    """Draw shares of variance against the rank of the direction, on logarithmic axes.
+    """Draw shares of variance against the rank of their principal direction, on logarithmic axes.
 
     Parameters
     ----------
     shares : mapping of str to array of shape (n_directions,)
-        Shares of the variance in descending order, with the sum 1.
+        Shares of the variance in descending order, which add up to 1.
     ordered : bool
-        Whether the spectra are in a meaningful order, as layers are. If so, colours run from dark to light.
+        Whether the order of the spectra is meaningful, as for layers. If so, colours run from dark to light.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

@@ -1,4 +1,4 @@
-"""BibTeX entries for this library, and for the sources of measures and scores."""
+"""BibTeX entries for this library and for the sources of its measures and scores."""
 
 from shesha.citations.cite import Citations, cite
 

@@ -1,4 +1,4 @@
-"""BibTeX entries for the measures and scores that a text or a result names."""
+"""Find the BibTeX entries for measures and scores, by name or from a result."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _BIB = Path(__file__).with_name("references.bib")
 _LABEL = re.compile(r"keywords = \{(.*)\}")
 _YEAR = re.compile(r"^.*?\d{4}[a-z]?(?=\D|$)")
 _NAMED = ("measure", "variant", "score")
-"""Fields of results whose value is the name of a measure or score."""
+"""Fields of results that contain the name of a measure or score."""
 
 
 @dataclass(frozen=True)
 class Citations:
-    """BibTeX entries; print it, or save `str` of it.
+    """BibTeX entries; `print` or `str` gives the text of a BibTeX file.
 
     Attributes
     ----------
     entries : tuple of str
-        The entry of the library, then one entry per source.
+        The entry for the library, then one entry per source.
     unchecked : tuple of str
-        Sources without a verified entry, as "name: reference"; they are printed as comments.
+        Sources without a verified entry, as "name: reference". They appear as comments in the BibTeX file.
     """
 
     entries: tuple[str, ...]
@@ -50,8 +50,8 @@ def cite(*used: str | Result | Mapping[str, Any]) -> Citations:
     Parameters
     ----------
     *used : str, result or mapping
-        Names of measures, stability scores or descriptors. For a result, or the plain values of its `to_dict()`, the
-        measures and scores that it contains are cited. Without arguments, only the library is cited.
+        Names of measures, stability scores or descriptors; or results, whose measures and scores are cited. The output
+        of a result's `to_dict()` works as well. Without arguments, only the library is cited.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def cite(*used: str | Result | Mapping[str, Any]) -> Citations:
 
 
 def _sources(item: str | Result | Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the reference of each measure or score."""
+    """Yield the name and reference of each measure or score that an argument names or contains."""
     if isinstance(item, str):
         entry = _find(item)
         if entry is None:
@@ -102,7 +102,7 @@ def _sources(item: str | Result | Mapping[str, Any]) -> Iterator[tuple[str, str]
 
 
 def _names_in(plain: Any) -> Iterator[str]:
-    """Yield all names of measures and scores in the plain values of a result."""
+    """Yield the names of all measures and scores that occur in the plain values of a result."""
     if isinstance(plain, Mapping):
         for key, value in plain.items():
             if key in _NAMED and isinstance(value, str):
@@ -110,7 +110,7 @@ def _names_in(plain: Any) -> Iterator[str]:
             elif key == "measures" and isinstance(value, Sequence):
                 yield from (name for name in value if isinstance(name, str))
             else:
-                # In an audit, the key of a score is its name.
+                # In an audit, scores are stored under their names.
                 yield from [key] if value is not None and isinstance(key, str) and _find(key) is not None else []
                 yield from _names_in(value)
     elif isinstance(plain, Sequence) and not isinstance(plain, str):
@@ -123,7 +123,7 @@ def _scores() -> list[Any]:
 
 
 def _find(name: str) -> Any:
-    """Return the measure or score of a name, or None."""
+    """Return the measure or score with this name, or None."""
     plain_name = _plain_name(name)
     every = [*measures.choose("all"), *_scores()]
     return next((entry for entry in every if plain_name in map(_plain_name, _measure_names(entry))), None)
@@ -134,19 +134,19 @@ def _measure_names(entry: Any) -> tuple[str, ...]:
 
 
 def _plain_name(name: str) -> str:
-    """Return a name without options, case, spaces and punctuation."""
+    """Return a name in lower case, without options, spaces or punctuation."""
     return re.sub(r"[^a-z0-9]", "", name.partition("(")[0].casefold())
 
 
 def _label(reference: str) -> str:
-    """Return the authors and the year of a reference, without its section."""
+    """Return the authors and the year of a reference, without anything that follows."""
     match = _YEAR.match(reference)
     return match.group() if match else reference
 
 
 @cache
 def _references() -> dict[str, str]:
-    """Return the BibTeX entries by the references that cards show."""
+    """Return BibTeX entries, keyed by the references that measures and scores state."""
     entries = re.findall(r"^@.*?^}", _BIB.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     entries_by_label = {}
     for entry in entries:

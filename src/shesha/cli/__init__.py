@@ -1,4 +1,4 @@
-"""The command line: one command per file."""
+"""The command line, with one command per file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _NOT_OURS, _INTERRUPTED = 2, 130
 
 
 def main() -> None:
-    """Run the program, unless another package has overwritten the library's files, in which case nothing else works."""
+    """Run the program, or explain that another package has overwritten the library's files."""
     from shesha.support import conflicting_distributions
 
     if conflicting_distributions.overwritten():

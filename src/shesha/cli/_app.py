@@ -1,4 +1,4 @@
-"""The command-line application: defaults, notes and errors that all commands share."""
+"""The command-line application: the defaults, notes and errors that all commands share."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from shesha.support.warnings import MeasureWarning, warn
 
 BAD_INPUT = 2
 COMMANDS = "shesha.commands"
-"""Entry point group of commands in other packages."""
+"""Entry point group through which other packages add commands."""
 
 app = typer.Typer(
     name="shesha",
@@ -81,7 +81,7 @@ def _print_version(requested: bool) -> None:
 
 def _silence_progress(requested: bool) -> None:
     if requested:
-        # Set it in the environment, which worker processes inherit.
+        # The setting goes into the environment, which worker processes inherit.
         os.environ[progress.QUIET] = "1"
 
 
@@ -107,7 +107,7 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Do nothing: every option of the program itself is eager."""
+    """Do nothing: the program's own options are all eager, so their callbacks do the work."""
 
 
 def _say(message: str, colour: str | None = None) -> None:
@@ -122,7 +122,7 @@ def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 class _Notes(logging.Handler):
-    """A log handler that prints records of the library's loggers as notes."""
+    """A log handler that prints the records of the library's loggers as notes."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one record."""
@@ -130,7 +130,7 @@ class _Notes(logging.Handler):
 
 
 def _defaults() -> dict[str, Any]:
-    """Return the options of the project's settings file, and report those that the command uses."""
+    """Return the options in the project's settings file, and report those that the command uses."""
     file_settings = _config_file.find_settings(Path.cwd())
     if file_settings is None:
         return {}
@@ -144,7 +144,7 @@ def _defaults() -> dict[str, Any]:
 
 @cache
 def _add_plugin_commands() -> None:
-    """Add the commands of other packages; report invalid ones, and never replace a command."""
+    """Add the commands of other packages; report invalid ones, and never replace an existing command."""
     names = set(typer.main.get_group(app).commands)
     for name, function in import_entry_points(COMMANDS, "command"):
         if reason := "the name is in use" if name in names else _why_no_command(name, function):
@@ -155,7 +155,7 @@ def _add_plugin_commands() -> None:
 
 
 def _why_no_command(name: str, function: Any) -> str:
-    """Return the reason why a function cannot be a command, or None if it can."""
+    """Return why a function cannot be a command, or an empty string if it can."""
     alone = typer.Typer(add_completion=False)
     try:
         alone.command(name)(function)
@@ -166,15 +166,15 @@ def _why_no_command(name: str, function: Any) -> str:
 
 
 def _move_quiet_first(words: list[str]) -> list[str]:
-    """Accept --quiet after the command as well."""
+    """Move --quiet to the front, so that it is also accepted after the command."""
     end = words.index("--") if "--" in words else len(words)
     quiet = [word for word in words[:end] if word in ("-q", "--quiet")]
     return [*quiet, *(word for word in words[:end] if word not in quiet), *words[end:]]
 
 
 def main() -> None:
-    """Run the program; invalid input gives status 2 and a message (a traceback if SHESHA_DEBUG is set)."""
-    # If standard output is closed (`>&-`), discard the text, and still write files.
+    """Run the program; on invalid input, print a message (with SHESHA_DEBUG a traceback) and exit with 2."""
+    # If standard output is closed (`>&-`), printed text is discarded, but files are still written.
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
     warnings.showwarning = _print_warning
     logging.getLogger("shesha").handlers = [_Notes()]
@@ -187,7 +187,7 @@ def main() -> None:
         _say(name_options(str(error)) or type(error).__name__, "red")
         sys.exit(BAD_INPUT)
     except SystemExit as stop:
-        # A reader that closes the pipe early, as `head` does, is no error, although Typer treats it as one.
+        # It is no error if a reader closes the pipe early, as `head` does, although Typer treats it as one.
         if isinstance(stop.__context__, BrokenPipeError):
             sys.exit(0)
         # Typer converts Ctrl-C into this status without a message.

@@ -12,21 +12,21 @@ import typer
 from shesha.cli._text_inputs import parse_texts, read_texts
 
 _NAME = 60
-"""Number of characters of a text in the name of its row."""
+"""Number of characters of each text that become part of its row's name."""
 _KEPT = ("pool", "max_tokens", "batch_size", "dtype")
-"""Properties of an encoding that are recorded as circumstances."""
+"""Properties of an encoding that are recorded as its circumstances."""
 
 
 @dataclass(frozen=True)
 class Canaries:
-    """A model and the texts that it reads.
+    """A model and the texts that it encodes.
 
     Attributes
     ----------
     model : str
         The value of `--model`, as typed.
     file : Path
-        The file of the texts.
+        The file with the texts.
     texts : list of str
         The canary texts.
     encoding : dict
@@ -42,7 +42,7 @@ class Canaries:
     def read(
         cls, model: str | None, texts: str | None, given: Path | None, what: str, **encoding: Any
     ) -> Canaries | None:
-        """Return the model and its texts; None if a file of rows was given instead."""
+        """Return the model and its texts; None if a file of encoded rows was given instead."""
         if model is None:
             if texts is not None:
                 raise ValueError("--texts must come with --model, got --texts alone")
@@ -56,7 +56,7 @@ class Canaries:
         return cls(model, file, read_texts(file, column), chosen)
 
     def reencode(self, folder: Path, n: int, *, half: bool, seed: int) -> tuple[Any, Any, dict[str, str]]:
-        """Return the named reference, its re-encodings and the circumstances."""
+        """Return the reference with row names, its re-encodings, and the circumstances."""
         from shesha.drift.canary_encodings import encode_canaries
 
         canaries = encode_canaries(self.model, self.texts, folder, n=n, half=half, seed=seed, encoding=self.encoding)
@@ -67,7 +67,7 @@ class Canaries:
         return self._name_rows(canaries.reference), canaries, self._circumstances(canaries.layer, canaries.info)
 
     def encode_now(self, layer: str | None) -> tuple[Any, dict[str, str]]:
-        """Return the named rows of a layer, by default the last, and their circumstances."""
+        """Return the rows of a layer (by default the last) with names, and the circumstances."""
         from shesha.extract import encode
 
         options = {**self.encoding, **({"layers": [layer]} if layer else {})}
@@ -76,13 +76,13 @@ class Canaries:
         return self._name_rows(layers[name]), self._circumstances(name, layers.info)
 
     def _name_rows(self, rows: Any) -> Any:
-        """Name rows by their number and the beginning of their text, so that a verdict can name those that moved."""
+        """Name rows by number and beginning of their text, so that verdicts can name the rows that moved."""
         import pandas as pd
 
         names = [f"{i}: {' '.join(text.split())[:_NAME]}" for i, text in enumerate(self.texts)]
         return pd.DataFrame(rows, index=names)
 
     def _circumstances(self, layer: str, info: Mapping[str, Any]) -> dict[str, str]:
-        """Return the recorded circumstances, with which a check compares its own."""
+        """Return the circumstances to record, with which later checks compare their own."""
         known = {name: str(info[name]) for name in _KEPT if info.get(name) is not None}
         return {"model": self.model, "layer": layer, **known, "torch": str(info["versions"]["torch"])}

@@ -1,4 +1,4 @@
-"""`shesha compare` of two files beyond memory: sums over rows in one pass, or samples."""
+"""`shesha compare` for two files beyond memory, by sums over rows in one pass or by samples."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import typer
 
 
 def needs_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: bool) -> bool:
-    """Whether two files are too large for every requested measure, and can be read in stretches.
+    """Return whether two files are too large for every measure, but can be read in stretches.
 
-    `plain` states that no requested option needs single rows.
+    `plain` tells that none of the requested options needs single rows.
     """
     from shesha.comparison.memory_needs import none_fits
     from shesha.comparison.sampled_scores import reason_against
@@ -29,12 +29,12 @@ def needs_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: bo
         possible = any(takes_moments(measure) or not reason_against(measure) for measure in chosen)
         return possible and none_fits(first, second, chosen)
     except ValueError:
-        # The functions that read the files later report what is wrong with them.
+        # What is wrong with the files is reported later, when they are read.
         return False
 
 
 def require_shards(files: Sequence[Path], others: Mapping[str, Any]) -> None:
-    """Refuse anything but two directories, and options that need single rows."""
+    """Refuse anything but two directories, and any option that needs single rows."""
     from shesha.io.large_matrices import is_sharded
 
     options = [f"--{name}" for name, value in others.items() if value]
@@ -45,7 +45,7 @@ def require_shards(files: Sequence[Path], others: Mapping[str, Any]) -> None:
 
 
 def suggest_shards(files: Sequence[Path]) -> None:
-    """Print a note if two directories look like two representations in parts, and are compared file by file."""
+    """Print a note if two directories look like two representations in parts."""
     from shesha.io.large_matrices import is_sharded
 
     if len(files) != 2 or not all(map(is_sharded, files)):
@@ -63,10 +63,10 @@ def suggest_shards(files: Sequence[Path]) -> None:
 def compare_large(
     files: Sequence[Path], measures: Sequence[str], sample: Mapping[str, Any], *, seed: int, **chance: Any
 ) -> Any:
-    """Compare the matrices of two files.
+    """Compare the matrices in two files that do not fit in memory.
 
-    Measures that can be computed from sums over the rows are exact. These sums are saved, so the same command resumes
-    after an interruption. Other measures are estimated from a sample.
+    Measures that depend only on sums over the rows are exact. These sums are saved, so that rerunning the command
+    resumes after an interruption. Other measures are estimated from a sample.
     """
     from shesha.comparison.compare import seed_measures
     from shesha.comparison.estimation_choice import compare_stored
@@ -98,7 +98,7 @@ def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path) -> Any
         typer.echo("shesha: interrupted; rerun the same command to resume", err=True)
         raise
     except ValueError:
-        # The user must change the files, and the saved state does not apply to changed files.
+        # The user must change the files, and the saved state would not apply to the changed files.
         state.unlink(missing_ok=True)
         raise
 
@@ -113,7 +113,7 @@ def _why_one_pass(files: Sequence[Path]) -> str:
 
 
 def _state_file(files: Sequence[Path]) -> Path:
-    """Return the path of the state of a pass; the name is specific to these files and their contents."""
+    """Return the path for the state of a pass, whose name is specific to these files and their contents."""
     from shesha.io.large_matrices import is_sharded, open_matrix
 
     parts = [part for file in files for part in (open_matrix(file).files if is_sharded(file) else [file])]  # type: ignore[attr-defined]

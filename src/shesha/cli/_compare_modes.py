@@ -1,4 +1,4 @@
-"""Modes of `shesha compare`, by the number of representations and the options."""
+"""The modes of `shesha compare`, which depend on the number of representations and the options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shesha.results.similarity.pairwise import PairNumber
 
 MOST_ROWS_CALIBRATED = 2_000
-"""Largest number of rows at which the recommended measures are calibrated by default (about 20 s of processor time)."""
+"""Largest number of rows for which the default is to calibrate (about 20 s of processor time)."""
 _NO_VALUE = 2
 
 
@@ -34,7 +34,7 @@ class ArrayComparison:
     files : list of Path
         Files that contain the arrays.
     models : list of str or None
-        Models that produced the arrays, if there are no files.
+        Models that produced the arrays, if these are not from files.
     exchanged : DesignLabels
         The design of the permutations, and the covariates.
     permutations, confidence, seed
@@ -53,7 +53,7 @@ class ArrayComparison:
     outputs: Outputs
 
     def pair(self, arrays: dict[str, Any], *, calibrate: bool, **options: Any) -> None:
-        """Compare two representations by every measure; options are those of `compare`."""
+        """Compare two representations with every measure; `options` are those of `compare`."""
         from shesha.comparison import compare
 
         (first, X), (second, Y) = arrays.items()
@@ -74,7 +74,7 @@ class ArrayComparison:
         require_value(comparison.scores)
 
     def compare_all_pairs(self, arrays: Any, *, calibrate: bool, **options: Any) -> None:
-        """Compare every pair of several representations, in memory or in files, with chance levels on request."""
+        """Compare every pair of several representations, in memory or in files, calibrated on request."""
         from shesha.comparison import compare_all
 
         pairs = compare_all(
@@ -100,7 +100,7 @@ class ArrayComparison:
         require_value([pair.score for pair in pairs.scores])
 
     def compare_within(self, arrays: dict[str, Any], classes: Any, *, standard: bool) -> None:
-        """Compare the first representation with every other one within each class, by measures that suit few rows."""
+        """Compare the first representation with all others within each class, by measures for few rows."""
         from shesha.comparison.several_models_within_classes import compare_several_within
         from shesha.comparison.within_classes import MEASURES, compare_within
 
@@ -123,7 +123,7 @@ class ArrayComparison:
         require_value([score for part in (*result, result.whole) for score in part.scores])
 
     def _design_within_classes(self) -> dict[str, Any]:
-        """Return blocks and groups, and refuse options that have no meaning within classes."""
+        """Return blocks and groups, and refuse options that are meaningless within classes."""
         design = {
             name: value for name, value in self.exchanged.design.items() if value is not None and value is not False
         }
@@ -160,7 +160,7 @@ class ArrayComparison:
 
 
 def is_quickly_calibrated(arrays: Mapping[str, Any]) -> bool:
-    """Return whether chance levels and intervals of these representations take seconds."""
+    """Return whether chance levels and intervals for these representations take only seconds."""
     from shesha.views import Rdm
 
     sizes = [rows.n_rows if isinstance(rows, Rdm) else len(rows) for rows in arrays.values()]
@@ -168,7 +168,7 @@ def is_quickly_calibrated(arrays: Mapping[str, Any]) -> bool:
 
 
 def require_value(scores: Sequence[Score]) -> None:
-    """End with status 2 if no measure has a value."""
+    """Exit with status 2 if no measure has a value."""
     if not any(score.has_value for score in scores):
         typer.echo("shesha: no measure has a value", err=True)
         raise typer.Exit(_NO_VALUE)

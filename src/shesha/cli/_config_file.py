@@ -1,4 +1,4 @@
-"""Defaults of options from `shesha.toml` or `[tool.shesha]` of `pyproject.toml`.
+"""Default options from `shesha.toml`, or from `[tool.shesha]` in `pyproject.toml`.
 
     seed = 1                 # every command that has the option
     [audit]
@@ -6,8 +6,8 @@
     [bench.run]
     workers = 4
 
-The first file that is found in the working folder or its parents is used. Options on the command line override it.
-Nothing in the file is executed.
+The nearest such file in the working folder or its parents is used. Options on the command line override it. Nothing in
+the file is executed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Place = tuple[str, ...]
 
 
 def find_settings(folder: Path) -> tuple[Path, Settings] | None:
-    """Return the nearest settings file and its content; None if neither this folder nor a parent has one.
+    """Return the nearest settings file and its content, or None if no folder up to the root has one.
 
     Raises
     ------
@@ -55,14 +55,15 @@ def _read(path: Path) -> Settings:
 
 
 def default_map(program: Any, settings: Settings, path: Path) -> dict[str, Any]:
-    """Translate settings into the defaults of the program's commands.
+    """Translate settings into default values for the program's commands.
 
     Parameters
     ----------
     program : click group
         The command line program.
     settings : mapping
-        Values by the long names of options without hyphens in front. Values for one command are in its table.
+        Values by the long names of options, without the leading hyphens. Values for a single command are in a table
+        with its name.
     path : Path
         Path of the settings file, for messages.
 
@@ -74,7 +75,7 @@ def default_map(program: Any, settings: Settings, path: Path) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If a command has no option of a given name (the message lists similar names), or if a value has the wrong
+        If no command has an option with a given name (the message lists similar names), or if a value has the wrong
         type.
     """
     leaves = dict(_leaves(program))
@@ -97,7 +98,7 @@ def default_map(program: Any, settings: Settings, path: Path) -> dict[str, Any]:
 
 
 def _entries(settings: Settings, place: Place = ()) -> Iterator[tuple[Place, str, Any]]:
-    """Yield every value with its command or group, () for all commands."""
+    """Yield every value with the command or group that it is for; () means all commands."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
             yield from _entries(value, (*place, key))
@@ -106,7 +107,7 @@ def _entries(settings: Settings, place: Place = ()) -> Iterator[tuple[Place, str
 
 
 def _leaves(group: Any, place: Place = ()) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """Yield every command with its options, by their long names."""
+    """Yield every command with its options, keyed by their long names."""
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from _leaves(command, (*place, name))
@@ -127,7 +128,7 @@ def _check_value(option: Any, value: Any, path: Path, name: str) -> Any:
         raise ValueError(f"{path}: {name} must be {'true or false' if option.is_flag else 'a value'}, got {value!r}")
     if isinstance(value, list) != option.multiple:
         raise ValueError(f"{path}: {name} must be {'a list' if option.multiple else 'one value'}, got {value!r}")
-    # Options receive strings, as on the command line, so that invalid values give the same messages.
+    # Options receive strings, as they do on the command line, so that invalid values give the same messages.
     return value if isinstance(value, bool) else [str(entry) for entry in value] if option.multiple else str(value)
 
 
@@ -137,7 +138,7 @@ def _unknown(expected: str, name: str, known: Collection[str]) -> str:
 
 
 def describe_defaults(path: Path, defaults: Mapping[str, Any], words: Sequence[str]) -> str | None:
-    """Return a note on the defaults that a command takes from the file; None if there are none."""
+    """Return a note on the defaults that a command takes from the file; None if it takes none."""
     for word in words:
         if not isinstance(defaults.get(word), Mapping):
             break

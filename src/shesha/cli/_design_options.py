@@ -1,4 +1,4 @@
-"""Design options (`--groups`, `--blocks`, ...) of every command that permutes rows."""
+"""The design options (`--groups`, `--blocks`, ...) that all commands that permute rows share."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ Covariates = Annotated[
 
 @dataclass(frozen=True)
 class DesignLabels:
-    """The labels that the options name; their columns are removed from the features before anything is read."""
+    """The labels that the options name; columns of the first file among them are not features."""
 
     design: Design
     columns: tuple[str, ...]
-    """Columns of the first file that are labels, not features."""
+    """Columns of the first file that contain labels, not features."""
     covariates: Any = None
-    """A table with a column for each covariate, or None."""
+    """A table with one column per covariate, or None."""
 
     @property
     def is_empty(self) -> bool:
@@ -86,7 +86,7 @@ def read_design(
     Parameters
     ----------
     files : sequence of paths
-        Files of the command. Columns are read from the first file.
+        Files that the command reads. Columns without a file name are in the first one.
     blocks, groups, within, shift, block_length, covariates
         The values of the options, as typed.
     by_position : bool
@@ -102,12 +102,12 @@ def read_design(
 
 
 def labels_named(option: str, value: str | None, first: Path, *, by_position: bool = False) -> Any:
-    """Read the labels of an option, from a file or from a column of the first file; None without the option."""
+    """Read the labels that an option names, from a file or a column of the first file; None if not used."""
     return None if value is None else _read(option, value, first, by_position)
 
 
 def _table(covariates: Sequence[str], first: Path, by_position: bool) -> Any:
-    """Combine the columns into a table, with row names if a file has them."""
+    """Combine the covariates into a table, with row names if one of the files has them."""
     if not covariates:
         return None
     from numpy import asarray
@@ -127,7 +127,7 @@ def _table(covariates: Sequence[str], first: Path, by_position: bool) -> Any:
 
 
 def split_source(value: str) -> tuple[Path | None, str | None]:
-    """Return the file and column of FILE, FILE:COLUMN or COLUMN; without a file, the column is in the first file."""
+    """Return file and column of FILE, FILE:COLUMN or COLUMN; no file means the first file of the command."""
     if Path(value).exists():
         return Path(value), None
     file, colon, column = value.rpartition(":")
@@ -137,7 +137,7 @@ def split_source(value: str) -> tuple[Path | None, str | None]:
 
 
 def column_of_first_file(value: str | None) -> tuple[str, ...]:
-    """Return the column of the first file that an option names, if it names one."""
+    """Return, as a tuple, the column of the first file that an option names, if it does."""
     return (value,) if value is not None and split_source(value)[0] is None else ()
 
 
@@ -160,5 +160,5 @@ def _read(option: str, value: str, first: Path, by_position: bool) -> Any:
 
 
 def _is_path(text: str) -> bool:
-    """Whether a value that is not a file was meant to be one."""
+    """Return whether a value that is not an existing file was meant to be one."""
     return Path(text).suffix != "" or len(Path(text).parts) > 1

@@ -1,4 +1,4 @@
-"""Examples at the end of each command's help."""
+"""Examples that are shown at the end of each command's help."""
 
 _LINES = {
     "audit": (
@@ -33,4 +33,4 @@ _LINES = {
     "scores": ("shesha scores feature_split",),
 }
 EXAMPLES = {name: "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines) for name, lines in _LINES.items()}
-"""Examples by the names of the commands; \\b keeps the lines separate."""
+"""Examples by command; \\b keeps each on a line of its own."""

@@ -1,4 +1,4 @@
-"""Read representations and labels for the commands."""
+"""Read representations and labels from the files that commands name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Distances = Annotated[bool, typer.Option("--rdm", help="The arrays are distances
 """The option for distances: square, condensed, or stacks of square matrices."""
 
 _MOST_ARRAYS = 1_000
-"""Maximum number of arrays. Each array is a representation, so a larger number is likely a mistake."""
+"""Maximum number of arrays; each is a representation, so a larger number is probably a mistake."""
 
 
 def read_representations(
@@ -43,13 +43,13 @@ def read_representations(
     fewest: int = 0,
     distances: bool = False,
 ) -> dict[str, Any]:
-    """Read every array of every file; if two files use the same name, add the file name.
+    """Read every array of every file; names that occur in several files are preceded by the file name.
 
-    Arrays with fewer columns than `fewest` are skipped, unless they were named or their file contains no other array.
-    If a file names its rows, its arrays keep these names, so that later steps can match the rows.
+    Arrays with fewer columns than `fewest` are skipped, unless `keys` names them or their file contains no wider array.
+    If a file names its rows, its arrays keep these names, so that rows can be matched later.
 
-    Three-dimensional arrays are split into layers here, so callers pass ``layer_axis=None`` to later functions. If the
-    layer axis had to be guessed, a message reports the guess.
+    Three-dimensional arrays are split into layers here, so callers must pass ``layer_axis=None`` to later functions. If
+    the layer axis had to be guessed, a message reports the guess.
     """
     from shesha.comparison.input_manifest import too_narrow
     from shesha.inputs import NamedRows
@@ -92,7 +92,7 @@ def read_representations(
 
 
 def load_labels(path: Path, column: str | None, *, by_position: bool = False) -> Any:
-    """Read labels, with row names if the file has them, unless rows are matched by position."""
+    """Read labels, with row names if the file has them, unless rows are to be matched by position."""
     from shesha.io import read_labels
     from shesha.io.read import read_named_labels
 
@@ -100,14 +100,14 @@ def load_labels(path: Path, column: str | None, *, by_position: bool = False) ->
 
 
 def hold_directories(files: Sequence[Path]) -> bool:
-    """Whether one of the paths is a directory of files."""
+    """Return whether one of the paths is a directory of files."""
     from shesha.comparison.input_manifest import is_folder
 
     return any(map(is_folder, files))
 
 
 def first_file(files: Sequence[Path]) -> Path:
-    """Return the first file, or the first file of a directory, in which label columns are looked up."""
+    """Return the file in which label columns are looked up: the first one, also inside a directory."""
     from shesha.comparison.input_manifest import is_folder
     from shesha.io.formats import formats
 
@@ -119,7 +119,7 @@ def first_file(files: Sequence[Path]) -> Path:
 
 
 def parse_pairs(pairs: str | None) -> int | Literal["all"] | None:
-    """Read --pairs: a number or all."""
+    """Parse the value of --pairs: a number or 'all'."""
     if pairs is None or pairs == "all":
         return "all" if pairs else None
     if not pairs.isdecimal():
@@ -128,7 +128,7 @@ def parse_pairs(pairs: str | None) -> int | Literal["all"] | None:
 
 
 def parse_layer_axis(text: str) -> int | Literal["guess"] | None:
-    """Return the value of --layer-axis."""
+    """Parse the value of --layer-axis."""
     if text not in ("0", "1", "2", "none", "guess"):
         raise ValueError(f"--layer-axis must be 0, 1, 2 or none, got {text!r}")
     return "guess" if text == "guess" else None if text == "none" else int(text)

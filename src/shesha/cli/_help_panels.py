@@ -1,4 +1,4 @@
-"""Help in panels: common options first, others by subject, rare ones behind `--help-all`."""
+"""Show help in panels: common options first, others by subject, rare ones only with `--help-all`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 
 ALL = "--help-all"
 FEW = 16
-"""Largest number of arguments and options at which a command's help has no panels."""
+"""Number of arguments and options below which a command's help has no panels."""
 _WANTS_ALL = "shesha.help_all"
 
 FIRST: Mapping[str, tuple[str, ...]] = {
@@ -19,7 +19,7 @@ FIRST: Mapping[str, tuple[str, ...]] = {
     "layers": ("--model", "--texts", "--measure", "--permutations", "--plot", "--html"),
     "rank": ("--data", "--measure", "--key", "--groups", "--plot", "--html"),
 }
-"""The most common options, by command."""
+"""The most common options of each command."""
 
 _COMPUTING = "What to compute"
 PANELS: Mapping[str, tuple[str, ...]] = {
@@ -32,7 +32,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
     "Output": ("--json", "--plot", "--html", "--explore", "--full", "--card"),
     "Where it runs": ("--workers", "--scheduler", "--store"),
 }
-"""Options by subject; all other options determine what is computed."""
+"""Options by subject; all options that are not listed determine what to compute."""
 
 RARE = frozenset(
     {
@@ -47,7 +47,7 @@ class CommandWithPanels(TyperCommand):
     """A command whose help shows its options in panels."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Show all options for `--help-all`."""
+        """Show help with all options if `--help-all` is among the arguments."""
         options = args[: args.index("--")] if "--" in args else args
         if ALL in options:
             ctx.meta[_WANTS_ALL] = True
@@ -81,7 +81,7 @@ class CommandWithPanels(TyperCommand):
 
 
 def require_words(words: Sequence[str]) -> None:
-    """Refuse an empty word, often an unset variable of the shell: as a path it would mean the current directory."""
+    """Refuse empty arguments (often unset shell variables), which as paths mean the current directory."""
     for before, word in zip(("", *words), words, strict=False):
         if word == "":
             name = before if before.startswith("-") else "FILE"
@@ -89,7 +89,7 @@ def require_words(words: Sequence[str]) -> None:
 
 
 def _panels(command: str, names: Sequence[str] | Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each panel with its options, in the order of the panel; each option is in exactly one."""
+    """Yield each panel with its options, in panel order; every option is in exactly one panel."""
     first = [name for name in FIRST.get(command, ()) if name in names]
     help_options = [name for name in ("--help", ALL) if name in names]
     rest = [name for name in names if name not in (*first, *help_options)]

@@ -1,4 +1,4 @@
-"""Description of input files: names, sizes and fingerprints."""
+"""Describe input files by their names, sizes and fingerprints."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 def describe_inputs(files: Sequence[Path], model: object) -> str:
-    """Name the data of a card: the files, or the model that produced them."""
+    """Return a name for the data on a card: the files, or the model that produced the data."""
     return ", ".join(path.name for path in files) or str(model)
 
 
 def what_was_run(files: Sequence[Path]) -> dict[str, str]:
-    """Return the command and a fingerprint of each file, by which readers can identify the files."""
+    """Return the command and a fingerprint of each file, from which readers can identify the files."""
     facts = {"command": shlex.join(["shesha", *sys.argv[1:]])}
     return facts | {f"file {path}": fingerprint(path) for path in files if path.exists()}
 
 
 def fingerprint(path: Path) -> str:
-    """Return the size and SHA-256 of a file; for a folder, the hash of the names and hashes in it."""
+    """Return a file's size and SHA-256, or for a folder a hash over the names and hashes of its files."""
     if path.is_dir():
         inside = sorted(file for file in path.rglob("*") if file.is_file())
         lines = [f"{file.relative_to(path).as_posix()} {fingerprint(file)}" for file in inside]

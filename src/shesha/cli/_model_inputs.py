@@ -1,4 +1,4 @@
-"""Representations of a model's layers from its name and texts."""
+"""Options that produce representations from a model and texts."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ Device = Annotated[str | None, typer.Option("--device", help="Device that runs t
 
 @dataclass(frozen=True)
 class FromModels:
-    """Models, and the texts that they read.
+    """Models, and the texts that they encode.
 
     Attributes
     ----------
     models : sequence of str
         Names or folders of the models.
     file : Path
-        The file of the texts, which may also contain columns of labels.
+        The file with the texts, which may also contain columns of labels.
     column : str or None
-        Name of the column of the texts. None: found automatically.
+        Name of the column with the texts, or None to find it automatically.
     """
 
     models: Sequence[str]
@@ -83,7 +83,7 @@ class FromModels:
         batch_size: int,
         device: str | None,
     ) -> FromModels | None:
-        """Return the models and texts; None if files are to be read."""
+        """Return the models and texts, or None if representations are to be read from files."""
         if models:
             return cls(models, *parse_texts(texts, list(files or ())), layers, pool, batch_size, device)
         for option, there in (("--texts", texts), ("--layers", layers)):
@@ -94,7 +94,7 @@ class FromModels:
         return None
 
     def require_alone(self, **options: Any) -> None:
-        """Refuse options that apply to files."""
+        """Refuse options that apply only to files."""
         passed = [f"--{name.replace('_', '-')}" for name, there in options.items() if there]
         if passed:
             raise ValueError(
@@ -103,19 +103,19 @@ class FromModels:
             )
 
     def load_layers(self) -> dict[str, Any]:
-        """Return all layers of one model by name."""
+        """Return all layers of the single model, by name."""
         if len(self.models) > 1:
             raise ValueError(f"--model must be given once, got {', '.join(self.models)}")
         return self._encode(self.models[0])
 
     @property
     def names(self) -> list[str]:
-        """Short names of the models, all different."""
+        """Short names of the models, made unique."""
         short = [Path(model).name for model in self.models]
         return short if len(set(short)) == len(short) else [f"{name} ({i})" for i, name in enumerate(short, 1)]
 
     def last_layers(self) -> dict[str, Any]:
-        """Return the last block of each model, or all named layers, by model and layer."""
+        """Return the last block of each model, or all layers that were named, by model and layer."""
         arrays: dict[str, Any] = {}
         for name, model in zip(self.names, self.models, strict=True):
             layers = self._encode(model)
@@ -139,5 +139,5 @@ class FromModels:
         return encodings
 
     def write_layers(self, out: Path) -> dict[str, Any]:
-        """Write the layers of one model to a file, and return them."""
+        """Write the layers of the single model to a file, and return them."""
         return self._encode(self.models[0], out)

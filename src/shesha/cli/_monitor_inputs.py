@@ -1,4 +1,4 @@
-"""Inputs of `shesha monitor`: matrices of canary rows, recorded settings, and the files of a monitor."""
+"""Inputs of `shesha monitor`: matrices of canary rows, recorded settings, and a monitor's files."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from shesha.cli import _file_inputs
 
 
 def refuse_with_model(**options: Any) -> None:
-    """Refuse options that do not apply to models."""
+    """Refuse options that cannot be combined with --model."""
     for name, there in options.items():
         if there:
             raise ValueError(f"--{name} must be left out with --model, got both")
 
 
 def read_matrix(path: Path, key: str | None, labels_inside: Any = None) -> Any:
-    """Read the only matrix of a file."""
+    """Read the single matrix of a file."""
     matrices = _file_inputs.read_representations([path], None if key is None else [key], labels_inside, "none")
     if len(matrices) != 1:
         raise ValueError(f"FILE must contain one matrix, got {', '.join(matrices)} in {path}: choose with --key")
@@ -24,13 +24,13 @@ def read_matrix(path: Path, key: str | None, labels_inside: Any = None) -> Any:
 
 
 def read_stacks(paths: list[Path], key: str | None) -> list[Any]:
-    """Read matrices; each matrix of a stack counts separately."""
+    """Read matrices; each matrix in a stack counts as one."""
     arrays = _file_inputs.read_representations(paths, None if key is None else [key], None, "0")
     return list(arrays.values())
 
 
 def monitor_files(folder: Path) -> list[Path]:
-    """Return the files of a monitor, which no output may replace."""
+    """Return the files of a monitor, which no output may overwrite."""
     from shesha.drift.monitor_files import ABOUT, HISTORY
 
     if not folder.is_dir():
@@ -39,7 +39,7 @@ def monitor_files(folder: Path) -> list[Path]:
 
 
 def parse_about(about: list[str] | None) -> dict[str, str]:
-    """Return the recorded settings of --about by name."""
+    """Return the settings passed with --about, by name."""
     pairs = [pair.partition("=") for pair in about or ()]
     for name, equals, _ in pairs:
         if not name or not equals:

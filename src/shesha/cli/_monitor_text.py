@@ -1,4 +1,4 @@
-"""Text output of `shesha monitor` other than verdicts: summaries and earlier checks."""
+"""Text output of `shesha monitor` other than verdicts: job summaries and lists of earlier checks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def markdown(verdict: DriftVerdict) -> str:
-    """Return a verdict for the summary of a job."""
+    """Return a verdict as Markdown for the summary of a CI job."""
     from shesha.report import markdown_table
 
     rows = [

@@ -1,4 +1,4 @@
-"""Command-line names of function arguments, for messages."""
+"""Replace names of function arguments in messages with the names of command-line options."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _OPTIONS = {
     },
 }
 _CHOICES = {"compare": "--measures", "measures": "NAME", "scores": "NAME"}
-"""Option for measures in these commands; other commands use --measure."""
+"""How these commands call the choice of measures; other commands use --measure."""
 _SET = re.compile(
     r"\b(blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs|overwrite|keep_rows)=(True\b)?"
 )
@@ -65,14 +65,14 @@ _SUBJECT = re.compile(r"(?:^|(?<=: )|(?<=; ))(" + "|".join(_OPTIONS) + r"|measur
 
 
 def name_options(text: str, command: str | None = None) -> str:
-    """Return a text with the names of options in place of function arguments.
+    """Return a text in which names of options replace names of function arguments.
 
     Parameters
     ----------
     text : str
         A message or a report.
     command : str, optional
-        Name of the command. Default: the running command.
+        Name of the command. Default: the command that is running.
 
     Examples
     --------
@@ -90,12 +90,12 @@ def name_options(text: str, command: str | None = None) -> str:
         return _OPTIONS[name]
 
     replaced = _SET.sub(_option, _SUBJECT.sub(replace_name, text))
-    # Some messages name both the argument and the option, which would repeat the option.
+    # Some messages name both the argument and the option, which would now appear twice.
     return _TWICE.sub(r"\1", replaced).replace("--layer-axis None", "--layer-axis none")
 
 
 def _option(match: re.Match[str]) -> str:
-    """Write an option as on the command line: a switch has no value, others are followed by theirs."""
+    """Write an option as on the command line: a switch has no value, and others are followed by theirs."""
     option = _OPTIONS[match[1]]
     followed = match.string[match.end() : match.end() + 1]
     return f"{option} " if not match[2] and followed.isalnum() else option

@@ -1,4 +1,4 @@
-"""Output files of the commands: checked before the work, written atomically."""
+"""Output files of the commands, which are checked before the work starts and written atomically."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as in shells."""
 _WHOLE = ("zarr.json", ".zgroup", ".zarray", "config.json")
-"""Entries that mark a folder as a store or a model, into which no output may be written."""
+"""Files that mark a folder as a store or a model, into which no output may be written."""
 PICTURES = (".png", ".pdf", ".svg")
 Json = Annotated[Path | None, typer.Option(help="Write all numbers to this file as JSON; - for standard output.")]
 """The option that writes every number to a file."""
@@ -44,7 +44,7 @@ Explore = Annotated[
 
 @dataclass(frozen=True)
 class Outputs:
-    """Output files of a command."""
+    """The output files of a command."""
 
     json: Path | None = None
     plot: Path | None = None
@@ -55,7 +55,7 @@ class Outputs:
     explore: Path | None = None
 
     def __post_init__(self) -> None:
-        """Check before the long work that all outputs can be written and none would overwrite an input."""
+        """Check, before the long work, that all outputs can be written and none overwrites an input."""
         named = {"--json": self.json, "--plot": self.plot, "--html": self.html, "--card": self.card}
         named["--explore"] = self.explore
         for path in named.values():
@@ -83,9 +83,9 @@ class Outputs:
         Parameters
         ----------
         result : Result
-            The result. Its page, card and plain values are computed only if requested.
+            The result, whose page, card and plain values are computed only if requested.
         files : sequence of Path
-            Input files, whose fingerprints are reported.
+            Input files, of which the page and the card report fingerprints.
         report, content : optional
             Text and plain values to write instead of those of the result.
         picture : callable, optional
@@ -100,7 +100,7 @@ class Outputs:
         Raises
         ------
         typer.Exit
-            If the work was interrupted. The incomplete result is written first, and the exit status is 130.
+            If the work was interrupted. The incomplete result is written first, then the exit status is 130.
         """
         from shesha.report import as_text
         from shesha.results.paper_sentences import sentence_sections
@@ -110,7 +110,8 @@ class Outputs:
         text = str(result) if report is None else report
         complete = not (brief or getattr(result, "interrupted", False))
         shown = "\n\n".join(filter(None, [text, as_text(sentence_sections(result)) if complete else ""]))
-        # Write the numbers first, and continue if one output fails, so that a picture that fails does not lose them.
+        # The numbers are written first, and other outputs do not stop each other, so that a failing picture loses
+        # nothing.
         failures = [
             *([] if str(self.json) == "-" else print_report(shown)),
             *write_output("--json", self.json, lambda: emit_numbers(numbers, self.json)),
@@ -126,7 +127,7 @@ class Outputs:
 
 
 def print_report(report: str) -> Iterable[str]:
-    """Print a report, and return why it could not be printed, if so; a closed pipe is no failure."""
+    """Print a report, and yield the reason if it could not be printed; a closed pipe is no failure."""
     try:
         say(report)
     except BrokenPipeError:
@@ -137,7 +138,7 @@ def print_report(report: str) -> Iterable[str]:
 
 
 def write_output(option: str, path: Path | None, action: Callable[[], Any]) -> Iterable[str]:
-    """Write one file; return the reason if it could not be written."""
+    """Write one file, and yield the reason if it could not be written."""
     try:
         action()
     except OSError as error:
@@ -145,7 +146,7 @@ def write_output(option: str, path: Path | None, action: Callable[[], Any]) -> I
 
 
 def require_separate(outputs: Mapping[str, Path | None], inputs: Iterable[str | Path | None]) -> None:
-    """Refuse two outputs to one file, and an output that would replace an input."""
+    """Refuse two outputs to the same file, and outputs that would overwrite an input."""
     chosen = [(option, path) for option, path in outputs.items() if path is not None and str(path) != "-"]
     for number, (option, path) in enumerate(chosen):
         for other, earlier in chosen[:number]:
@@ -157,7 +158,7 @@ def require_separate(outputs: Mapping[str, Path | None], inputs: Iterable[str | 
 
 
 def _is_read(path: Path, source: Path) -> bool:
-    """Whether an output is an input of the command or inside an input: a store, a model, or a folder of files."""
+    """Return whether an output is an input of the command, or part of one that is a folder."""
     if is_same_file(path, source):
         return True
     root, place = Path(os.path.realpath(source)), Path(os.path.realpath(path))
@@ -171,19 +172,19 @@ def _is_read(path: Path, source: Path) -> bool:
 
 
 def _paths_in(value: str) -> list[Path]:
-    """Return the possible paths of an argument: all of it, or the part before the colon in FILE:COLUMN."""
+    """Return the paths that an argument may mean: all of it, or the part before the colon in FILE:COLUMN."""
     return [Path(value), *([Path(value.rpartition(":")[0])] if ":" in value else [])]
 
 
 def is_same_file(one: Path, other: Path) -> bool:
-    """Whether two paths point to the same file, also by links."""
+    """Return whether two paths lead to the same file, directly or by links."""
     if one.exists() and other.exists():
         return one.samefile(other)
     return os.path.realpath(one) == os.path.realpath(other)
 
 
 def require_writable(path: Path | None) -> None:
-    """Check before the long work that a file can be written."""
+    """Check, before the long work, that a file can be written."""
     if path is None or str(path) == "-":
         return
     if path.is_dir():
@@ -197,22 +198,22 @@ def require_writable(path: Path | None) -> None:
 
 
 def require_picture(path: Path | None) -> None:
-    """Refuse an unsupported picture format."""
+    """Refuse picture formats that are not supported."""
     if path is not None and path.suffix.lower() not in PICTURES:
         raise ValueError(f"--plot must end in one of {', '.join(PICTURES)}, got {str(path)!r}")
 
 
 def require_page(path: Path | None, option: str = "--html") -> None:
-    """Check before the long work that a page can be made and written."""
+    """Check, before the long work, that a page can be made and written."""
     require_writable(path)
     if path is not None:
         require("jinja2", "report", f"{option} needs Jinja2")
 
 
 def save_page(path: Path | None, page: Callable[[Mapping[str, str]], Page] | None, files: Sequence[Path]) -> None:
-    """Write a page with the command and the fingerprints of its files, if requested.
+    """Write a page, if requested, with the command and the fingerprints of its input files.
 
-    `page` is a function of further information about the run. It is called only if a page was requested.
+    `page` takes information about the run and returns the page. It is called only if a page was requested.
     """
     if path is None or page is None:
         return
@@ -222,9 +223,9 @@ def save_page(path: Path | None, page: Callable[[Mapping[str, str]], Page] | Non
 
 
 def save_card(path: Path | None, card: Callable[..., str], files: Sequence[Path], data: str, model: str = "") -> None:
-    """Write a card, if requested; print a note if there is no number for it.
+    """Write a card, if requested; print a note if the result has no number for a card.
 
-    `card` is a function of the names of the data and of the model, and of further information about the run.
+    `card` takes the names of the data and the model, and information about the run, and returns the card.
     """
     if path is None:
         return
@@ -237,7 +238,7 @@ def save_card(path: Path | None, card: Callable[..., str], files: Sequence[Path]
 
 
 def save_picture(path: Path | None, draw: Callable[[], Any]) -> None:
-    """Draw a requested picture into a temporary file first, so that no reader sees an incomplete one."""
+    """Draw a picture, if requested, into a temporary file first, so that no reader sees it incomplete."""
     if path is None:
         return
     with atomic_files.replacing(path) as draft:
@@ -245,20 +246,20 @@ def save_picture(path: Path | None, draw: Callable[[], Any]) -> None:
 
 
 def emit(report: str, content: dict[str, Any], json: Path | None) -> None:
-    """Print the report, and write or print all numbers on request."""
+    """Print the report, and write or print all numbers if requested."""
     if str(json) != "-":
         say(report)
     emit_numbers(content, json)
 
 
 def emit_numbers(content: dict[str, Any], json: Path | None) -> None:
-    """Write or print all numbers on request."""
+    """Write or print all numbers if requested."""
     if json is not None:
         write(json, as_json(content) + "\n")
 
 
 def say(report: str) -> None:
-    """Print a report, in colour on a terminal."""
+    """Print a report, in colour if the output is a terminal."""
     from shesha.report import colour_report, use_colour
 
     colour = use_colour()
@@ -266,7 +267,7 @@ def say(report: str) -> None:
 
 
 def as_json(content: dict[str, Any]) -> str:
-    """Return standard JSON, where a missing number is null."""
+    """Return the content as standard JSON, in which missing numbers are null."""
     import json
 
     from shesha._version import __version__

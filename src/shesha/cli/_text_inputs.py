@@ -1,4 +1,4 @@
-"""Texts from files: one per line, or a column of a table."""
+"""Read texts from files: one per line, or a column of a table."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 _TABLES = (".csv", ".tsv", ".parquet")
 _NAMES = ("text", "texts", "sentence", "sentences")
-"""Names by which the column of texts is recognised among several text columns."""
+"""Names by which the column of texts is recognised if there are several columns of text."""
 
 
 def parse_texts(texts: str | None, files: list[Path]) -> tuple[Path, str | None]:
-    """Return the file and column of the texts, from `--texts` and FILE.
+    """Return the file and the column of the texts, given `--texts` and FILE.
 
     ``--texts`` is a file, a file and a column (``reviews.csv:sentence``), or a column of FILE. Without ``--texts``, the
     texts are read from FILE.
@@ -40,7 +40,7 @@ def _require_existing(path: Path) -> Path:
 
 
 def read_texts(path: Path, column: str | None) -> list[str]:
-    """Read one text per row; a missing text in a table is an error, because rows belong to labels."""
+    """Read one text per row; missing texts in a table are an error, because labels belong to the rows."""
     ending = path.suffix.lower()
     if ending in _TABLES:
         return _read_table_column(path, column)

@@ -1,4 +1,4 @@
-"""Options of every command that distributes work over processes: `--workers` and `--scheduler`."""
+"""The options `--workers` and `--scheduler`, which all commands with parallel work share."""
 
 from typing import Annotated
 

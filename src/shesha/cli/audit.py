@@ -1,4 +1,4 @@
-"""`shesha audit`: the stability of representations in files."""
+"""`shesha audit`: measure the stability of representations in files."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 _NOT_SCORED = 2
 _FEWEST = 4
-"""Arrays with fewer columns (such as a UMAP) cannot be split into halves."""
+"""Minimum number of columns; arrays with fewer (such as a UMAP) cannot be split into halves."""
 _QUICK = 39
-"""Number of permutations and resamples of a quick audit: the smallest p-value is 0.025, and intervals are rough."""
+"""Number of permutations and resamples in a quick audit: p-values are at least 0.025, intervals rough."""
 _QUICK_PAIRS = 100_000
-"""Number of pairs of rows of a quick audit; sampling them adds an error of at most 0.006 to the scores."""
+"""Number of row pairs in a quick audit; sampling them changes scores by at most 0.006."""
 _QUICK_NOTE = "shesha: --quick gives a first look; without it, intervals are more reliable and p-values more precise"
 _UNORDERED = "no order of the representations was given, so drift is not computed: name them in order with --key"
 
@@ -155,7 +155,7 @@ def _read_files(
     layer_axis: str,
     by_position: bool,
 ) -> Any:
-    """Return the arrays of the files, or files that each process reads when needed if there may be several."""
+    """Return the arrays of the files, or `Files` if each process should read what it needs."""
     several_processes = (execution["workers"] or 1) > 1 or execution["scheduler"] is not None
     if several_processes or execution["store"] is not None or _file_inputs.hold_directories(files):
         return _lazy_files(files, keys, inside, rdm, layer_axis, by_position)
@@ -174,7 +174,7 @@ def _read_all(
 
 
 def _map_large(context: typer.Context, files: list[Path], inside: Sequence[str]) -> list[Path]:
-    """Return the files, with temporary copies of those that do not fit the memory and cannot be mapped."""
+    """Return the files, with temporary copies of those that neither fit in memory nor can be mapped."""
     if len(set(files)) < len(files):
         return files
     from shesha.io.memory_mapped_copies import copy_large_files
@@ -185,7 +185,7 @@ def _map_large(context: typer.Context, files: list[Path], inside: Sequence[str])
 def _lazy_files(
     files: list[Path], keys: list[str] | None, inside: tuple[str, ...], rdm: bool, layer_axis: str, by_position: bool
 ) -> Any:
-    """Return files that each process reads when needed."""
+    """Return `Files`, from which each process reads what it needs."""
     from shesha.comparison.input_manifest import Files
 
     return Files(
@@ -201,7 +201,7 @@ def _lazy_files(
 
 
 def _note_label_column(result: Audit, labels: str | None) -> Audit:
-    """Note the column of the labels."""
+    """Add the name of the label column to the result."""
     if result.labels is None or labels is None:
         return result
     column = _design_options.split_source(labels)[1]
@@ -209,7 +209,7 @@ def _note_label_column(result: Audit, labels: str | None) -> Audit:
 
 
 def _drop_unordered_drift(result: Audit, files: list[Path], keys: list[str] | None) -> Audit:
-    """Remove the drift along the order if no order was given."""
+    """Remove the drift along the order if the user gave no order."""
     names = [representation.name for representation in result.representations]
     if len(names) < 2 or _has_order(files, keys, names):
         return result
@@ -217,7 +217,7 @@ def _drop_unordered_drift(result: Audit, files: list[Path], keys: list[str] | No
 
 
 def _quick_counts(context: typer.Context, bootstrap: int, permutations: int, pairs: str | None) -> tuple[int, int, str]:
-    """Replace the counts that were not given by those of a quick audit."""
+    """Replace the counts that the user did not set by those of a quick audit."""
     return (
         bootstrap if _is_set(context, "bootstrap") else _QUICK,
         permutations if _is_set(context, "permutations") else _QUICK,
@@ -226,13 +226,13 @@ def _quick_counts(context: typer.Context, bootstrap: int, permutations: int, pai
 
 
 def _is_set(context: typer.Context, name: str) -> bool:
-    """Whether an option was given."""
+    """Return whether the user set an option."""
     source = context.get_parameter_source(name)
     return source is not None and source.name != "DEFAULT"
 
 
 def _has_order(files: list[Path], keys: list[str] | None, names: list[str]) -> bool:
-    """Whether an order was given, by a list of files or arrays or by numbers in the names."""
+    """Return whether the user gave an order, by listing files or arrays or by numbers in their names."""
     numbers = [re.findall(r"\d+", name) for name in names]
     numbered = all(numbers) and len({re.sub(r"\d+", "#", name) for name in names}) == 1
     return len(files) > 1 or len(keys or ()) > 1 or numbered
@@ -241,7 +241,7 @@ def _has_order(files: list[Path], keys: list[str] | None, names: list[str]) -> b
 def show(
     result: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), data: str = "", *, full: bool = False
 ) -> None:
-    """Print the report, write the requested files, and end with status 2 if something was not scored."""
+    """Print the report and write the requested files; exit with status 2 if something was not scored."""
     from shesha.report import as_text
     from shesha.results.audit.first_screen import first_screen
     from shesha.results.audit.sections import sections
@@ -271,7 +271,7 @@ def show(
 
 
 def _next_commands(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path]) -> Section:
-    """Return two further commands, and how to get all numbers."""
+    """Return up to two further commands, one of which shows all numbers."""
     from shesha.results.audit.first_screen import next_steps
 
     typed = ["shesha", *sys.argv[1:]]

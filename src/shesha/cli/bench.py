@@ -117,7 +117,7 @@ def run_command(
 
 @contextmanager
 def _explain_resume(store: Path) -> Iterator[None]:
-    """Print how to resume after Ctrl-C."""
+    """After Ctrl-C, print how to resume."""
     try:
         yield
     except KeyboardInterrupt:
@@ -126,7 +126,7 @@ def _explain_resume(store: Path) -> Iterator[None]:
 
 
 def _note_missing_tests(scores: pd.DataFrame) -> None:
-    """Print a note on the basis of the ranks, if not all tests were run."""
+    """If not all tests were run, print which tests the ranks are based on."""
     from shesha.benchmark.tests import find
 
     rows = set(scores["test"])
@@ -218,7 +218,7 @@ def rank_command(
 
 
 def _show_own_ranks(values: pd.DataFrame, pooling: Pooling = "cls") -> None:
-    """Print ranks that include the published measures that were not run, which are marked."""
+    """Print ranks that include published measures that were not run; these are marked."""
     from shesha.benchmark.published_comparison import rank_with_published
 
     ranks = rank_with_published(values, pooling=pooling)
@@ -228,7 +228,7 @@ def _show_own_ranks(values: pd.DataFrame, pooling: Pooling = "cls") -> None:
 
 
 def _show_ranks(ranks: pd.DataFrame) -> None:
-    """Print ranks; a single measure has none."""
+    """Print ranks; a single measure has no rank."""
     from shesha.benchmark.measure_ranks import ranks_for_display
 
     shown = ranks_for_display(ranks)
@@ -248,14 +248,14 @@ def _results(store: Path, from_paper: bool, suite: str | None) -> pd.DataFrame:
 
 
 def find_suite(name: str | None) -> Suite | None:
-    """Return the suite of a name, or None without one."""
+    """Return the suite with a name, or None if there is no name."""
     from shesha.benchmark import suite
 
     return None if name is None else suite(name)
 
 
 def _test_results(test: str | None) -> tuple[str, ...] | None:
-    """Return the results of a test, and register it if it is the user's own."""
+    """Return the names of a test's results; a test of the user's own is registered on the way."""
     if test is None:
         return None
     from shesha.benchmark.tests import find

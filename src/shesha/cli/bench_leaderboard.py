@@ -1,4 +1,4 @@
-"""`shesha bench submit` and `shesha bench leaderboard`: share results, and rank all of them."""
+"""`shesha bench submit` and `shesha bench leaderboard`: share results, and rank all submissions."""
 
 from __future__ import annotations
 

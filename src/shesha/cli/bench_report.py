@@ -1,4 +1,4 @@
-"""`shesha bench export` and `shesha bench report`: write the results of the benchmark to files."""
+"""`shesha bench export` and `shesha bench report`: write benchmark results to files."""
 
 from __future__ import annotations
 

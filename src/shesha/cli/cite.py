@@ -1,4 +1,4 @@
-"""`shesha cite`: BibTeX entries of measures and scores."""
+"""`shesha cite`: print BibTeX entries for measures and scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shesha compare`: the similarity of representations in files."""
+"""`shesha compare`: measure the similarity of representations in files."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _check_options(
     covariates: list[str] | None,
     plot: Path | None,
 ) -> None:
-    """Refuse options that exclude one another, or are out of range."""
+    """Refuse options that exclude one another or are out of range."""
     if card is not None and (not calibrate or labels is not None):
         raise ValueError(
             "--card needs --calibrate and excludes --labels: a similarity cannot be judged without its chance level"
@@ -187,7 +187,7 @@ def _compare_beyond_memory(
     seed: int,
     outputs: _outputs.Outputs,
 ) -> None:
-    """Compare two files that do not fit the memory."""
+    """Compare two files that do not fit in memory."""
     chance = {"calibrate": calibrate, "n_draws": permutations, "alpha": 0.05}
     settings = {**sample, "confidence": confidence}
     comparison = _compare_large_files.compare_large(files, measures, settings, seed=seed, **chance)
@@ -204,7 +204,7 @@ def _compare_arrays(
     *,
     standard: bool,
 ) -> None:
-    """Compare two arrays by the options of a pair, or all pairs of several arrays."""
+    """Compare two arrays with the options for a pair, or all pairs of several arrays."""
     if len(arrays) == 2:
         if calibrate is None:
             calibrate = standard and not any(sample.values()) and is_quickly_calibrated(arrays)
@@ -224,7 +224,7 @@ def _read_arrays(
     by_position: bool,
     rdm: bool,
 ) -> dict[str, Any]:
-    """Return at least two representations, of models or of files; columns of labels are not features."""
+    """Return at least two representations, from models or files; columns of labels are not features."""
     if models is not None:
         arrays, source = models.last_layers(), "--model must give"
     else:
@@ -240,7 +240,7 @@ def _read_arrays(
 def _refuse_for_several(
     n_arrays: int, labels: str | None, sample: dict[str, Any], explore: Path | None, rdm: bool
 ) -> None:
-    """Refuse options that exist for two representations only."""
+    """Refuse options that require exactly two representations."""
     for option, value in sample.items():
         if value is not None and (labels is not None or n_arrays != 2):
             raise ValueError(f"--{option} needs exactly two representations, and no --labels, got {n_arrays}")
@@ -264,14 +264,14 @@ def _refuse_columns(named: dict[str, str | None]) -> None:
 
 
 def _lazy_files(files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, by_position: bool) -> Any:
-    """Return files that are read when needed."""
+    """Return `Files`, whose arrays are read when needed."""
     from shesha.comparison.input_manifest import Files
 
     return Files(files, keys, rdm, _file_inputs.parse_layer_axis(layer_axis), by_position=by_position)
 
 
 def _split(names: list[str]) -> list[str]:
-    """Split at commas outside parentheses."""
+    """Split names at commas that are outside parentheses."""
     parts, depth = [""], 0
     for character in ",".join(names):
         depth += {"(": 1, ")": -1}.get(character, 0)

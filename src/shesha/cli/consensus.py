@@ -1,4 +1,4 @@
-"""`shesha consensus`: the shared shape of several representations, and outliers from it."""
+"""`shesha consensus`: find the shape that several representations share, and outliers from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shesha demo`: four questions about the network that ships with the library."""
+"""`shesha demo`: answer four questions about the network that ships with the library."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Step:
     answer: tuple[str, ...]
     table: Part | None = None
     numbers: tuple[Part, ...] = ()
-    """Further tables of the answer, which only the page shows."""
+    """Further tables that only the page shows."""
 
 
 def demo_command(

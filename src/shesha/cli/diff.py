@@ -1,4 +1,4 @@
-"""`shesha diff`: the layers that changed between two versions of a model, beyond noise."""
+"""`shesha diff`: report which layers changed between two versions of a model by more than noise."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def diff_command(
 def _text_file(
     models: list[str], files: list[Path], texts: str | None, again: list[str] | None, key: list[str] | None
 ) -> tuple[Path, str | None]:
-    """Return the file and column of the texts that two models read."""
+    """Return the file and column of the texts that both models encode."""
     if len(models) != 2:
         raise ValueError(f"--model must be given twice, before and after, got {', '.join(models)}")
     for option, there in (("--again", again), ("--key", key)):
@@ -146,7 +146,7 @@ def _require_two(files: list[Path], texts: str | None, layers: list[str] | None)
 def _read(
     path: Path, key: list[str] | None, columns: tuple[str | None, ...], layer_axis: str, by_position: bool
 ) -> dict[str, Any]:
-    """Read the arrays of a file; columns of labels are not features."""
+    """Read the arrays of a file, in which columns of labels are not features."""
     inside = [column for column in columns if column is not None and not Path(column).exists()]
     arrays = _file_inputs.read_representations([path], key, inside, layer_axis, by_position=by_position)
     if not arrays:

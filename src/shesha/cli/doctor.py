@@ -27,7 +27,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "dask": ("distributed",),
     "monitor": ("prometheus-client",),
 }
-"""The first extra that installs each library."""
+"""For each extra, the libraries that it installs; each library is listed once."""
 
 
 def doctor_command() -> None:
@@ -48,7 +48,7 @@ def doctor_command() -> None:
 
 
 def version_line() -> str:
-    """Return the versions of the libraries that affect numbers."""
+    """Return the versions of the libraries that affect numerical results."""
     from shesha._version import DISTRIBUTION, __version__
     from shesha.kernels import native
 
@@ -60,13 +60,13 @@ def version_line() -> str:
 
 
 def _owners(names: list[str]) -> list[str]:
-    """Return other packages with the same import name, by their files and by the record of installed packages."""
+    """Return other packages that use our import name, found by their files and by package records."""
     from importlib.metadata import packages_distributions
 
     from shesha._version import DISTRIBUTION
 
     recorded = packages_distributions().get("shesha", [])
-    # An editable install of this source under an earlier name has no files of its own here, and causes no conflict.
+    # An editable install of this source under an earlier name has no files of its own here, so it causes no conflict.
     other = [name for name in dict.fromkeys(recorded) if name not in (DISTRIBUTION, *names) and _has_files(name)]
     return [*names, *other]
 
@@ -100,7 +100,7 @@ def _machine() -> Iterator[tuple[str, str]]:
 
 
 def _blas() -> str:
-    """Name the libraries that multiply matrices, with their threads."""
+    """Name the libraries that multiply matrices, and how many threads they use."""
     import numpy as np
     import scipy.linalg.blas
     from threadpoolctl import threadpool_info
@@ -116,7 +116,7 @@ def _blas() -> str:
 
 
 def _gpu() -> str:
-    """Name the accelerator for models; this needs torch, which takes seconds to load."""
+    """Name the accelerator on which models can run; this needs torch, which takes seconds to load."""
     from importlib.util import find_spec
 
     if find_spec("torch") is None:

@@ -1,4 +1,4 @@
-"""`shesha extract`: the layers of a model, written to a file."""
+"""`shesha extract`: write the layers of a model to a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shesha layers`: matching layers of two models, compared with the best match by chance."""
+"""`shesha layers`: find matching layers of two models, compared with the best match by chance."""
 
 from __future__ import annotations
 

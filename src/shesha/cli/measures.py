@@ -8,7 +8,7 @@ import typer
 
 
 def _names(incomplete: str) -> list[str]:
-    """Complete the name of a measure."""
+    """Return the names of measures that complete what was typed."""
     from shesha.measures import choose
 
     return [measure.name for measure in choose("all") if measure.name.casefold().startswith(incomplete.casefold())]

@@ -1,4 +1,4 @@
-"""`shesha monitor`: check a deployed model against its reference."""
+"""`shesha monitor`: check a deployed model against a reference."""
 
 from __future__ import annotations
 

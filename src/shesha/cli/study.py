@@ -1,4 +1,4 @@
-"""`shesha study`: run the papers' experiments and compare with the published numbers."""
+"""`shesha study`: run the experiments of papers, and compare with the published numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _INCOMPLETE = 1
 
 
 def _names(incomplete: str) -> list[str]:
-    """Complete the name of a study."""
+    """Return the names of studies that complete what was typed."""
     from shesha.studies import studies
 
     return [study.name for study in studies() if study.name.startswith(incomplete)]
@@ -99,7 +99,7 @@ def run_command(
 
 @contextmanager
 def _explain_resume(out: Path) -> Iterator[None]:
-    """Print how to resume after Ctrl-C."""
+    """After Ctrl-C, print how to resume."""
     try:
         yield
     except KeyboardInterrupt:

@@ -1,7 +1,7 @@
-"""Coherence of shifts: whether the rows of a group move together, away from the controls, more than by chance.
+"""Test whether the rows of a group move together, away from the controls, more than by chance.
 
-The same score applies to single cells (perturbed cells against controls) and to steering (activations of two classes,
-or paired differences).
+The same scores apply to single cells (perturbed cells against controls) and to steering (activations of two classes, or
+paired differences).
 """
 
 from shesha.coherence.coherence_by_group import coherence_by_group

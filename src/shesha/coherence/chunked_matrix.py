@@ -1,4 +1,4 @@
-"""Rows read in chunks, dense or sparse, from memory or disk."""
+"""Read rows in chunks, dense or sparse, from memory or from disk."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 
 _ENTRIES = 1 << 23
-"""Maximum number of entries of a dense piece (64 MiB)."""
+"""Maximum number of entries in a dense piece (64 MiB)."""
 _SPARSE_ROWS = 4_000
 
 
 class RowPieces:
-    """A matrix of rows that is read piece by piece, as often as needed.
+    """A matrix of rows that can be read piece by piece, as often as needed.
 
     Parameters
     ----------
     X : array, sparse matrix, or object whose slices of rows are one of these (a data set on disk, a lazy array)
-        Numbers, of shape (n, n_features).
+        Numbers, of shape (n, n_features), with slices along rows.
     name : str
-        Name of X in error messages.
+        Name of X for error messages.
     moved : bool
-        Whether to subtract the mean of the first piece from dense rows, because distances between rows far from zero
-        lose digits. Sparse rows are never moved, to keep their zeros.
+        Whether to subtract the mean of the first piece from dense rows, because distances between rows that are far
+        from zero lose digits. Sparse rows are never moved, so that they stay sparse.
     """
 
     def __init__(self, X: Any, name: str = "X", *, moved: bool = True) -> None:
@@ -52,7 +52,7 @@ class RowPieces:
         return hasattr(_read(self._X[:1]), "toarray")
 
     def _piece(self, start: int, stop: int) -> Any:
-        """Rows from start to stop as float64: an array, or a sparse matrix by rows."""
+        """Return the rows from start to stop as float64: an array, or a sparse matrix in row format."""
         block = _read(self._X[start:stop])
         if hasattr(block, "toarray"):
             block = block.tocsr().astype(np.float64, copy=False)
@@ -67,7 +67,7 @@ class RowPieces:
         return block
 
     def pieces(self) -> Iterator[tuple[int, Any]]:
-        """Yield the first row number of each piece and its rows, minus the origin if they are dense."""
+        """Yield each piece as the number of its first row and its rows, minus the origin if they are dense."""
         if self._only is not None:
             yield 0, self._only
             return
@@ -80,7 +80,7 @@ class RowPieces:
         self._seen = True
 
     def squared_lengths(self) -> Vector:
-        """Squared length of each row, about the origin: (n,)."""
+        """Return the squared distance of each row from the origin: (n,)."""
         out = np.empty(self.shape[0])
         for start, block in self.pieces():
             of_block = block.multiply(block).sum(axis=1) if self.sparse else np.einsum("ij,ij->i", block, block)
@@ -88,12 +88,12 @@ class RowPieces:
         return out
 
     def sums(self, codes: Index, n_codes: int, weights: Matrix | None = None) -> NDArray[np.float64]:
-        """Sum the rows of each code with k sets of weights: (k, n_codes, n_features).
+        """Sum the rows of each code, once for each of k sets of weights: (k, n_codes, n_features).
 
         Parameters
         ----------
         codes : array of shape (n,)
-            Code of each row, from 0; rows with a negative code are left out.
+            Code of each row, counted from 0. Rows with a negative code are left out.
         n_codes : int
         weights : array of shape (k, n), optional
             Default: one set, with weight 1 for every row.
@@ -114,7 +114,7 @@ class RowPieces:
         return out
 
     def products(self, codes: Index, vectors: NDArray[np.float64]) -> Matrix:
-        """Inner products of each row with the k vectors of its code: (n, k); NaN for negative codes.
+        """Return inner products of each row with the k vectors of its code: (n, k); NaN for negative codes.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class RowPieces:
         return out
 
     def take(self, rows: Index) -> Any:
-        """Return some rows, in the order of their numbers: an array minus the origin, or a sparse matrix."""
+        """Return some rows, sorted by row number: an array minus the origin, or a sparse matrix."""
         parts = []
         for start, block in self.pieces():
             here = rows[(rows >= start) & (rows < start + block.shape[0])] - start
@@ -147,7 +147,7 @@ class RowPieces:
 
 
 def _read(block: Any) -> Any:
-    """Return a block of rows; lazy arrays are computed."""
+    """Return a block of rows, computed if it is a lazy array."""
     if hasattr(block, "compute"):
         block = block.compute()
     return block if hasattr(block, "toarray") else cast(Any, to_host(block))

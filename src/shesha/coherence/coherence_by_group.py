@@ -1,4 +1,4 @@
-"""Coherence of groups of rows against controls, with null groups of the same size."""
+"""Coherence of groups of rows relative to controls, compared with null groups of the same size."""
 
 from __future__ import annotations
 
@@ -47,43 +47,47 @@ def coherence_by_group(
 ) -> CoherenceTable:
     """Test whether the rows of each group move together, away from the controls, more than by chance.
 
-    The shift of a row is its position minus the mean of the controls. Small groups look coherent and strong without any
-    effect. Each group is therefore compared with null groups of its size, drawn from the controls. The reference of a
-    null group is the mean of the remaining controls, corrected for their smaller number.
+    The shift of a row is its position minus the mean of the controls. Even without any effect, small groups look
+    coherent and strongly shifted. Each group is therefore compared with null groups of the same size that are drawn
+    from the controls. Shifts of a null group start from the mean of the remaining controls, corrected for their smaller
+    number.
 
     Parameters
     ----------
     X : array, sparse matrix, or object whose slices of rows are one of these; of shape (n, n_features)
-        Sparse rows and rows on disk are never made dense; "whitened" and "knn" require dense rows.
+        Sparse rows stay sparse, and rows on disk are read in pieces; "whitened" and "knn" require dense rows.
     labels : array of shape (n,)
         Group of each row, such as the perturbation of a cell or the class of a sentence.
     control : label or collection of labels
-        The labels of the controls.
+        The label or labels of the controls.
     method : {"standard", "whitened", "knn"}
-        "standard": shifts from the mean of the controls. "whitened": the same, with features whitened by the covariance
-        of the controls. "knn": shifts from the mean of the k nearest controls, for controls of several kinds.
+        "standard": shifts from the mean of the controls. "whitened": the same, but with features whitened by the
+        covariance of the controls. "knn": shifts from the mean of the k nearest controls, which suits controls of
+        several kinds.
     k : int
-        Number of nearest controls for "knn". Rows share their nearest controls, so their shifts are dependent. Use the
-        p-value, not the interval.
+        Number of nearest controls for "knn". Rows share nearest controls, so their shifts are not independent: rely on
+        the p-value, not on the interval.
     shrinkage : float, optional
-        Share of the identity in the covariance for "whitened", in [0, 1]. Default: the estimate by Ledoit and Wolf.
+        Share of the identity in the shrunk covariance for "whitened", in [0, 1]. Default: the estimate of Ledoit and
+        Wolf.
     null : {"controls", "pooled"}
         "controls": null groups are drawn from the controls. "pooled": they are drawn from the controls and the group
-        together (shuffled labels). This is exact without an effect and does not require more controls than rows, but
-        the group's own effect enters the chance level. Groups with more than 15 % as many rows as the controls would
-        leave too few controls, so their labels are shuffled too (not for "knn"). Whole units are first moved back by
-        the group's shift. A note names these groups.
+        together (shuffled labels). The pooled null is exact if there is no effect, and it does not require more
+        controls than rows, but an effect of the group also enters the chance level. Labels are shuffled as well for
+        groups with more than 15 % as many rows as the controls, which would leave too few controls (except with "knn");
+        if whole units are drawn, the group's shift is first removed. A note names these groups.
     blocks : array of shape (n,), optional
         Batch, replicate or session of each row. Shifts start from the controls of the same block, and null groups have
-        as many rows of each block as the group. Without blocks, a group from one batch looks coherent against controls
-        of all batches.
+        as many rows in each block as the group has. Without blocks, a group from a single batch would look coherent
+        relative to controls from all batches.
     groups : array of shape (n,), optional
-        Sampling unit of each row, such as a guide, donor or template. Intervals treat a unit as one observation. If no
-        unit has both controls and other rows, null groups are whole units of controls (all choices, if there are few).
+        Sampling unit of each row, such as a guide, donor or template. Intervals treat each unit as one observation. If
+        no unit has both controls and other rows, null groups consist of whole units of controls (all possible choices,
+        if there are only a few).
     n_draws : int, optional
         Number of null groups. Default: 999, or 199 for "knn". With 0, no chance level is computed.
     min_size : int
-        Minimum number of rows of a group. Smaller groups are listed but not scored.
+        Minimum number of rows in a group. Smaller groups are listed but not scored.
     alpha, confidence : float
         Significance level of the thresholds, and confidence level of the intervals, in (0, 1).
     seed : int, Generator or None
@@ -91,8 +95,8 @@ def coherence_by_group(
     Returns
     -------
     CoherenceTable
-        `to_frame()` returns a data frame, and `table["name"]` one group. `links` holds the correlation of magnitude and
-        coherence, compared with its null distribution.
+        `to_frame()` returns a data frame, and `table["name"]` selects one group. `links` holds the correlation between
+        magnitude and coherence, compared with its null distribution.
 
     Raises
     ------
@@ -100,8 +104,8 @@ def coherence_by_group(
         If labels do not fit the rows, no group can be scored, there are fewer than five controls, or X contains NaN.
 
     Notes
-    -----
-    Intervals cover the sampling of rows (or units) and of controls, estimated from the influence of each on the score.
+    ----- Intervals account for the sampling of rows (or units) and of controls, estimated from the influence of each on
+    the score.
 
     Examples
     --------
@@ -152,7 +156,7 @@ def coherence_by_group(
 
 
 def _neighbour_count(method: Method, k: int, null: Null) -> int | None:
-    """Return the number of nearest controls for method 'knn', or None for the others."""
+    """Return the number of nearest controls for method 'knn', or None for other methods."""
     if method != "knn":
         return None
     n_neighbours = check.count(k, "k")
@@ -166,7 +170,7 @@ def _neighbour_count(method: Method, k: int, null: Null) -> int | None:
 def _whiten_rows(
     rows: RowPieces, row_layout: Layout, method: str, shrinkage: float | None
 ) -> tuple[RowPieces, float | None]:
-    """Return dense rows, whitened if requested."""
+    """Return the rows as a dense matrix, whitened if requested."""
     if rows.sparse:
         raise ValueError(
             f"X must be dense for method={method!r}, got sparse rows; reduce them first, for example by PCA"
@@ -184,7 +188,7 @@ def _whiten_rows(
 
 
 def _evidence_rows(rows: RowPieces, row_layout: Layout, k: int | None) -> RowPieces:
-    """Return the rows, or for method 'knn' the shifts of the rows from their nearest controls."""
+    """Return the rows, or, for method 'knn', their shifts from their nearest controls."""
     if k is None:
         return rows
     dense = rows.take(np.arange(rows.shape[0]))
@@ -203,7 +207,7 @@ def _no_null_groups(row_layout: Layout) -> NullGroupScores:
 
 
 def _notes(row_layout: Layout, drawn: NullGroupScores) -> tuple[str, ...]:
-    """Return notes on left-out rows, missing chance levels and limits of the p-values."""
+    """Return notes on rows that were left out, missing chance levels and limits of the p-values."""
     notes = []
     if row_layout.n_lonely:
         rows = f"{count(row_layout.n_lonely, 'row')} {agree(row_layout.n_lonely, 'is', 'are')}"

@@ -1,4 +1,4 @@
-"""The pool of control rows from which null groups are drawn, in few coordinates."""
+"""The pool of control rows from which null groups are drawn, stored in few coordinates."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from shesha.coherence.chunked_matrix import RowPieces
 from shesha.support.types import Index, Mask, Matrix, Vector
 
 _ENTRIES = 1 << 24
-"""Maximum number of stored entries; with more, only evenly spaced control rows are stored."""
+"""Maximum number of entries to store; if there are more, only evenly spaced control rows are stored."""
 _HELD = 4096
-"""Minimum number of stored rows, if there are that many controls."""
+"""Number of rows that is stored at least, if there are that many controls."""
 _SPANNED = 2048
-"""Minimum number of stored rows if there are more features than rows."""
+"""Number of rows that is stored at least, if there are more features than this."""
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Rows of one block, centred on their mean."""
+    """Rows of one block, centred on their own mean."""
 
     rows: Matrix
     numbers: Index
-    """Numbers of the rows in the data."""
+    """Row numbers in the data."""
 
     @cached_property
     def total(self) -> Vector:
@@ -44,7 +44,7 @@ class Pool:
         return float(centred / max(1, len(self) - 1))
 
     def remove_shift(self, inside: Mask) -> Pool:
-        """Return the rows with the masked ones shifted to the mean of the others."""
+        """Return the rows after the masked ones are shifted to the mean of the others."""
         rows = self.rows.copy()
         rows[inside] -= rows[inside].mean(axis=0) - rows[~inside].mean(axis=0)
         return Pool(rows - rows.mean(axis=0), self.numbers)
@@ -55,7 +55,7 @@ class Pool:
 
 
 def build_pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
-    """Store enough of these rows to draw groups of up to `largest`, in few coordinates.
+    """Store enough of these rows to draw groups of up to `largest` rows, in few coordinates.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def build_pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
 
 
 def _span_coordinates(pool_rows: Any) -> Matrix:
-    """Return coordinates with the same inner products about the mean; scores do not change under rotation."""
+    """Return fewer coordinates with the same centred inner products, which suffice for all scores."""
     gram = pool_rows @ pool_rows.T
     gram = np.asarray(gram.toarray() if hasattr(gram, "toarray") else gram)
     gram = gram - gram.mean(axis=0)

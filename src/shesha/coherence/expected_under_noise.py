@@ -1,4 +1,4 @@
-"""Expected coherence of pure noise, in closed form."""
+"""The coherence expected from pure noise, in closed form."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from shesha.inputs import validation as check
 def expected_mean_cosine(n: int, n_features: int, n_controls: int | None = None) -> float:
     """Expected mean cosine between shifts of isotropic Gaussian noise and their mean.
 
-    The features of a shift and of the mean of n shifts correlate at 1 / sqrt(n), because the mean contains the shift.
-    Their cosine is the sample correlation of `n_features` such pairs. Its expected value is about 1 / sqrt(n).
+    Each feature of a shift correlates at 1 / sqrt(n) with the same feature of the mean of n shifts, because the mean
+    contains the shift. The cosine is the sample correlation over `n_features` such pairs of numbers. Its expected value
+    is about 1 / sqrt(n).
 
     Parameters
     ----------
@@ -19,17 +20,16 @@ def expected_mean_cosine(n: int, n_features: int, n_controls: int | None = None)
         Number of shifts.
     n_features : int
     n_controls : int, optional
-        Number of controls, with the same noise, whose mean is the reference. All shifts share the error of this mean.
+        Number of controls, with the same noise, whose mean is the reference; all shifts share the error of this mean.
         Default: a reference without error.
 
     Returns
     -------
     float
-        In (0, 1].
+        Expected mean cosine, in (0, 1].
 
     References
-    ----------
-    Fisher 1915, Hotelling 1953: the mean of a correlation of Gaussian pairs.
+    ---------- Fisher 1915, Hotelling 1953: the mean of the sample correlation of Gaussian pairs.
 
     Examples
     --------
@@ -42,12 +42,12 @@ def expected_mean_cosine(n: int, n_features: int, n_controls: int | None = None)
 
 
 def _reference_error(n_controls: int | None) -> float:
-    """Variance of the mean of the controls, in units of the noise."""
+    """Return the variance of the mean of the controls, relative to the noise variance."""
     return 0.0 if n_controls is None else 1 / check.count(n_controls, "n_controls")
 
 
 def _mean_correlation(rho: float, d: int) -> float:
-    """Expected uncentred correlation of d pairs of Gaussian numbers with correlation rho."""
+    """Return the expected uncentred correlation of d pairs of Gaussian numbers with correlation rho."""
     from scipy.special import gammaln, hyp2f1
 
     shrunk = 2 / d * np.exp(2 * (gammaln((d + 1) / 2) - gammaln(d / 2)))

@@ -1,4 +1,4 @@
-"""Scores of each group, their standard errors, and the cosine of each row."""
+"""Score each group, with standard errors, and compute the cosine of each row."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ class Evidence:
     pairwise: Vector
     mean_cosine_error: Vector
     pairwise_error: Vector
-    """Standard errors over new samples of rows (or units) of the group and the controls."""
+    """Standard errors of both scores, over new samples of the group's rows (or units) and of the controls."""
     degrees: Vector
-    """Degrees of freedom: number of units minus one."""
+    """Degrees of freedom: the number of units (or rows) minus one."""
     magnitude: Vector
     noise: Vector
-    """Expected contribution of noise to the squared magnitude: variance / n, summed over group and controls."""
+    """Noise expected in the squared magnitude: variance / n, added over the group and the controls."""
     spread: Vector
     cosines: Vector
-    """Cosine of each row with the mean shift of its group; NaN outside all groups and for zero shifts."""
+    """Cosine between each row's shift and its group's mean shift; NaN outside groups and for zero shifts."""
 
 
 def evidence(rows: RowPieces, layout: Layout, *, centred: bool = True) -> Evidence:
-    """Score every group against the mean of its controls.
+    """Score every group relative to the mean of its controls.
 
     Parameters
     ----------
     rows : RowPieces
-        The rows, or shifts from individual references if `centred` is False.
+        The rows; if `centred` is False, their shifts from individual references.
     layout : Layout
     centred : bool
-        Whether to subtract from each row the mean of the controls of its block.
+        Whether to subtract from each row the mean of the controls in its block.
     """
     parts = Parts(rows, layout, centred=centred)
     mean = parts.row_sums()[0].sum(axis=1) / parts.n[:, None]
@@ -69,7 +69,7 @@ def evidence(rows: RowPieces, layout: Layout, *, centred: bool = True) -> Eviden
 
 
 def _directions(parts: Parts, mean: Matrix, squared: Vector) -> tuple[Shifts, Vector]:
-    """Return the directions of shifts, and the product of each with the mean shift of its group."""
+    """Return the directions of the shifts, and the inner product of each with its group's mean shift."""
     lengths, magnitude = np.sqrt(squared), np.linalg.norm(mean, axis=1)
     floor = NO_DIRECTION * float(np.nanmax(lengths[parts.inside]))
     inverse = np.where(lengths > floor, 1 / np.maximum(lengths, 1e-300), 0.0)

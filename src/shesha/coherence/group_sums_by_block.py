@@ -1,4 +1,4 @@
-"""Counts and sums of the rows of each group within each block."""
+"""Count and sum the rows of each group within each block."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shesha.support.types import Index, Matrix, Vector
 
 
 class Parts:
-    """Rows by group and block, with functions that sum over them or assign values to them."""
+    """Rows by group and block, with functions that sum over these parts or assign values to their rows."""
 
     def __init__(self, rows: RowPieces, layout: Layout, *, centred: bool) -> None:
         self.rows, self.layout, self.centred = rows, layout, centred
@@ -24,13 +24,13 @@ class Parts:
         self.references = self._references() if centred else np.zeros((layout.n_blocks, rows.shape[1]))
 
     def _references(self) -> Matrix:
-        """Mean of the controls of each block."""
+        """Return the mean of the controls in each block."""
         n_blocks = self.layout.n_blocks
         counts = np.bincount(self.layout.block[self.layout.controls], minlength=n_blocks)
         return np.asarray(self.rows.sums(self.layout.control_block, n_blocks)[0] / np.maximum(counts, 1)[:, None])
 
     def row_sums(self, weights: Matrix | None = None) -> NDArray[np.float64]:
-        """Weighted sums of the rows of each part minus their reference: (k, n_groups, n_blocks, n_features).
+        """Sum the rows of each part, minus their reference, with weights: (k, n_groups, n_blocks, n_features).
 
         Parameters
         ----------
@@ -46,7 +46,7 @@ class Parts:
         return sums
 
     def products(self, *vectors: NDArray[np.float64]) -> Matrix:
-        """Inner products of each row minus its reference with the vectors of its group or part: (k, n).
+        """Return inner products of each row, minus its reference, with its group's or part's vectors: (k, n).
 
         Parameters
         ----------
@@ -63,22 +63,22 @@ class Parts:
         )
 
     def squared_lengths(self) -> Vector:
-        """Squared length of each row minus its reference; NaN outside all groups."""
+        """Return the squared length of each row minus its reference; NaN outside all groups."""
         on_block = np.broadcast_to(self.references, (*self.shape, self.rows.shape[1]))
         projections = self.rows.products(self.code, on_block.reshape(-1, 1, self.rows.shape[1]))[:, 0]
         reference = self.spread_to_rows((self.references**2).sum(axis=1)[None])
         return np.maximum(0.0, self.rows.squared_lengths() - 2 * projections + reference)
 
     def spread_to_rows(self, numbers: NDArray[np.float64] | Index) -> Vector:
-        """Give each row the value of its group or part; NaN outside all groups."""
+        """Assign to each row the value of its group or part; NaN outside all groups."""
         shaped = numbers[:, None] if numbers.ndim == 1 else numbers
         return np.append(np.broadcast_to(shaped, self.shape).ravel(), np.nan)[self.code]
 
     def sums(self, values: Vector) -> Matrix:
-        """Sum values of rows over each part: (n_groups, n_blocks)."""
+        """Sum values of the rows over each part: (n_groups, n_blocks)."""
         counted = np.bincount(self.code[self.inside], values[self.inside], self.shape[0] * self.shape[1])
         return np.asarray(counted.reshape(self.shape), dtype=np.float64)
 
     def means(self, values: Vector) -> Vector:
-        """Mean of values of rows over each group."""
+        """Return the mean of values of the rows over each group."""
         return np.asarray(self.sums(values).sum(axis=1) / self.n)

@@ -13,11 +13,11 @@ from shesha.support.device_arrays import smallest
 from shesha.support.types import Index, Matrix
 
 _PANEL = 1 << 22
-"""Maximum number of distances computed together."""
+"""Maximum number of distances that are computed at a time."""
 
 
 def nearest_controls(rows: Matrix, controls: Matrix, k: int) -> Index:
-    """Indices of the k controls nearest to each row, nearest first: (n, k)."""
+    """Return the indices of the k controls nearest to each row, nearest first: (n, k)."""
     squared = np.einsum("ij,ij->i", controls, controls)
     step = max(1, _PANEL // len(controls))
 
@@ -32,7 +32,7 @@ def nearest_controls(rows: Matrix, controls: Matrix, k: int) -> Index:
 
 
 def nearest_control_shifts(rows: Matrix, controls: Matrix, k: int) -> Matrix:
-    """Each row minus the mean of its k nearest controls."""
+    """Return each row minus the mean of its k nearest controls."""
     near = nearest_controls(rows, controls, min(k, len(controls)))
     return rows - _means(controls, near)
 
@@ -47,24 +47,26 @@ def _means(controls: Matrix, near: Index) -> Matrix:
 
 @dataclass(frozen=True)
 class MatchedPool:
-    """Controls with their nearest other controls, at least k of them after a null group is removed."""
+    """Controls with their nearest other controls, enough that k remain when a null group is removed."""
 
     pool: Pool
     near: Index
-    """Indices of the other controls, nearest first: (n, more than k)."""
+    """Indices of the nearest other controls, nearest first: (n, more than k)."""
     k: int
     means: Matrix
-    """Mean of the k nearest other controls of each control."""
+    """For each control, the mean of its k nearest other controls."""
 
     @classmethod
     def build(cls, pool: Pool, k: int, largest: int) -> MatchedPool:
-        """Find the neighbours; null groups of up to `largest` rows will be removed."""
+        """Find the neighbours, assuming that null groups of up to `largest` rows will be removed."""
         n, k = len(pool), min(k, len(pool) - 1)
         share = min(0.95, largest / n)
-        # Neighbours outside a random group have a binomial count; six standard deviations ensure that k remain.
+        # The number of neighbours outside a random group is binomial; a margin of six standard deviations ensures that
+        # k remain.
         width = (k + 6 * np.sqrt(k * share)) / (1 - share) + 6
         near = nearest_controls(pool.rows, pool.rows, min(n, int(width) + 1))
-        # A control must not be its own neighbour. It comes first unless other controls are copies of it.
+        # A control must not be its own neighbour. It is found as the nearest one, unless other controls are copies of
+        # it.
         place = np.argmax(near == np.arange(n)[:, None], axis=1)
         there = near[np.arange(n), place] == np.arange(n)
         keep = np.ones(near.shape, dtype=bool)
@@ -73,7 +75,7 @@ class MatchedPool:
         return cls(pool, near, k, _means(pool.rows, near[:, :k]))
 
     def shifts(self, chosen: Index, excluded: Index) -> Matrix:
-        """Shifts of the chosen rows from their nearest controls outside `excluded`."""
+        """Return the shifts of the chosen rows from their nearest controls outside `excluded`."""
         out = np.zeros(len(self.pool), dtype=bool)
         out[excluded] = True
         near = self.near[chosen]
@@ -81,7 +83,7 @@ class MatchedPool:
         is_nearest = free & (np.cumsum(free, axis=1) <= self.k)
         count = is_nearest.sum(axis=1)
         shifts = self.pool.rows[chosen] - self.means[chosen]
-        # Only the few neighbours that change are added to the sum or subtracted from it.
+        # Only those few neighbours that change are added to the sum or subtracted from it.
         first = np.zeros_like(is_nearest)
         first[:, : self.k] = True
         change = is_nearest.astype(np.int8) - first.astype(np.int8)
@@ -97,7 +99,7 @@ class MatchedPool:
 
 
 def score_null_group(pools: list[MatchedPool], chosen: list[Index], excluded: list[Index]) -> Matrix:
-    """Score one null group by shifts from nearest controls; arguments as for `members`."""
+    """Score one null group by its shifts from nearest controls; the arguments are those of `members`."""
     tally = Tally.empty(pools[0].pool.rows.shape[1])
     for pool, members, excluded_rows in zip(pools, chosen, excluded, strict=True):
         if len(members):

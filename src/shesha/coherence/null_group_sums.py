@@ -1,4 +1,4 @@
-"""Sums over the shifts of null groups, and the scores of one draw that follow from them."""
+"""Sums over the shifts of null groups, and the scores that follow from these sums."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Tally:
     square: float = 0.0
     """Sum of the squared lengths of the shifts."""
     noise: float = 0.0
-    """Expected contribution of the reference's sampling error to the squared magnitude, times n squared."""
+    """Expected contribution of the references' sampling error to the squared magnitude, times n squared."""
 
     @classmethod
     def empty(cls, n_features: int) -> Tally:
-        """Return empty sums."""
+        """Return sums over no shifts."""
         return cls(np.zeros(n_features), np.zeros(n_features))
 
     def add(self, members: Matrix, squared: Vector, total: Vector, reference: Vector, noise: float) -> None:
-        """Add rows with their squared lengths and sum; all shifts start from one reference with this variance."""
+        """Add rows whose shifts all start from one reference, given their squared lengths, sum, and noise."""
         squared = np.maximum(0.0, squared - 2 * (members @ reference) + reference @ reference)
         lengths = np.sqrt(squared)
         floor = NO_DIRECTION * lengths.max(initial=0.0)
@@ -45,12 +45,12 @@ class Tally:
         self.noise += len(members) ** 2 * noise
 
     def add_shifts(self, shifts: Matrix) -> None:
-        """Add shifts that each have their own reference."""
+        """Add shifts that each start from a reference of their own."""
         none = np.zeros(shifts.shape[1])
         self.add(shifts, np.einsum("ij,ij->i", shifts, shifts), shifts.sum(axis=0), none, 0.0)
 
     def scores(self) -> Vector:
-        """Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise; NaN if undefined."""
+        """Return mean cosine, pairwise cosine, magnitude and magnitude / its noise; NaN if undefined."""
         numbers = (np.array([value]) for value in (self.directed, self.square, self.noise, self.n))
         return np.asarray(scores_of_sums(self.units[None], self.shifts[None], *numbers)[0])
 
@@ -58,18 +58,19 @@ class Tally:
 def null_group_reference(
     mean: Matrix, others: Matrix, n: int | Index, n_excluded: int | Index, n_controls: int
 ) -> Matrix:
-    """Reference of a null group, corrected to give shifts the variance of a real group's shifts.
+    """Return a null group's reference, corrected so that shifts vary as much as those of a real group.
 
     A null group leaves N - a of N controls, so its mean shift has variance 1/n + 1/(N - a) instead of 1/n + 1/N. The
-    correction scales the mean shift by the square root of their ratio. It is exact for Gaussian noise, because
-    deviations from a mean are independent of this mean.
+    correction multiplies the mean shift by the square root of the ratio of these variances. It is exact for Gaussian
+    noise, because deviations from a mean are independent of this mean.
 
     Parameters
     ----------
     mean, others : arrays of shape (d,) or (n_groups, d)
         Means of the null group and of the remaining controls.
     n, n_excluded : int, or arrays of shape (n_groups, 1)
-        Number n of rows of the null group, and number a of rows excluded from its controls (all rows of its units).
+        Number n of rows in the null group, and number a of rows that are excluded from its controls (all rows of its
+        units).
     n_controls : int
         Number N of all controls.
     """
@@ -80,20 +81,20 @@ def null_group_reference(
 def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> NDArray[np.float64]:
     """Score one null group per size; the groups are consecutive stretches of the permuted controls.
 
-    Stretches are consecutive, so that null groups share rows only if there are too few controls for all of them. The
-    reference of a null group is the mean of the controls outside it.
+    The stretches follow one another, so that null groups share rows only if there are too few controls for all of them.
+    The shifts of a null group start from the mean of the controls outside it.
 
     Parameters
     ----------
     pools : sequence of Pool, one per block
     sizes : array of shape (n_groups, n_blocks)
-        Number of rows of each group in each block, smaller than the pool.
+        Number of rows of each group in each block, which must be smaller than the pool.
     rng : Generator
 
     Returns
     -------
     array of shape (n_groups, 4)
-        Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise.
+        Mean cosine, pairwise cosine, magnitude, and magnitude relative to its noise.
     """
     d = pools[0].rows.shape[1]
     units, shifts = np.zeros((2, len(sizes), d))
@@ -110,7 +111,7 @@ def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> ND
 
 
 def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Matrix, Matrix, Vector, Vector]:
-    """Sums of unit shifts, of shifts, of nonzero shifts and of squared lengths, over stretches of one pool."""
+    """Return sums over stretches of one pool: unit shifts, shifts, nonzero shifts, squared lengths."""
     order = rng.permutation(len(pool))
     order = np.append(order, order[: sizes.max()])
     rows = pool.rows[order]
@@ -121,7 +122,8 @@ def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Ma
     n = np.maximum(sizes, 1)[:, None]
     others = (pool.total - totals) / (len(pool) - sizes)[:, None]
     references = null_group_reference(totals / n, others, n, sizes[:, None], len(pool))
-    # Only the products need one call per stretch. Separate calls for all other steps would take as long as the sums.
+    # Only the products need a call per stretch. All other steps run over all stretches at once, because separate calls
+    # would take as long as the sums themselves.
     ends = np.cumsum(sizes)
     projections = np.empty(int(ends[-1]))
     for g in used:
@@ -139,7 +141,7 @@ def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Ma
 
 
 def scores_of_sums(units: Matrix, shifts: Matrix, directed: Vector, square: Vector, noise: Vector, n: Index) -> Matrix:
-    """Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise; NaN for zero shifts."""
+    """Return mean cosine, pairwise cosine, magnitude and magnitude / its noise; NaN for zero shifts."""
     length = np.linalg.norm(shifts, axis=-1)
     known = np.where(directed > 1, directed, np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -159,7 +161,7 @@ def members(
     corrected: bool = True,
     stretches: Sequence[float] | None = None,
 ) -> Vector:
-    """Score one null group, from its indices in each pool and the indices excluded from its controls.
+    """Score one null group, given its rows in each pool and the rows excluded from its controls.
 
     Parameters
     ----------
@@ -167,12 +169,13 @@ def members(
     chosen : sequence of index arrays, one per block
         Indices of the rows of the null group.
     excluded : sequence of index arrays, one per block
-        Indices of the chosen rows and of the rest of their units, which are not controls of this null group.
+        Indices of the chosen rows and of all other rows of their units; none of these serve as controls of the null
+        group.
     corrected : bool
-        Whether to correct the reference. Use True if the real group is compared with all rows of the pools, and False
-        if it is compared with the remaining rows only.
+        Whether to correct the reference. Use True if the shifts of the real group start from the mean of all rows of
+        the pools, and False if they start from the mean of the remaining rows only.
     stretches : sequence of float, one per block, optional
-        Factors on the mean shifts if the reference is not corrected. Default: 1.
+        Factors by which mean shifts are multiplied if the reference is not corrected. Default: 1.
     """
     tally = Tally.empty(pools[0].rows.shape[1])
     stretches = stretches or [1.0] * len(pools)

@@ -1,4 +1,4 @@
-"""Null groups for each group, and their scores."""
+"""Draw null groups for each group, and score them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from shesha.support.types import Index, Mask, Vector
 
 @dataclass(frozen=True)
 class NullGroupScores:
-    """Scores of null groups: mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise."""
+    """Scores of null groups: mean cosine, pairwise cosine, magnitude, and magnitude relative to its noise."""
 
     scores: tuple[NDArray[np.float64], ...]
-    """For each group, an array of shape (n_draws, 4); empty if no null group can be drawn."""
+    """For each group, an array of shape (n_draws, 4), which is empty if no null group can be drawn."""
     reasons: tuple[str, ...]
-    """Reason why a group has no null groups, for each group; empty for groups with null groups."""
+    """For each group, the reason why it has no null groups, or an empty string if it has some."""
     exchanged: str
     shuffled: tuple[bool, ...] = ()
     """For each group, whether labels were shuffled because null groups would leave too few controls."""
@@ -37,7 +37,7 @@ class NullGroupScores:
 def score_null_groups(
     rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws: int, seed: int
 ) -> NullGroupScores:
-    """Draw null groups of the sizes of the real ones, and score them in the same way.
+    """Draw null groups of the same sizes as the real groups, and score them in the same way.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def score_null_groups(
     null : {"controls", "pooled"}
         Whether to draw null groups from the controls, or from the controls and the group together (shuffled labels).
     k : int or None
-        Number of nearest controls that are the reference of a row; None: all controls.
+        Number of nearest controls whose mean is the reference of a row, or None for all controls.
     n_draws, seed : int
     """
     if null == "pooled":
@@ -74,14 +74,14 @@ def _control_pools(rows: RowPieces, layout: Layout) -> list[Pool]:
 
 
 def _units_are_nested(layout: Layout) -> bool:
-    """Whether each unit contains either controls or rows of groups, but not both."""
+    """Return whether each unit has only controls or only rows of groups, never both."""
     if layout.unit is None:
         return False
     return not np.isin(layout.unit[layout.group >= 0], layout.unit[layout.group == -1]).any()
 
 
 def _too_many(sizes: Index, pools: list[Pool]) -> str:
-    """Return the reason if no null group of this size can be drawn from the controls."""
+    """Return why no null group of this size can be drawn from the controls; empty if one can be."""
     for n, controls in zip(sizes, pools, strict=True):
         if n > len(controls) - FEWEST_CONTROLS:
             return (
@@ -109,18 +109,18 @@ def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], n_draws: 
 
 
 def _large_groups(layout: Layout) -> Mask:
-    """Groups with so many rows, in any block, that null groups would leave too few controls.
+    """Return which groups have so many rows in a block that null groups would leave too few controls.
 
-    The correction for the smaller reference changes the variance of a null group's shift, not its composition. In tests
-    at 5 % with controls of several kinds, groups half as large as the controls were significant in 7 % of runs. Groups
-    nearly as large as the controls were significant in 12 %.
+    The correction for fewer reference rows changes the variance of a null group's shift, but not the mix of rows in it.
+    In tests at 5 % with controls of several kinds, groups half as large as the controls were significant in 7 % of
+    runs, and groups nearly as large as the controls in 12 %.
     """
     counts = np.bincount(layout.block[layout.controls], minlength=layout.n_blocks)
     return np.asarray((layout.part_sizes() > LARGE * counts).any(axis=1))
 
 
 def _draws(score: Callable[[np.random.Generator], Vector], n_draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    """Score each draw with its own generator, so that results do not depend on the number of threads."""
+    """Score each draw with its own random generator, so that results do not depend on threads."""
     scores = parallel(lambda k: score(np.random.default_rng([seed, k])), range(n_draws))
     return progress.track(scores, n_draws, "draws")
 
@@ -154,7 +154,7 @@ def _score_draws(
 def _row_groups(
     layout: Layout, pools: list[Pool], score: Scorer, g: int, n_draws: int, seed: int
 ) -> tuple[NDArray[np.float64], str]:
-    """Null groups of single rows."""
+    """Draw and score null groups of single rows."""
     sizes = layout.part_sizes()[g]
     reason = _too_many(sizes, pools)
     if reason:
@@ -168,7 +168,7 @@ def _row_groups(
 
 
 def _pooled_groups(rows: RowPieces, layout: Layout, g: int, n_draws: int, seed: int) -> tuple[NDArray[np.float64], str]:
-    """Null groups from controls and group together: exact if the group has no effect."""
+    """Draw null groups from controls and group together, which is exact if the group has no effect."""
     sizes = layout.part_sizes()[g]
     used = [b for b in range(layout.n_blocks) if sizes[b]]
     numbers = [np.flatnonzero(np.isin(layout.group, (-1, g)) & (layout.block == b)) for b in used]
@@ -190,7 +190,7 @@ def _pooled_groups(rows: RowPieces, layout: Layout, g: int, n_draws: int, seed: 
 
 
 def _all_groups(pool: Pool, n: int, n_draws: int) -> list[Chosen] | None:
-    """All null groups of n rows of a pool, if there are at most as many as requested."""
+    """Return all null groups of n rows from a pool, if there are no more than requested."""
     if comb(len(pool), n) > n_draws + 1:
         return None
     subsets = [np.array(chosen) for chosen in combinations(range(len(pool)), n)]

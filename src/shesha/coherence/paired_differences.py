@@ -1,4 +1,4 @@
-"""Coherence of paired differences, such as before and after within a donor."""
+"""Coherence of paired differences, such as before and after a treatment within each donor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed
 
 _TOGETHER = 1 << 22
-"""Maximum number of array entries in memory at a time."""
+"""Maximum number of array entries that are in memory at a time."""
 
 
 def coherence_of_differences(
@@ -41,9 +41,9 @@ def coherence_of_differences(
     differences : array of shape (n, n_features)
         One difference per pair.
     groups : array of shape (n,), optional
-        Template or donor of each pair. Differences of one group change sign together.
+        Template or donor of each pair. All differences of a group change sign together.
     n_draws : int
-        Number of random draws of signs. If there are no more choices of signs than this, each is used once.
+        Number of random draws of signs. If there are at most this many different choices of signs, each is used once.
     alpha, confidence : float
         Significance level of the threshold, and confidence level of the interval, in (0, 1).
     seed : int, Generator or None
@@ -51,7 +51,8 @@ def coherence_of_differences(
     Returns
     -------
     Coherence
-        `unbiased` is not corrected for dependence within groups; use its p-value.
+        The result for all differences. `unbiased` is not corrected for dependence within groups, so rely on its
+        p-value.
 
     Raises
     ------
@@ -81,7 +82,7 @@ def coherence_of_differences(
 
 
 def _flip_signs(v: Matrix, unit: Index, n_draws: int, seed: Seed) -> Matrix:
-    """Scores with random signs of whole units: (n_draws, 4), in the order of `windows`."""
+    """Return scores under random signs of whole units: (n_draws, 4), in the order of `windows`."""
     lengths = np.linalg.norm(v, axis=1)
     there = lengths > NO_DIRECTION * lengths.max()
     units = np.where(there[:, None], v / np.where(there, lengths, 1.0)[:, None], 0.0)
@@ -97,7 +98,7 @@ def _flip_signs(v: Matrix, unit: Index, n_draws: int, seed: Seed) -> Matrix:
 
 
 def _signs(n_units: int, n_draws: int, seed: Seed) -> Matrix:
-    """Signs of the units: all choices except the observed one and its opposite, or random draws."""
+    """Return signs of the units: all choices except the observed one and its opposite, or random draws."""
     if n_units <= 1 + np.log2(n_draws + 1):
         # Scores do not change if all units change sign, so the first unit keeps its sign.
         return np.array([(1, *rest) for rest in product((1.0, -1.0), repeat=n_units - 1)][1:])

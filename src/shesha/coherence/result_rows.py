@@ -1,4 +1,4 @@
-"""Rows of the result table: scores of each group with intervals, chance levels and p-values."""
+"""The rows of the result table: each group's scores with intervals, chance levels and p-values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shesha.results import Coherence
 from shesha.support.types import Matrix, Vector
 
 _NO_SPREAD = 1e-7
-"""Ratio of spread to magnitude below which the spread is a rounding error."""
+"""Ratio of spread to magnitude below which the spread is mere rounding error."""
 
 
 def lines(
@@ -63,10 +63,11 @@ def lines(
 
 
 def _null_fields(evidence: Evidence, g: int, scores: Matrix, alpha: float) -> dict[str, float]:
-    """Return chance levels and p-values of a group's three scores."""
+    """Return the chance levels and p-values of a group's three scores."""
     if not len(scores) or evidence.mean_cosine[g] != evidence.mean_cosine[g]:
         return {}
-    # Noise alone makes a mean shift long, and groups differ in noise, so magnitudes are tested in units of their noise.
+    # Noise alone makes a mean shift longer, and groups differ in noise, so magnitudes are tested relative to their
+    # noise.
     with np.errstate(divide="ignore", invalid="ignore"):
         excess = evidence.magnitude[g] / np.sqrt(evidence.noise[g])
     observed = (evidence.mean_cosine[g], evidence.pairwise[g], evidence.magnitude[g], excess)
@@ -92,7 +93,7 @@ def _margin(error: Vector, degrees: Vector, confidence: float) -> Vector:
 
 
 def _ratio(magnitude: float, spread: float) -> float:
-    """Magnitude divided by spread; NaN if rows are equal."""
+    """Return magnitude divided by spread; NaN if all rows are equal."""
     return magnitude / spread if spread > _NO_SPREAD * magnitude else float("nan")
 
 

@@ -13,29 +13,29 @@ from shesha.support.plurals import count
 from shesha.support.types import Index, Mask
 
 FEWEST_CONTROLS = 5
-"""Smallest number of controls that define a reference."""
+"""Minimum number of controls whose mean can serve as a reference."""
 LARGE = 0.15
-"""Size of a group, relative to the number of controls, above which labels are shuffled."""
+"""Size of a group, relative to the number of controls, above which its labels are shuffled."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Codes of the rows by group, block and unit; a part contains the rows of one group in one block."""
+    """Group, block and unit of each row, as codes; a part is the rows of one group in one block."""
 
     names: tuple[str, ...]
-    """Names of the scored groups, in the order of their labels."""
+    """Names of the groups that are scored, in the order of their codes."""
     group: Index
-    """Group of each row, -1 for controls, -2 for rows that are left out."""
+    """Group of each row; -1 for controls, -2 for rows that are left out."""
     block: Index
-    """Block of each row; 0 for all rows without blocks."""
+    """Block of each row; 0 for all rows if there are no blocks."""
     unit: Index | None
     """Unit of each row (such as a guide or a donor), if rows were sampled in units."""
     excluded: dict[str, str]
-    """Groups that are not scored, with reasons."""
+    """For each group that is not scored, the reason why."""
     control: str
-    """The labels of the controls as text."""
+    """The labels of the controls, as text."""
     n_lonely: int = 0
-    """Number of rows of groups that are left out, because their block has too few controls."""
+    """Number of group rows that are left out because their block has too few controls."""
 
     @property
     def n_groups(self) -> int:
@@ -49,7 +49,7 @@ class Layout:
 
     @property
     def part(self) -> Index:
-        """Part of each row: group times blocks plus block; -1 outside all groups."""
+        """Part of each row, coded as group * n_blocks + block; -1 outside all groups."""
         return np.where(self.group >= 0, self.group * self.n_blocks + self.block, -1)
 
     @property
@@ -59,11 +59,11 @@ class Layout:
 
     @property
     def control_block(self) -> Index:
-        """Block of the controls, -1 for other rows."""
+        """Block of each control; -1 for all other rows."""
         return np.where(self.group == -1, self.block, -1)
 
     def part_sizes(self) -> Index:
-        """Rows of each group in each block: (n_groups, n_blocks)."""
+        """Return the number of rows of each group in each block: (n_groups, n_blocks)."""
         inside = self.part[self.group >= 0]
         return np.bincount(inside, minlength=self.n_groups * self.n_blocks).reshape(self.n_groups, self.n_blocks)
 
@@ -77,7 +77,7 @@ def layout(
     groups: ArrayLike | None = None,
     min_size: int = 10,
 ) -> Layout:
-    """Divide the rows into controls and groups, and give reasons for groups that cannot be scored.
+    """Divide the rows into controls and groups; state the reason for each group that cannot be scored.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def layout(
     blocks, groups : arrays of shape (n_rows,), optional
         Block and sampling unit of each row. Default: a single block, and no units.
     min_size : int
-        Minimum number of rows; smaller groups are excluded.
+        Minimum number of rows in a group; smaller groups are excluded.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def _codes(labels: ArrayLike, n_rows: int, name: str) -> Index:
 def _choose_groups(
     codes: Index, known: list[str], control_names: list[str], lonely: Mask, min_size: int
 ) -> tuple[dict[str, str], list[int]]:
-    """Return the groups that are left out, with reasons, and the codes of the remaining groups."""
+    """Return the excluded groups with reasons, and the codes of all other groups."""
     excluded: dict[str, str] = {}
     group_codes: list[int] = []
     for code, name in enumerate(known):

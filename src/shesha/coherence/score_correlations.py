@@ -1,4 +1,4 @@
-"""Correlations of scores over groups, compared with those over null groups."""
+"""Correlate scores over groups, compared with their correlation over null groups."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from shesha.support.types import Matrix, Vector
 
 _FEWEST_GROUPS = 5
 _MEAN, _PAIR, _MAGNITUDE = range(3)
-"""Columns that hold the scores of null groups (groups of control cells)."""
+"""Columns in the arrays of null group scores."""
 
 
 def links(groups: Sequence[Coherence], drawn: NullGroupScores) -> tuple[Link, ...]:
-    """Correlate magnitude with plain and unbiased coherence, over groups and over null groups of the same sizes.
+    """Correlate magnitude with plain and unbiased coherence, over groups and over null groups.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def _link(
 
 
 def _spearman(a: Matrix, b: Matrix) -> Vector:
-    """Rank correlation of corresponding rows of two tables."""
+    """Return the rank correlation between corresponding rows of two tables."""
     from scipy.stats import rankdata
 
     ranks = [rankdata(values, axis=1) for values in (a, b)]

@@ -14,21 +14,21 @@ NO_DIRECTION = 1e-9
 
 
 def mean_cosine(shifts: ArrayLike) -> float:
-    """Mean cosine of the shifts to their mean: the coherence of the papers.
+    """Mean cosine between the shifts and their mean, which the papers call coherence.
 
-    The score is the mean over i of cos(v_i, mean v). The mean contains each shift, so pure noise scores about
-    1 / sqrt(n) (`expected_mean_cosine`). Compare groups of different sizes by `pairwise_cosine`, or by their chance
-    level.
+    The score is the mean over i of cos(v_i, mean v). Because the mean contains each shift, pure noise scores about 1 /
+    sqrt(n) (`expected_mean_cosine`). To compare groups of different sizes, use `pairwise_cosine` or the chance level.
 
     Parameters
     ----------
     shifts : array of shape (n, n_features)
-        One shift per row: its position minus the mean of its controls. Shifts of length zero are left out.
+        One shift per row: the row's position minus the mean of its controls. Shifts of length zero are left out.
 
     Returns
     -------
     float
-        In [-1, 1]; 1 if all shifts have the same direction. NaN without two nonzero shifts, or if their mean is zero.
+        Coherence, in [-1, 1]; 1 if all shifts have the same direction. NaN if fewer than two shifts are nonzero, or if
+        their mean is zero.
 
     References
     ----------
@@ -48,10 +48,10 @@ def mean_cosine(shifts: ArrayLike) -> float:
 
 
 def pairwise_cosine(shifts: ArrayLike) -> float:
-    """Mean cosine over all pairs of shifts: coherence that is unbiased by group size.
+    """Mean cosine over all pairs of shifts: a coherence that group size does not bias.
 
-    The score is ``(|sum u|^2 - n) / (n (n - 1))`` for unit shifts u. Unrelated directions have an expected score of 0,
-    for any n.
+    The score is ``(|sum u|^2 - n) / (n (n - 1))`` for unit shifts u. For unrelated directions, its expected value is 0,
+    whatever n is.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def pairwise_cosine(shifts: ArrayLike) -> float:
     Returns
     -------
     float
-        In [-1 / (n - 1), 1]. NaN without two nonzero shifts.
+        Coherence, in [-1 / (n - 1), 1]. NaN if fewer than two shifts are nonzero.
 
     Examples
     --------
@@ -79,7 +79,8 @@ def pairwise_cosine(shifts: ArrayLike) -> float:
 def magnitude(shifts: ArrayLike) -> float:
     """Length of the mean shift, in units of the features.
 
-    Noise alone gives about sqrt(n_features / n) times its standard deviation, so small groups look strong.
+    Noise alone gives a length of about sqrt(n_features / n) times its standard deviation, so small groups seem to have
+    strong effects.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def magnitude(shifts: ArrayLike) -> float:
 
 
 def spread(shifts: ArrayLike) -> float:
-    """Mean distance of the rows to their own mean, in units of the features.
+    """Mean distance of the shifts from their mean, in units of the features.
 
     Parameters
     ----------
@@ -139,7 +140,7 @@ def _shifts(shifts: ArrayLike) -> Matrix:
 
 
 def _unit_shifts(shifts: ArrayLike) -> tuple[Matrix, Matrix]:
-    """Return the shifts, and the unit vectors of the nonzero shifts."""
+    """Return the shifts, and the nonzero shifts scaled to unit length."""
     v = _shifts(shifts)
     v = v / _unit(v)
     lengths = np.linalg.norm(v, axis=1)
@@ -148,7 +149,7 @@ def _unit_shifts(shifts: ArrayLike) -> tuple[Matrix, Matrix]:
 
 
 def _unit(v: Matrix) -> float:
-    """A power of two near the largest number; division by it is exact, and squares do not overflow."""
+    """Return a power of two near the largest number; division by it is exact, and squares do not overflow."""
     return float(np.ldexp(0.5, np.frexp(np.abs(v).max() or 1.0)[1]))
 
 

@@ -9,19 +9,19 @@ from shesha.support.types import Matrix, Vector
 
 @dataclass(frozen=True)
 class Shifts:
-    """Summaries of the shifts from which the scores are computed."""
+    """Summaries of shifts from which the scores and their standard errors are computed."""
 
     mean: Matrix
     """Mean shift of each group."""
     size: Vector
     """Length of the mean shift; NaN if it is zero."""
     inverse: Vector
-    """Inverse length of each row's shift; 0 if the shift is zero."""
+    """One over the length of each row's shift; 0 if the shift is zero."""
     cosine: Vector
-    """Cosine of each row with the mean shift."""
+    """Cosine between each row's shift and the mean shift of its group."""
     units: Matrix
     """Sum of the unit shifts of each group."""
     directed: Vector
-    """Number of rows of each group with a nonzero shift; NaN if fewer than two."""
+    """Number of rows in each group with a nonzero shift; NaN if there are fewer than two."""
     mean_cosine: Vector
     pairwise: Vector

@@ -1,4 +1,4 @@
-"""Coherence of one group of rows against controls."""
+"""Coherence of one group of rows relative to controls."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def coherence(
     X : array of shape (n, n_features)
         The rows of one group.
     controls : array of shape (n_controls, n_features)
-        The controls. Rows of X among them would bias the score, so a warning gives the number of such rows.
+        The controls. Rows of X that also occur here would bias the score, so a warning states how many there are.
     method, k, shrinkage, null, n_draws, alpha, confidence, seed
         See `coherence_by_group`.
 

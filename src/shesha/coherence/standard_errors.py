@@ -1,7 +1,8 @@
-"""Standard errors of scores from the influence of each row and control, without resampling.
+"""Standard errors of scores, from the influence of each row and control, without resampling.
 
-A bootstrap would raise the mean cosine, because it repeats rows and repeated shifts agree. The influence of a row is
-the derivative of the score with respect to its weight. The variance of the score is the sum of squared influences.
+A bootstrap would raise the mean cosine, because it repeats rows and repeated shifts agree with one another. Instead,
+the influence of each row is computed: the derivative of the score with respect to the row's weight. The variance of the
+score is the sum of squared influences.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from shesha.coherence.shift_summary import Shifts
 from shesha.support.types import Index, Matrix, Vector
 
 _HELD_CONTROLS = 4096
-"""Maximum number of controls for the standard error of their mean; with more, evenly spaced controls are used."""
+"""Maximum number of controls, evenly spaced, from which the standard error of their mean is computed."""
 
 
 def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray[np.float64]]:
-    """Return variances of both scores over the rows of each group, the number of units minus one, and slopes.
+    """Return the variances of both scores over a group's rows, their degrees of freedom, and slopes.
 
     Parameters
     ----------
@@ -32,22 +33,23 @@ def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray
     degrees : array of shape (n_groups,)
         Degrees of freedom: the number of units minus one.
     slopes : array of shape (2, n_groups, n_blocks, n_features)
-        Derivative of the scores with respect to the reference of a block.
+        Derivatives of both scores with respect to the reference of each block.
     """
     direction = shifts.mean / shifts.size[:, None]
-    # The derivative of the mean cosine with respect to the direction of the mean shift, which is the component of the
-    # mean unit shift orthogonal to it.
+    # The derivative of the mean cosine with respect to the direction of the mean shift is the component of the mean
+    # unit shift that is orthogonal to this direction.
     across = shifts.units / shifts.directed[:, None] - shifts.mean_cosine[:, None] * direction
     to_units, to_across = parts.products(shifts.units, across)
     to_units *= shifts.inverse
     there, cosine = shifts.inverse > 0, np.nan_to_num(shifts.cosine)
     n, directed, size = (parts.spread_to_rows(values) for values in (parts.n, shifts.directed, shifts.size))
-    # Components of shifts orthogonal to their mean have mean zero, so the second term needs no centring.
+    # The components of shifts that are orthogonal to the mean shift have mean zero, so the second term needs no
+    # centring.
     of_mean = np.where(there, cosine - parts.spread_to_rows(shifts.mean_cosine), 0.0) * n / directed + to_across / size
     of_pair = np.where(there, (to_units - 1) / (directed - 1) - parts.spread_to_rows(shifts.pairwise), 0.0)
     of_pair *= n / directed
     variances, degrees = _variances(parts, np.stack([of_mean, of_pair]))
-    # The factor is that of the jackknife of a mean over pairs, each of which has two rows.
+    # This is the jackknife factor for a mean over pairs, each of which contains two rows.
     with np.errstate(divide="ignore", invalid="ignore"):
         # Two rows form a single pair, whose cosine has no standard error.
         variances[1] *= 4 * ((shifts.directed - 1) / (shifts.directed - 2)) ** 2
@@ -55,7 +57,7 @@ def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray
 
 
 def _slopes(parts: Parts, shifts: Shifts, across: Matrix, projections: Matrix) -> NDArray[np.float64]:
-    """Derivative of unit shifts with respect to the reference."""
+    """Return the derivatives of both scores with respect to the references."""
     turned = parts.row_sums(projections * shifts.inverse**2)
     total = parts.sums(shifts.inverse)[:, :, None]
     n, size = shifts.directed[:, None, None], shifts.size[:, None]
@@ -67,7 +69,7 @@ def _slopes(parts: Parts, shifts: Shifts, across: Matrix, projections: Matrix) -
 
 
 def _variances(parts: Parts, values: Matrix) -> tuple[Matrix, Vector]:
-    """Variance of a mean of values over each group; values of a unit are summed before squaring."""
+    """Return the variance of each group's mean value; values of a unit are summed before squaring."""
     group, values, n_groups = parts.group, values[:, parts.inside], parts.shape[0]
     if parts.layout.unit is not None:
         codes, unit_codes = np.unique(np.stack([group, parts.layout.unit[parts.inside]]), axis=1, return_inverse=True)
@@ -80,7 +82,7 @@ def _variances(parts: Parts, values: Matrix) -> tuple[Matrix, Vector]:
 
 
 def control_variances(parts: Parts, slopes: NDArray[np.float64]) -> tuple[Matrix, Vector]:
-    """Variances of both scores and of the mean shift (its trace) over new samples of controls.
+    """Return the variances of both scores and of the mean shift due to the sampling of controls.
 
     Parameters
     ----------
@@ -113,7 +115,7 @@ def control_variances(parts: Parts, slopes: NDArray[np.float64]) -> tuple[Matrix
 
 
 def _variance_of_mean(values: Matrix, unit: Index | None, control_rows: Index, n: int) -> Vector:
-    """Variance of the mean of n rows, from deviations of the stored rows with one column per group."""
+    """Return the variance of a mean of n rows, from deviations of stored rows (one column per group)."""
     if unit is not None:
         codes, unit_codes = np.unique(unit[control_rows], return_inverse=True)
         if len(codes) > 1:

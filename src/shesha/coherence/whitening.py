@@ -1,4 +1,4 @@
-"""Whitening of the features by the covariance of the controls."""
+"""Whiten features by the covariance of the controls."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def whitening_matrix(centred: Matrix, shrinkage: float | None) -> tuple[Matrix, 
     Parameters
     ----------
     centred : array of shape (n, d)
-        Controls minus the mean of their block.
+        Controls, each minus the mean of the controls in its block.
     shrinkage : float, optional
-        Share of the identity, in [0, 1]. Default: the estimate by Ledoit and Wolf.
+        Share of the identity, in [0, 1]. Default: the estimate of Ledoit and Wolf.
     """
     n, d = centred.shape
     products = centred.T @ centred

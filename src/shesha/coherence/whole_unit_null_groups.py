@@ -1,4 +1,4 @@
-"""Null groups of whole units, such as guides, from the controls or from controls and group."""
+"""Null groups of whole units, such as guides, drawn from the controls or from controls and group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Mask, Vector
 
 Chosen = tuple[list[Index], list[Index]]
-"""Indices of a null group in each pool, and indices of the rows excluded from its controls."""
+"""Rows of a null group in each pool, and the rows that are excluded from its controls."""
 Scorer = Callable[[list[Index], list[Index]], Vector]
 
 
@@ -29,9 +29,9 @@ class UnitDraws:
     pools: list[Pool]
     sizes: list[Index]
     places: list[list[Index]]
-    """Indices of the rows of each unit, in the pool of the unit's block."""
+    """For each block, the rows of each unit, as indices in the pool of this block."""
     group_units: list[frozenset[int]]
-    """For each block, indices of the units that belong to the group itself, if labels are shuffled."""
+    """For each block, the indices of the group's own units, if labels are shuffled."""
     reason: str = ""
 
     @property
@@ -40,7 +40,7 @@ class UnitDraws:
         return any(self.group_units)
 
     def scores(self, of_controls: Scorer, n_draws: int, seed: tuple[int, ...]) -> tuple[NDArray[np.float64], str]:
-        """Score all choices of units if there are at most `n_draws`, otherwise random choices."""
+        """Score all choices of units if there are at most `n_draws` of them, otherwise random choices."""
         if self.reason:
             return np.empty((0, 4)), self.reason
         ways = self._unit_choices(n_draws)
@@ -53,14 +53,14 @@ class UnitDraws:
         return np.stack(list(parallel(score_one, range(n_draws if ways is None else len(ways))))), ""
 
     def _score_among_others(self, chosen: list[Index], excluded: list[Index]) -> Vector:
-        # Moving the group back by its shift leaves M units with only (M - 2) / (M - 1) of their variance.
+        # After the group's shift is removed, M units have only (M - 2) / (M - 1) of their variance left.
         m = [len(unit_rows) for unit_rows in self.places]
         return members(
             self.pools, chosen, excluded, corrected=False, stretches=[np.sqrt((n - 1) / max(n - 2, 1)) for n in m]
         )
 
     def _unit_choices(self, n_draws: int) -> list[Index] | None:
-        """All choices of units of a single block except the observed one, if there are at most `n_draws`."""
+        """Return all choices of units except the observed one, if there is one block and few choices."""
         n, n_units = len(self.sizes[0]), len(self.places[0])
         if len(self.pools) > 1 or comb(n_units, n) > n_draws + self.may_draw_own_units:
             return None
@@ -71,7 +71,7 @@ class UnitDraws:
         for sizes, places in zip(self.sizes, self.places, strict=True):
             picked = rng.choice(len(places), len(sizes), replace=False) if units is None else units
             rows = [places[u] for u in rng.permutation(picked)]
-            # Units with fewer rows than the group's largest unit replace its smaller units.
+            # Units with fewer rows than the group's largest unit take the places of its smaller units.
             rows.sort(key=lambda unit_rows: -min(len(unit_rows), int(sizes[0])))
             cut = [
                 rng.choice(unit_rows, min(n, len(unit_rows)), replace=False)
@@ -83,7 +83,7 @@ class UnitDraws:
 
 
 def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *, shuffled: bool) -> UnitDraws:
-    """Find the units that may replace a group's units, cut to the same sizes.
+    """Find the units that may replace a group's units, to be cut to the same sizes.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *
     g : int
         Code of the group.
     shuffled : bool
-        Whether to draw also from the group itself, after it is moved back by its mean shift.
+        Whether to also draw from the group itself, after its mean shift is removed.
     """
     assert layout.unit is not None
     sizes: list[Index] = []
@@ -118,14 +118,14 @@ def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *
 
 
 def _pooled_units(rows: RowPieces, layout: Layout, g: int, block: int) -> Pool:
-    """Rows of controls and group, with the group shifted to the mean of the controls."""
+    """Return the rows of controls and group, after the group is shifted to the mean of the controls."""
     numbers = np.flatnonzero(np.isin(layout.group, (-1, g)) & (layout.block == block))
     both = build_pool(rows, numbers, int((layout.group[numbers] == g).sum()))
     return both.remove_shift(layout.group[both.numbers] == g)
 
 
 def large_groups_by_units(layout: Layout) -> Mask:
-    """Groups with more units in some block than a given share of the controls' units."""
+    """Return which groups have, in a block, more than a certain share of the number of control units."""
     assert layout.unit is not None
     is_large = np.zeros(layout.n_groups, dtype=bool)
     for block in range(layout.n_blocks):

@@ -1,4 +1,4 @@
-"""Comparison of representations: two, all pairs of several, or all pairs of layers of two models."""
+"""Compare representations: two of them, all pairs of several, or all pairs of layers of two models."""
 
 from shesha.comparison.compare import compare
 from shesha.comparison.layer_grid import compare_layers

@@ -1,4 +1,4 @@
-"""One permutation null for all pairs of many representations."""
+"""One permutation null that serves all pairs of many representations."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from shesha.support.warnings import CalibrationWarning, warn
 
 
 def calibrated_code() -> list[Any]:
-    """Return the settings of draws and intervals, apart from the measures."""
+    """Return the functions and classes, apart from the measures, that determine draws and intervals."""
     return [RepresentationPermutations, side_by_side, Evidence, interval]
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Additions to each score: the same draws for all pairs, and subsets of the rows for intervals."""
+    """What is added to each score: draws shared by all pairs, and row subsets for intervals."""
 
     evidence: Evidence
     joint: RepresentationPermutations
 
     @property
     def key(self) -> str:
-        """Key of everything on which stored draws and intervals depend, besides the data and the measure."""
+        """Key that identifies everything stored draws depend on, besides the data and the measure."""
         code = version_of_code(*calibrated_code(), follow=(*FOLLOWED, "calibration"))
         return f"{self.joint.key} {self.evidence.confidence:g} {code}"
 
@@ -48,13 +48,13 @@ class Calibration:
         measures: Sequence[Measure],
         draws: Mapping[tuple[str, tuple[str, str]], Vector],
     ) -> list[PairScore]:
-        """Add chance levels to scores, with p-values corrected for the pairs of each measure."""
+        """Add chance levels to the scores, with p-values corrected for the number of pairs per measure."""
         corrected = []
         for measure in measures:
             family = []
             for pair_score in scores:
                 values = draws.get((measure.name, (pair_score.first, pair_score.second)))
-                # A comparison of a representation with itself is no test.
+                # Comparing a representation with itself tests nothing.
                 if (
                     pair_score.score.measure == measure.name
                     and values is not None
@@ -70,7 +70,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Request:
-    """Chance levels and intervals that `compare_all` adds to each score."""
+    """The chance levels and intervals that `compare_all` should add to each score."""
 
     n_permutations: int
     alpha: float
@@ -79,7 +79,7 @@ class Request:
     seed: int
 
     def draw(self, known: Mapping[str, IndexedInput]) -> Calibration:
-        """Check the design, warn if rows depend on one another, and draw permutations."""
+        """Check the design, warn if rows depend on one another, and draw row subsets and permutations."""
         sides = list(known.values())
         design = cast(Design, labels_in_order((side.names for side in sides), self.design))
         row_exchange = exchange(sides[0].outline.n_rows, **nonempty_arguments(design))
@@ -91,7 +91,7 @@ class Request:
 
 
 def build_request(design: Design, n_permutations: int, alpha: float, confidence: float | None, seed: int) -> Request:
-    """Check the request."""
+    """Check the arguments and return the request."""
     check.count(n_permutations, "n_permutations")
     check.fraction(alpha, "alpha", closed=False)
     if confidence is not None:
@@ -100,7 +100,7 @@ def build_request(design: Design, n_permutations: int, alpha: float, confidence:
 
 
 def _warn_of_saturation(scores: Sequence[PairScore]) -> None:
-    """Warn of measures for which unrelated data reach the best value, and name a pair."""
+    """Warn of each measure for which unrelated data reach the best value, and name one such pair."""
     warned: set[str] = set()
     for pair_score in scores:
         score = pair_score.score

@@ -1,4 +1,4 @@
-"""Steps of a comparison with chance levels and intervals, so that progress is reported score by score."""
+"""Run a comparison with chance levels and intervals in small steps, so that progress can be reported."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from shesha.results import PairScore, Score
 from shesha.support.types import Index, Vector
 
 Step = PairScore | None
-"""A finished score, or None after a step that finishes no score."""
+"""A finished score, or None for a step that completes no score."""
 Nulls = dict[tuple[str, Pair], Vector]
-"""Observed score followed by the score of each draw, by measure and pair."""
+"""For each measure and pair, the observed score followed by the score of each draw."""
 OrdersOf = Callable[[Pair], Sequence[Index]]
 _NOT_INPUTS = "no interval and no chance level: the compared rows are tokens or positions, not inputs"
 _BEFORE_BOTH = "interrupted before the interval and the chance level were computed"
@@ -26,7 +26,7 @@ _BEFORE_CHANCE = "interrupted before the chance level was computed"
 
 
 def n_steps(groups: Sequence[Group], evidence: Evidence) -> int:
-    """Return the number of items that `run` yields."""
+    """Return the number of steps that `run` yields."""
     return sum(_n_steps(group, group.all_pairs, evidence) for group in groups)
 
 
@@ -34,17 +34,18 @@ def _n_steps(group: Group, pairs: Sequence[Pair], evidence: Evidence) -> int:
     chosen = set(pairs)
     n_scores = [len(chosen.intersection(compared)) for compared in group.pairs]
     n_nulls = sum(n for n, measure in zip(n_scores, group.measures, strict=True) if measure.paired)
-    # A score is yielded alone, and again with its interval. A null adds the observed score, the draws and a last score.
+    # Each score is yielded first without and then with its interval. A null adds steps for the observed score, each
+    # draw, and the score with its chance level.
     return 2 * sum(n_scores) + len(pairs) * len(evidence.subsets) + n_nulls * (len(evidence.orders) + 2)
 
 
 def run(
     groups: Sequence[Group], sources: Sources, skipped: Skipped, evidence: Evidence, nulls: Nulls
 ) -> Iterator[Step]:
-    """Yield scores as they are completed, and None for each draw between them; store the draws in `nulls`.
+    """Yield each score when it is complete and None for each draw in between; put the draws into `nulls`.
 
-    A later score of a measure and pair replaces the earlier one. If the run is interrupted, the earlier score remains,
-    with a note on what is missing.
+    A later score for the same measure and pair replaces the earlier one. If the run is interrupted, the earlier score
+    remains, with a note on what it lacks.
     """
     for stretch in stretches(groups, sources, skipped):
         remaining = _n_steps(stretch.group, stretch.pairs, evidence)
@@ -58,7 +59,7 @@ def run(
 def run_pairs(
     group: Group, sources: Sources, evidence: Evidence, orders_of: OrdersOf, nulls: Nulls, budget: int
 ) -> Iterator[PairScore]:
-    """Yield the finished scores of a group, each pair with its own permutations; store the draws in `nulls`."""
+    """Yield the finished scores of a group; each pair has its own permutations. Put draws into `nulls`."""
     finished = {}
     for stretch in stretches([group], sources, {}, budget):
         for step in _steps(stretch, evidence, nulls, orders_of):
@@ -135,7 +136,7 @@ def _add_chances(
     evidence: Evidence,
     nulls: Nulls,
 ) -> Generator[None, None, list[Score]]:
-    """Pass over the draws once for all measures."""
+    """Add chance levels to the scores of all these measures in one pass over the draws."""
     known = [scores[measure.name] for measure in measures]
     draws = []
     try:

@@ -1,4 +1,4 @@
-"""Compare pairs block by block, so that few views are in memory and each block is stored."""
+"""Compare pairs in blocks, so that few views are in memory at a time and each block is stored at once."""
 
 from __future__ import annotations
 
@@ -25,36 +25,37 @@ from shesha.runs import Job, Meter, ResultStore
 from shesha.support.types import Vector
 
 CELLS, LOST, CALIBRATED = "comparison", "lost comparison", "calibrated comparison"
-"""Names in the store of three kinds of records: comparisons, comparisons lost with their worker or file, and
-comparisons with the scores of draws. The next run retries lost comparisons."""
+"""Names under which a store keeps three kinds of records: comparisons, comparisons that were lost because a worker died
+or a file was unreadable, and comparisons with the scores of draws. The next run retries lost comparisons.
+"""
 BLOCK = 16
-"""Maximum number of representations on either side of a block."""
+"""Maximum number of representations along one side of a block."""
 _SMALLEST = 4
-"""Smallest number of representations on either side of a block, unless comparisons are slow."""
+"""Minimum number of representations along one side of a block, unless comparisons are slow."""
 _SECONDS = 20.0
-"""Computing time of a block in seconds. Short blocks limit the loss if a run is killed."""
+"""Target computing time of a block in seconds; short blocks limit the loss if a run is killed."""
 _PER_PAIR = 0.02
 """Approximate seconds to compare two representations of 1,000 rows; grows with the square of the number of rows."""
 
 _DRAWS_PER_VALUE = 20
-"""Approximate number of draws that take as long as one comparison with its views."""
+"""Approximate number of draws that take as long as one comparison including its views."""
 
 
 class StoredScore(NamedTuple):
-    """The result of a comparison, as plain values for the store."""
+    """The result of one comparison, as plain values that a store can hold."""
 
     value: float | None
     seconds: float
     reason: str
-    """Reason for a missing value, or a note on the value."""
+    """Reason why the value is missing, or a note on the value."""
     low: float | None = None
     high: float | None = None
     draws: str = ""
-    """Observed score and score of each draw, as double-precision bytes in base 64."""
+    """Observed score followed by the score of each draw, as base64-encoded double-precision bytes."""
 
     @classmethod
     def build(cls, score: Score, draws: Vector | None = None) -> StoredScore:
-        """Store a score and its draws."""
+        """Return the stored form of a score and its draws."""
         text = "" if draws is None else base64.b64encode(np.asarray(draws, dtype="<f8").tobytes()).decode()
         low, high = (score.interval_low, score.interval_high) if score.has_interval else (None, None)
         value = score.value if score.has_value else None
@@ -62,7 +63,7 @@ class StoredScore(NamedTuple):
 
     @property
     def values(self) -> Vector | None:
-        """Observed score, followed by the score of each draw."""
+        """Observed score followed by the score of each draw."""
         return np.frombuffer(base64.b64decode(self.draws), dtype="<f8").astype(np.float64) if self.draws else None
 
 
@@ -71,7 +72,7 @@ _recent = RecentRepresentations()
 
 @dataclass(frozen=True)
 class Cell:
-    """A comparison of two contents by one measure."""
+    """The result of comparing two contents, identified by fingerprints, with one measure."""
 
     measure: str
     first: str
@@ -83,13 +84,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Block:
-    """One task of a worker: measures of the same view, with the pairs that each compares."""
+    """One task for a worker: several measures of the same view, with the pairs that each compares."""
 
     group: Group
     places: Mapping[str, RepresentationLocation]
-    """Location of each representation, by its fingerprint."""
+    """Where each representation is stored, by its fingerprint."""
     room: int
-    """Bytes of memory for the views; representations may use half as much."""
+    """Bytes of memory for the views; the representations themselves may use half as much again."""
     calibration: Calibration | None = None
 
     @property
@@ -98,7 +99,7 @@ class Block:
         return sum(map(len, self.group.pairs))
 
     def lost(self, reason: str) -> list[Cell]:
-        """Return the comparisons, marked as lost."""
+        """Return every comparison of the block, marked as lost."""
         measures = zip(self.group.measures, self.group.pairs, strict=True)
         return [
             Cell(measure.name, *pair, StoredScore(None, 0.0, reason), lost=True)
@@ -108,7 +109,7 @@ class Block:
 
 
 def compare_block(block: Block) -> tuple[list[Cell], float]:
-    """Compare the pairs and measure the time; an unreadable representation affects its own pairs only."""
+    """Compare the pairs of a block and measure the time; an unreadable input affects only its own pairs."""
     start = time.perf_counter()
     sources, unreadable = _recent.load(block.places, block.room // 2)
     cells = []
@@ -146,11 +147,11 @@ def _score_cells(group: Group, sources: engine.Sources, block: Block) -> Iterato
 
 @dataclass
 class Comparisons:
-    """The plan of a run: blocks of pairs that are not in the store yet."""
+    """The plan of a run: blocks of those pairs that are not yet in the store."""
 
     store: ResultStore
     groups: Sequence[Group]
-    """Measures of the same view, with pairs of fingerprints."""
+    """Measures grouped by view, with the pairs of fingerprints that each compares."""
     places: Mapping[str, RepresentationLocation]
     shapes: Mapping[str, tuple[int, ...]]
     n_workers: int
@@ -159,10 +160,10 @@ class Comparisons:
     meter: Meter
     calibration: Calibration | None = None
     stored_scores: dict[str, dict[Pair, StoredScore]] = field(init=False)
-    """Stored and new scores, by measure and pair of fingerprints."""
+    """Stored and new scores, by measure and by pair of fingerprints."""
 
     def __post_init__(self) -> None:
-        """Read the comparisons of earlier runs, and count the remaining ones."""
+        """Read the comparisons that earlier runs stored, and count those that remain."""
         self.stored_scores = {
             measure.name: self._stored_pairs(measure) for group in self.groups for measure in group.measures
         }
@@ -175,12 +176,12 @@ class Comparisons:
 
     @cached_property
     def _prefixes(self) -> dict[str, str]:
-        """Prefix of the keys of each measure: its name, the options that differ from its defaults, and its version."""
+        """Prefix of each measure's keys: its name, its non-default options, and its code version."""
         prefixes = {}
         null = f"{self.calibration.key} " if self.calibration is not None and self.store.is_kept else ""
         for measure in (measure for group in self.groups for measure in group.measures):
             options = json.dumps(dict(measure.options), sort_keys=True, default=repr)
-            # Results in a temporary store need no version.
+            # A temporary store needs no version, because no later run reads it.
             prefixes[measure.name] = (
                 f"{null}{measure.name} {options}/{code_version(measure) if self.store.is_kept else ''}/"
             )
@@ -211,7 +212,7 @@ class Comparisons:
                 yield Job(f"block {next(number)}", kind, block.n_cells, compare_block, (block,))
 
     def _cut(self, group: Group) -> Iterator[tuple[tuple[Pair, ...], ...]]:
-        """Yield the remaining pairs, block by block, for each measure."""
+        """Divide the remaining pairs into blocks, and yield the pairs of each block for each measure."""
         side = self._side(group)
         block_of = {name: number // side for number, name in enumerate(self.places)}
         blocks: dict[tuple[int, ...], list[list[Pair]]] = {}
@@ -221,12 +222,12 @@ class Comparisons:
                 if pair not in known:
                     corner = tuple(sorted(block_of[name] for name in pair))
                     blocks.setdefault(corner, [[] for _ in group.measures])[position].append(pair)
-        # Consecutive blocks share a side in this order, so it is already in memory.
+        # In this order, consecutive blocks share a side, which is then already in memory.
         for corner in sorted(blocks):
             yield tuple(map(tuple, blocks[corner]))
 
     def _side(self, group: Group) -> int:
-        """Number of representations on a side of a block, limited by memory, time and the number of workers."""
+        """Number of representations along a block's side, limited by memory, time and the number of workers."""
         if any(measure.cost == "more" for measure in group.measures):
             return 1
         by_memory = self.room // (4 * max(map(array_bytes, self.shapes.values())))
@@ -241,17 +242,17 @@ class Comparisons:
         return max(1, min(BLOCK, by_memory, by_time, by_share))
 
     def ready(self) -> Job | None:
-        """Return the next block."""
+        """Return the next block, or None."""
         return next(self._blocks, None)
 
     def keep_result(self, job: Job, result: Any) -> float:
-        """Write the comparisons of a block in one transaction."""
+        """Write the comparisons of a block in one transaction; return the seconds they took."""
         cells, seconds = result
         self._keep(cells)
         return float(seconds)
 
     def record_failure(self, job: Job, reason: str) -> None:
-        """Note that the comparisons of a block are lost."""
+        """Record that the comparisons of a block are lost."""
         self._keep(job.arguments[0].lost(reason))
 
     def _keep(self, cells: Sequence[Cell]) -> None:

@@ -30,12 +30,12 @@ from shesha.support.types import Seed
 from shesha.views import Covariates, Rdm, Representation, adjust_for_covariates, align_rows
 
 _MANY = 5
-"""Smallest number of measures at which checks that rank all distances are included."""
+"""Number of measures from which on the checks for doubts include those that rank all distances."""
 
 
 @dataclass(frozen=True)
 class PairRequest:
-    """The arguments of `compare`, checked as far as possible without the data."""
+    """The arguments of `compare`, checked as far as this is possible without the data."""
 
     names: tuple[str, str]
     measures: list[Measure]
@@ -53,14 +53,14 @@ class PairRequest:
 
     @property
     def additions(self) -> dict[str, Any]:
-        """Options that add to the scores; none of them can be combined with a sample."""
+        """Options that add values to the scores and cannot be combined with a sample."""
         names = ("calibrate", "repeats", "covariates", "folds")
         return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
 class _ExactScores:
-    """The scores that are not estimated from a sample, with the permuted rows, the dependence and a doubt about CKA."""
+    """Scores computed without sampling, with the detected dependence and a doubt about CKA."""
 
     scores: dict[str, Score]
     interrupted: bool
@@ -111,7 +111,7 @@ def compare_in_memory(X: ArrayLike | Rdm, Y: ArrayLike | Rdm, request: PairReque
 
 
 def _sides_with_repeats(request: PairRequest, sources: engine.Sources) -> SidesWithRepeats | None:
-    """Return both sides with their repeated measurements, or None without repeats."""
+    """Return both sides with their repeated measurements, or None if there are none."""
     if request.repeats is None:
         return None
     first, second = request.names
@@ -148,7 +148,7 @@ def _score_with_chance(
 
 
 def _score(work: Sequence[engine.Group], sources: engine.Sources, skipped: engine.Skipped) -> _ExactScores:
-    """Compute the scores alone, and whether CKA is mostly chance."""
+    """Compute scores without chance levels, and check whether CKA is mostly chance."""
     wide: list[Doubt | None] = []
     steps = _check_width(engine.run(work, sources, skipped), list(sources.values()), wide)
     pair_scores, interrupted = engine.collect(steps, sum(len(group.measures) for group in work))
@@ -163,7 +163,7 @@ def _doubts(
     found: _ExactScores,
     scores: Mapping[str, Score],
 ) -> Doubts:
-    """Find doubts about the scores, and warn of them if the scores have chance levels."""
+    """Find doubts about the scores, and warn of them if the scores are calibrated."""
     only_cheap = len(request.measures) < _MANY and not request.calibrate
     doubts = doubts_of_pair(sides, design, found.dependence, only_cheap=only_cheap)
     if not request.calibrate:
@@ -174,7 +174,7 @@ def _doubts(
 
 
 def _refuse_with_covariates(covariates: Any, **options: Any) -> None:
-    """Refuse options that exclude covariates."""
+    """Refuse options that cannot be combined with covariates."""
     for name, value in options.items():
         if value is not None and covariates is not None:
             raise ValueError(f"{name} must be left out with covariates, got both")
@@ -183,7 +183,7 @@ def _refuse_with_covariates(covariates: Any, **options: Any) -> None:
 def _check_width(
     steps: Iterator[PairScore], sides: Sequence[Representation], doubts: list[Doubt | None]
 ) -> Iterator[PairScore]:
-    """Pass the scores on, and check whether CKA is mostly chance while its views are in memory."""
+    """Pass each score on; while the views of CKA are in memory, check whether its value is mostly chance."""
     for step in steps:
         if step.score.measure == "CKA":
             doubts.append(width_doubt(sides, step.score.value))
@@ -191,7 +191,7 @@ def _check_width(
 
 
 def _add_ceilings(repeated: SidesWithRepeats, work: Sequence[engine.Group], scores: dict[str, Score]) -> bool:
-    """Add the noise ceilings of repeats to the scores; return whether Ctrl-C interrupted this step."""
+    """Add noise ceilings from the repeats to the scores; return whether Ctrl-C interrupted this."""
     try:
         for group in track(work, len(work), "repeats"):
             scores.update((score.measure, score) for score in repeated.add_ceilings(group, scores))

@@ -1,4 +1,4 @@
-"""Comparisons of all pairs on any workers, stored as they finish, and resumed."""
+"""Compare all pairs on any kind of worker, store results as they finish, and resume."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shesha.support import memory
 from shesha.views import Representation
 
 _ARRAYS = ".arrays"
-"""Suffix of the folder next to a store with arrays for its workers."""
+"""Suffix of the folder next to a store in which arrays for the workers are written."""
 
 
 class Run:
@@ -61,11 +61,11 @@ class Run:
 
     @property
     def _uses_workers(self) -> bool:
-        """Whether other processes do the work."""
+        """Whether other processes do the comparisons."""
         return self._scheduler is not None or (self._workers or 1) > 1
 
     def __call__(self, pairs_of: Callable[[Measure, list[str]], list[Pair]]) -> list[PairScore]:
-        """Compare; `pairs_of` returns the pairs of names that a measure compares."""
+        """Compare the pairs; `pairs_of` returns the pairs of names that a measure compares."""
         if self._uses_workers:
             require_importable(self._measures, self._workers, self._scheduler)
         with runs.open_for_writing(self._store) as store:
@@ -117,7 +117,7 @@ class Run:
         return plan.stored_scores
 
     def _contents(self, measure: Measure, pairs: Sequence[Pair], skipped: Mapping[Any, str]) -> tuple[Pair, ...]:
-        """Return the pairs of contents that a measure compares, each once even if it has several names."""
+        """Return the distinct pairs of contents that a measure compares; several names may share one content."""
         content_pairs: dict[Pair, None] = {}
         for first, second in pairs:
             a, b = self.index.known[first], self.index.known[second]
@@ -152,7 +152,7 @@ class Run:
         return replace(score, interval_low=cell.low, interval_high=cell.high)
 
     def _cell(self, measure: Measure, pair: Pair, results: Mapping[Pair, StoredScore]) -> StoredScore | None:
-        """Return the comparison of the contents of two names, if it is known."""
+        """Return the stored comparison of the contents behind two names, if there is one."""
         first, second = (self.index.known[name].fingerprint for name in pair)
         return results.get((first, second)) or (results.get((second, first)) if measure.symmetric else None)
 
@@ -162,7 +162,7 @@ class Run:
 
     @contextmanager
     def _places(self, known: Mapping[str, IndexedInput]) -> Iterator[dict[str, Any]]:
-        """Yield the locations of the contents; write arrays of this process to files for other processes."""
+        """Yield the location of each content; arrays in memory are written to files for other processes."""
         in_memory = {
             name: source.place.source
             for name, source in known.items()
@@ -182,13 +182,13 @@ class Run:
 
 @contextmanager
 def _folder(store: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """Make a folder for arrays: next to the store, where other machines can read it, or a temporary one."""
+    """Create a folder for arrays: next to the store, which other machines can read, or a temporary folder."""
     if store is None:
         with tempfile.TemporaryDirectory(prefix="shesha-") as place:
             yield Path(place)
         return
     folder = Path(store).absolute().with_name(Path(store).name + _ARRAYS)
-    # A killed run may have left this folder. It can be removed, because no other run uses the store now.
+    # A killed run may have left this folder behind. It can be removed, because no other run is using the store.
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     try:
@@ -198,7 +198,7 @@ def _folder(store: str | os.PathLike[str] | None) -> Iterator[Path]:
 
 
 def _too_large(measures: Sequence[Measure], known: Mapping[str, IndexedInput]) -> dict[Any, str]:
-    """Find comparisons that would exceed the memory budget, by measure and shapes."""
+    """Return the comparisons that would exceed the memory budget, by measure and shapes, with the reason."""
     shapes = {source.shape: source.outline for source in known.values()}
     labels = {str(shape): shape for shape in shapes}
     outlines = {label: shapes[shape] for label, shape in labels.items()}
@@ -209,7 +209,7 @@ def _too_large(measures: Sequence[Measure], known: Mapping[str, IndexedInput]) -
 
 
 def _require_comparable(index: Index) -> None:
-    """Refuse fewer than two representations, and representations of different inputs."""
+    """Require at least two representations, all with the same number of rows."""
     if len(index.known) < 2:
         reasons = "".join(f"; left out: {path}: {reason}" for path, reason in index.left_out.items())
         raise ValueError(f"representations must be at least two, got {', '.join(index.known) or 'none'}{reasons}")
@@ -218,19 +218,19 @@ def _require_comparable(index: Index) -> None:
 
 
 def require_same_counts(counts: Mapping[str, int]) -> None:
-    """Refuse representations of different inputs."""
+    """Require equal numbers of rows."""
     if len(set(counts.values())) > 1:
         counts_text = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
         raise ValueError(f"representations must have equal numbers of rows, got {counts_text}")
 
 
 def require_same_rows(sources: Mapping[str, Representation]) -> None:
-    """Refuse representations of different inputs."""
+    """Require that all representations have the same number of rows."""
     require_same_counts({name: source.n_rows for name, source in sources.items()})
 
 
 def require_importable(measures: Sequence[Measure], workers: int | None, scheduler: str | None) -> None:
-    """Refuse measures that other processes cannot find."""
+    """Refuse measures that other processes cannot import."""
     for measure in measures:
         function = measure.function
         place = sys.modules.get(function.__module__)

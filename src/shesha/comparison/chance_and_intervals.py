@@ -1,4 +1,4 @@
-"""Chance levels and intervals of the scores of a comparison."""
+"""Add chance levels and intervals to the scores of a comparison."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from shesha.views import View
 
 _PERMUTING, _LEAVING_OUT = 11, 12
 _FLAT = 1e-6
-"""Spread of the subset scores, relative to their distance from the value, below which there is no interval.
+"""Relative spread of the subset scores below which there is no interval.
 
-With no more rows than features, for example, every subset fits perfectly.
+For example, if there are no more rows than features, every subset is fitted perfectly.
 """
 
 _KNOWN = 0.9
-"""Smallest share of the subsets that must have a score for an interval."""
+"""Minimum share of subsets that must have a score for an interval to be computed."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Permutations and subsets of the rows, the same for all measures and pairs."""
+    """Permutations and subsets of the rows that all measures and pairs share."""
 
     n_rows: int
     orders: tuple[Index, ...]
@@ -47,7 +47,7 @@ class Evidence:
     confidence: float
     exchanged: str = "all rows"
     n_clusters: int | None = None
-    """Number of groups or stretches of rows, which subsets leave out as a whole; None if rows are independent."""
+    """Number of groups or stretches, which subsets leave out as a whole; None if rows are independent."""
 
     @classmethod
     def draw(
@@ -61,8 +61,8 @@ class Evidence:
         design: Design | Exchange | None = None,
         permutations: ArrayLike | None = None,
     ) -> Evidence:
-        """Draw permutations and subsets from one seed."""
-        # With a number as seed, `calibrate` draws the same permutations and so returns the same p-values.
+        """Draw permutations and subsets with one seed."""
+        # If the seed is an integer, `calibrate` draws the same permutations and thus returns the same p-values.
         permutation_seed = seed if number(seed) is not None else spawn(seed, _PERMUTING)
         orders, exchanged = draw_permutations(
             n, n_permutations, alpha, design=design, permutations=permutations, seed=permutation_seed
@@ -74,7 +74,7 @@ class Evidence:
 
     @classmethod
     def draw_subsets(cls, design: Exchange, alpha: float, confidence: float | None, seed: Seed) -> Evidence:
-        """Draw only subsets, or none without a confidence; permutations are added pair by pair."""
+        """Draw subsets only (none without `confidence`); permutations are drawn separately for each pair."""
         n = design.n_rows
         if confidence is None:
             return cls(n, (), (), alpha, np.nan, design.text)
@@ -86,14 +86,14 @@ class Evidence:
         return cls(n, (), draw_clusters(clusters, rng), alpha, confidence, design.text, n_clusters)
 
     def passes(self, measures: Sequence[Measure], sides: Sides) -> list[list[Measure]]:
-        """Divide the measures of a group into sets that share a pass over the draws."""
+        """Divide the measures of a group into sets that can be computed in one pass over the draws."""
         if not measures:
             return []
         a, b = (measures[0].look(side) for side in sides)
         return shared(measures, a, null_view(measures[0], sides[1], b))
 
     def draws(self, measures: Sequence[Measure], sides: Sides) -> Iterator[list[Outcome]]:
-        """Yield the observed scores of measures that share a pass, then the scores of each permutation of the rows."""
+        """Yield the observed scores of measures that share a pass, then their scores for each permutation."""
         a, b = (measures[0].look(side) for side in sides)
         yield from side_by_side(measures, a, null_view(measures[0], sides[1], b), self.orders)
 
@@ -103,7 +103,7 @@ class Evidence:
         return add_null(score, summarise(float(draws[0]), draws[1:], measure.closer, self.alpha, best))
 
     def score_subsets(self, group: Group, measures: Sequence[Measure], sides: Sides) -> Iterator[list[float]]:
-        """Yield the scores of the measures on each subset of the rows, with common views."""
+        """Yield the scores of the measures on each subset of the rows; the measures share their views."""
 
         def scores(subset: Index) -> list[float]:
             try:
@@ -122,7 +122,7 @@ class Evidence:
         yield from group.side_by_side(scores, self.subsets, sides)
 
     def add_interval(self, score: Score, on_subsets: Vector, estimates: tuple[float, float] | None = None) -> Score:
-        """Add the interval, or a note on why there is none."""
+        """Add the interval to a score, or a note that explains why there is none."""
         if self.n_clusters is not None and self.n_clusters < FEWEST_CLUSTERS:
             needed = f"an interval needs at least {FEWEST_CLUSTERS} groups"
             return add_note(score, f"no interval: {needed}, got {self.n_clusters}")
@@ -145,7 +145,7 @@ class Evidence:
 
 
 def draw_values(draws: Sequence[Outcome]) -> Vector:
-    """Return the observed score and the score of each draw; raise an error if a draw failed."""
+    """Return the observed score and the score of each draw as an array; raise an error if any draw failed."""
     for draw in draws:
         if isinstance(draw, Exception):
             raise draw
@@ -155,7 +155,7 @@ def draw_values(draws: Sequence[Outcome]) -> Vector:
 def correct_p_values(
     scores: Iterable[PairScore], nulls: Mapping[tuple[str, tuple[str, str]], Vector]
 ) -> list[PairScore]:
-    """Return the scores with p-values corrected for the number of scores that have a null."""
+    """Correct the p-values for the number of scores that have a null distribution."""
     pair_scores = list(scores)
     keys = [(pair_score.score.measure, (pair_score.first, pair_score.second)) for pair_score in pair_scores]
     tested = [
@@ -173,7 +173,7 @@ def correct_p_values(
 
 
 def add_null(score: Score, summary: NullComparison) -> Score:
-    """Return the score with the summary of its null."""
+    """Add the summary of a null distribution to a score."""
     return replace(score, **{field.name: getattr(summary, field.name) for field in fields(NullComparison)})
 
 
@@ -183,7 +183,7 @@ def add_note(score: Score, note: str) -> Score:
 
 
 def require_calibrate(design: Design, permutations: ArrayLike | None) -> None:
-    """Refuse a design without calibration."""
+    """Refuse design options and permutations if `calibrate` is False."""
     arguments = [*nonempty_arguments(design), *(["permutations"] if permutations is not None else [])]
     if arguments:
         raise ValueError(f"calibrate must be True with {' and '.join(arguments)}, got False")

@@ -1,4 +1,4 @@
-"""Compare two representations by several measures."""
+"""Compare two representations with several measures."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def compare(
     error: float | None = None,
     seed: Seed = 0,
 ) -> Comparison:
-    """Compare two representations of the same inputs by several measures.
+    """Compare two representations of the same inputs with several measures.
 
-    Each view (ranked distances, neighbours, ...) is computed once for all measures that use it. A measure that fails,
-    or that cannot be computed from the data, is NaN with a reason and does not stop the others. If a measure would
-    exceed the memory budget, it is estimated from a sample of rows or pairs, with the standard error in its note. If
-    it cannot be estimated, it is left out with a warning at the start. Arrays in files that do not fit in memory
-    (mapped .npy files, Zarr arrays) are read in pieces. Ctrl-C returns the results so far. A measure in progress keeps
-    the value and the interval that were computed, with a note.
+    Each view (ranked distances, neighbours, ...) is computed once for all measures that use it. If a measure fails or
+    cannot be computed from the data, its value is NaN with a reason, and the other measures are still computed. A
+    measure that would exceed the memory budget is estimated from a sample of rows or pairs, with the standard error in
+    its note. If no estimate is possible, it is left out, with a warning at the start. Arrays in files that do not fit
+    in memory (mapped .npy files, Zarr arrays) are read in pieces. After Ctrl-C, the results so far are returned. A
+    measure that was in progress keeps whatever was computed (value or interval), with a note.
 
     Parameters
     ----------
@@ -62,53 +62,55 @@ def compare(
         Representations of the same inputs, row by row. Rows with names (an index, obs_names) are matched by name, with
         a `RowNamesWarning`; see `docs/files.md`. Widths may differ. Token sequences (n, tokens, d) and feature maps (n,
         channels, h, w) are folded as in the ReSi benchmark. `shesha.Rdm` marks distances between rows. A
-        `shesha.Moments` object contains both representations, for any number of rows. ``compare(moments, measures)``
-        computes functions of means and products exactly (CKA, CCA, Procrustes, regression, spectra). With `calibrate`,
-        its intervals leave out one stretch of rows at a time (delete-a-group jackknife). The p-value of CKA uses the
-        exact mean and variance over all permutations, and other p-values use draws of the limit for many rows.
+        `shesha.Moments` object summarises both representations, for any number of rows. From it, ``compare(moments,
+        measures)`` computes exactly those measures that depend only on means and products (CKA, CCA, Procrustes,
+        regression, spectra). With `calibrate`, the intervals then leave out one stretch of rows at a time
+        (delete-a-group jackknife). The p-value of CKA uses the exact mean and variance over all permutations; other
+        p-values use draws from the limiting distribution for many rows.
     measures : str, measure or sequence of them
-        'standard' (all measures that cost at most n^2 d; RTD only on request), 'all', a family ('neighbours'), a group
-        ('ReSi'), a name that may include options ('mutual kNN(k=20)'), functions of `shesha.measures`, or your own
-        f(X, Y) -> float, whose higher values must mean more similar.
+        'standard' (all measures whose cost grows at most as n^2 d, except RTD), 'all', a family ('neighbours'), a group
+        ('ReSi'), a name that may include options ('mutual kNN(k=20)'), functions of `shesha.measures`, or your own f(X,
+        Y) -> float, whose higher values must mean more similar.
     names : pair of str
         Names of X and Y in the table.
     calibrate : bool
         Whether to add an interval, and the chance level, p-value and calibrated score as in `shesha.calibrate`. The
         `corrected_p_value` accounts for the number of measures (step-down maximum over the permutations that all
-        measures share). If X and Y are unrelated, some corrected p-value is at most alpha with probability alpha. This
-        option takes as long as hundreds of comparisons.
+        measures share). If X and Y are unrelated, the probability that any corrected p-value is at most alpha is alpha.
+        Calibration takes as long as hundreds of comparisons.
     confidence : float
-        Confidence of the intervals, in (0, 1): how often they contain the mean value over samples of the same size. The
-        delete-d jackknife uses 50 random subsets of four fifths of the rows. The half-width is twice the standard
-        deviation of their values, times a quantile of Student's t. Intervals stay within the measure's bounds. They
-        assume independent rows, and are too narrow if a few outliers dominate the value or if there are few more rows
-        than features. `docs/intervals.md` reports the measured coverage.
+        Confidence level of the intervals, in (0, 1): how often they contain the mean value over samples of this size.
+        The delete-d jackknife uses 50 random subsets of four fifths of the rows. The half-width is a quantile of
+        Student's t, times twice the standard deviation of the subsets' values. Intervals stay within the measure's
+        bounds. They assume independent rows, and are too narrow if a few outliers dominate the value or if there are
+        only slightly more rows than features. `docs/intervals.md` reports the measured coverage.
     n_permutations, alpha, blocks, groups, within, shift, block_length, permutations
-        As for `shesha.calibrate`. They require `calibrate`, except `groups`, which also apply to `folds`. Intervals
-        leave out whole groups, or stretches of a series, if these are passed.
+        As for `shesha.calibrate`. All require `calibrate`, except that `groups` also applies to `folds`. If groups or
+        time series are declared, intervals leave out whole groups or whole stretches of the series.
     repeats : pair of (array of shape (k, n_samples, n_features), or sequence of k matrices or Rdm), optional
-        Repeated measurements of X and of Y, or (repeats of X, None) if only X is noisy. Each score then has its mean
-        over the repeats, the noise ceiling of `shesha.noise_ceiling`, and the reliability (mean value of two repeats).
-        If both sides are noisy, the ceiling is the product of both ceilings. The value corrected for noise is the mean
-        over the repeats divided by the square roots of the reliabilities. It is NaN, with a note, if a reliability is
-        not positive or the measure is not a similarity with maximum 1. The correction is exact for unbiased CKA and
-        approximate for RSA.
+        Repeated measurements of X and of Y, or (repeats of X, None) if only X is noisy. Each score then also has its
+        mean over the repeats, its noise ceiling (see `shesha.noise_ceiling`), and the reliability, which is the mean
+        score between two repeats. If both sides are noisy, the ceiling is the product of their ceilings. The
+        noise-corrected value is the mean over the repeats divided by the square root of each side's reliability. It is
+        NaN, with a note, if a reliability is not positive or the measure is not a similarity with maximum 1. The
+        correction is exact for unbiased CKA and approximate for RSA.
     covariates
-        Known common causes to regress out of both sides, as for `shesha.calibrate`, but also without `calibrate`.
-        Intervals regress them out of every subset.
+        Known common causes to regress out of both sides, as for `shesha.calibrate`; they do not require `calibrate`.
+        For intervals, they are regressed out of each subset separately.
     folds : int, optional
-        Number of folds for the value `held_out` of measures that fit a map (OrthProc, AngShape, ProcDist, Procrustes
-        similarity, AlignCos, CCA, SVCCA, LinReg). The map is fitted on the rows outside each fold and evaluated on the
-        rows inside, for all folds together. With as many features as rows, the value of all rows is near its best for
-        any data, but the held-out value is not. Rows of a group stay in one fold. Default: no held-out values.
+        Number of folds for the `held_out` value of measures that fit a map (OrthProc, AngShape, ProcDist, Procrustes
+        similarity, AlignCos, CCA, SVCCA, LinReg). For each fold, the map is fitted to the rows outside it and applied
+        to those inside; one value is then computed from all folds together. With as many features as rows, any data fit
+        almost perfectly, but the held-out value is not inflated in this way. Rows of a group stay in one fold. Default:
+        no held-out values.
     queries : int, optional
-        Number of random rows from which measures of neighbours are estimated, each compared with all rows; see
-        `docs/how_to/many_rows.md`.
+        Number of random query rows from which measures based on neighbours are estimated. Each query is compared with
+        all rows; see `docs/how_to/many_rows.md`.
     pairs : int, optional
-        Number of random pairs of rows from which measures of distances are estimated (RSA, RDM drift, distance
+        Number of random pairs of rows from which measures based on distances are estimated (RSA, RDM drift, distance
         correlation, RSMDiff with norm='frobenius').
     error : float, optional
-        Target Monte Carlo standard error. Enough rows and pairs are sampled to reach it.
+        Target Monte Carlo standard error: as many rows or pairs are sampled as are needed to reach it.
     seed : int, Generator or None
         Seed of random measures, permutations, subsets of the rows, folds and samples.
 
@@ -164,7 +166,7 @@ def compare(
 def _compare_sums(
     X: Moments, measures: Choice, unused: dict[str, Any], chance: dict[str, Any], confidence: float, seed: Seed
 ) -> Comparison:
-    """Compare representations that are known by their means and products only."""
+    """Compare two representations of which only means and products are known."""
     estimation_choice.refuse_with_moments(unused)
     return compare_moments(
         X,
@@ -178,14 +180,15 @@ def _compare_sums(
 
 
 def _two_names(names: Any) -> tuple[str, str]:
-    """Return the names of both sides as text; refuse others than two different ones."""
+    """Return the names of both sides as text; refuse anything but two different names."""
     if not isinstance(names, tuple | list) or len(names) != 2 or str(names[0]) == str(names[1]):
         raise ValueError(f"names must be two different names, got {names!r}")
     return str(names[0]), str(names[1])
 
 
 def seed_measures(chosen: list[Measure], seed: Seed) -> list[Measure]:
-    """Give all random measures one seed, so they make the same choices for all representations."""
-    # Measures draw different things, so one number suffices for all, and direct calls with it give the same values.
+    """Give all random measures the same seed, so that they treat all representations alike."""
+    # One number can seed all measures, because each draws different quantities; calling a measure directly with this
+    # seed gives the same value.
     measure_seed = draw_seed(seed)
     return [measure.with_seed(measure_seed) for measure in chosen]

@@ -1,4 +1,4 @@
-"""Fingerprints of the content of files and representations."""
+"""Fingerprints that identify the content of files and representations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENTRIES = 1 << 18
 
 
 def file_stamp(path: Path) -> str:
-    """Return a value that changes with the content of a file, or of a directory store, without reading it."""
+    """Return a stamp that changes when a file, or a directory store, changes; the content is not read."""
     if not path.is_dir():
         known = path.stat()
         return f"{known.st_size}:{known.st_mtime_ns}"
@@ -26,7 +26,7 @@ def file_stamp(path: Path) -> str:
 
 
 def fingerprint(source: Representation) -> str:
-    """Hash a representation's numbers, their shape and their precision."""
+    """Hash the values, shape and precision of a representation."""
     array = plain_array(source)
     kind = f"{'distances' if source.has_distances_only else 'features'} {source.shape} {source.precision!r}"
     digest = hashlib.sha256(kind.encode())
@@ -35,12 +35,12 @@ def fingerprint(source: Representation) -> str:
 
 
 def reordered_fingerprint(fingerprint: str, order: Index) -> str:
-    """Return the name of a content with its rows in another order."""
+    """Return the fingerprint of the same content with its rows in another order."""
     return hashlib.sha256(fingerprint.encode() + np.asarray(order, dtype=np.int64).tobytes()).hexdigest()[:24]
 
 
 def fingerprint_as_it_is(X: Rows | Rdm) -> str:
-    """Hash stored numbers, which may be NaN or infinite, in stretches of rows."""
+    """Hash values as stored, which may be NaN or infinite, reading one stretch of rows at a time."""
     if isinstance(X, Rdm):
         return fingerprint(Representation.build(X))
     kind = "sparse" if X.is_sparse else str(X.sample.dtype)
@@ -51,7 +51,7 @@ def fingerprint_as_it_is(X: Rows | Rdm) -> str:
 
 
 def plain_array(source: Representation) -> NDArray[np.float64]:
-    """Return the numbers of a representation as a NumPy array; distances are condensed."""
+    """Return the values of a representation as a NumPy array; distances are in condensed form."""
     host = source.to_numpy
     if host.has_distances_only:
         return host.condensed_distances("euclidean")[0]

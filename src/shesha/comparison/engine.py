@@ -1,4 +1,4 @@
-"""Compare many pairs by many measures: each view is built once, shared, then freed."""
+"""Compare many pairs with many measures: each view is built once, shared, and then freed."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ Pair = tuple[str, str]
 Sides = tuple[Representation, Representation]
 Sources = Mapping[str, Representation]
 Skipped = Mapping[tuple[str, Pair], str]
-"""Reasons why a measure does not compare a pair."""
+"""For measures and pairs that are not compared, the reason why."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 INTERRUPTED = "interrupted"
 _ROUNDING = 1e-9
 _COPIES = 4
-"""Maximum size of a view, as a multiple of the size of the features."""
+"""Assumed maximum size of a view, as a multiple of the size of the features."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Measures of the same view, with the pairs that each compares."""
+    """Measures that use the same view, with the pairs that each compares."""
 
     measures: tuple[Measure, ...]
     pairs: tuple[tuple[Pair, ...], ...]
 
     @property
     def all_pairs(self) -> list[Pair]:
-        """Every pair that some measure compares."""
+        """Every pair that at least one measure compares."""
         return list(dict.fromkeys(pair for pairs in self.pairs for pair in pairs))
 
     def view_bytes(self, source: Representation, other: Representation | None = None) -> tuple[int, int]:
-        """Memory of the finished view of a representation, and additional memory while it is computed."""
+        """Return the memory of a representation's finished view, and the extra memory to compute it."""
         kind, options = self.measures[0].view_key
         try:
             folding = choose_folding(source, source if other is None else other, kind.folding)
@@ -56,7 +56,7 @@ class Group:
     def side_by_side(
         self, work: Callable[[Item], Result], items: Collection[Item], sides: Iterable[Representation]
     ) -> Iterator[Result]:
-        """Compute views of these sides, on all threads if the views are small, otherwise one by one."""
+        """Apply `work` to each item, in parallel threads if the views of these sides are small."""
         if max((sum(self.view_bytes(side)) for side in sides), default=0) < TOGETHER:
             yield from parallel(work, items)
             return
@@ -65,7 +65,7 @@ class Group:
 
 
 def group_by_view(measures: Sequence[Measure], pairs: Mapping[str, Sequence[Pair]]) -> list[Group]:
-    """Group the measures by their view, in their order."""
+    """Group measures that use the same view; groups and measures keep their order."""
     groups: dict[Any, list[Measure]] = {}
     for measure in measures:
         groups.setdefault((measure.view_key, measure.view.folding, measure.anywhere), []).append(measure)
@@ -76,7 +76,7 @@ def group_by_view(measures: Sequence[Measure], pairs: Mapping[str, Sequence[Pair
 
 
 def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair], str]:
-    """Find comparisons that would exceed the memory budget, with the reason, before anything starts."""
+    """Find comparisons that would exceed the memory budget before any starts, and warn with the reason."""
     budget = memory.memory_budget()
     reasons: dict[tuple[str, Pair], str] = {}
     left_out: dict[str, str] = {}
@@ -99,7 +99,7 @@ def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair
 
 
 def run(groups: Sequence[Group], sources: Sources, skipped: Skipped, budget: int | None = None) -> Iterator[PairScore]:
-    """Yield the scores, group by group; `budget` is the memory for the views of a stretch, if limited."""
+    """Yield the scores, one group after another; `budget` limits the memory for the views of a stretch."""
     for stretch in stretches(groups, sources, skipped, budget):
         yield from stretch.scores()
 
@@ -107,7 +107,7 @@ def run(groups: Sequence[Group], sources: Sources, skipped: Skipped, budget: int
 def stretches(
     groups: Sequence[Group], sources: Sources, skipped: Skipped, budget: int | None = None
 ) -> Iterator[Stretch]:
-    """Compute the views, stretch by stretch; keep small intermediate results that several groups share."""
+    """Compute the views for one stretch of pairs at a time; keep small results that several groups share."""
     room = memory.memory_budget() if budget is None else budget
     features = sum(8 * math.prod(source.shape) for source in sources.values())
     keep = Features if _COPIES * features <= room / 4 else None
@@ -126,7 +126,7 @@ def stretches(
 
 
 def _tiles(group: Group, sources: Sources, budget: int) -> Iterator[list[Pair]]:
-    """Divide the pairs so that the views of each stretch fit the budget."""
+    """Divide the pairs into stretches whose views fit the budget."""
     needs = {name: group.view_bytes(sources[name]) for name in {name for pair in group.all_pairs for name in pair}}
     working = max((working for _, working in needs.values()), default=0)
     tile: list[Pair] = []
@@ -147,7 +147,7 @@ def _tiles(group: Group, sources: Sources, budget: int) -> Iterator[list[Pair]]:
 
 @dataclass(frozen=True)
 class _ComputedView:
-    """A view of one representation, or the reason for none, and its computing time."""
+    """A view of one representation, or the reason why there is none, with its computing time."""
 
     view: View | None
     reason: str
@@ -156,23 +156,23 @@ class _ComputedView:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Measures of one group, and pairs whose views are in memory together."""
+    """The measures of one group, with pairs whose views are in memory together."""
 
     group: Group
     pairs: tuple[Pair, ...]
     sides: Mapping[Pair, Sides]
     views: Mapping[int, _ComputedView]
-    """Computed view of each representation, by the `id` of the representation."""
+    """The computed view of each representation, keyed by the `id` of the representation."""
     skipped: Skipped
 
     @property
     def unique(self) -> list[Representation]:
-        """Every side once."""
+        """Every side, listed once."""
         return list({id(side): side for both in self.sides.values() for side in both}.values())
 
     @property
     def tasks(self) -> list[tuple[Measure, Pair]]:
-        """The tasks of the comparison, measure by measure."""
+        """The measure and pair of each comparison, one measure after another."""
         chosen = [set(pairs) for pairs in self.group.pairs]
         return [
             (measure, pair)
@@ -231,7 +231,7 @@ def _score_pair(
     views: tuple[_ComputedView, _ComputedView],
     seconds: float,
 ) -> Score:
-    """Compare two views, or return the reason for no value."""
+    """Compare two views; if there is no value, return a score with the reason."""
     start = time.perf_counter()
     try:
         if measure.paired and sides[0].n_rows != sides[1].n_rows:
@@ -257,7 +257,7 @@ def _score_pair(
 
 
 def outside_note(measure: Measure, value: float) -> str:
-    """Return a note on an estimate outside the range of its measure."""
+    """Return a note if an estimate lies outside the range of its measure."""
     low, high = measure.estimates or measure.bounds
     if low - _ROUNDING <= value <= high + _ROUNDING:
         return ""
@@ -265,7 +265,7 @@ def outside_note(measure: Measure, value: float) -> str:
 
 
 def failure(error: Exception) -> str:
-    """Return an error as text."""
+    """Describe an error as text."""
     return f"failed: {type(error).__name__}: {error}"
 
 
@@ -275,18 +275,18 @@ def missing_score(measure: Measure, reason: str) -> Score:
 
 
 def make_score(measure: Measure, value: float, seconds: float, reason: str) -> Score:
-    """Return a score in the form of results."""
+    """Return the result object for a value of a measure."""
     low, high = map(float, measure.bounds)
     return Score(measure.name, measure.family, value, measure.closer, low, high, seconds, reason)
 
 
 def score_not_reached(measure: Measure) -> Score:
-    """Return the score of a comparison that was not reached."""
+    """Return the score for a comparison that the run did not reach."""
     return missing_score(measure, INTERRUPTED)
 
 
 def collect(steps: Iterator[PairScore | None], total: int) -> tuple[list[PairScore], bool]:
-    """Collect the scores; Ctrl-C keeps those so far."""
+    """Collect the scores; after Ctrl-C, return those so far."""
     pair_scores: list[PairScore] = []
     try:
         pair_scores.extend(step for step in track(steps, total, "comparing") if step is not None)

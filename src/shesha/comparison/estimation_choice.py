@@ -1,4 +1,4 @@
-"""Choose the measures that are estimated from a sample: on request, or because of memory."""
+"""Decide which measures are estimated from a sample, on request or because of limited memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shesha.views import Representation
 from shesha.views.row_source import RowSource, is_stored
 
 _FEWEST_PAIRS = 1_000_000
-"""Smallest number of row pairs at which measures that exceed the memory are estimated instead of left out."""
+"""Number of row pairs above which measures that exceed the memory are estimated, not left out."""
 
 
 def _is_plain(others: Mapping[str, Any]) -> bool:
@@ -45,10 +45,10 @@ def require_plain(sample_options: Sequence[str], others: Mapping[str, Any]) -> N
 
 
 def exceeds_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
-    """Whether the rows are read in pieces, because they are in a file or fill the memory budget.
+    """Return whether to read the rows in pieces, because they are in a file or fill the memory budget.
 
-    Options in `others` need all rows at once. They raise an error with stored arrays, and prevent reading in pieces
-    for arrays in memory.
+    The options in `others` need all rows at once. For stored arrays, such options raise an error; for arrays in memory,
+    they prevent reading in pieces.
     """
     if is_stored(X) or is_stored(Y):
         require_plain(["rows of a stored array"], others)
@@ -67,7 +67,7 @@ def exceeds_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
 def to_sample(
     chosen: Sequence[Measure], X: Any, Y: Any, sampling: Sampling, others: Mapping[str, Any]
 ) -> list[Measure]:
-    """Return the measures to estimate: on request, or if all pairs of rows exceed the memory budget."""
+    """Return the measures to estimate from a sample, on request or because pairs exceed the memory."""
     requested = [measure for measure in chosen if sampling.takes(measure)]
     shapes = matrix_shape(X), matrix_shape(Y)
     if not _is_plain(others) or shapes[0] is None or shapes[1] is None or n_pairs(shapes[0][0]) <= _FEWEST_PAIRS:
@@ -83,7 +83,7 @@ def to_sample(
 def sample_pair(
     measures: Sequence[Measure], sides: Sequence[Representation], names: tuple[str, str], sampling: Sampling
 ) -> dict[str, Score]:
-    """Return scores that are estimated from representations in memory."""
+    """Return the scores of these measures, estimated from a sample of rows that are in memory."""
     if any(len(side.shape) != 2 for side in sides):
         reason = "a sample needs two matrices of features, got distances, tokens or feature maps"
         return {measure.name: missing_score(measure, reason) for measure in measures}
@@ -102,8 +102,9 @@ def compare_stored(
 ) -> Comparison:
     """Compare two matrices whose rows are read in pieces.
 
-    Measures that are functions of sums over all rows are exact, and have chance levels if `chance` requests them (as
-    for `compare_moments`). Other measures are estimated from a sample, or have a reason why they cannot be estimated.
+    Measures that depend only on sums over all rows are computed exactly, with chance levels if `chance` requests them
+    (as for `compare_moments`). Other measures are estimated from a sample, or their score states why this is
+    impossible.
     """
     first, second = (RowSource(side, name) for side, name in zip((X, Y), names, strict=True))
     summed = [measure for measure in chosen if takes_moments(measure)]

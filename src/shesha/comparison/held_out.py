@@ -1,4 +1,4 @@
-"""Held-out values, next to the values of all rows."""
+"""Add held-out values to the scores of measures that fit a map."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FOLDING = 13
 def draw_folds(
     chosen: Sequence[Measure], n_rows: int, folds: int | None, groups: ArrayLike | None, seed: Seed
 ) -> Index | None:
-    """Divide the rows, or whole groups, into folds; None without folds."""
+    """Assign the rows, or whole groups, to folds at random; return None if no folds are requested."""
     if folds is None:
         return None
     count = check.count(folds, "folds", minimum=2)
@@ -43,7 +43,7 @@ def draw_folds(
 def add_held_out(
     scores: Mapping[str, Score], chosen: Sequence[Measure], sides: Sequence[Representation], fold: Index
 ) -> dict[str, Score]:
-    """Return the scores, with held-out values for measures that fit a map."""
+    """Return the scores; those of measures that fit a map have held-out values."""
     with_held_out = dict(scores)
     for measure in filter(has_held_out, chosen):
         score = with_held_out.get(measure.name)

@@ -1,4 +1,4 @@
-"""Manifest of the inputs of a comparison: names, shapes and fingerprints, without the numbers."""
+"""Index of the inputs of a comparison: names, shapes and fingerprints, without the values."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from shesha.support.warnings import MeasureWarning, warn
 from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_or_distances
 
 FILES = "file"
-"""Name in the store for indexed files."""
+"""Name under which a store keeps the index of files."""
 _TABLES = (".csv", ".tsv", ".parquet", ".arrow", "")
-"""Endings of files in which keys name columns."""
+"""File extensions for which keys name columns."""
 _MOST_NAMED = 20
 """Maximum number of left-out files that are named individually."""
 
@@ -52,20 +52,20 @@ class Files:
     distances: bool = False
     """Whether the arrays are distances between rows."""
     layer_axis: LayerAxis = "guess"
-    """Axis of a three-dimensional array along which the layers lie."""
+    """Axis of a three-dimensional array along which its layers are stacked."""
     no_features: Sequence[str] = ()
     """Names of table columns and arrays that contain labels instead of features."""
     as_it_is: bool = False
-    """Whether arrays that no measure could compare (NaN, few rows) are indexed rather than left out."""
+    """Whether to index arrays that no measure could compare (NaN, few rows) instead of leaving them out."""
     by_position: bool = False
     """Whether row i is the same input in all representations, regardless of row names."""
     fewest: int = 0
-    """Smallest number of columns of an array. Arrays that keys name, and files without wider arrays, are exempt."""
+    """Minimum number of columns; arrays named by `keys`, and files with no wider array, are exempt."""
 
 
 @dataclass(frozen=True)
 class IndexedInput:
-    """A representation in the index."""
+    """A representation in the index: where it is, its shape, fingerprint and row names."""
 
     place: RepresentationLocation
     shape: tuple[int, ...]
@@ -75,36 +75,36 @@ class IndexedInput:
     """Row names of the representation."""
 
     def take_rows(self, order: Order) -> IndexedInput:
-        """The same representation with its rows in another order."""
+        """Return the same representation with its rows in another order."""
         return IndexedInput(self.place.take_rows(order), self.shape, reordered_fingerprint(self.fingerprint, order))
 
     @property
     def outline(self) -> Representation:
-        """A placeholder of the same shape that needs no memory."""
+        """A placeholder with the same shape that takes up no memory."""
         return Representation(np.broadcast_to(np.float64(0.0), self.shape), 0.0)
 
 
 @dataclass
 class Index:
-    """Representations by name, and the inputs that were left out."""
+    """The indexed representations by name, and the inputs that were left out."""
 
     known: dict[str, IndexedInput] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
-    """Reasons why files cannot be read."""
+    """For each file that cannot be read, the reason why."""
     skipped: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Number of files and reason, by name, for arrays that are not representations."""
+    """For each array that is not a representation, by name and reason, the number of its files."""
     ignored: list[str] = field(default_factory=list)
-    """Files of unsupported kinds in the directories."""
+    """Files in the given directories whose kind is not supported."""
     like_distances: list[str] = field(default_factory=list)
-    """Arrays that are read as features but look like distances."""
+    """Arrays that are read as features although they look like distances."""
 
     def align_rows(self) -> None:
-        """Put all rows in the order of the first that has names; a warning names those that were reordered."""
+        """Align all rows with the first representation that has row names; warn of those that were reordered."""
         for name, order in orders({name: source.names for name, source in self.known.items()}).items():
             self.known[name] = self.known[name].take_rows(order)
 
     def warn_of_left_out(self) -> None:
-        """Warn of inputs that are left out."""
+        """Warn of the inputs that were left out."""
         for path, reason in list(self.left_out.items())[:_MOST_NAMED]:
             warn(f"left out: {path}: {reason}", MeasureWarning)
         if len(self.left_out) > _MOST_NAMED:
@@ -119,7 +119,7 @@ class Index:
 
 
 def index_files(files: Files, store: ResultStore) -> Index:
-    """Index every array of every file; a file that cannot be read is left out, with its reason.
+    """Index every array of every file; a file that cannot be read is left out, with the reason.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def index_files(files: Files, store: ResultStore) -> Index:
         If a path is repeated, or a directory contains no readable file.
     """
     index = Index()
-    # The store itself may be in the directory.
+    # The store itself may be in a given directory.
     paths = list(_expand_paths(files.paths, index, store.path.name))
     repeated = [str(path) for path in dict.fromkeys(paths) if paths.count(path) > 1]
     if repeated:
@@ -141,7 +141,7 @@ def index_files(files: Files, store: ResultStore) -> Index:
 
 
 def index_mapping(representations: Mapping[Any, Any], store: ResultStore, *, hashed: bool) -> Index:
-    """Index arrays, and arrays of files, by name; without `hashed`, all arrays are treated as different."""
+    """Index arrays and the arrays of files by name; without `hashed`, no two arrays count as equal."""
     index = Index()
     for label, value in representations.items():
         name = str(label)
@@ -159,14 +159,14 @@ def index_mapping(representations: Mapping[Any, Any], store: ResultStore, *, has
 
 def _index_array(value: Any, name: str, hashed: bool) -> IndexedInput:
     source = Representation.build(value, name)
-    # Without a store, the name can replace the fingerprint, because it is used in this run only.
+    # Without a store, the name can serve as fingerprint, because only this run uses it.
     return IndexedInput(
         InMemoryRepresentation(source), source.shape, fingerprint(source) if hashed else name, source.names
     )
 
 
 def index_file(label: str, files: Files, store: ResultStore, index: Index) -> dict[str, IndexedInput]:
-    """Index the arrays of one file under a label instead of the file's name."""
+    """Index the arrays of one file under a given label instead of the file's name."""
     path = Path(files.paths[0])
     if is_folder(path):
         raise IsADirectoryError(f"{label} must be an array or a file, got the directory {path}")
@@ -175,7 +175,7 @@ def index_file(label: str, files: Files, store: ResultStore, index: Index) -> di
 
 
 def _expand_paths(paths: Iterable[str | os.PathLike[str]], index: Index, own_prefix: str) -> Iterator[Path]:
-    """Yield files, and the sorted files with known endings in directories; note the rest."""
+    """Yield each given file and the supported files in each directory, sorted; record the others."""
     for value in paths:
         path = require_existing(value)
         if not is_folder(path):
@@ -191,12 +191,12 @@ def _expand_paths(paths: Iterable[str | os.PathLike[str]], index: Index, own_pre
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path is a directory of files, rather than a data set that is stored as a directory."""
+    """Return whether a path is a directory of files, not a data set that is stored as a directory."""
     return path.is_dir() and path.suffix.lower() not in formats() and not is_dataset(path)
 
 
 def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) -> dict[str, str]:
-    """Find arrays of a file with too few columns to be scored, if others have enough and `keys` names none."""
+    """Find arrays with too few columns to be scored, unless `keys` is given or all arrays are narrow."""
     few = {name: shape[1] for name, shape in shapes.items() if len(shape) == 2 and shape[1] < fewest}
     if keys is not None or len(few) == len(shapes):
         return {}
@@ -207,7 +207,7 @@ def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) ->
 
 
 def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Iterator[tuple[str, IndexedInput]]:
-    """Yield the arrays of a file; use the index in the store if the file has not changed."""
+    """Yield the arrays of a file, from the index in the store if the file has not changed."""
     request: list[Any] = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
     if files.as_it_is or files.no_features:
         request += [list(files.no_features), files.as_it_is]

@@ -30,15 +30,15 @@ def compare_layers(
     seed: Seed = 0,
     layer_axis: LayerAxis = "guess",
 ) -> LayerComparison:
-    """Compare every layer of one model with every layer of another, by one measure.
+    """Compare every layer of one model with every layer of another, using one measure.
 
     Parameters
     ----------
     layers_a, layers_b : mappings of names to arrays, or sequences of arrays
-        Layers of shape (n_samples, n_features), all for the same inputs. Layers of a sequence are named by number. A
-        model may also be one 3-D array. A `shesha.LayerMoments` object contains both models, for any number of rows.
-        ``compare_layers(moments, measure)`` computes measures that are functions of means and products. CKA then has a
-        p-value for each pair, corrected for the number of pairs.
+        Layers of shape (n_samples, n_features), all computed from the same inputs. In a sequence, layers are named by
+        their position. The layers of a model may also be one 3-D array. A `shesha.LayerMoments` object summarises the
+        layers of both models, for any number of rows. From it, ``compare_layers(moments, measure)`` computes measures
+        that depend only on means and products. CKA then has a p-value for each pair, corrected for the number of pairs.
     measure : str or function
         Name of a measure, which may include options, a function of `shesha.measures`, or your own f(X, Y) -> float.
     seed : int, Generator or None
@@ -73,7 +73,7 @@ def compare_layers(
     )
     chosen = seed_measures([as_measure(measure)], seed)
     require_same_rows({f"layers_a[{k}]": v for k, v in a.items()} | {f"layers_b[{k}]": v for k, v in b.items()})
-    # The two models may use the same names.
+    # The prefixes distinguish the models, whose layers may have the same names.
     sources = {f"a {name}": layer for name, layer in a.items()} | {f"b {name}": layer for name, layer in b.items()}
     pairs = {chosen[0].name: [(f"a {i}", f"b {j}") for i, j in product(a, b)]}
     groups = engine.group_by_view(chosen, pairs)

@@ -1,4 +1,4 @@
-"""Memory needs of a comparison, from shapes alone."""
+"""Memory that a comparison needs, computed from the shapes alone."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from shesha.support import memory
 from shesha.views import Representation
 
 _NAMED = 8
-"""Maximum number of alternative measures that an error names."""
+"""Maximum number of alternative measures that the error message names."""
 
 
 def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
-    """Refuse matrices for which every requested measure needs more than the memory budget.
+    """Refuse matrices for which every requested measure would exceed the memory budget.
 
     Raises
     ------
     MemoryBudgetError
-        If no requested measure fits. The message reports the smallest need and names measures that fit.
+        If no requested measure fits. The message states how much memory is needed and names measures that would fit.
     """
     shapes = matrix_shape(X), matrix_shape(Y)
     if shapes[0] is None or shapes[1] is None or not measures:
@@ -43,7 +43,7 @@ def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
 
 
 def none_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> bool:
-    """Whether every requested measure needs more than the memory budget, judging by shapes."""
+    """Return whether every requested measure would exceed the memory budget, judged by shapes alone."""
     shapes = matrix_shape(X), matrix_shape(Y)
     if shapes[0] is None or shapes[1] is None or not measures:
         return False
@@ -51,7 +51,7 @@ def none_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> bool:
 
 
 def matrix_shape(X: Any) -> tuple[int, int] | None:
-    """Return the shape of a matrix, if it is available without reading."""
+    """Return the shape of a matrix, or None if it is unknown without reading the data."""
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple) or len(shape) != 2:
         return None
@@ -59,7 +59,7 @@ def matrix_shape(X: Any) -> tuple[int, int] | None:
 
 
 def bytes_needed(measures: Sequence[Measure], a: tuple[int, int], b: tuple[int, int]) -> dict[str, int]:
-    """Memory that each measure's views need."""
+    """Return the memory that the views of each measure need."""
     sides = [Representation(np.broadcast_to(np.float64(0), shape), 0.0) for shape in (a, b)]
     needs: dict[str, int] = {}
     for group in engine.group_by_view(measures, {measure.name: [] for measure in measures}):

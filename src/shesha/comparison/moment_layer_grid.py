@@ -1,4 +1,4 @@
-"""Compare all layers of two models from sums over batches of activations."""
+"""Compare all layers of two models, using only sums over batches of their activations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FEWEST_ROWS = 4
 
 @dataclass(frozen=True)
 class _Strip:
-    """Some layers of the first model, with the moments of these layers and of all layers of the second model."""
+    """Some layers of the first model, with the moments of these and of all layers of the second model."""
 
     names: tuple[str, ...]
     moments: LayerMoments
@@ -39,7 +39,7 @@ class _Strip:
 
 
 def compare_layer_moments(moments: LayerMoments, measure: Measure) -> LayerComparison:
-    """Compare all pairs of layers; kernel alignments have p-values, corrected for the number of pairs (Holm)."""
+    """Compare all pairs of layers; kernel alignments have p-values with Holm's correction for the pairs."""
     _require_estimable(moments, measure)
     n_rows = moments.sums().n_rows
     strip = _Strip(moments.first_names, moments)
@@ -57,10 +57,10 @@ def compare_models(
     names: tuple[str, str] | tuple[()] = (),
     **options: Any,
 ) -> LayerComparison:
-    """Run two models over the same inputs, batch by batch, and compare every pair of their layers.
+    """Run two models on the same inputs, batch by batch, and compare every pair of their layers.
 
-    Activations are not stored. If the sums of all pairs exceed the memory budget, the layers of the first model are
-    divided into strips, and each strip needs a pass over the inputs.
+    Activations are not stored. If the sums for all pairs of layers exceed the memory budget, the layers of the first
+    model are processed in strips, and each strip needs its own pass over the inputs.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def compare_models(
     data : sequence
         Texts or images.
     measure : Measure
-        A measure that is a function of means and products.
+        A measure that depends only on means and products.
     project, seed
         As for `LayerMoments`.
     names : pair of str
@@ -86,7 +86,7 @@ def compare_models(
     while remaining is None or remaining:
         strip, remaining = _sum_strip(models, data, LayerMoments(project=project, seed=number), remaining, options)
         first, second = (*first, *strip.names), strip.moments.second_names
-        # Only scores are kept, because the sums of all strips together would exceed the memory budget.
+        # Only the scores of a strip are kept, because the sums of all strips would exceed the memory budget.
         steps.append(list(_pairs(measure, strip)))
     return replace(_grid(measure, steps, first, second), seed=number, names=names, n_rows=len(data))
 
@@ -94,7 +94,7 @@ def compare_models(
 def _sum_strip(
     models: Sequence[Any], data: Sequence[Any], moments: LayerMoments, names: list[str] | None, options: Any
 ) -> tuple[_Strip, list[str]]:
-    """Sum over the inputs for as many layers as fit, and return the names of the layers that remain."""
+    """Sum over the inputs for as many layers as fit in memory; also return the names of the other layers."""
     chosen: list[str] = []
     for first, second in stream_layers(models, data, **options):
         if not chosen:
@@ -106,7 +106,7 @@ def _sum_strip(
 
 
 def _require_estimable(moments: LayerMoments, measure: Measure) -> None:
-    """Refuse measures for which the error of a projection is unknown."""
+    """Refuse measures for which the error due to a random projection is unknown."""
     if moments.projection is not None and not has_exact_moments(measure):
         raise ValueError(
             f"measure must be a kernel alignment with project, such as CKA or unbiased CKA, got {measure.name}"
@@ -114,7 +114,7 @@ def _require_estimable(moments: LayerMoments, measure: Measure) -> None:
 
 
 def _strip(names: list[str], first: Any, second: Any, moments: LayerMoments) -> list[str]:
-    """Return the first layers that fit the memory together with all layers of the other model."""
+    """Return as many leading layers as fit in memory together with all layers of the other model."""
     widths = {name: moments.width(int(first[name].shape[1])) for name in names}
     others = [moments.width(int(layer.shape[1])) for layer in second.values()]
     budget, strip = memory.memory_budget(), list(names)

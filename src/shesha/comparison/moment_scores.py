@@ -1,4 +1,4 @@
-"""Compare representations of any number of rows from sums over the rows."""
+"""Compare representations with any number of rows, using only sums over the rows."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Gram
 
 _WIDE, _FEW_PARTS = 1024, 20
-"""Number of features above which intervals use fewer parts of the rows, and the number of these parts."""
+"""Number of features above which intervals use fewer parts of the rows, and how many they then use."""
 _NOTED = 0.25
-"""Smallest bias that a note mentions, as a share of half the width of the interval."""
+"""Bias above which a note is added, relative to half the width of the interval."""
 _BIASED = (
     "the interval describes the value for {:,} rows. It covers the choice of rows, but not the bias of finite samples. "
     "By the jackknife, this bias is about {:+.2g}, or up to twice as large if many directions are unrelated"
@@ -38,17 +38,17 @@ _EXCHANGED = "all rows (exact moments or the limit for many rows, instead of per
 
 @dataclass(frozen=True)
 class _Sides:
-    """Both sides of the sums, as representations for measures."""
+    """Both sides of the moments, in the form of representations that measures accept."""
 
     moments: Moments
     sums: Sums
 
     def look(self) -> tuple[SummedRepresentation, SummedRepresentation]:
-        """Return new sides, whose views are computed when a measure needs them."""
+        """Return both sides as new representations, whose views are computed only when needed."""
         return self.replace_sums(self.sums)
 
     def replace_sums(self, sums: Sums) -> tuple[SummedRepresentation, SummedRepresentation]:
-        """Return both sides for other sums of the same representations."""
+        """Return both sides based on other sums of the same representations, such as sums over fewer rows."""
         first, second = (SummedRepresentation(sums, place, self.moments.precision(place)) for place in (0, 1))
         return first, second
 
@@ -63,7 +63,7 @@ def compare_moments(
     alpha: float,
     seed: Seed,
 ) -> Comparison:
-    """Compare the two sides of moments by every measure for which sums suffice; give reasons for the others."""
+    """Compare both sides with each measure that needs only sums; other scores state the reason."""
     if len(moments.widths) != 2:
         raise ValueError(f"moments must be of two representations of at least one row, got {moments!r}")
     parts = moments.parts()
@@ -92,7 +92,7 @@ def compare_moments(
 
 
 def score_sums(measure: Measure, sides: tuple[SummedRepresentation, SummedRepresentation]) -> Score:
-    """Compare two sides of sums, or return the reason for no value."""
+    """Compare two sides given by sums; if there is no value, return a score with the reason."""
     start = time.perf_counter()
     try:
         with single_threaded_blas():
@@ -125,7 +125,7 @@ def _values_or_nan(measures: Sequence[Measure], sides: tuple[SummedRepresentatio
 def _add_intervals(
     sides: _Sides, parts: Sequence[Sums], measures: Sequence[Measure], scores: dict[str, Score], confidence: float
 ) -> dict[str, Score]:
-    """Add intervals by leaving out each part of consecutive rows in turn."""
+    """Add intervals from a jackknife that leaves out one part of consecutive rows at a time."""
     few = compact_parts(parts, _FEW_PARTS if sum(sides.moments.widths) > _WIDE else len(parts))
     if len(few) < FEWEST_CLUSTERS:
         note = f"no interval: an interval needs at least {FEWEST_CLUSTERS} parts of the rows, got {len(few)}"
@@ -139,8 +139,8 @@ def _add_intervals(
 
 
 def _values_without_parts(sides: _Sides, parts: Sequence[Sums], measures: Sequence[Measure]) -> Matrix:
-    """Values of each measure (rows) without each part (columns)."""
-    # Sums are computed one at a time, because all of them together would need as much memory as the parts.
+    """Return the value of each measure (row) without each part of the data (column)."""
+    # The leave-one-out sums are computed one at a time, because together they would need as much memory as all parts.
     without: Iterator[Sums] = leave_one_out(parts)
     rows = [
         _values_or_nan(measures, sides.replace_sums(sums))
@@ -164,13 +164,13 @@ def _add_interval(
 
 
 def jackknife_mean(value: float, without: Vector, sizes: Vector) -> float:
-    """The value minus its bias at n rows, as far as this bias is proportional to 1 / n."""
+    """Return the value minus the part of its bias that is proportional to 1 / n."""
     h = sizes.sum() / sizes
     return len(h) * value - float(((1 - 1 / h) * without).sum())
 
 
 def jackknife_variance(value: float, without: Vector, sizes: Vector) -> float:
-    """Variance of a value, from its values without each group of rows (Busing et al. 1999)."""
+    """Return the variance of a value, from its values without each group of rows (Busing et al. 1999)."""
     h = sizes.sum() / sizes
     pseudo = h * value - (h - 1) * without
     return float(((pseudo - jackknife_mean(value, without, sizes)) ** 2 / (h - 1)).mean())
@@ -179,7 +179,7 @@ def jackknife_variance(value: float, without: Vector, sizes: Vector) -> float:
 def _add_chances(
     sides: _Sides, measures: Sequence[Measure], scores: dict[str, Score], n_draws: int, alpha: float, seed: Seed
 ) -> dict[str, Score]:
-    """Add chance levels: from exact moments if the null has them, otherwise from draws of unrelated data."""
+    """Add chance levels, from exact moments of the null or from simulated unrelated data."""
     paired = [measure for measure in measures if measure.paired]
     if sides.sums.n_rows < 4:
         return {
@@ -208,21 +208,21 @@ def _add_chances(
 
 
 def has_exact_moments(measure: Measure) -> bool:
-    """Whether the null of a measure needs no draws."""
+    """Return whether the moments of a measure's null are known exactly, so that it needs no draws."""
     return measure.inner_product and measure.view is Gram
 
 
 def is_unbiased(measure: Measure) -> bool:
-    """Whether a kernel alignment leaves out the products of rows with themselves."""
+    """Return whether a kernel alignment leaves out the products of rows with themselves."""
     return bool(dict(measure.view_key[1]).get("unbiased"))
 
 
 def add_exact_null(
     measure: Measure, score: Score, sums: Sums, pair: tuple[int, int], alpha: float, factor: float = 1.0
 ) -> Score:
-    """Add the chance level of a kernel alignment of two sides, from the exact moments over all permutations.
+    """Add the chance level of a kernel alignment, from its exact moments over all permutations.
 
-    `factor` is the correction factor that was applied to the score from the sums.
+    `factor` is the factor by which the score was already corrected for a projection.
     """
     unbiased = is_unbiased(measure)
     kernels = [kernel_sums(sums, place, unbiased) for place in pair]
@@ -246,10 +246,10 @@ def add_exact_null(
 
 
 def kernel_sums(sums: Sums, place: int, unbiased: bool) -> KernelSums:
-    """Quantities of one side that the null of a kernel alignment needs."""
+    """Return the quantities of one side from which the null of a kernel alignment is computed."""
     side, n = sums.sides[place], sums.n_rows
     trace = side.squared_norm
-    # The last entry is centred, so n times the squared mean is added to obtain the sum of squares.
+    # The last entry is a centred sum of squares, so n times the squared mean is added to undo the centring.
     diagonal = float(side.products[-1, -1]) + trace**2 / n
     norm = float((side.features**2).sum())
     if unbiased:
@@ -258,11 +258,11 @@ def kernel_sums(sums: Sums, place: int, unbiased: bool) -> KernelSums:
 
 
 def _random_matching_sums(sums: Sums, rng: np.random.Generator) -> Callable[[], Sums]:
-    """Return a function that draws sums of randomly matched rows.
+    """Return a function that draws the sums that would result from a random matching of the rows.
 
-    For many rows, the products of one side with a permutation of the other are normally distributed. Their covariance
-    matrix over all permutations is the Kronecker product of the own products of both sides, divided by n - 1
-    (Hoeffding 1951).
+    For many rows, the cross-products between one side and the permuted other side are normally distributed. Their
+    covariance matrix over all permutations is the Kronecker product of the two sides' own product matrices, divided by
+    n - 1 (Hoeffding 1951).
     """
     roots = [_root(side.products) for side in sums.sides]
 

@@ -1,4 +1,4 @@
-"""The noise ceiling of a similarity to a noisy representation."""
+"""Estimate the noise ceiling of similarities to a noisy representation."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from shesha.views import Rdm, Representation, View
 def noise_ceiling(
     repeats: ArrayLike | Sequence[ArrayLike | Rdm], measure: Choice = "RSA", *, seed: Seed = 0
 ) -> NoiseCeiling:
-    """Estimate the score that the noise-free representation would reach with a noisy one.
+    """Estimate the score that a noise-free representation would reach with its noisy measurements.
 
-    Even a perfect model differs from single measurements (runs, subjects) by their noise. `lower` is the mean value of
-    each repeat with the mean of the others. The noise-free representation would score higher, because this mean is
-    noisy, too. `upper` is the mean value of each repeat with the mean of all repeats. The noise-free representation
-    would score lower, because this mean includes the repeat itself. RSA averages ranked distances and ranks the means
-    again; CKA and related measures average kernel matrices of unit norm. Repeats of different subjects may therefore
-    have different features (Nili et al. 2014). Other measures average features, which must correspond.
+    Even a perfect model differs from single measurements (runs, subjects) because these are noisy. `lower` compares
+    each repeat with the mean of the other repeats and averages the scores. The noise-free representation would score
+    higher, because a mean of repeats is still noisy. `upper` compares each repeat with the mean of all repeats. The
+    noise-free representation would score lower, because that mean includes the repeat itself. To form means, RSA
+    averages ranked distances and ranks the result again; CKA and related measures average kernel matrices of unit norm.
+    For these measures, repeats from different subjects may have different features (Nili et al. 2014). Other measures
+    average the features themselves, which must correspond.
 
     Parameters
     ----------
@@ -46,8 +47,9 @@ def noise_ceiling(
     Returns
     -------
     NoiseCeiling
-        `lower`, `upper`, and `reliability`, the mean value of two repeats. They are NaN, with a reason and a warning,
-        if the data do not allow them. Biased measures (CKA, DistCorr) overestimate reliability; use unbiased CKA.
+        `lower`, `upper`, and `reliability`, which is the mean score between two repeats. They are NaN, with a reason
+        and a warning, if they cannot be computed from the data. Biased measures (CKA, DistCorr) overestimate
+        reliability; use unbiased CKA instead.
 
     Raises
     ------
@@ -92,13 +94,13 @@ FEWEST = 2
 
 @dataclass(frozen=True)
 class Repeats:
-    """Measurements of one representation, each with the same rows."""
+    """Repeated measurements of one representation, with the same rows in each."""
 
     sources: tuple[Representation, ...]
 
     @classmethod
     def build(cls, given: Any, name: str, n_rows: int | None = None) -> Repeats:
-        """Check the measurements: an array (k, n, d), or a sequence of matrices or of distances."""
+        """Check the repeats: an array (k, n, d), or a sequence of matrices or distances."""
         if not hasattr(given, "__len__") or isinstance(given, str | Rdm | Mapping) or hasattr(given, "columns"):
             raise TypeError(
                 f"{name} must be an array of shape (k, n_samples, n_features) or a sequence of matrices, got a "
@@ -116,7 +118,7 @@ class Repeats:
 
     @cached_property
     def means(self) -> tuple[Representation, ...]:
-        """The mean of all repeats, then the mean without each repeat."""
+        """The mean of all repeats, followed by the mean without each repeat."""
         if all(source.has_distances_only for source in self.sources):
             return tuple(
                 Representation.build(Rdm(mean))
@@ -138,7 +140,7 @@ class Repeats:
 
 
 def _leave_one_out_means(arrays: Sequence[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
-    """Yield the mean of all repeats, then the mean without each repeat."""
+    """Yield the mean of all repeats, followed by the mean without each repeat."""
     yield np.mean(arrays, axis=0)
     for k in range(len(arrays)):
         yield np.mean([array for j, array in enumerate(arrays) if j != k], axis=0)
@@ -146,7 +148,7 @@ def _leave_one_out_means(arrays: Sequence[NDArray[np.float64]]) -> Iterator[NDAr
 
 @dataclass(frozen=True)
 class Ceiling:
-    """Values of a measure for the repeats of one side alone."""
+    """Scores of the repeats of one side with their means and with one another."""
 
     left_out: tuple[float, ...]
     included: tuple[float, ...]
@@ -154,17 +156,17 @@ class Ceiling:
 
     @property
     def lower(self) -> float:
-        """Mean value of each repeat with the mean of the others."""
+        """Mean score between each repeat and the mean of the other repeats."""
         return float(np.mean(self.left_out))
 
     @property
     def upper(self) -> float:
-        """Mean value of each repeat with the mean of all repeats."""
+        """Mean score between each repeat and the mean of all repeats."""
         return float(np.mean(self.included))
 
 
 def ceiling_of_repeats(measure: Measure, repeats: Repeats, *, second: bool = False) -> Ceiling:
-    """Compare the repeats with their means and one another; `second` makes them the measure's second argument."""
+    """Compare the repeats with their means and with one another."""
 
     def score(view: View, other: View) -> float:
         return measure.compare_views(other, view) if second else measure.compare_views(view, other)
@@ -183,7 +185,7 @@ def ceiling_of_repeats(measure: Measure, repeats: Repeats, *, second: bool = Fal
 
 
 def _means(measure: Measure, repeats: Repeats, views: Sequence[View]) -> Iterator[View]:
-    """Yield the measure's view of the mean of all repeats, then of the mean without each repeat."""
+    """Yield the measure's view of the mean of all repeats, followed by the mean without each repeat."""
     kind, options = measure.view_key
     for left_out in range(-1, len(views)):
         others = [view for k, view in enumerate(views) if k != left_out]

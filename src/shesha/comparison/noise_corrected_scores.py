@@ -1,4 +1,4 @@
-"""Scores of a comparison with their noise ceilings, and corrected for noise, from repeats of either side."""
+"""Add noise ceilings and noise-corrected values to scores, from repeated measurements of either side."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNKNOWN: dict[str, Any] = dict.fromkeys(
 
 @dataclass(frozen=True)
 class SidesWithRepeats:
-    """The two sides of a comparison, and the repeats of each."""
+    """The two sides of a comparison, with repeated measurements of each."""
 
     sides: tuple[Representation, Representation]
     repeats: tuple[Repeats | None, Repeats | None]
@@ -35,7 +35,7 @@ class SidesWithRepeats:
     def build(
         cls, given: Any, names: tuple[str, str], sides: tuple[Representation, Representation]
     ) -> SidesWithRepeats:
-        """Check the repeats of the first and the second side; None means no repeats."""
+        """Check the repeats of the two sides; None means that a side has no repeats."""
         if not isinstance(given, tuple | list) or len(given) != len(sides) or all(repeat is None for repeat in given):
             got = f"{len(given)} entries" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
             raise TypeError(
@@ -49,7 +49,7 @@ class SidesWithRepeats:
         return cls(sides, (first, second))
 
     def add_ceilings(self, group: Group, scores: Mapping[str, Score]) -> Iterator[Score]:
-        """Yield the scores of a group of measures with their ceilings, or with a note on why there is none."""
+        """Yield the scores of a group with their noise ceilings, or with a note on why these are missing."""
         try:
             for measure in group.measures:
                 score = scores.get(measure.name)
@@ -75,7 +75,7 @@ class SidesWithRepeats:
         return _write_ceilings(measure, over_repeats, replace(score, over_repeats=over_repeats, **_UNKNOWN), ceilings)
 
     def _require_room(self, group: Group) -> None:
-        """Refuse views of all repeats, two means and both sides if they do not fit in memory together."""
+        """Require that the views of all repeats, two means and both sides fit in memory together."""
         sources = [
             *self.sides,
             *(source for side in self.repeats if side for source in (*side.sources, *side.sources[:2])),
@@ -88,7 +88,7 @@ class SidesWithRepeats:
             )
 
     def _over_repeats(self, measure: Measure) -> float:
-        """Mean value over the repeats of one side, or over all pairs of repeats of both."""
+        """Return the mean score over the repeats of one side, or over all pairs of repeats of both sides."""
         first, second = (
             (side,) if repeats is None else repeats.sources
             for side, repeats in zip(self.sides, self.repeats, strict=True)
@@ -108,7 +108,7 @@ def _write_ceilings(measure: Measure, over_repeats: float, score: Score, ceiling
     known = [ceiling for ceiling in ceilings if ceiling is not None]
     like_a_cosine = measure.higher_is_closer and measure.self_value == 1 and measure.bounds[1] == 1
     if like_a_cosine or len(known) == 1:
-        # As for a cosine, the noise of each side reduces the score by its own factor.
+        # As with a cosine, the noise of each side multiplies the score by a factor of its own.
         lower, upper = (
             math.prod(ends) for ends in ([ceiling.lower for ceiling in known], [ceiling.upper for ceiling in known])
         )

@@ -53,40 +53,43 @@ def compare_all(
 ) -> PairwiseComparison:
     """Compare every pair of several representations of the same inputs.
 
-    Each view is computed once per representation, not once per pair and measure. Ctrl-C returns the results so far.
+    Each view is computed once per representation, not once per pair and measure. After Ctrl-C, the results so far are
+    returned.
 
     Parameters
     ----------
     representations : mapping of names to arrays of shape (n_samples, n_features), or Rdm; or files
-        At least two representations of the same rows. Paths may replace arrays. A list of paths, or a directory, means
-        all arrays in these files, which are read when needed, a few at a time. A file that cannot be read is left out,
-        with a warning. A 3-D array is one representation per layer.
+        At least two representations of the same rows. Arrays may be replaced by the paths of files. A list of paths, or
+        a directory, stands for all arrays in these files, which are read when needed, a few at a time. A file that
+        cannot be read is left out, with a warning. Each layer of a 3-D array is a representation.
     measures : str, measure or sequence of them
         As for `compare`.
     calibrate : bool
         Whether to add the chance level, p-value and calibrated score of each pair. The `corrected_p_value` accounts for
-        the number of pairs, separately for each measure. If no pair is related, some corrected p-value of a measure is
-        at most alpha with probability alpha. Each draw permutes the rows of every representation independently, so one
-        null serves all pairs. The p-value of a pair equals that of `shesha.calibrate` with the composed permutations.
+        the number of pairs, separately for each measure. If no pair is related, the probability that a measure has any
+        corrected p-value of at most alpha is alpha. Each draw permutes the rows of every representation independently,
+        so one null serves all pairs. The p-value of a pair is that of `shesha.calibrate` with the relative permutations
+        between the two representations.
     confidence : float, optional
-        Confidence of the intervals, as for `compare`; only with `calibrate`. Default: no intervals, because they take
-        longer than the null.
+        Confidence level of the intervals, as for `compare`; only with `calibrate`. Default: no intervals, because they
+        take longer than the null.
     n_permutations, alpha, blocks, groups, within, shift, block_length
-        As for `shesha.calibrate`; only with `calibrate`. Shifts are drawn at random, even if there are few.
+        As for `shesha.calibrate`; only with `calibrate`. Circular shifts are drawn at random, even if only a few exist.
     workers : int, optional
         Number of processes. Default: 1 process, which uses all cores through threads. More processes help for many
         files, and for measures that do not use threads (RTD).
     seed : int, Generator or None
-        Seed of random measures and of the null. The permutations of a representation depend on the seed and its content
-        only, so a resumed run has the same null. All calibrated runs of a store need the same number.
+        Seed of random measures and of the null. The permutations of a representation depend only on this seed and on
+        its content, so a resumed run uses the same null. All calibrated runs that share a store must use the same
+        integer.
     layer_axis : int, None or 'guess'
         Axis of a 3-D array along which its layers are stacked; they are named ``name[0]``, ``name[1]`` and so on. None:
         the array is one representation of token sequences. 'guess': (rows, layers, features), or (layers, rows,
         features) if the first axis is at most a third as long as the second; a warning reports the guess.
     store : path, optional
-        File in which every comparison is stored. Run the same call again to resume. With more representations, only new
-        pairs are compared. Comparisons are identified by the contents of both sides, so files may be renamed, and by a
-        hash of the measure's code. Default: no store.
+        File in which every comparison is stored. After an interruption, rerun the same call to resume. If you add
+        representations, only the new pairs are compared. Comparisons are identified by the contents of both sides, so
+        files may be renamed, and by a hash of the measure's code. Default: no store.
     scheduler : str, optional
         Address of a running Dask scheduler to use instead of local processes. Its workers must have access to the
         files.
@@ -163,7 +166,7 @@ def compare_all(
 def _request(
     design: Design, n_permutations: int, alpha: float, confidence: float | None, seed: int, *, calibrate: bool
 ) -> Request | None:
-    """Return the additions to each score; refuse options that need calibration without it."""
+    """Return the request for chance levels and intervals; refuse their options if `calibrate` is False."""
     if check.boolean(calibrate, "calibrate"):
         return build_request(design, n_permutations, alpha, confidence, seed)
     if confidence is not None:
@@ -173,7 +176,7 @@ def _request(
 
 
 def _files_or_arrays(representations: Any, layer_axis: LayerAxis) -> Files | Mapping[Any, Any]:
-    """Separate arrays by name from files."""
+    """Return the input as `Files` if it consists of paths, or as a mapping of names to arrays."""
     if isinstance(representations, Files):
         return representations
     if isinstance(representations, str | os.PathLike):
@@ -193,7 +196,7 @@ def _files_or_arrays(representations: Any, layer_axis: LayerAxis) -> Files | Map
 def _needs_run(
     representations_or_files: Mapping[Any, Any], workers: int | None, scheduler: str | None, store: Any
 ) -> bool:
-    """Whether the comparison needs a store, workers or files."""
+    """Return whether the comparison needs a store, workers or files."""
     paths = any(isinstance(value, str | os.PathLike) for value in representations_or_files.values())
     return paths or store is not None or scheduler is not None or (workers or 1) > 1
 
@@ -216,7 +219,7 @@ def _compare_in_memory(
 
 
 def _pairs(measure: Measure, names: list[str]) -> list[engine.Pair]:
-    """Return each pair once for a symmetric measure; add each name with itself if this value is not known."""
+    """Return all pairs of names, in one order if symmetric; add self-pairs whose value is not known."""
     pairs = list(combinations(names, 2) if measure.symmetric else permutations(names, 2))
     return pairs if measure.self_value is not None else [*pairs, *((name, name) for name in names)]
 
@@ -225,7 +228,8 @@ def arrange_scores(
     pair_scores: list[PairScore], measures: list[Measure], pairs: Mapping[str, list[engine.Pair]]
 ) -> tuple[PairScore, ...]:
     """Arrange the scores by measure and pair, and mark those that were not reached."""
-    # A store does not keep expected values. They are removed, so results do not depend on the use of a store.
+    # A store does not keep expected values. They are removed here, so that results do not depend on whether a store is
+    # used.
     scores = {
         (pair.score.measure, pair.first, pair.second): replace(pair, score=replace(pair.score, expected=float("nan")))
         for pair in pair_scores

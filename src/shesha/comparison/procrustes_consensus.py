@@ -1,4 +1,4 @@
-"""Generalised Procrustes analysis: the shape that representations share, and their distances from it."""
+"""Generalised Procrustes analysis: the shape that representations share, and how far each deviates."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def consensus(
     confidence: float = 0.95,
     seed: Seed = 0,
 ) -> Consensus:
-    """Measure how far each representation is from the shared shape of the others, and find outliers.
+    """Measure how far each representation deviates from the shape shared by the others, and find outliers.
 
-    Use it to see whether seeds, checkpoints or subjects agree, and which one does not. The shared shape is the Fréchet
+    Use it to see whether seeds, checkpoints or subjects agree, and which one deviates. The shared shape is the Fréchet
     mean of the shapes under rotations and reflections (generalised Procrustes analysis); `shesha.mean_shape` returns
     it.
 
@@ -52,27 +52,27 @@ def consensus(
     representations : mapping of str to array of shape (n_samples, n_features)
         At least 3 representations of the same rows. If widths differ, narrower ones are padded with zero columns.
     scale : bool
-        Whether to scale all representations to the same size before averaging. Otherwise large representations have
-        more weight. Distances always compare shapes of the same size.
+        Whether to scale all representations to the same size before averaging. Otherwise, larger ones have more weight.
+        Distances are always computed between shapes of equal size.
     groups : array of shape (n_samples,), optional
         Labels of groups, such as donors or documents. Intervals leave out whole groups. Default: independent rows.
     alpha : float
-        Level of the corrected p-values of outliers, in (0, 1).
+        Significance level of the corrected outlier p-values, in (0, 1).
     confidence : float
-        Confidence of the intervals, in (0, 1), which describe the variation over samples of rows.
+        Confidence level of the intervals, in (0, 1). They describe the variation over samples of rows.
     seed : int, Generator or None
         Seed of the random subsets of the rows.
 
     Returns
     -------
     Consensus
-        The result prints the answer first. ``.outlying`` names the outliers, and ``["name"].distance`` is the distance
-        of one representation to the mean shape of the others.
+        The result prints its main answer first. ``.outlying`` names the outliers, and ``["name"].distance`` is the
+        distance of a representation from the mean shape of the others.
 
     Notes
-    -----
-    Outliers are found by a one-sided Grubbs test of the logarithms of the distances, with Holm's correction. It
-    compares each distance with the mean and the spread of the others. Two similar outliers can mask each other.
+    ----- Outliers are found by a one-sided Grubbs test on the logarithms of the distances, with Holm's correction. The
+    test compares each distance with the mean and the spread of the other distances. Two similar outliers can mask each
+    other.
 
     Examples
     --------
@@ -95,7 +95,8 @@ def consensus(
         mean, n_steps, converged = kernel.mean_shape(sized)
         distances, ends = _distances_to_others(shapes, sized, mean, evidence)
         to_all = [_distance(shape, mean) for shape in shapes]
-    # Distances are skewed to the right, which would give too many outliers; their logarithms are nearly symmetric.
+    # Distances are skewed to the right, so testing them directly would find too many outliers; their logarithms are
+    # nearly symmetric.
     p_values = outlier_p_values(np.log(np.maximum(distances, _SMALLEST)))
     corrected = holm(p_values)
     columns = (distances, *zip(*ends, strict=True), to_all, p_values, corrected)
@@ -116,7 +117,7 @@ def consensus(
 
 
 def mean_shape(representations: Mapping[str, ArrayLike], *, scale: bool = True) -> Matrix:
-    """Mean shape of several representations of the same rows, up to rotation (generalised Procrustes analysis).
+    """Mean shape of several representations of the same rows, up to rotation (generalised Procrustes).
 
     Parameters
     ----------
@@ -126,8 +127,8 @@ def mean_shape(representations: Mapping[str, ArrayLike], *, scale: bool = True) 
     Returns
     -------
     array of shape (n_samples, n_features)
-        The centred mean shape in the coordinates of its principal axes. It is as wide as the widest representation, but
-        not wider than the number of rows.
+        The centred mean shape, in the coordinates of its principal axes. It has as many columns as the widest
+        representation, but at most as many as there are rows.
 
     Examples
     --------
@@ -147,12 +148,12 @@ def mean_shape(representations: Mapping[str, ArrayLike], *, scale: bool = True) 
 
 
 def outlier_p_values(distances: Vector) -> Vector:
-    """One-sided p-values of the hypothesis that a distance is not larger than the others (Grubbs 1950)."""
+    """Return one-sided p-values of the Grubbs test (1950) for whether a distance exceeds the others."""
     n = len(distances)
     p_values = np.empty(n)
     for k, distance in enumerate(distances):
         others = np.delete(distances, k)
-        # Distances that are equal up to rounding do not show how much distances vary.
+        # If the other distances are equal up to rounding, their spread says nothing, so a minimum is used.
         spread = max(float(others.std(ddof=1)), 1e-9)
         p_values[k] = t.sf((distance - others.mean()) / (spread * np.sqrt(1 + 1 / (n - 1))), n - 2)
     return p_values
@@ -161,7 +162,7 @@ def outlier_p_values(distances: Vector) -> Vector:
 def _configurations(
     representations: Mapping[str, ArrayLike], groups: ArrayLike | None, scale: bool
 ) -> tuple[dict[str, Matrix], int, Any]:
-    """Return centred rows of one width; rotate away columns beyond the number of rows."""
+    """Return centred rows, padded to one width; columns beyond the number of rows are rotated away."""
     hint_of_distances(kinds.mapping(representations, "representations"))
     named = check_named_arrays(representations, "representations", "representations[{!r}]")
     if len(named) < _FEWEST:
@@ -175,7 +176,7 @@ def _configurations(
         if representation.n_rows != first.n_rows:
             raise ValueError(f"representations[{name!r}] must have {first.n_rows} rows, got {representation.n_rows}")
     rows = {name: source.rows - source.rows.mean(axis=0) for name, source in aligned.items()}
-    # Distances between shapes have no unit, so huge numbers can be rescaled before their squares overflow.
+    # Distances between shapes do not depend on the unit, so huge values can be rescaled before their squares overflow.
     common = huge_unit(*rows.values())
     units = {name: huge_unit(matrix) if scale else common for name, matrix in rows.items()}
     rows = {name: matrix / units[name] for name, matrix in rows.items()}
@@ -201,7 +202,7 @@ def _unit(rows: Matrix) -> Matrix:
 
 
 def _distance(rows: Matrix, target: Matrix) -> float:
-    """Procrustes distance of two shapes of unit size."""
+    """Return the Procrustes distance between two shapes after scaling both to unit size."""
     first, second = (shape - shape.mean(axis=0) for shape in (rows, target))
     lengths = float(np.linalg.norm(first) * np.linalg.norm(second))
     if not lengths > 0:
@@ -212,7 +213,7 @@ def _distance(rows: Matrix, target: Matrix) -> float:
 def _distances_to_others(
     shapes: Sequence[Matrix], sized: Sequence[Matrix], mean: Matrix, evidence: Evidence
 ) -> tuple[list[float], list[tuple[float, float]]]:
-    """Return the distance of each shape to the mean shape of the others, and the limits of its interval."""
+    """Return each shape's distance from the mean shape of the others, and the ends of its interval."""
     distances, ends = [], []
     for k in track(range(len(shapes)), len(shapes), "representations"):
         others = [shape for j, shape in enumerate(sized) if j != k]
@@ -223,7 +224,7 @@ def _distances_to_others(
 
 
 def _interval(rows: Matrix, target: Matrix, value: float, evidence: Evidence) -> tuple[float, float]:
-    """Return the interval from subsets of the rows, with the mean shape of the others fixed."""
+    """Return the interval from subsets of the rows, while the mean shape of the others is held fixed."""
     n = evidence.n_clusters or evidence.n_rows
     if evidence.n_clusters is not None and evidence.n_clusters < FEWEST_CLUSTERS:
         return float("nan"), float("nan")

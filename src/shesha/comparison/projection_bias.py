@@ -1,9 +1,9 @@
-"""Kernel alignments of randomly projected layers, corrected for the bias of the projection, with their error.
+"""Correct kernel alignments of randomly projected layers for the projection's bias.
 
-With k normal directions of variance 1/k, the products C of the projected features have E ||C||^2 = (1 + 1/k) ||S||^2 +
-tr(S)^2 / k, where S is the matrix of products of all features. Alignments of projected layers are therefore too low,
-especially if many directions have variance. Off-diagonal entries of C lack this bias: their mean square is ||S||^2 /
-k^2.
+Let S be the matrix of products of all features, and C that of features projected on k random normal directions of
+variance 1/k. Then E ||C||^2 = (1 + 1/k) ||S||^2 + tr(S)^2 / k. Alignments of projected layers are therefore too low,
+especially if the variance is spread over many directions. Off-diagonal entries of C lack this bias: their mean square
+is ||S||^2 / k^2.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from shesha.results import Score
 from shesha.support.types import Matrix
 
 _GROUPS = 16
-"""Number of groups of directions that are left out in turn to estimate the error."""
+"""Number of groups of directions, each of which is left out in turn to estimate the error."""
 _CONFIDENCE = 0.95
 
 
 def correct_projection(
     score: Score, sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool], *, unbiased: bool
 ) -> tuple[Score, float]:
-    """Return the score, corrected for the bias of the projection, with its error, and the correction factor."""
+    """Correct a score for the bias of the projection and add its error; also return the correction factor."""
     norms = [kernel_sums(sums, place, unbiased).squared_norm for place in pair]
     true = [
         _squared_norm(sums, place, unbiased=unbiased) if was else norm
@@ -58,7 +58,7 @@ def _widths(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool]) -> 
 
 
 def _squared_norm(sums: Sums, place: int, *, unbiased: bool) -> float:
-    """Unbiased estimate of the squared norm of the kernel of all features, from the projected features."""
+    """Return an unbiased estimate of the kernel's squared norm before projection, from projected features."""
     side, n, k = sums.sides[place], sums.n_rows, sums.sides[place].n_features
     product = _off_diagonal(side.features) * k / (k - 1)
     if unbiased:
@@ -73,7 +73,7 @@ def _off_diagonal(block: Matrix) -> float:
 
 
 def _relative_error(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool]) -> float:
-    """Standard error of the alignment over its value, by leaving out groups of directions of either side in turn."""
+    """Return the relative standard error of the alignment, from leaving out groups of directions in turn."""
     cross = sums.cross_products(*pair)[:-1, :-1] ** 2
     variance = 0.0
     for place, was, squares in zip(pair, projected, (cross, cross.T), strict=True):
@@ -84,7 +84,7 @@ def _relative_error(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bo
 
 
 def _leave_groups_out(block: Matrix, cross: Matrix) -> Matrix:
-    """The alignment without each group of directions, up to a constant factor."""
+    """Return the alignment without each group of directions, up to a constant factor."""
     k, squares = len(block), block**2
     estimates = []
     for left_out in np.array_split(np.arange(k), min(_GROUPS, k)):

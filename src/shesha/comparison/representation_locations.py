@@ -1,4 +1,4 @@
-"""Locations of representations, so that any process can read each when needed."""
+"""Where representations are stored, so that any process can read each one when it is needed."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from shesha.views import Rdm, Representation
 
 
 class RepresentationLocation(Protocol):
-    """A source of a representation."""
+    """A place from which a representation can be read."""
 
     def take_rows(self, order: Index) -> RepresentationLocation:
-        """The same representation with its rows in another order."""
+        """Return the same location with its rows in another order."""
         ...
 
     def load(self) -> Representation:
@@ -39,7 +39,7 @@ class InMemoryRepresentation:
     source: Representation
 
     def take_rows(self, order: Index) -> InMemoryRepresentation:
-        """The same representation with its rows in another order."""
+        """Return the same location with its rows in another order."""
         return InMemoryRepresentation(self.source.take_rows(order))
 
     def load(self) -> Representation:
@@ -49,26 +49,26 @@ class InMemoryRepresentation:
 
 @dataclass(frozen=True)
 class InFile:
-    """An array of a file, which must not have changed since it was indexed."""
+    """An array in a file that must not change after it was indexed."""
 
     path: str
     name: str
     keys: tuple[str, ...] | None
-    """Name of the array to read, or names of the columns of a table."""
+    """Name of the array to read, or names of the columns if the file is a table."""
     distances: bool
     layer_axis: LayerAxis
     stamp: str
     no_features: tuple[str, ...] = ()
     """Names of table columns that contain labels instead of features."""
     order: bytes = b""
-    """Row numbers in the requested order; empty for the order of the file."""
+    """Row numbers in the requested order, as bytes; empty for the order of the file."""
 
     def take_rows(self, order: Index) -> InFile:
-        """The same representation with its rows in another order."""
+        """Return the same location with its rows in another order."""
         return replace(self, order=np.asarray(order, dtype=np.int64).tobytes())
 
     def load(self) -> Representation:
-        """Read the file."""
+        """Read the representation from the file."""
         array = self.array()
         if not self.distances:
             return Representation.build(array, self.name)
@@ -80,7 +80,7 @@ class InFile:
         return np.frombuffer(self.order, dtype=np.int64).astype(np.intp)
 
     def array(self) -> Any:
-        """Open the file, and return the array unchecked: mapped or sparse if the file type allows it."""
+        """Open the file and return its array unchecked; it is memory-mapped or sparse if the format allows."""
         path = Path(self.path)
         if file_stamp(path) != self.stamp:
             raise UnreadableFileError(f"{path} must not change while it is compared, got a file that has changed")
@@ -97,7 +97,7 @@ class InFile:
 
 @dataclass(frozen=True)
 class SpooledRepresentation:
-    """A representation that this run wrote to a file for other processes."""
+    """A representation that this run wrote to a file so that other processes can read it."""
 
     path: str
     distances: bool
@@ -105,7 +105,7 @@ class SpooledRepresentation:
 
     @classmethod
     def write(cls, source: Representation, path: Path) -> SpooledRepresentation:
-        """Write a representation."""
+        """Write a representation to a file."""
         array = plain_array(source)
         with replacing(path) as draft, draft.open("wb") as file:
             np.save(file, array, allow_pickle=False)
@@ -118,13 +118,13 @@ class SpooledRepresentation:
 
 
 def array_bytes(shape: tuple[int, ...]) -> int:
-    """Memory of the numbers of a representation of a shape; (n,) means distances between n rows."""
+    """Return the memory of a representation with this shape; (n,) means distances between n rows."""
     n_numbers = math.prod(shape) if len(shape) > 1 else shape[0] * (shape[0] - 1) // 2
     return 8 * n_numbers
 
 
 class RecentRepresentations:
-    """The representations that this process used last, up to a number of bytes."""
+    """A cache of the representations that this process used last, limited in bytes."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[RepresentationLocation, Representation] = OrderedDict()
@@ -133,7 +133,7 @@ class RecentRepresentations:
     def load(
         self, places: Mapping[str, RepresentationLocation], room: int
     ) -> tuple[dict[str, Representation], dict[str, str]]:
-        """Return the representations of some sources by name, and the reasons why others cannot be read."""
+        """Return representations by name; also return, for those that cannot be read, the reason why."""
         loaded: dict[str, Representation] = {}
         unreadable: dict[str, str] = {}
         needed = set(places.values())

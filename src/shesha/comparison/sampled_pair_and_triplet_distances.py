@@ -1,4 +1,4 @@
-"""Distances between the rows of sampled pairs and triples, within the memory budget."""
+"""Distances between the rows of sampled pairs and triples, computed within the memory budget."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from shesha.views import UndirectedRowsError
 from shesha.views.row_source import RowSource
 
 _HELD = 1 << 22
-"""Maximum number of values of sampled rows in memory."""
+"""Maximum number of entries of sampled rows that are in memory at a time."""
 _SHARE = 4
-"""Divisor of the memory budget that gives the memory for standardised rows, and for pieces of rows."""
+"""One over this number is the share of the memory budget for standardised rows, or for pieces of rows."""
 _COPIES = 4
-"""Number of copies of a piece of rows in memory while pairs of its rows are gathered."""
+"""Number of copies of a piece of rows that exist while its row pairs are gathered."""
 _DENSE = 16
-"""Ratio of all row pairs to drawn pairs below which the products of all rows are computed."""
+"""If all row pairs are fewer than this multiple of the drawn ones, products of all rows are computed."""
 
 
 def tuple_distances(source: RowSource, tuples: Index, metric: Metric) -> Matrix:
-    """Distances between the rows of each tuple, one column per pair."""
+    """Return the distances between the rows of each tuple, one column per pair of its members."""
     places = list(combinations(range(tuples.shape[1]), 2))
     out = np.empty((len(tuples), len(places)))
     # Removing the medians of Euclidean rows takes two more copies.
@@ -49,7 +49,7 @@ def tuple_distances(source: RowSource, tuples: Index, metric: Metric) -> Matrix:
 
 
 def _standardised_rows(source: RowSource, metric: Metric) -> tuple[Matrix, float]:
-    """Read and standardise all rows, in stretches if the metric allows; return their unit as well."""
+    """Read and standardise all rows, piecewise if the metric allows; also return their unit of length."""
     numbers = np.arange(source.n_rows)
     if metric == "euclidean":
         rows = source.read(numbers)
@@ -62,7 +62,7 @@ def _standardised_rows(source: RowSource, metric: Metric) -> tuple[Matrix, float
 
 
 def _standardise_rows(rows: Matrix, numbers: Index, metric: Metric) -> Matrix:
-    """Standardise rows; refuse those without a direction."""
+    """Standardise rows; raise an error if a row has no direction."""
     bad = find_undirected_rows(rows, metric)
     if len(bad):
         raise UndirectedRowsError(numbers[bad], metric)
@@ -70,7 +70,7 @@ def _standardise_rows(rows: Matrix, numbers: Index, metric: Metric) -> Matrix:
 
 
 def _panel_distances(rows: Matrix, i: Index, j: Index, metric: Metric) -> Vector:
-    """Distances of pairs, taken from the distances of panels of rows to all later rows."""
+    """Return distances of pairs, from panels of distances between a few rows and all later rows."""
     first, second = np.minimum(i, j), np.maximum(i, j)
     order = np.argsort(first, kind="stable")
     starts = np.arange(0, len(rows), PANEL)
@@ -90,7 +90,7 @@ def _panel_distances(rows: Matrix, i: Index, j: Index, metric: Metric) -> Vector
 def _read_in_pieces(
     source: RowSource, tuples: Index, metric: Metric, places: list[tuple[int, int]], out: Matrix
 ) -> Matrix:
-    """Read the rows of some tuples at a time."""
+    """Compute distances for some tuples at a time, reading only the rows that they contain."""
     budget = memory.memory_budget()
     piece_bytes = max(_HELD, budget // 64) if source.is_stored else _HELD
     piece_bytes = max(1, min(piece_bytes, budget // (8 * _COPIES * _SHARE)))

@@ -1,4 +1,4 @@
-"""Scores from sampled rows or pairs of rows, with their sampling error."""
+"""Estimate scores from sampled rows or pairs of rows, with their sampling error."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from shesha.views.query_neighbours import QueryNeighbours
 from shesha.views.row_source import RowSource
 
 _QUERIES, _FIRST_QUERIES = 1_000, 500
-"""Default number of query rows, and the number for a first estimate of the error."""
+"""Default number of query rows, and the number used for a first estimate of the error."""
 _PAIRS, _FIRST_PAIRS = 1_000_000, 20_000
 _MOST_PAIRS = 50_000_000
 _DISTINCT = 100
-"""Smallest ratio of the number of pairs to the number of draws at which repeated pairs are rare."""
+"""If all pairs are at least this many times more than the drawn pairs, repeated draws are rare."""
 _IN_MEMORY = 1 << 22
-"""Largest number of rows for which a sample is drawn by shuffling all row numbers."""
+"""Largest number of rows for which queries are sampled by shuffling all row numbers."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """The size of a sample of rows or pairs: a number, or as many as a target error needs."""
+    """The size of a sample of rows or pairs, fixed or chosen to reach a target error."""
 
     queries: int | None = None
     pairs: int | None = None
@@ -52,7 +52,7 @@ class Sampling:
     def build(
         cls, queries: Any = None, pairs: Any = None, error: Any = None, confidence: float = 0.95, seed: Seed = 0
     ) -> Sampling:
-        """Check the options."""
+        """Check the options and return the sampling."""
         if queries is not None:
             queries = check.count(queries, "queries", minimum=2)
         if pairs is not None:
@@ -67,21 +67,21 @@ class Sampling:
         return [name for name in ("queries", "pairs", "error") if getattr(self, name) is not None]
 
     def takes(self, measure: Measure) -> bool:
-        """Whether a sample was requested from which this measure can be estimated."""
+        """Return whether the requested sample allows this measure to be estimated."""
         if isinstance(measure.sample, SampledRows):
             return self.queries is not None or self.error is not None
         return reason_against(measure) == "" and (self.pairs is not None or self.error is not None)
 
 
 def reason_against(measure: Measure) -> str:
-    """Return the reason why a measure has no estimate from a sample; empty if it has one."""
+    """Return the reason why a measure cannot be estimated from a sample; empty if it can."""
     if measure.sample is None:
         return "cannot be estimated from sampled rows or pairs"
     return "" if isinstance(measure.sample, SampledRows) else measure.sample.lacks(measure.parameters)
 
 
 def sampled_scores(measures: Sequence[Measure], X: RowSource, Y: RowSource, sampling: Sampling) -> Iterator[Score]:
-    """Yield the score of each measure, from query rows or from pairs of rows."""
+    """Yield the score of each measure, estimated from query rows or from pairs of rows."""
     if X.n_rows != Y.n_rows:
         raise ValueError(f"{Y.name} must have as many rows as {X.name} ({X.n_rows}), got {Y.n_rows}")
     batches = _Queries(X, Y, sampling)
@@ -113,14 +113,14 @@ def _estimate(measure: Measure, X: RowSource, Y: RowSource, queries: _Queries, s
 
 @dataclass(frozen=True)
 class _Estimate:
-    """A value from a sample, its standard error, and a description of the sample."""
+    """A value estimated from a sample, its standard error, and a description of the sample."""
 
     value: float
     error: float
     n_drawn: int
     what: str
     spread: float
-    """Possible distance of the exact value from the estimate if all draws are equal; otherwise 0."""
+    """If all draws are equal, how far the exact value may be from the estimate; otherwise 0."""
 
 
 def _score(measure: Measure, estimate: _Estimate, sampling: Sampling, seconds: float) -> Score:
@@ -144,7 +144,7 @@ def _score(measure: Measure, estimate: _Estimate, sampling: Sampling, seconds: f
 
 
 class _Queries:
-    """Batches of query rows, each twice as large as the last, with their neighbours on both sides."""
+    """Batches of query rows with their neighbours on both sides; each batch doubles the number of queries."""
 
     def __init__(self, X: RowSource, Y: RowSource, sampling: Sampling) -> None:
         self.sides, self.sampling, self.n = (X, Y), sampling, X.n_rows
@@ -154,7 +154,7 @@ class _Queries:
         self._order = self._rng.permutation(self.n) if self.n <= _IN_MEMORY else None
 
     def views(self, options: Mapping[str, Any], batch: int) -> tuple[QueryNeighbours, QueryNeighbours]:
-        """Return both sides of a batch."""
+        """Return the neighbours of one batch of queries on both sides."""
         chosen = {name: options[name] for name in ("k", "metric")}
         key = batch, *sorted(chosen.items())
         if key not in self._made:
@@ -183,7 +183,7 @@ class _Queries:
 
 
 def _estimate_from_queries(measure: Measure, plan: SampledRows, queries: _Queries) -> _Estimate:
-    """Mean over query rows; more are drawn until the error is small enough."""
+    """Return the mean over query rows, drawing more until the error is small enough."""
     options, n, batches = dict(measure.view_key[1]), queries.n, list[Vector]()
     while True:
         batches.append(plan.terms(*queries.views(options, len(batches)), **measure.parameters))
@@ -194,7 +194,8 @@ def _estimate_from_queries(measure: Measure, plan: SampledRows, queries: _Querie
         if q == n or queries.sampling.error is None or (error <= queries.sampling.error and deviation > 0):
             break
     what = f"{q:,} of {n:,} rows as queries, each compared with all rows"
-    # If all sampled terms are equal, a larger share of other values would have been sampled at this confidence.
+    # If all sampled terms are equal, this is the largest share of deviating terms that the sample could have missed at
+    # this confidence level.
     rare = 1 - (1 - queries.sampling.confidence) ** (1 / q) if deviation == 0 and q < n else 0.0
     return _Estimate(float(terms.mean()), error, q, what, rare)
 
@@ -202,7 +203,7 @@ def _estimate_from_queries(measure: Measure, plan: SampledRows, queries: _Querie
 def _estimate_from_pairs(
     measure: Measure, plan: SampledPairs, X: RowSource, Y: RowSource, sampling: Sampling
 ) -> _Estimate:
-    """Estimate from random pairs or triples of rows; more are drawn until the error is small enough."""
+    """Estimate a measure from random pairs or triples, drawing more until the error is small enough."""
     n, rng = X.n_rows, spawn(sampling.seed, 1)
     metric: Metric = plan.metric or measure.parameters["metric"]
     every, each = comb(n, plan.size), comb(plan.size, 2)
@@ -219,7 +220,7 @@ def _estimate_from_pairs(
         goal = sampling.error
         if goal is None or error <= goal or share == 1 or size >= _MOST_PAIRS:
             break
-        # The size is a tenth larger than estimated, so the target error is almost always reached.
+        # The sample is a tenth larger than estimated, so that the target error is almost always reached.
         size = min(int(1.1 * size * (error / goal) ** 2) + each, max(_MOST_PAIRS, sampling.pairs or 0))
     what = f"{m:,} of {every:,} {'pairs' if plan.size == 2 else 'triples'} of rows"
     return _Estimate(value, error, m, what, 0.0)
@@ -230,7 +231,7 @@ def _default_pairs() -> int:
 
 
 def _draw_tuples(n: int, size: int, width: int, rng: np.random.Generator) -> tuple[Index, float]:
-    """Draw tuples of different rows; also return their share of all tuples, or 0 if tuples may repeat."""
+    """Draw tuples of distinct rows; also return the share of all tuples drawn, or 0 if tuples may repeat."""
     memory.require(32 * width * size, f"{size:,} tuples of rows", "request fewer pairs or a larger error")
     if width == 2 and _DISTINCT * size > n_pairs(n):
         return np.stack(distinct_pairs(n, size, rng), axis=1), size / n_pairs(n)

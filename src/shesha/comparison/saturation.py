@@ -1,4 +1,4 @@
-"""Measures that saturate: unrelated data of these sizes reach perfect agreement."""
+"""Find measures that saturate: for data of this size, even unrelated data reach perfect agreement."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Representation
 
 _CONSTANT = 1e-9
-"""Spread of a null, relative to the mean, below which the null is constant up to rounding."""
+"""Relative spread below which a null distribution is constant up to rounding."""
 
 
 def add_saturation_doubt(doubts: Doubts, sides: list[Representation], scores: Mapping[str, Score]) -> Doubts:
-    """Add the doubt that measures are saturated, based on their nulls."""
-    # If all rows are equal, every permutation has the same score, which shows nothing about the measure.
+    """Add the doubt that measures saturate, based on their null distributions."""
+    # If all rows are equal, every permutation has the same score, which says nothing about the measure.
     flat = any(_has_equal_rows(side) for side in sides)
     levels = {score.measure: score.null_mean if flat else _null_level(score) for score in scores.values()}
     known = {score.measure: (levels[score.measure], *_worst_and_best(score)) for score in scores.values()}
@@ -29,12 +29,12 @@ def _has_equal_rows(side: Representation) -> bool:
     try:
         return bool(np.ptp(to_host(side.rows), axis=0).max() == 0)
     except NotEstimable:
-        # Distances have no rows, nor have features whose covariates are distances.
+        # There are no rows if the input is distances, or if covariates were removed from distances.
         return False
 
 
 def _null_level(score: Score) -> float:
-    """The mean of the null; the best value if every matching of the rows scores the same."""
+    """Return the mean of the null, or the best value if every matching of the rows has the same score."""
     constant = score.null_sd <= _CONSTANT * abs(score.null_mean)
     return _worst_and_best(score)[1] if constant else score.null_mean
 

@@ -1,4 +1,4 @@
-"""Several representations compared with one reference within each class."""
+"""Compare several representations with one reference within each class of rows."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def compare_several_within(
     confidence: float = 0.95,
     seed: Seed = 0,
 ) -> SeveralWithinClasses:
-    """Compare several representations with one reference within each class: which keeps most, and where?
+    """Compare several representations with one reference within each class, to see which preserves most.
 
-    Each representation is compared with the reference by `compare_within`, with the same rows and permutations.
+    `compare_within` compares each representation with the reference, always with the same rows and permutations.
 
     Parameters
     ----------
     reference : array of shape (n_samples, n_features)
-        Common reference of all comparisons, such as the data before an integration.
+        Reference with which all others are compared, such as the data before an integration.
     others : mapping of str to array of shape (n_samples, n_features)
-        At least one representation, such as the embeddings of several integrations.
+        One or more representations, such as the embeddings from several integration methods.
     labels : array of shape (n_samples,)
         The class of each row. Rows without a label (None, NaN) are left out.
     measures
@@ -53,7 +53,8 @@ def compare_several_within(
     Returns
     -------
     SeveralWithinClasses
-        The comparisons, with `to_frame()` and `plot()`; ``["name"]`` is one of them. Prints a sentence for each.
+        All comparisons, with `to_frame()` and `plot()`; ``["name"]`` selects one. The result prints a sentence for
+        each.
 
     Examples
     --------

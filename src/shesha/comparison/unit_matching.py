@@ -16,9 +16,9 @@ from shesha.support.seeds import number
 from shesha.support.types import Index, Seed, Vector
 
 _SPARSE = 0.1
-"""Share of nonzero entries up to which dense data are converted to sparse."""
+"""Share of nonzero entries below which dense data are converted to sparse matrices."""
 _CLASSES, _UNITS = 20, 50
-"""Maximum number of activity classes for the comparison with chance, and the smallest number of units in each."""
+"""Maximum number of activity classes, and minimum number of units per class, for the chance level."""
 
 
 def match_units(
@@ -36,17 +36,17 @@ def match_units(
     """Match units of two representations one to one by their correlations, and test which pairs exceed chance.
 
     Use it to find the same features in sparse autoencoders with different seeds, neurons that were recorded twice, or
-    channels of two networks. The candidates of a unit are its partners with the highest correlations, which are found
-    without a table of all pairs. A permutation of 10,000 x 10,000 sparse units on 20,000 rows takes about 6 s. Rarely
-    active units are correlated by chance. Each matched unit is therefore compared with units of similar activity that
-    are matched after the rows are permuted.
+    channels of two networks. The candidates for a unit are the units of the other side with which it correlates most;
+    they are found without a table of all pairs. Each permutation of 10,000 x 10,000 sparse units with 20,000 rows takes
+    about 6 s. Rarely active units can be highly correlated by chance. Each match is therefore compared with the matches
+    that units of similar activity have after the rows are permuted.
 
     Parameters
     ----------
     X, Y : arrays or sparse matrices of shape (n_samples, n_units)
         Activities of the units for the same inputs, row by row. The numbers of units may differ.
     n_candidates : int
-        Number of partners with the highest correlations that may become the match of a unit.
+        Number of candidates for the match of each unit, those with the highest correlations.
     n_permutations : int
         Number of permutations of the rows. With fewer than 19, no score can reach the level 0.05.
     blocks, groups, shift
@@ -108,7 +108,7 @@ def match_units(
 
 
 def _prepare(X: Any, name: str) -> Any:
-    """Check the numbers, and make matrices that are mostly zeros sparse."""
+    """Check the values, and convert matrices that are mostly zeros to sparse ones."""
     from scipy import sparse
 
     if not hasattr(X, "tocsr"):
@@ -122,7 +122,7 @@ def _prepare(X: Any, name: str) -> Any:
 
 
 def _same_kind(first: Any, other: Any) -> tuple[Any, Any]:
-    """Make both dense unless both are sparse."""
+    """Return both sides as sparse matrices if both are sparse, otherwise both as dense arrays."""
     kinds = [hasattr(side, "tocsr") for side in (first, other)]
     if all(kinds) or not any(kinds):
         return first, other
@@ -131,7 +131,7 @@ def _same_kind(first: Any, other: Any) -> tuple[Any, Any]:
 
 
 def _activity_classes(X: Any) -> Index:
-    """Class of each unit by the number of rows in which it is active."""
+    """Return the class of each unit, by the number of rows in which it is active."""
     active = (X != 0).sum(axis=0)
     counts = np.asarray(active).ravel()
     n_classes = int(np.clip(len(counts) // _UNITS, 1, _CLASSES))
@@ -146,10 +146,10 @@ def _adjust(p_values: Vector, n_units: int) -> Vector:
 
 
 def _p_values(observed: Edges, drawn: list[Edges], classes: Index) -> Vector:
-    """p-value: share of chance correlations of the same class, including the unit's own, that are at least as high."""
+    """Return p-values: the share of chance correlations in a match's class that are at least as high."""
     unit_classes, chance = classes[observed[0]], np.concatenate([classes[i] for i, _, _ in drawn])
     values = np.concatenate([correlations for _, _, correlations in drawn])
-    # Units without a match under a permutation count as correlations of zero.
+    # A unit that has no match under a permutation counts as a correlation of zero.
     sizes = np.bincount(classes, minlength=classes.max() + 1) * len(drawn)
     out = np.empty(len(unit_classes))
     for unit_class in np.unique(unit_classes):

@@ -29,7 +29,7 @@ from shesha.support.warnings import CalibrationWarning
 from shesha.views import Rdm
 
 MEASURES = ("RSA", "mutual kNN", "CKA")
-"""Default measures: the order of all distances, the nearest neighbours, and the directions of largest variance."""
+"""Default measures, which compare all distances, nearest neighbours, and the largest variances."""
 
 
 def compare_within(
@@ -48,10 +48,10 @@ def compare_within(
     confidence: float = 0.95,
     seed: Seed = 0,
 ) -> WithinClasses:
-    """Compare two representations of the same rows within each class, with that class's null.
+    """Compare two representations of the same rows within each class, with a separate null for each.
 
-    If classes are well separated, any two representations that separate them look similar. An integration of batches,
-    for example, can preserve cell types but lose all structure within them. A comparison within each class avoids this.
+    If classes are well separated, any two representations that separate them look similar. A batch integration, for
+    example, can preserve cell types but lose all structure within them. Comparing within each class reveals this.
 
     Parameters
     ----------
@@ -69,16 +69,17 @@ def compare_within(
         Labels of groups, such as donors, which are permuted as a whole. Only groups of equal size can be permuted, so
         each class uses as many rows of every group as its smallest group has.
     min_rows : int
-        Smallest number of rows of a class. Smaller classes are listed but not compared.
+        Minimum number of rows in a class. Smaller classes are listed but not compared.
     min_group : int
-        Smallest number of rows of a group in a class. Smaller groups are left out.
+        Minimum number of rows that a group must have in a class. Smaller groups are left out of this class.
     n_permutations, alpha, confidence, seed
         As for `compare`.
 
     Returns
     -------
     WithinClasses
-        The comparisons. `to_frame()` has one line per class and measure, and ``["T cell"]`` is one comparison.
+        The comparisons of all classes. `to_frame()` has one line per class and measure, and ``["T cell"]`` is the
+        comparison for one class.
 
     Examples
     --------
@@ -122,10 +123,11 @@ def compare_within(
             f"labels must contain a class of at least {count(min_rows, 'row')} that can be compared, got none "
             f"({reasons})"
         )
-    # Rows that are sorted by class would look like a series that drifts.
+    # Rows sorted by class would look like a drifting series, so they are shuffled.
     rows = generator(0).permutation(np.concatenate(used))
     with warnings.catch_warnings():
-        # Permutations within classes make the scores of all rows look saturated, which this line is meant to show.
+        # With permutations within classes, the scores of all rows look saturated, which is what this comparison is
+        # meant to show.
         warnings.simplefilter("ignore", CalibrationWarning)
         total = rows_of_both.compare(rows, chosen, **rows_of_both.design_within_classes(rows), **options)
     sizes = {name: len(part) for name, part in zip(classes, used, strict=True)}
@@ -143,7 +145,7 @@ def _check_names(names: Any) -> None:
 
 @dataclass(frozen=True)
 class _LabelledRows:
-    """The rows of both representations, with the class, block and group of each."""
+    """The rows of both representations, with the class, block and group of each row."""
 
     sides: tuple[NDArray[Any], NDArray[Any]]
     classes: NDArray[Any]
@@ -152,7 +154,7 @@ class _LabelledRows:
 
     @classmethod
     def build(cls, X: ArrayLike, Y: ArrayLike, names: tuple[str, str], labels: dict[str, Any]) -> _LabelledRows:
-        """Check both representations and their labels, and match the rows by their names."""
+        """Check both representations and their labels, and match the rows by name."""
         (first, second), aligned = _align_rows(X, Y, names, labels)
         classes = _labels_as_text(aligned["labels"], len(first), "labels")
         block, group = (
@@ -163,20 +165,20 @@ class _LabelledRows:
 
     @property
     def class_names(self) -> list[str]:
-        """The classes in alphabetical order."""
+        """Names of the classes in alphabetical order."""
         return sorted({name for name in self.classes if name is not None})
 
     def compare(self, rows: Index, measures: list[Measure], **options: Any) -> Comparison:
-        """Compare these rows of both representations."""
+        """Compare the given rows of both representations."""
         return compare(self.sides[0][rows], self.sides[1][rows], measures, **options)
 
     def design(self, rows: Index) -> dict[str, Any]:
-        """Return the blocks and groups of rows of one class."""
+        """Return the blocks and groups of rows from one class."""
         parts = {"blocks": self.block, "groups": self.group}
         return {name: None if labels is None else labels[rows].astype(str) for name, labels in parts.items()}
 
     def design_within_classes(self, rows: Index) -> dict[str, Any]:
-        """Return blocks and groups that keep the rows of different classes apart."""
+        """Return blocks and groups such that rows are never exchanged between classes."""
         classes = self.classes[rows]
         if self.group is not None:
             return {"blocks": classes.astype(str), "groups": _join_labels(classes, self.group[rows])}
@@ -184,7 +186,7 @@ class _LabelledRows:
 
 
 def _correct_over_classes(classes: dict[str, Comparison], measure: str) -> dict[str, float]:
-    """Return the p-values of one measure, corrected over the classes."""
+    """Return the p-values of one measure, corrected for the number of classes."""
     corrected = benjamini_hochberg([comparison[measure].p_value for comparison in classes.values()])
     return dict(zip(classes, corrected.tolist(), strict=True))
 
@@ -207,7 +209,7 @@ def _align_rows(
 
 
 def _labels_as_text(values: Any, n_rows: int, name: str) -> NDArray[Any]:
-    """Return labels as text, None for missing ones."""
+    """Return labels as text, with None for missing ones."""
     from pandas import isna
 
     plain = split_names(values, name)[0] if hasattr(values, "shape") else values
@@ -224,7 +226,7 @@ def _join_labels(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
 def _rows(
     inside: NDArray[Any], block: NDArray[Any] | None, group: NDArray[Any] | None, min_group: int
 ) -> tuple[Index, str]:
-    """Return the rows of a class to use, or the reason for none."""
+    """Return the rows of a class that can be used, or a reason if the class cannot be compared."""
     rows = np.flatnonzero(inside)
     for labels in (block, group):
         if labels is not None:

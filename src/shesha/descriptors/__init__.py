@@ -1,4 +1,4 @@
-"""Descriptors of one representation other than stability: single numbers for its spectrum and shape."""
+"""Descriptors: single numbers, other than stability, for the spectrum or shape of one representation."""
 
 from shesha.descriptors._descriptor_card import card
 from shesha.descriptors._registry import Descriptor, descriptor, descriptors

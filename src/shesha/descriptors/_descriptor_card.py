@@ -1,4 +1,4 @@
-"""Cards of descriptors as text."""
+"""Describe descriptors as text cards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shesha.views.one_view_score import find_score, score_card
 
 
 def card(descriptor: str | Descriptor | Callable[..., float]) -> str:
-    """Return the card of a descriptor as text.
+    """Return a text card that describes a descriptor.
 
     Parameters
     ----------

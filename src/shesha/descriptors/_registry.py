@@ -1,4 +1,4 @@
-"""The decorator and the registry of descriptors."""
+"""The decorator that registers descriptors, and their registry."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Data = ArrayLike | Representation | Rows | SummedRepresentation
 
 @dataclass(frozen=True)
 class Descriptor(ViewScore):
-    """A number that describes one representation, with its declared and tested properties."""
+    """A number that describes one representation, with its declared properties, which tests verify."""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -37,14 +37,14 @@ class Descriptor(ViewScore):
         }
 
     def check_data(self, X: Data) -> Rows:
-        """Check the representation; values are checked when they are read."""
+        """Check the type and shape of the representation; its values are checked only when they are read."""
         rows = rows_or_distances(X, min_rows=2)
         if not isinstance(rows, Rows):
             raise TypeError(f"X must be features for {self.name}, got distances between rows")
         return rows
 
     def build(self, source: Rows | SummedRepresentation, **options: Any) -> float:
-        """Describe checked data; NotEstimable gives the reason for a missing value."""
+        """Compute the descriptor from checked data; raise NotEstimable with a reason if this is impossible."""
         with single_threaded_blas():
             return self.number(source.view(self.view), **options)
 
@@ -55,7 +55,7 @@ _descriptors: dict[str, Descriptor] = {}
 def descriptor(
     **declared: Any,
 ) -> Callable[[Callable[Concatenate[V, P], float]], Callable[Concatenate[Data, P], float]]:
-    """Mark a function of a view as a descriptor, and return a function of a matrix.
+    """Register a function of a view as a descriptor, and return a function of a matrix.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def descriptor(
         data = inspect.Parameter("X", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike")
         describe.__signature__ = inspect.Signature([data, *options], return_annotation="float")  # type: ignore[attr-defined]
         describe.descriptor = declared_descriptor  # type: ignore[attr-defined]
-        # `inspect` would follow `__wrapped__` and show the parameters of the function of a view.
+        # `inspect` would follow `__wrapped__` and show the parameters of the undecorated function, which takes a view.
         del describe.__wrapped__
         return cast(Callable[Concatenate[Data, P], float], describe)
 
@@ -101,6 +101,6 @@ def descriptor(
 
 
 def descriptors() -> dict[str, Descriptor]:
-    """All marked descriptors by name, including those of other packages, in the order of registration."""
+    """All registered descriptors by name, including those of other packages, in order of registration."""
     load_marks()
     return dict(_descriptors)

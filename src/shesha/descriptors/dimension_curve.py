@@ -1,4 +1,4 @@
-"""Intrinsic dimension over scale: a curve with its errors."""
+"""Intrinsic dimension as a function of scale, with standard errors."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _BEWARE = (
 
 @dataclass(frozen=True)
 class DimensionCurve(Result):
-    """Intrinsic dimension at growing distances between rows, by Gride."""
+    """Intrinsic dimension as a function of scale, estimated by Gride from distances between neighbours."""
 
     ALIGNED = (("ranks", "dimensions", "errors", "distances"),)
 
     ranks: tuple[int, ...]
-    """Rank of the nearer of the two compared neighbours; the farther neighbour has twice this rank."""
+    """Rank of the nearer of the two neighbours that are compared; the farther one has twice this rank."""
     dimensions: tuple[float, ...]
     errors: tuple[float, ...]
     """Standard errors over samples of rows, estimated from random halves of the rows."""
@@ -55,7 +55,7 @@ class DimensionCurve(Result):
 
     @property
     def headline(self) -> str:
-        """The dimension at the smallest scale and at the largest."""
+        """The dimension at the smallest and at the largest scale, as a sentence."""
         first, last = self.dimensions[0], self.dimensions[-1]
         return (
             f"The dimension is {first:.2f} at the smallest scale and {last:.2f} at the largest "
@@ -94,7 +94,7 @@ class DimensionCurve(Result):
         return ax
 
     def __str__(self) -> str:
-        """Print one line per scale, and the limits of the interpretation."""
+        """Return one line per scale, followed by a caution about interpretation."""
         rows = [["neighbours", "distance", "dimension", "std. error"]]
         for rank, distance, value, error in zip(self.ranks, self.distances, self.dimensions, self.errors, strict=True):
             rows.append([f"{rank} and {2 * rank}", f"{distance:.4g}", f"{value:.2f}", f"{error:.2f}"])
@@ -104,12 +104,13 @@ class DimensionCurve(Result):
 
 
 def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Seed = 0) -> DimensionCurve:
-    """Estimate the intrinsic dimension at growing scales, with standard errors, as a curve.
+    """Estimate the intrinsic dimension at increasing scales, with standard errors.
 
-    Noise fills all directions at small scales, and curvature and edges affect large scales. The dimension is a property
-    of the data only where the curve is flat. Errors come from random halves of the rows, because halves of a sample
-    differ as two samples of half the size do. (The usual error from the likelihood treats overlapping neighbourhoods
-    as independent. On uniform data, its 95 % intervals contained the dimension in 78 to 93 % of samples.)
+    Noise fills all directions at small scales, and curvature and edges affect large scales. Only where the curve is
+    flat is the dimension a property of the data. Standard errors come from random halves of the rows, because the two
+    halves differ as much as two samples of half the size do. (The usual likelihood-based error treats overlapping
+    neighbourhoods as independent. On uniform data, its 95 % intervals contained the true dimension in only 78 to 93 %
+    of samples.)
 
     Parameters
     ----------
@@ -164,7 +165,7 @@ def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Se
 
 
 def _error(tables: Matrix, halves: Matrix, place: int) -> float:
-    """Standard error from halves: their difference has four times the variance of the whole."""
+    """Return the standard error: the difference of two halves has four times the variance of the whole."""
     dimensions = [
         (dimension_at_rank(table[half], place), dimension_at_rank(table[~half], place))
         for table, half in zip(tables, halves, strict=True)

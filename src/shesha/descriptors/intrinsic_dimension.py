@@ -1,4 +1,4 @@
-"""Intrinsic dimension from distances to neighbours, at one scale."""
+"""Intrinsic dimension at one scale, from distances to neighbours."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ _EQUAL = 1e-10
     invariant=("scaling", "translation", "orthogonal"),
 )
 def intrinsic_dimension(view: NeighbourDistances, *, rank: int = 1) -> float:
-    """Intrinsic dimension from the distances to the neighbours of rank r and 2 r of each row.
+    """Intrinsic dimension from each row's distances to its neighbours of rank r and 2 r.
 
-    Rank 1 gives the two-nearest-neighbour estimator (2NN), which measures the smallest scale and includes noise there.
-    Larger ranks measure larger scales. Repeated rows count once. Run time grows as n^2 d.
+    Rank 1 gives the two-nearest-neighbour estimator (2NN), which describes the smallest scale, including the noise at
+    this scale. Larger ranks describe larger scales. Repeated rows count once. Run time grows as n^2 d.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         The representation, with at least 3 distinct rows and finite values.
     rank : {1, 2, 4, 8, 16, 32}
-        Rank r of the nearer neighbour. More than 2 r distinct rows are required.
+        Rank r of the nearer neighbour. The data must have more than 2 r distinct rows.
 
     Returns
     -------
     float
-        Dimension, greater than 0. NaN, with a warning, if all rows are equal, or the two neighbours of every row are
-        equally far.
+        Dimension, greater than 0. NaN, with a warning, if all rows are equal or if the two neighbours of each row are
+        equally far away.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def intrinsic_dimension(view: NeighbourDistances, *, rank: int = 1) -> float:
 
 
 def dimension_at_rank(distances: Matrix, place: int) -> float:
-    """Dimension from the distances at one rank and at half of it; rows that lack either are left out."""
+    """Return the dimension from distances at one rank and half of it, without rows that lack either."""
     return dimension_of_ratios(_log_ratios(distances, place), int(2 ** (place - 1)))
 
 

@@ -1,4 +1,4 @@
-"""Descriptors of the spectrum: how variance spreads over directions."""
+"""Descriptors of the spectrum: how the variance is spread over directions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from shesha.views import Variances
     audited=True,
 )
 def effective_rank(view: Variances) -> float:
-    """Effective number of directions: exp of the entropy of the singular values, scaled to sum 1.
+    """Effective number of directions: exp of the entropy of the singular values, scaled to sum to 1.
 
-    Rows are centred. They are read in blocks and may be on disk.
+    The rows are centred. They are read in blocks, so they may be on disk.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def effective_rank(view: Variances) -> float:
     audited=True,
 )
 def participation_ratio(view: Variances) -> float:
-    """Square of the sum of the variances over the sum of their squares.
+    """Effective number of directions: squared sum of the variances divided by the sum of their squares.
 
     Parameters
     ----------
@@ -93,15 +93,16 @@ def corrected_participation_ratio(view: Variances, *, sample: corrected_particip
 
     The plain ratio cannot exceed the number of rows or columns. If either is a sample, the ratio is too small: about
     1/plain = 1/n_samples + 1/n_features + 1/true. Here, the squared sum and the sum of squares of the variances are
-    both estimated without bias, as averages over different rows and columns. Use this score if numbers of rows differ.
+    both estimated without bias, as averages over products of different rows and columns. Use this descriptor to compare
+    representations with different numbers of rows.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         The representation, with at least 4 rows and finite values.
     sample : {'rows', 'columns', 'both'}
-        Which dimension is a random sample: rows (inputs), as for a network with all its units; columns (units), as for
-        a recording of some neurons; or both.
+        Which dimension is a random sample: rows (inputs), if all units of a network are known; columns (units), if only
+        some neurons are recorded; or both.
 
     Returns
     -------

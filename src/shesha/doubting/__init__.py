@@ -1,4 +1,4 @@
-"""Doubts: possible problems with a conclusion, and what to do about them."""
+"""Doubts: possible problems with a conclusion, and advice on what to do about them."""
 
 # Importing these modules registers their checks; the order of registration breaks ties between equal effects.
 from shesha.doubting import rare_cluster_doubts  # isort: skip

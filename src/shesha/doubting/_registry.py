@@ -1,4 +1,4 @@
-"""The decorator and the registry of doubts."""
+"""The decorator that registers checks for doubts, and their registry."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SubjectKind = Literal["rows", "pair", "both"]
 
 @dataclass(frozen=True)
 class RegisteredDoubt:
-    """A marked function, with its name and its possible subjects."""
+    """A registered check, with its name and the kind of subject that it applies to."""
 
     name: str
     function: DoubtFunction = field(repr=False)
@@ -29,7 +29,7 @@ _marked: dict[str, RegisteredDoubt] = {}
 
 
 def doubt(name: str, *, of: SubjectKind = "rows", cheap: bool = False) -> Callable[[DoubtFunction], DoubtFunction]:
-    """Mark a function of a subject (rows, a pair or both) that returns a doubt or None."""
+    """Register a function that checks a subject (rows, a pair or both) and returns a doubt or None."""
 
     def mark(function: DoubtFunction) -> DoubtFunction:
         _marked[f"{name}, {of}"] = RegisteredDoubt(name, function, of, cheap)
@@ -39,12 +39,12 @@ def doubt(name: str, *, of: SubjectKind = "rows", cheap: bool = False) -> Callab
 
 
 def marked_functions() -> list[DoubtFunction]:
-    """Return every marked function; stores use them to recognise changed code."""
+    """Return every registered function; stores use them to detect changes of the code."""
     return [check.function for check in _marked.values()]
 
 
 def raise_doubts(subject: Subject, *, only_cheap: bool = False) -> tuple[tuple[Doubt, ...], str]:
-    """All doubts about a subject, the largest effect first, and the reasons for skipped checks."""
+    """Return all doubts about a subject, largest effect first, and why checks were skipped, if any were."""
     kind = "pair" if subject.is_pair else "rows"
     doubts, reason = [], ""
     for check in _marked.values():

@@ -1,4 +1,4 @@
-"""Linear CKA without some of the rows."""
+"""Linear CKA when some of the rows are left out."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from shesha.support.types import Index, Matrix, Vector
 
 _DIGITS = 1e-6
-"""Share of a sum of squares left by a subtraction below which the difference is imprecise."""
+"""If a subtraction leaves less than this share of a sum of squares, the difference is imprecise."""
 
 
 def linear_cka(grams: Sequence[Matrix], kept: Index) -> float:
-    """Linear CKA of some of the rows, in their order, from the inner products of all."""
+    """Return the linear CKA of the given rows, in their order, from the inner products of all rows."""
     everything = len(kept) == len(grams[0])
     first, second = (_centre(gram.copy() if everything else gram.take(kept, 0).take(kept, 1)) for gram in grams)
     length = float(np.linalg.norm(first) * np.linalg.norm(second))
@@ -21,10 +21,9 @@ def linear_cka(grams: Sequence[Matrix], kept: Index) -> float:
 
 
 def cka_without_each(grams: Sequence[Matrix], n_first: int) -> tuple[float, list[float]]:
-    """Linear CKA of all rows, and without each of the first few rows in turn.
+    """Return the linear CKA of all rows, and without each of the first `n_first` rows in turn.
 
-    Leaving out row i subtracts n / (n - 1) times the product of its entries from the cross-covariance of n centred
-    rows.
+    Leaving out row i of n centred rows changes their cross-products by n / (n - 1) times the product of its entries.
     """
     first, second = (_centre(gram.copy()) for gram in grams)
     times = len(first) / (len(first) - 1)
@@ -41,7 +40,7 @@ def cka_without_each(grams: Sequence[Matrix], n_first: int) -> tuple[float, list
         row_deleted_products(second, second),
     )
     rest, totals = np.stack([lengths for lengths, _ in parts]), np.array([total for _, total in parts])
-    # If a row contributes nearly all of a sum, the difference is a rounding error, so CKA is recomputed without it.
+    # If a row contributes nearly all of a sum, what remains is rounding error, so CKA is recomputed without this row.
     digits = np.all(rest > _DIGITS * totals[:, None], axis=0)
     scores = both / np.sqrt(np.where(digits, rest, 1.0).prod(axis=0))
     every = np.arange(len(first))
@@ -53,7 +52,7 @@ def cka_without_each(grams: Sequence[Matrix], n_first: int) -> tuple[float, list
 
 
 def _centre(gram: Matrix) -> Matrix:
-    """Inner products of some rows, centred on their own mean."""
+    """Return the inner products of the rows after their mean is subtracted; changes `gram` in place."""
     means = gram.mean(axis=0)
     gram -= means
     gram -= (means - means.mean())[:, None]

@@ -14,12 +14,12 @@ from shesha.support.types import Labels, Vector
 
 _CONFOUNDED, _CONFOUNDED_LEVEL = 0.3, 1e-4
 _EXPLAINED, _LEAST = 0.2, 0.05
-"""Smallest share and smallest amount of a score that a reported covariate explains."""
+"""Smallest share of a score, and smallest absolute part, that a covariate must explain to be reported."""
 
 
 @doubt("covariate", of="both")
 def covariate(subject: Subject) -> Doubt | None:
-    """A covariate explains which rows are close to each other."""
+    """Check whether a covariate explains which rows are close to each other."""
     headline = subject.headline
     least = max(_LEAST, _EXPLAINED * abs(headline.value))
     explanations = [
@@ -41,7 +41,7 @@ def covariate(subject: Subject) -> Doubt | None:
 
 @doubt("confounded labels")
 def label_confounding(subject: Subject) -> Doubt | None:
-    """Classes are confounded with the order of the rows, a covariate or groups."""
+    """Check whether classes are confounded with the row order, a covariate or groups."""
     if subject.classes is None:
         return None
     both = {**subject.known, **subject.design}
@@ -79,7 +79,7 @@ def label_confounding(subject: Subject) -> Doubt | None:
 
 
 def _association(classes: Labels, quantity: Vector | Labels) -> tuple[float, float]:
-    """Association of a quantity with the class, from 0 to 1, beyond chance, and its p-value."""
+    """Return the association between a quantity and the class, from 0 to 1 beyond chance, and its p-value."""
     from scipy.special import chdtrc, fdtrc
 
     n, n_classes = len(classes), int(classes.max()) + 1

@@ -1,4 +1,4 @@
-"""The subject of doubts: rows of one or two representations, with covariates."""
+"""The subject of doubts: the rows of one or two representations, with covariates."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.views import Rows
 
 _LENGTH = 64
-"""Number of rows in each of the four stretches of the target score."""
+"""Number of rows in each of the four stretches from which the target score is computed."""
 _BLOCK = 1 << 18
 """Number of values read at a time."""
 _CACHED = 1 << 15
-"""Number of values processed at a time, which fit the processor's cache."""
+"""Number of values processed at a time, chosen to fit in the processor's cache."""
 _LONGEST = 3
-"""Maximum number of single rows that are reported as dominant."""
+"""Maximum number of rows that are checked as dominant if no row is clearly distant."""
 _FAR, _MOST_FAR = 3.0, 10
-"""Multiple of the median distance above which a row is distant, and maximum number of distant rows that are checked.
+"""Multiple of the median distance that makes a row distant, and maximum number of distant rows to check.
 
-Distances are from the median row. Distant rows are checked together because they mask one another.
+Distances are measured from the median row. Distant rows are checked together, because they can mask one another.
 """
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The rows of one representation, or of a pair, with covariates of each row."""
+    """The rows of one representation or of a pair, with the covariates of each row."""
 
     sides: tuple[Rows, ...]
     metric: Metric
@@ -45,17 +45,17 @@ class Subject:
     known: Mapping[str, Vector | Labels] = field(default_factory=dict)
     """Covariates and groups by name: numbers as floats, labels as codes."""
     design: Mapping[str, Vector | Labels] = field(default_factory=dict)
-    """Labels of the exchange design, with which classes may be confounded."""
+    """Labels from the exchange design, with which classes may be confounded."""
     ordered: bool = True
     """Whether the order of the rows may be meaningful."""
     seed: int = 0
     computed: Mapping[str, Any] = field(default_factory=dict)
-    """Results that the caller already has: 'dependence', and 'checked', the `DiagnosticRows` of each side."""
+    """Results that the caller passes: 'dependence', and 'checked' with each side's `DiagnosticRows`."""
     numbers: Index | None = None
-    """Row numbers in the caller's data, if some rows were left out."""
+    """Row numbers in the caller's data, if the caller left out some rows."""
 
     def caller_rows(self, rows: Index) -> tuple[int, ...]:
-        """The row numbers in the caller's data."""
+        """Return the numbers that rows have in the caller's data."""
         return tuple((rows if self.numbers is None else self.numbers[rows]).tolist())
 
     @property
@@ -65,12 +65,12 @@ class Subject:
 
     @property
     def n_rows(self) -> int:
-        """Rows of each side."""
+        """Number of rows of each side."""
         return len(self.sides[0])
 
     @cached_property
     def windows(self) -> list[Index]:
-        """Evenly spaced stretches of consecutive rows; all rows if there are few."""
+        """Evenly spaced stretches of consecutive rows, or all rows if there are few."""
         return stretches(self.n_rows, _LENGTH)
 
     @cached_property
@@ -85,7 +85,7 @@ class Subject:
 
     @cached_property
     def n_distinct(self) -> int:
-        """Number of distinct checked rows, on the side with fewer."""
+        """Number of distinct rows among those checked, on the side with fewer."""
         hashes = [side.hashes[self.places] for side in self.diagnostic_rows] or [
             row_hashes(sample) for sample in self.samples
         ]
@@ -93,22 +93,22 @@ class Subject:
 
     @cached_property
     def units(self) -> tuple[float, ...]:
-        """A power of two near the largest number of each side; after division by it, squares do not overflow."""
+        """A power of two near the largest value of each side; squares of values divided by it do not overflow."""
         largest = self.computed.get("largest", ())
         return tuple(_power_of_two(value) if value > 0 else 1.0 for value in largest or map(_largest, self.sides))
 
     def read(self, side: int, rows: Index) -> Matrix:
-        """Some rows of a side, in its unit."""
+        """Return some rows of a side, divided by its unit."""
         return np.asarray(self.sides[side].read(rows) / self.units[side])
 
     def blocks(self, side: int) -> Iterator[Matrix]:
-        """All rows of a side, stretch by stretch, in its unit."""
+        """Yield all rows of a side in blocks, divided by its unit."""
         for _, block in self.sides[side].blocks(_BLOCK):
             yield block / self.units[side]
 
     @cached_property
     def farthest_rows(self) -> tuple[Index, ...]:
-        """On each side, the rows that are farthest from the median of the checked ones, farthest first."""
+        """On each side, the rows farthest from the median of the checked rows, farthest first."""
         rows_by_side = []
         for side, sample in enumerate(self.samples):
             lengths = self._lengths(side, column_medians(sample))
@@ -116,14 +116,14 @@ class Subject:
         return tuple(rows_by_side)
 
     def _lengths(self, side: int, middle: Vector) -> Vector:
-        """Distances of all rows of a side from a point, in its unit."""
+        """Return the distance of every row of a side from a point, in the side's unit."""
         unit, pieces = self.units[side], []
         step = max(1, _CACHED // max(1, len(middle)))
         room = np.empty((step, len(middle)))
         for _, block in self.sides[side].blocks(_BLOCK):
             for start in range(0, len(block), step):
                 part = block[start : start + step]
-                # The last part may be shorter than the buffer, whose other rows are undefined.
+                # The last part may be shorter than the buffer, whose remaining rows are then undefined.
                 differences = np.divide(part, unit, out=room[: len(part)])
                 differences -= middle
                 pieces.append(squared_lengths(differences))
@@ -131,15 +131,15 @@ class Subject:
 
     @cached_property
     def diagnostic_rows(self) -> tuple[DiagnosticRows, ...]:
-        """The rows of each side whose inner products all checks share; none if reading rows is slow."""
+        """The rows of each side whose inner products all checks share; empty for sparse data."""
         if "checked" in self.computed or any(side.is_sparse for side in self.sides):
             return tuple(self.computed.get("checked", ()))
         return tuple(DiagnosticRows(side.sample) for side in self.sides)
 
     def products(self, side: int, rows: Index) -> Matrix:
-        """Inner products of checked or longest rows of a side, minus a common centre, in an arbitrary unit.
+        """Return inner products of checked or farthest rows of a side, around a common centre, up to scale.
 
-        Do not change them in place, because all checks may share them.
+        Do not change the result in place, because all checks may share it.
         """
         known, products = self._products[side]
         if np.array_equal(rows, known):
@@ -149,7 +149,7 @@ class Subject:
 
     @cached_property
     def _products(self) -> list[tuple[Index, Matrix]]:
-        """The checked and the longest rows, and their inner products on each side."""
+        """The checked and the farthest rows, with their inner products on each side."""
         rows = np.unique(np.concatenate([self.places, *self.farthest_rows]))
         return [(rows, self._side_products(side, rows)) for side in range(len(self.sides))]
 
@@ -161,7 +161,7 @@ class Subject:
         return self.centred_products(side, rows)
 
     def centred_products(self, side: int, rows: Index) -> Matrix:
-        """Inner products of some rows of a side after their mean is subtracted."""
+        """Return the inner products of the given rows of one side after their mean is subtracted."""
         centred = self.read(side, rows)
         centred -= centred.mean(axis=0)
         return np.asarray(centred @ centred.T)
@@ -173,13 +173,13 @@ class Subject:
 
     @cached_property
     def headline(self) -> Headline:
-        """The target score, whose change is the effect of a doubt."""
+        """The target score; the effect of a doubt is how much it changes."""
         if self.is_pair:
             return Headline.from_pair(self.samples[0], self.samples[1], self.metric)
         return self.split(self.sample)
 
     def split(self, rows: Matrix, *, rotated: bool = False) -> Headline:
-        """The target score of changed rows, with the same partitions if the number of features is the same."""
+        """Return the target score of modified rows, with the same partitions if they have as many features."""
         return Headline.from_halves(rows, self.metric, self.seed, rotated=rotated)
 
     @property
@@ -188,7 +188,7 @@ class Subject:
         return self.headline.value if "headline" in self.__dict__ else None
 
     def clusters(self, side: int) -> Index:
-        """The cluster label of each checked row, on one side."""
+        """Return the cluster label of each checked row on one side."""
         if side not in self._clusters:
             self._clusters[side] = separate_clusters(self.products(side, self.places))
         return self._clusters[side]
@@ -199,7 +199,7 @@ class Subject:
 
     @cached_property
     def dependence(self) -> Dependence:
-        """Signs that rows depend on one another."""
+        """The detected dependence between rows."""
         dependence: Dependence | None = self.computed.get("dependence")
         if dependence is not None:
             return dependence
@@ -213,7 +213,7 @@ class Subject:
 
     @property
     def generator(self) -> np.random.Generator:
-        """A new stream of random numbers, always the same."""
+        """A new random generator that always starts from the same state."""
         return np.random.default_rng([self.seed, 29])
 
 
@@ -222,12 +222,12 @@ def _largest(side: Rows) -> float:
 
 
 def _power_of_two(number: float) -> float:
-    """The largest power of two up to a number; computed without logarithms, whose rounding could cause overflow."""
+    """Return the largest power of two up to a number; logarithms could overflow by rounding."""
     return float(np.ldexp(1.0, np.frexp(number)[1] - 1))
 
 
 def _n_far(lengths: Vector) -> int:
-    """How many of the longest rows are checked: one in fifty, or all distant rows, up to a tenth."""
+    """Return how many of the farthest rows to check: one in fifty, or all distant rows, within limits."""
     n = len(lengths)
     outlying = int((lengths > _FAR * np.median(lengths)).sum())
     return max(min(_LONGEST, max(1, n // 50)), min(_MOST_FAR, outlying, n // 10))

@@ -21,7 +21,7 @@ from shesha.support.types import Index, Labels, Vector
 from shesha.views import Rdm, Representation, Rows, rows_or_distances
 
 _FEWEST = 12
-"""Smallest number of rows for the checks."""
+"""Minimum number of rows for the checks."""
 _FEWEST_FEATURES = 4
 
 
@@ -37,36 +37,37 @@ def doubts(
 ) -> Doubts:
     """Check for problems that make the geometry of a representation look better or worse than it is.
 
-    The effect of a doubt is the change of the feature split when its cause is removed. For example, rows are exchanged
-    with their neighbours, copies are left out, columns are standardised, or a covariate is regressed out. The feature
-    split uses at most 256 rows in four stretches; lengths, repeats and column correlations use all rows. At least 95 %
-    of data sets without a fault raise no doubt (docs/pitfalls.md has measurements and examples). The absence of doubts
-    is no proof: an unrecorded batch that is unrelated to the row order cannot be detected.
+    The effect of a doubt is how much the feature split changes when the cause of the doubt is removed. To remove it,
+    rows are exchanged with their neighbours, copied features are left out, columns are standardised, or a covariate is
+    regressed out, for example. The feature split is computed from at most 256 rows in four stretches; row lengths,
+    repeated rows and column correlations are computed from all rows. At least 95 % of data sets without a fault raise
+    no doubt (docs/pitfalls.md has measurements and examples). The absence of doubts proves nothing: an unrecorded batch
+    effect that is unrelated to the row order cannot be detected.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         The representation, with finite values and at least 12 rows. It may be sparse or memory-mapped. You can also
         pass the path of a file with one array, or a mapping of one array, such as one layer from
-        `shesha.extract.encode`. Recorded numbers of tokens are used as a covariate.
+        `shesha.extract.encode`. If the numbers of tokens were recorded, they are used as a covariate.
     y : array of shape (n_samples,), optional
         Class labels, which are checked for confounding with the row order, covariates and groups.
     order : bool
-        Whether the row order may be meaningful, as in order of collection or after sorting.
+        Whether the row order may be meaningful, as it is if rows were sorted or are in the order of collection.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), or mapping of names to arrays, optional
         Known properties of each row, as numbers or labels, such as depth, length, batch or position.
     groups : array of shape (n_samples,), optional
-        Labels of the source that several rows share, such as donor, subject or session.
+        Labels of a source that several rows share, such as a donor, subject or session.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows.
     seed : int
-        Seed of the partitions of the features and of random orders.
+        Seed of the partitions of the features and of random permutations.
 
     Returns
     -------
     Doubts
-        Doubts with the largest effect first; each has `name`, `effect`, `p_value`, `text` and `advice`. If checks were
-        impossible because the data are too few or too similar, `reason` explains it.
+        The doubts, sorted by effect, largest first; each has `name`, `effect`, `p_value`, `text` and `advice`. If
+        checks were impossible because there are too few rows or too few distinct ones, `reason` says so.
 
     Raises
     ------
@@ -110,7 +111,7 @@ def doubts(
 
 
 def _single_array(X: Any) -> tuple[Any, dict[str, Vector]]:
-    """Return the only array of a mapping or file, and the lengths of its texts."""
+    """Return the single array of a mapping or file, and the text lengths stored with it."""
     if isinstance(X, str | os.PathLike):
         from shesha.io import read
 
@@ -128,7 +129,7 @@ def _single_array(X: Any) -> tuple[Any, dict[str, Vector]]:
 def _align_covariates(
     rows: Rows, covariates: ArrayLike | Mapping[str, ArrayLike] | None
 ) -> ArrayLike | Mapping[str, ArrayLike] | None:
-    """Return covariates in the order of the rows."""
+    """Return covariates aligned with the rows."""
     if isinstance(covariates, Mapping):
         return align_all_labels(rows, covariates)
     aligned: ArrayLike | None = align_labels(rows, covariates, "covariates")
@@ -148,7 +149,7 @@ def find_doubts(
     checked: Sequence[DiagnosticRows] | None = None,
     numbers: Index | None = None,
 ) -> Doubts:
-    """Check rows whose distances are all defined; `numbers` has the row numbers if some rows were left out."""
+    """Check rows that all have a direction; `numbers` are their row numbers in the caller's data."""
     if len(source) < _FEWEST or source.shape[1] < _FEWEST_FEATURES:
         return Doubts((), n_looked_at=len(source), reason=_too_small(source.shape))
     computed = _computed_inputs(dependence, checked)
@@ -188,7 +189,7 @@ def diagnostic_rows(side: Representation) -> DiagnosticRows:
 
 
 def _computed_inputs(dependence: Dependence | None, checked: Sequence[DiagnosticRows] | None) -> dict[str, Any]:
-    """Return what the caller has computed already."""
+    """Return the results that the caller has already computed, without missing ones."""
     computed = {"dependence": dependence, "checked": checked}
     return {name: value for name, value in computed.items() if value is not None}
 
@@ -201,7 +202,7 @@ def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool) -> Doubt
 
 
 def _too_small(shape: tuple[int, int | None]) -> str:
-    """The reason why there are too few rows or features for a check."""
+    """Return the message that there are too few rows or features to check."""
     n, d = shape
     needed, received = ("", "") if d is None else (f" and {_FEWEST_FEATURES} features", f" of {d:,} features")
     return f"the checks need at least {_FEWEST} rows with defined distances{needed}, got {n:,} rows{received}"
@@ -210,7 +211,7 @@ def _too_small(shape: tuple[int, int | None]) -> str:
 def check_known_quantities(
     covariates: ArrayLike | Mapping[str, ArrayLike] | None, groups: ArrayLike | None, n: int
 ) -> dict[str, Vector | Labels]:
-    """Return checked covariates of each row by name: numbers as floats, labels as codes."""
+    """Check the covariates and return them by name: numbers as floats, labels as codes."""
     quantities: dict[str, Vector | Labels] = {}
     if isinstance(covariates, Mapping):
         for name, values in covariates.items():
@@ -243,7 +244,7 @@ def _quantity(values: Any, n: int, name: str) -> Vector | Labels:
 
 
 def _extremes(source: Rows) -> tuple[Index, float]:
-    """Rows of zeros, and the largest absolute value of all."""
+    """Return the rows that are zero, and the largest absolute value in all rows."""
     ends = [(block.min(axis=1), block.max(axis=1)) for _, block in source.blocks(1 << 20)]
     low, high = (np.concatenate(extremes) for extremes in zip(*ends, strict=True))
     return np.flatnonzero((low == 0) & (high == 0)), max(float(high.max(initial=0.0)), -float(low.min(initial=0.0)))

@@ -1,4 +1,4 @@
-"""Doubts about features: a few that dominate, a common offset, duplicates, decorrelated axes."""
+"""Doubts about features: a few dominant ones, a common offset, duplicates, decorrelated axes."""
 
 from __future__ import annotations
 
@@ -11,33 +11,36 @@ from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
 
 _MOST = 0.5
-"""Smallest share of the distances that a few reported features determine."""
+"""Share of the distances that a few features must determine to be reported."""
 _WIDE, _NEARLY_ALL = 16, 0.8
-"""Number of features below which few features must determine a larger share of the distances, and that share."""
+"""With fewer features than this, a few of them must determine this larger share of the distances."""
 _FEW = 0.02
-"""Largest share of the features that counts as few."""
+"""Largest share of all features that counts as few."""
 _ROGUE, _APART = 5, 2.0
-"""Largest number of features with outstanding shares that count as few, and smallest ratio to the next share.
+"""Largest number of outstanding features that counts as few, and minimum ratio to the next share.
 
-They count as few only among at least ten times as many features.
+They count as few only among at least ten times as many features, or if their shares are far larger than the next.
+More features are reported only if the score changes without their excess.
 """
+_MINORITY, _FAR_APART = 0.25, 10.0
+"""Largest share of the features that counts as few if their shares are far larger, and smallest ratio to the next."""
 _MOVED = 0.1
-"""Smallest change of the score for which few features or duplicates are reported."""
+"""Smallest change of the score at which a few features, or duplicates, are reported."""
 _NEARLY_PARALLEL, _CHANGED = 0.8, 0.3
-"""Mean cosine, and change of the score without the offset, above either of which an offset is reported."""
+"""An offset is reported if the mean cosine, or the change of the score, exceeds its limit."""
 _COPY, _COPIES = 0.95, 0.1
-"""Minimum correlation of noisy duplicates, and minimum share of columns that have a duplicate."""
+"""Minimum correlation between noisy duplicates, and minimum share of duplicate columns to be reported."""
 _ERRORS = 2.0
-"""Number of standard errors by which a sample correlation of duplicates may be lower."""
+"""Number of standard errors by which the sample correlation of duplicates may fall below `_COPY`."""
 _ISOLATED, _MOSTLY = 2.5, 0.75
-"""Factor by which copies must explain a duplicate better than other columns do, and share of such duplicates.
+"""Factor by which duplicates must explain a column better than others, and for which share of columns.
 
-Low-rank data and chains of neighbours have pairs of every strength instead.
+In low-rank data and chains of neighbouring columns, by contrast, correlations of every strength occur.
 """
 _WIDEST = 1024
 """Maximum number of columns that are compared with one another."""
 _VALUES, _ROWS = 8, 12
-"""Smallest numbers of distinct values of a column, and of rows, for which duplicates are unlikely by chance."""
+"""Minimum numbers of distinct values in a column and of rows for which chance duplicates are unlikely."""
 _AXES = 128
 _UNCORRELATED, _UNCORRELATED_LEVEL = 0.5, 1e-6
 _SORTED = 0.9
@@ -45,7 +48,7 @@ _SORTED = 0.9
 
 @doubt("few coordinates")
 def few_coordinates(subject: Subject) -> Doubt | None:
-    """A few features dominate the distances."""
+    """Check whether a few features dominate the distances."""
     shares = _shares(subject.sample, subject.metric)
     d = len(shares)
     if d < 4:
@@ -53,12 +56,12 @@ def few_coordinates(subject: Subject) -> Doubt | None:
     order = np.argsort(-shares, kind="stable")
     few = _n_few(shares[order])
     largest, share = order[:few], float(shares[order[:few]].sum())
-    # Among few features, it is normal that one of them determines half of the distances.
+    # If there are only a few features, it is normal that one of them determines half of the distances.
     if share < (_MOST if d >= _WIDE else _NEARLY_ALL):
         return None
     changed = subject.split(_standardise(subject.sample)).value
     effect = abs(changed - subject.headline.value)
-    if effect < _MOVED and share < _NEARLY_ALL:
+    if effect < _MOVED and (share < _NEARLY_ALL or few > _ROGUE):
         return None
     names = ", ".join(map(str, largest[:5])) + (", ..." if few > 5 else "")
     verb = "determines" if few == 1 else "determine"
@@ -71,17 +74,18 @@ def few_coordinates(subject: Subject) -> Doubt | None:
 
 
 def _n_few(falling: Vector) -> int:
-    """The number of features that count as few: 1 in 50, or up to five with far larger shares than the others."""
+    """The number of features that count as few: 1 in 50, or more with far larger shares than the others."""
     gradual = max(1, int(_FEW * len(falling)))
     cumulative = np.cumsum(falling)
-    for few in range(1, min(_ROGUE, len(falling) // 10) + 1):
-        if few >= gradual and cumulative[few - 1] >= _MOST and falling[few - 1] >= _APART * falling[few]:
+    for few in range(gradual, int(_MINORITY * len(falling)) + 1):
+        ratio = _APART if few <= min(_ROGUE, len(falling) // 10) else _FAR_APART
+        if cumulative[few - 1] >= _MOST and falling[few - 1] >= ratio * falling[few]:
             return few
     return gradual
 
 
 def _shares(sample: Matrix, metric: str) -> Vector:
-    """Share of each feature in the distances of the metric."""
+    """Return the share of each feature in the distances under the metric."""
     if metric == "euclidean":
         variances = sample.var(axis=0)
     else:
@@ -98,7 +102,7 @@ def _standardise(sample: Matrix) -> Matrix:
 
 @doubt("offset")
 def offset(subject: Subject) -> Doubt | None:
-    """All rows point the same way, so angles between them carry little information."""
+    """Check whether all rows point the same way, so that angles between them carry little information."""
     if subject.metric == "euclidean":
         return None
     rows = subject.sample
@@ -125,7 +129,7 @@ def offset(subject: Subject) -> Doubt | None:
 
 @doubt("copied features")
 def duplicate_features(subject: Subject) -> Doubt | None:
-    """Duplicated features agree with themselves across any split."""
+    """Check whether duplicated features, which agree across any split, raise the score."""
     copies = _copies(subject.sample, subject.generator)
     d = subject.sample.shape[1]
     if copies is None:
@@ -155,7 +159,7 @@ def duplicate_features(subject: Subject) -> Doubt | None:
 
 
 def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | None:
-    """Return the compared features, and for each feature its group of duplicates."""
+    """Return the compared features, and the group of duplicates of each; None without clear groups."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -178,12 +182,12 @@ def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | N
 
 
 def _copy_threshold(n_rows: int) -> float:
-    """Smallest sample correlation of duplicates, allowing for sampling error with few rows."""
+    """Return the smallest sample correlation of duplicates, allowing for sampling error with few rows."""
     return float(np.tanh(np.arctanh(_COPY) - _ERRORS / np.sqrt(n_rows - 3)))
 
 
 def _are_isolated(unexplained: Matrix, group: Index) -> bool:
-    """Whether most duplicated columns are far closer to their whole group than to any other column."""
+    """Return whether most duplicates are far closer to their whole group than to any other column."""
     duplicated = np.bincount(group)[group] > 1
     together = group[:, None] == group
     inside = np.where(together, unexplained, 0.0).max(axis=1)
@@ -194,7 +198,7 @@ def _are_isolated(unexplained: Matrix, group: Index) -> bool:
 
 @doubt("whitened")
 def whitened(subject: Subject) -> Doubt | None:
-    """Correlations between columns are too close to zero, because axes were fitted to these rows."""
+    """Check whether columns are less correlated than chance allows, because axes were fitted to the rows."""
     from scipy.special import chdtr
 
     columns = np.unique(np.linspace(0, subject.sides[0].shape[1] - 1, _AXES).astype(np.intp))
@@ -224,7 +228,7 @@ def whitened(subject: Subject) -> Doubt | None:
 
 
 def _covariance(subject: Subject, columns: Index) -> tuple[Matrix, int]:
-    """Sums of products of centred columns over all rows (in memory or on disk), and the number of rows."""
+    """Return the covariance of columns over all rows (in memory or on disk), and the number of rows."""
     middle = subject.sample[:, columns].mean(axis=0)
     sample = subject.sample[:, columns]
     scale = sample.std(axis=0)

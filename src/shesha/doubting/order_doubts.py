@@ -1,4 +1,4 @@
-"""Doubts about the order of the rows: neighbours that are alike, and rows that alternate."""
+"""Doubts about the order of the rows: similar neighbours, and alternating rows."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _ALTERNATION_ADVICE = (
 
 @doubt("order", of="both", cheap=True)
 def order(subject: Subject) -> Doubt | None:
-    """Neighbouring rows are closer than random rows."""
+    """Check whether neighbouring rows are closer than random rows."""
     dependence = subject.dependence
     if not subject.ordered or not dependence.has_order:
         return None
     classes, p_value = subject.classes_here, dependence.p_value
     if classes is not None and classes_follow_order(subject, classes) <= _CLASS_LEVEL:
-        # Sorted classes explain an order, so only an order within classes raises the doubt.
+        # Rows sorted by class explain similar neighbours, so only an order within classes raises the doubt.
         p_value = _order_p_value(subject, classes)
         if p_value > LEVEL:
             return None
@@ -51,13 +51,13 @@ def order(subject: Subject) -> Doubt | None:
 
 
 def _neighbour_swapped_score(subject: Subject) -> float:
-    """The target score with each row of one side replaced by its neighbour."""
+    """Return the target score after each row of one side is replaced by its neighbour."""
     steps = [_rotate_stretches(subject, step) for step in (1, -1)]
     return float(np.clip(subject.headline.permuted_scores(steps).mean(), -1.0, 1.0))
 
 
 def _rotate_stretches(subject: Subject, step: int) -> Index:
-    """Replace each row by its neighbour within its stretch, and the last by the first."""
+    """Return an order that replaces each row by the one `step` places later in its stretch, cyclically."""
     ends = np.cumsum([0, *(len(window) for window in subject.windows)])
     parts = [np.roll(np.arange(start, stop), -step) for start, stop in pairwise(ends)]
     return np.concatenate(parts)
@@ -65,7 +65,7 @@ def _rotate_stretches(subject: Subject, step: int) -> Index:
 
 @doubt("alternating order", of="both", cheap=True)
 def alternating_order(subject: Subject) -> Doubt | None:
-    """Rows alternate or have a period, as with alternating conditions or interleaved batches."""
+    """Check whether rows alternate or have a period, as with interleaved conditions or batches."""
     dependence = subject.dependence
     classes = subject.classes_here
     in_turn = dependence.has_alternation or (dependence.period > 0 and not dependence.has_order)
@@ -75,7 +75,7 @@ def alternating_order(subject: Subject) -> Doubt | None:
     headline, steps = subject.headline, [_rotate_stretches(subject, shift) for shift in (step, -step)]
     score = float(np.clip(headline.permuted_scores(steps).mean(), -1.0, 1.0))
     what = (
-        "neighbouring rows are farther apart than random pairs of rows, and rows two apart are closer"
+        "rows two apart are closer than random pairs of rows, but neighbouring rows are not"
         if dependence.has_alternation
         else f"the rows have a period of about {dependence.period:.3g} rows"
     )
@@ -89,13 +89,13 @@ def alternating_order(subject: Subject) -> Doubt | None:
 
 
 def _whole_periods(period: float) -> int:
-    """Round the length of one or a few periods to a whole number of rows; a detected period may be a harmonic."""
+    """Return a number of rows close to one or a few whole periods; a detected period may be a harmonic."""
     periods = period * np.arange(1, _PERIODS + 1)
     return round(float(periods[np.argmin(np.abs(periods - np.round(periods)).round(1))]))
 
 
 def _classes_alternate(subject: Subject) -> bool:
-    """Whether alternating classes explain the alternation: neighbours differ in class more often than by chance."""
+    """Return whether the classes alternate, i.e. neighbours differ in class more often than by chance."""
     classes = subject.classes_here
     assert classes is not None
     first, second = pairs_of_places(subject.windows)
@@ -105,7 +105,7 @@ def _classes_alternate(subject: Subject) -> bool:
 
 
 def classes_follow_order(subject: Subject, classes: Labels) -> float:
-    """p-value of the number of neighbouring rows with the same class, from permuted rows."""
+    """Return the p-value for the number of neighbours with the same class, from permuted rows."""
     first, second = pairs_of_places(subject.windows)
     rng = subject.generator
     orders = [np.arange(len(classes)), *(rng.permutation(len(classes)) for _ in range(_N_ORDERS))]
@@ -114,7 +114,7 @@ def classes_follow_order(subject: Subject, classes: Labels) -> float:
 
 
 def _order_p_value(subject: Subject, classes: Labels) -> float:
-    """p-value of the closeness of neighbouring rows of the same class, from rows permuted within classes."""
+    """Return the p-value for how close neighbours of the same class are, from permutations within classes."""
     first, second = pairs_of_places(subject.windows)
     same = classes[first] == classes[second]
     first, second = first[same], second[same]
@@ -125,7 +125,7 @@ def _order_p_value(subject: Subject, classes: Labels) -> float:
 
     def closeness(order: Index) -> float:
         low, high = np.sort([order[first], order[second]], axis=0)
-        # A feature split ranks closeness, but a comparison of two representations ranks distances.
+        # The feature split ranks similarities, but the comparison of two representations ranks distances.
         sign = -1 if subject.is_pair else 1
         return sign * float(ranks[low * n - low * (low + 1) // 2 + high - low - 1].mean())
 

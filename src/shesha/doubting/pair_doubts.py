@@ -13,18 +13,18 @@ from shesha.doubting.row_doubts import FEW_ROWS_ADVICE, far_rows_first
 from shesha.results import Doubt
 
 _MOVED = 0.2
-"""Smallest change of CKA, when some rows are left out, for which these rows are reported."""
+"""Rows are reported if CKA changes by at least this much when they are left out."""
 _MOSTLY, _LEAST_CHANCE = 0.5, 0.1
-"""Share of CKA, and absolute value, that the chance level of CKA must exceed for a doubt."""
+"""Share of CKA, and absolute value, that the chance level of CKA must reach to raise a doubt."""
 _SAME = 1e-12
-"""Largest 1 - CKA between two copies; rounding to single precision changes CKA by about 1e-14."""
+"""Largest value of 1 - CKA between copies; rounding to single precision changes CKA by about 1e-14."""
 _SATURATED = 0.02
-"""Distance of the null mean from perfect agreement, as a share of the range, below which a measure saturates."""
+"""A measure saturates if its null mean is this close to perfect agreement, as a share of its range."""
 
 
 @doubt("copies", of="pair", cheap=True)
 def copies(subject: Subject) -> Doubt | None:
-    """Both representations are the same data, perhaps rotated, shifted or rescaled."""
+    """Check whether both representations are the same data, perhaps rotated, shifted or rescaled."""
     grams = [subject.products(side, subject.places) for side in range(2)]
     if not 1 - linear_cka(grams, np.arange(len(subject.places))) < _SAME:
         return None
@@ -39,7 +39,7 @@ def copies(subject: Subject) -> Doubt | None:
 
 @doubt("few rows", of="pair", cheap=True)
 def few_rows(subject: Subject) -> Doubt | None:
-    """A few distant rows dominate the linear agreement of two representations."""
+    """Check whether a few distant rows dominate the linear agreement of two representations."""
     rows, n_far = far_rows_first(subject)
     if not n_far:
         return None
@@ -51,7 +51,7 @@ def few_rows(subject: Subject) -> Doubt | None:
         named = rows[:n_far]
         if abs(linear_cka(grams, np.arange(n_far, len(rows))) - full_score) < _MOVED:
             return None
-    # Inner products of the other rows are more precise after centring on their own mean, without the far rows.
+    # Inner products of the remaining rows are more precise if these rows are centred on their own mean.
     others = np.setdiff1d(rows, named)
     without = linear_cka([subject.centred_products(side, others) for side in range(2)], np.arange(len(others)))
     if abs(without - full_score) < _MOVED:
@@ -60,11 +60,12 @@ def few_rows(subject: Subject) -> Doubt | None:
 
 
 def few_rows_doubt(measure: str, rows: tuple[int, ...], whole: float, without: float, effect: float) -> Doubt:
-    """The doubt that a few rows dominate a similarity."""
+    """Return the doubt that a few rows dominate a similarity."""
     names = f"row {rows[0]}" if len(rows) == 1 else f"rows {', '.join(map(str, rows))}"
     it = "it" if len(rows) == 1 else "them"
     text = f"{measure} is {whole:.2f} with {names}, but {without:.2f} without {it}"
-    # Unbiased CKA leaves out products of a row with itself, which removes one far row but not several.
+    # Unbiased CKA leaves out products of rows with themselves, which removes the effect of one far row, but not of
+    # several.
     unbiased = " or unbiased CKA" if len(rows) == 1 else ""
     advice = f"{FEW_ROWS_ADVICE} RSA, mutual kNN{unbiased}"
     return Doubt("few rows", min(1.0, effect), None, text, advice, rows)
@@ -73,7 +74,7 @@ def few_rows_doubt(measure: str, rows: tuple[int, ...], whole: float, without: f
 def width(
     value: float, chance: float, unbiased: Callable[[], float], n_rows: int, widths: tuple[int, ...]
 ) -> Doubt | None:
-    """Most of the CKA value is its chance level, as with many features per row."""
+    """Return the doubt that most of a CKA value is chance, as happens with many features per row."""
     if not chance >= max(_LEAST_CHANCE, _MOSTLY * value):
         return None
     sizes = " and ".join(f"{d:,}" for d in widths)
@@ -86,7 +87,7 @@ def width(
 
 
 def saturation(names: Sequence[str], n_rows: int, widths: tuple[int, ...]) -> Doubt | None:
-    """Measures that saturate for this number of rows and features."""
+    """Return the doubt that measures saturate for this number of rows and features."""
     if not names:
         return None
     sizes = " and ".join(f"{d:,}" for d in widths)
@@ -98,10 +99,10 @@ def saturation(names: Sequence[str], n_rows: int, widths: tuple[int, ...]) -> Do
 
 
 def saturated_measures(chance: Mapping[str, tuple[float, float, float]]) -> list[str]:
-    """Return the measures whose null mean is at their best value, from (null mean, worst value, best value)."""
+    """Return the measures whose null mean is at their best value; entries are (null mean, worst, best)."""
     saturated = []
     for name, (mean, worst, best) in chance.items():
-        # Without a worst value there is no range, so only a null mean at the best value shows saturation.
+        # Without a worst value there is no range, so only a null mean equal to the best value shows saturation.
         room = abs(best - worst) if np.isfinite(worst) else 0.0
         if np.isfinite([mean, best]).all() and abs(best - mean) <= _SATURATED * room:
             saturated.append(name)

@@ -1,4 +1,4 @@
-"""Partial scores: a score after controlling for a covariate of the rows."""
+"""Partial scores: what remains of a score after controlling for a covariate of the rows."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ from shesha.kernels.ranks import midranks
 from shesha.support.types import Index, Labels, Matrix, Vector
 
 _N_SHUFFLED = 19
-"""Number of shuffles of a covariate for its p-value."""
+"""Number of times a covariate is shuffled to obtain its p-value."""
 _FEW_LEVELS = 8
-"""Labels with up to this many values get one effect per pair of values. Labels with more values get one effect for
-equal labels, and one per value."""
+"""Labels with up to this many values get one effect for each pair of values. Labels with more values get one effect for
+equal labels, and one for each of the most frequent values.
+"""
 
 
 @dataclass(frozen=True)
 class CovariateShare:
-    """The share of a score that a covariate of the rows explains."""
+    """The part of a score that a covariate of the rows explains."""
 
     headline: Headline
     quantity: Vector | Labels
     name: str
     clusters: Index | None = None
-    """Cluster labels of the rows; clusters are controlled for before the covariate."""
+    """Cluster labels of the rows; clusters are controlled for in addition to the covariate."""
 
     @cached_property
     def partial_score(self) -> float:
-        """The partial score, controlling for the quantity (and the clusters)."""
+        """The score after controlling for the covariate (and the clusters)."""
         return self._residual_score(self.quantity)
 
     @cached_property
     def whole(self) -> float:
-        """The score, or its partial value controlling for clusters."""
+        """The score before controlling for the covariate, but controlling for clusters if there are any."""
         if self.clusters is None:
             return self.headline.value
         return self.headline.partial_score(functions(self.clusters))
@@ -49,7 +50,7 @@ class CovariateShare:
         )
 
     def p_value(self, rng: np.random.Generator) -> float:
-        """p-value of the explained part, compared with that of shuffled covariates."""
+        """Return the p-value of the explained part, compared with what shuffled covariates explain."""
         orders = [rng.permutation(len(self.quantity)) for _ in range(_N_SHUFFLED)]
         scores = np.array([self._positive_sign(self._residual_score(self.quantity[order])) for order in orders])
         spread = max(float(scores.std(ddof=1)) * sqrt(1 + 1 / _N_SHUFFLED), 1e-6)
@@ -62,15 +63,15 @@ class CovariateShare:
         return self.headline.partial_score(explaining)
 
     def _positive_sign(self, score: float) -> float:
-        """The score, multiplied by the sign of the target score."""
+        """Return the score times the sign of the target score."""
         return float(np.sign(self.headline.value)) * score
 
 
 def functions(quantity: Vector | Labels) -> Matrix:
-    """Functions of pairs of rows, (functions, pairs): effects of either row, and their difference.
+    """Return functions of row pairs, (functions, pairs), that model a covariate's effects on distances.
 
     A row that is noisier or shorter than others is farther from all of them in any half of the features. Each distance
-    then contains the effects of its two rows, which both halves share even without geometry.
+    then contains effects of its two rows, which the halves share even if the data have no geometry.
     """
     i, j = np.triu_indices(len(quantity), k=1)
     if quantity.dtype.kind == "f":
@@ -91,6 +92,6 @@ def functions(quantity: Vector | Labels) -> Matrix:
 
 
 def _indicators(codes: Index) -> Matrix:
-    """One indicator row per code except the last, because all of them together sum to a constant."""
+    """Return one indicator row per code, except for the last, because all indicators sum to a constant."""
     values = np.unique(codes)[:-1]
     return (codes == values[:, None]).astype(np.float64) if len(values) else np.zeros((1, len(codes)))

@@ -1,4 +1,4 @@
-"""Doubts about a rare cluster: a few rows far from all others that determine a score."""
+"""Doubts about a rare cluster: a few rows, far from all others, that determine a score."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from shesha.support.types import Index, Matrix
 from shesha.support.warnings import NotEstimable
 
 _HALF = 0.5
-"""Smallest share of a score that a reported cluster explains."""
+"""Smallest share of a score that a cluster must explain to be reported."""
 _LEAST_SCORE = 0.1
-"""Smallest score that raises a doubt."""
+"""Smallest score for which a doubt is raised."""
 _MOVED = 0.2
-"""Smallest change of CKA, when a cluster is left out, for which the cluster is reported."""
+"""A cluster is reported if CKA changes by at least this much when it is left out."""
 _RARE = 0.2
-"""Largest share of the rows in a rare cluster."""
+"""Largest share of the rows that a rare cluster may contain."""
 _FEWEST_OTHERS = 12
 _ADVICE = (
     "If the cluster is real (a rare cell type, a rare class), keep it, pass it as labels, and report the "
@@ -31,7 +31,7 @@ _ADVICE = (
 
 @dataclass(frozen=True)
 class ClusterShare:
-    """The share of a score that a rare cluster explains."""
+    """How much of a score a rare cluster explains."""
 
     score: str
     whole: float
@@ -41,7 +41,7 @@ class ClusterShare:
 
 @doubt("rare cluster")
 def rare_cluster(subject: Subject) -> Doubt | None:
-    """A few rows that lie together determine the score, or most of what linear measures compare."""
+    """Check whether a few rows that lie together determine the score, or the covariance of all rows."""
     rare = rare_rows(subject.clusters(0))
     if not rare.any():
         return None
@@ -51,7 +51,7 @@ def rare_cluster(subject: Subject) -> Doubt | None:
 
 @doubt("rare cluster", of="pair", cheap=True)
 def shared_rare_cluster(subject: Subject) -> Doubt | None:
-    """A few rows that lie together make two representations similar."""
+    """Check whether a few rows that lie together make two representations similar."""
     rare = rare_rows(subject.clusters(0))
     if rare.any():
         rare &= rare_rows(subject.clusters(1))
@@ -64,7 +64,7 @@ def shared_rare_cluster(subject: Subject) -> Doubt | None:
 
 
 def rare_rows(labels: Index) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Rows outside the largest cluster, if they are few; otherwise none."""
+    """Return which rows lie outside the largest cluster, if these are few; otherwise none."""
     outside = labels != np.bincount(labels).argmax()
     few = outside.mean() <= _RARE and (~outside).sum() >= _FEWEST_OTHERS
     return np.asarray(outside & few)
@@ -83,7 +83,7 @@ def _split_similarity(subject: Subject, others: Index) -> ClusterShare | None:
 
 
 def _covariance_similarity(sample: Matrix, rare: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> ClusterShare | None:
-    """Similarity between the covariance of all rows and the covariance of the rows outside the cluster."""
+    """Return how similar the covariance of all rows is to that of the rows outside the cluster."""
     every, others = sample - sample.mean(axis=0), sample[~rare] - sample[~rare].mean(axis=0)
     lengths = [float(np.linalg.norm(matrix @ matrix.T)) for matrix in (every, others)]
     similarity = float(np.linalg.norm(every @ others.T)) ** 2 / max(lengths[0] * lengths[1], 1e-300)
@@ -105,7 +105,7 @@ def _name_cluster(
 
 
 def cluster_doubt(measure: str, rows: tuple[int, ...], whole: float, without: float, effect: float) -> Doubt:
-    """The doubt that a rare cluster determines a score."""
+    """Return the doubt that a rare cluster determines a score."""
     text = (
         f"{len(rows):,} of the checked rows form a cluster far from all other rows. With the cluster, {measure} is "
         f"{whole:.2f}; without it, {without:.2f}"

@@ -1,4 +1,4 @@
-"""Doubts about rows: duplicates, outliers, and differences of scale."""
+"""Doubts about rows: duplicates, outliers, and differences in scale."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Index, Matrix, Vector
 
 _HALF = 0.5
-"""Smallest share of a score that a reported problem explains."""
+"""Smallest share of a score that a problem must explain to be reported."""
 _HOLDING = 0.75
-"""Share of the squared inner products above which rows dominate linear measures."""
+"""A few rows dominate linear measures if they carry this share of the squared inner products."""
 _LEAST_SCORE = 0.1
-"""Smallest score that raises a doubt."""
+"""Smallest score for which a doubt is raised."""
 _SHARED = 0.3
-"""Rank correlation of row scales above which the scales can make two representations similar."""
+"""Rank correlation of row scales above which these scales can make two representations similar."""
 _DIRECTIONS = 3
 """Number of leading principal directions that are removed before row lengths are compared."""
 _WIDE, _FEW_ROWS = 12, 40
-"""Smallest numbers of features and rows for which the scale and the position of a row can be separated."""
+"""Minimum numbers of features and rows for which a row's scale can be distinguished from its position."""
 FEW_ROWS_ADVICE = (
     "Check these rows, and leave out faulty ones. Otherwise use a measure that a few rows cannot dominate:"
 )
@@ -32,7 +32,7 @@ FEW_ROWS_ADVICE = (
 
 @doubt("duplicates", of="both", cheap=True)
 def duplicates(subject: Subject) -> Doubt | None:
-    """Duplicated rows count more than once."""
+    """Check whether duplicated rows count more than once."""
     dependence = subject.dependence
     if not dependence.has_repeats:
         return None
@@ -50,12 +50,12 @@ def duplicates(subject: Subject) -> Doubt | None:
 
 @doubt("few rows")
 def few_rows(subject: Subject) -> Doubt | None:
-    """A few distant rows dominate linear measures."""
+    """Check whether a few distant rows dominate linear measures."""
     rows, n_far = far_rows_first(subject)
     centred = subject.read(0, rows)
     centred -= np.median(centred, axis=0)
     squares = (centred @ centred.T) ** 2
-    # The other checked rows are weighted to represent all rows that are not among the longest.
+    # The other checked rows are weighted so that they represent all rows that are not distant.
     times = np.where(np.arange(len(rows)) < n_far, 1.0, (subject.n_rows - n_far) / max(1, len(rows) - n_far))
     weighed = squares * times[:, None] * times
     total = float(weighed.sum())
@@ -68,7 +68,8 @@ def few_rows(subject: Subject) -> Doubt | None:
                 f"{names} for {100 * share:.0f} % of the squared inner products between rows, and "
                 "linear measures (CKA, RV, regression) depend on these products"
             )
-            # Unbiased CKA leaves out products of a row with itself, which removes one far row but not several.
+            # Unbiased CKA leaves out products of rows with themselves, which removes the effect of one far row, but not
+            # of several.
             unbiased = " or unbiased CKA" if few == 1 else ""
             advice = f"{FEW_ROWS_ADVICE} RSA, mutual kNN, metric='cosine'{unbiased}"
             return Doubt("few rows", share, None, text, advice, named)
@@ -76,9 +77,10 @@ def few_rows(subject: Subject) -> Doubt | None:
 
 
 def far_rows_first(subject: Subject) -> tuple[Index, int]:
-    """The longest rows (farthest first) followed by the checked rows, and the number of longest rows.
+    """Return the distant rows (farthest first) followed by the other checked rows, and their number.
 
-    Far rows that form a separate cluster are not outliers; the check for rare clusters reports them.
+    Distant rows that form a separate cluster are left out: they are not outliers, and the check for rare clusters
+    reports them.
     """
     far_rows: list[int] = []
     for side, farthest_rows in enumerate(subject.farthest_rows):
@@ -88,7 +90,7 @@ def far_rows_first(subject: Subject) -> tuple[Index, int]:
 
 
 def _unclustered_rows(subject: Subject, side: int, far_rows: Index) -> Index:
-    """The distant rows that do not form a separate cluster."""
+    """Return those distant rows that do not belong to a separate cluster."""
     if not len(far_rows):
         return far_rows
     if np.isin(far_rows, subject.places).all():
@@ -101,14 +103,15 @@ def _unclustered_rows(subject: Subject, side: int, far_rows: Index) -> Index:
 
 @doubt("row scale", of="both")
 def row_scale(subject: Subject) -> Doubt | None:
-    """The length of rows, or their number of nonzero entries, explains which rows are close."""
+    """Check whether row length, or the number of nonzero entries, explains which rows are close."""
     headline = subject.headline
-    # With few features, row length largely determines position; with few rows, any quantity explains the distances.
+    # With few features, a row's length largely determines its position; with few rows, any quantity explains the
+    # distances.
     narrow = min(sample.shape[1] for sample in subject.samples) < _WIDE or len(subject.places) < _FEW_ROWS
     if narrow or headline.value < _LEAST_SCORE:
         return None
     scales = [_scales(sample, subject.metric) for sample in subject.samples]
-    # A scale that two representations do not share cannot make them similar.
+    # A scale cannot make two representations similar unless they share it.
     everywhere = [what for what in scales[0] if all(what in scale for scale in scales)]
     shared = [what for what in everywhere if abs(_rank_correlation([scale[what] for scale in scales])) >= _SHARED]
     sides = [(scale, _clusters_if_several(subject.clusters(side))) for side, scale in enumerate(scales)]
@@ -136,9 +139,10 @@ def row_scale(subject: Subject) -> Doubt | None:
 
 
 def _lengths_elsewhere(sample: Matrix) -> Vector:
-    """Lengths of the rows after the directions of largest variance are removed.
+    """Return the lengths of the rows after the directions of largest variance are removed.
 
-    A row can be long because of its position along one direction, but a scale lengthens a row in all directions.
+    A row can be long because of its position along one direction, but a difference in scale lengthens it in all
+    directions.
     """
     centred = sample - sample.mean(axis=0)
     sizes, directions = np.linalg.eigh(centred @ centred.T)
@@ -149,12 +153,12 @@ def _lengths_elsewhere(sample: Matrix) -> Vector:
 
 
 def _clusters_if_several(labels: Index) -> Index | None:
-    """Cluster labels, if there are several clusters; a cluster's distance from the others is not a row scale."""
+    """Return the cluster labels if there are several clusters, whose distances are not row scales."""
     return labels if labels.any() else None
 
 
 def _rank_correlation(sides: list[Vector]) -> float:
-    """Rank correlation of two quantities; 1 for a single quantity."""
+    """Return the rank correlation of two quantities, or 1 for a single quantity."""
     if len(sides) == 1:
         return 1.0
     return float(np.corrcoef([midranks(side)[0] for side in sides])[0, 1])

@@ -1,4 +1,4 @@
-"""The target score, whose change measures the effect of a doubt, with the data to recompute it."""
+"""The target score, whose change is the effect of a doubt, with the data needed to recompute it."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import RankedRdm, Representation, SplitHalves
 
 _N_DRAWS = 8
-"""Number of partitions; few suffice because a score and its partial score use the same partitions."""
+"""Number of partitions; few suffice, because a score and its partial score use the same ones."""
 _SPANNED = 1e-8
-"""Singular value below which a direction in the span of unit-length functions is a rounding error."""
+"""Squared singular value below which a direction spanned by unit-length functions is rounding error."""
 
 
 @dataclass(frozen=True)
 class Headline:
-    """A mean correlation of ranked distances: of two halves of the features, or of two representations."""
+    """A mean rank correlation between distances: of two halves of the features, or of two representations."""
 
     name: str
     n_rows: int
     first: Matrix
     second: Matrix
-    """Centred ranks of unit length, of shape (n_correlations, n_pairs); 0 for pairs with an undefined distance."""
+    """Centred ranks of unit length, of shape (n_correlations, n_pairs); 0 for pairs without a distance."""
 
     @classmethod
     def from_halves(cls, rows: Matrix, metric: Metric, seed: int, *, rotated: bool = False) -> Headline:
-        """The feature split of some rows, or the basis-averaged split."""
+        """Build the feature split of the given rows, or their basis-averaged split if `rotated`."""
         view = SplitHalves.build(Representation.build(rows), metric=metric, rotated=rotated)
         draw = view.sampler(seed)
-        # Ranks are computed during each visit, because the next visit reuses the memory.
+        # Ranks are computed during each visit, because the next visit overwrites the partition.
         ranked = view.visit(
             [draw() for _ in range(_N_DRAWS)], lambda _, partition: _all_pair_ranks(partition, len(rows))
         )
@@ -49,24 +49,24 @@ class Headline:
 
     @classmethod
     def from_pair(cls, X: Matrix, Y: Matrix, metric: Metric) -> Headline:
-        """The rank correlation between the distances of two representations (RSA)."""
+        """Build the rank correlation between the distances of two representations (RSA)."""
         views = [RankedRdm.build(Representation.build(side), metric=metric) for side in (X, Y)]
         first, second = (np.asarray(view.ranks)[None] for view in views)
         return cls("RSA", len(X), first, second)
 
     @cached_property
     def value(self) -> float:
-        """The score."""
+        """The mean correlation."""
         return float(np.einsum("ij,ij->i", self.first, self.second).mean())
 
     def permuted_scores(self, orders: Sequence[Index]) -> Vector:
-        """The score after each permutation of the rows of one side."""
+        """Return the score after each permutation of the rows of one side."""
         sides = zip(self.first, self.second, strict=True)
         products = [permutation_products(first, second, self.n_rows, orders) for first, second in sides]
         return np.asarray(np.mean(products, axis=0))
 
     def partial_score(self, explaining: Matrix) -> float:
-        """The partial rank correlation, controlling for functions of pairs, (functions, pairs)."""
+        """Return the partial rank correlation, controlling for functions of row pairs, (functions, pairs)."""
         centred = explaining - explaining.mean(axis=1, keepdims=True)
         lengths = np.linalg.norm(centred, axis=1)
         used = lengths > 1e-9 * max(1.0, float(lengths.max(initial=0.0)))
@@ -83,7 +83,7 @@ class Headline:
 
 
 def _all_pair_ranks(partition: Partition, n: int) -> tuple[Vector, Vector] | None:
-    """Ranks of the distances between all pairs of rows; undefined pairs count as 0."""
+    """Return the ranks of the distances between all pairs of rows, with 0 for undefined distances."""
     ranked = partition.unit_ranks()
     if ranked is None:
         return None

@@ -1,4 +1,4 @@
-"""Doubts about ties among distances."""
+"""Doubts about ties between distances."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from shesha.views import Representation
 
 _CONSTANT = "Check how the data were made. Similarity, stability and neighbours are undefined for constant data"
 _N_NEAREST = 10
-"""Number of nearest neighbours that are checked."""
+"""Number of nearest neighbours whose ties are checked."""
 _DECIDED = 0.2
-"""Share of the ranks or neighbours that depends on the treatment of ties, above which ties are reported."""
+"""Ties are reported if their treatment determines at least this share of the ranks or neighbours."""
 
 
 @doubt("ties")
 def ties(subject: Subject) -> Doubt | None:
-    """Many distances are equal, so the treatment of ties determines ranks or neighbours."""
+    """Check whether so many distances are equal that the treatment of ties determines ranks or neighbours."""
     distances, tolerance = Representation.build(subject.sample).condensed_distances(subject.metric, squared=True)
     known = np.sort(distances[np.isfinite(distances)])
     if len(known) < 2:
@@ -47,7 +47,7 @@ def ties(subject: Subject) -> Doubt | None:
 
 
 def _tied_share(levels: Index, n: int) -> float:
-    """Mean share of the nearest neighbours that depend on the order of equal distances."""
+    """Return the mean share of the nearest neighbours that depends on the order of equal distances."""
     k = min(_N_NEAREST, n - 1)
     square = np.full((n, n), np.iinfo(np.intp).max)
     i, j = np.triu_indices(n, k=1)

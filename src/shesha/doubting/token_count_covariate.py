@@ -1,4 +1,4 @@
-"""The number of tokens of each input text as a covariate, if it was recorded."""
+"""Use the number of tokens of each input text as a covariate, if it was recorded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME = "number of tokens"
 def text_lengths(representations: Any) -> dict[str, Vector]:
     """Return the number of tokens of each row as a covariate; empty if it is unknown or constant.
 
-    Length alone can separate texts, because mean-pooled rows of longer texts are nearer to a common direction.
+    Length alone can separate texts, because the mean-pooled rows of longer texts lie closer to a common direction.
     `Activations` and the files that an extraction writes record the numbers of tokens.
 
     Examples
@@ -33,7 +33,7 @@ def text_lengths(representations: Any) -> dict[str, Vector]:
 
 
 def _paths(representations: Any) -> list[Any]:
-    """Return the paths of an input: a path, several paths, a mapping of paths, or files to be read when needed."""
+    """Return the paths in an input that is a path, several paths, a mapping of paths, or `Files`."""
     paths = getattr(representations, "paths", representations)
     if isinstance(paths, Mapping):
         paths = list(paths.values())

@@ -1,4 +1,4 @@
-"""Drift of a deployed model on the same inputs (`check`), and drift of its inputs (`update`, `two_sample`)."""
+"""Drift of a deployed model, on the same inputs (`check`), and of its inputs (`update`, `two_sample`)."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The canary callback of Lightning's Trainer."""
+"""A callback for Lightning's Trainer that checks a canary during training."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @cache
 def lightning_canary() -> type[LightningCanary]:
-    """Return the callback class for the installed library, `lightning` or `pytorch_lightning`."""
+    """Return the callback class, based on the installed library (`lightning` or `pytorch_lightning`)."""
     library = "lightning.pytorch" if find_spec("lightning") is not None else "pytorch_lightning"
     need = "LightningCanary needs lightning (pip install lightning) and torch"
     parts = (LightningCanary, require(library, "torch", need).Callback)
@@ -30,7 +30,7 @@ class LightningCanary:
     monitor, canary, every, stop
         See `CanaryCallback`.
     module : str
-        Name of the submodule of the LightningModule that is the encoder. Default: the LightningModule itself.
+        Name of the submodule that is the encoder. Default: the LightningModule itself.
 
     Attributes
     ----------

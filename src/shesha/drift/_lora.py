@@ -1,4 +1,4 @@
-"""Random low-rank changes that are added to weights."""
+"""Random low-rank changes to add to weights, as in LoRA adapters."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ ATTENTION = (
     *("**.query", "**.key", "**.value", "**.attention.output.dense"),
     *("**.q_lin", "**.k_lin", "**.v_lin", "**.out_lin", "**.c_attn", "**.attn.c_proj", "**.query_key_value"),
 )
-"""Names of attention projections in the families of transformers."""
+"""Patterns for the names of attention projections in common families of transformers."""
 
 
 def adapter(values: Tensor, rank: int, scale: float, factor: float, draws: torch.Generator) -> Tensor:
-    """Return factor times B A: A uniform by Kaiming's rule, B normal with the scale as standard deviation.
+    """Return factor * B A, with A uniform by Kaiming's rule and B normal with standard deviation `scale`.
 
     The standard deviation of B does not depend on the rank.
     """
@@ -30,7 +30,7 @@ def adapter(values: Tensor, rank: int, scale: float, factor: float, draws: torch
 
 
 def attention_patterns(model: nn.Module) -> tuple[str, ...]:
-    """Return the patterns that match projections of attention in a model."""
+    """Return those patterns that match attention projections of the model."""
     names = [name for name, _ in model.named_modules() if name]
     patterns = []
     for pattern in ATTENTION:

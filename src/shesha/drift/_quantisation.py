@@ -1,4 +1,4 @@
-"""Simulated quantisation: values are rounded to the levels of a format, but remain floats."""
+"""Simulated quantisation: values are rounded to the levels of a format, but stay floats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NF4_LEVELS = (
 
 
 def int8(values: Tensor) -> Tensor:
-    """Round each row of a weight to whole multiples of 1/127 of its largest entry."""
+    """Round each row of a weight matrix to integer multiples of 1/127 of its largest absolute entry."""
     rows = values.flatten(1) if values.ndim > 1 else values.unsqueeze(0)
     scale = rows.abs().amax(dim=1, keepdim=True) / LARGEST
     # The lower limit avoids a division by zero in rows of zeros.
@@ -27,7 +27,7 @@ def int8(values: Tensor) -> Tensor:
 
 
 def nf4(values: Tensor) -> Tensor:
-    """Round blocks of 64 entries, divided by their largest, to the nearest of 16 levels."""
+    """Scale blocks of 64 entries by their largest absolute entry, and round to the nearest of 16 levels."""
     flat = values.flatten()
     padded = torch.nn.functional.pad(flat, (0, -len(flat) % BLOCK)).view(-1, BLOCK)
     scale = padded.abs().amax(dim=1, keepdim=True)

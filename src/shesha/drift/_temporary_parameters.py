@@ -1,4 +1,4 @@
-"""Temporary changes of parameters, which are then restored exactly."""
+"""Change parameters temporarily, and restore them exactly afterwards."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from shesha.extract.layer_names import match_names
 from shesha.extract.model_state import model_device
 
 Change = Callable[[str, Tensor], Tensor]
-"""Function that takes the name and values of a parameter and returns new values."""
+"""Function that takes the name and the values of a parameter and returns new values."""
 
 
 def parameters(model: nn.Module, targets: str | Sequence[str], *, least_axes: int = 0) -> dict[str, nn.Parameter]:
-    """Return the float parameters that match patterns, each once.
+    """Return the floating-point parameters that match the patterns, each listed once.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def parameters(model: nn.Module, targets: str | Sequence[str], *, least_axes: in
     targets : str or sequence of str
         Names or patterns of parameters (``**.query.weight``), or of the modules that hold them (``**.query``).
     least_axes : int
-        Minimum number of axes of a parameter; 2 leaves out biases and the scales of normalisation layers.
+        Minimum number of axes of a parameter. A value of 2 leaves out biases and the scales of normalisation layers.
     """
     model_device(model)
     every = dict(model.named_parameters(remove_duplicate=False))
@@ -38,7 +38,7 @@ def parameters(model: nn.Module, targets: str | Sequence[str], *, least_axes: in
     chosen: set[str] = set()
     for pattern in patterns:
         for name in match_names(pattern, known, "targets", "parameters"):
-            # The name of a module selects its own parameters, not those of its submodules.
+            # The name of a module selects the parameters that it holds itself, not those of its submodules.
             chosen |= (
                 {name} if name in every else {parameter for parameter in every if parameter.rpartition(".")[0] == name}
             )
@@ -59,9 +59,10 @@ def _has_parameters(module: nn.Module) -> bool:
 
 @contextmanager
 def change_parameters(chosen: Mapping[str, nn.Parameter], change: Change) -> Iterator[None]:
-    """Change parameters in place and restore them afterwards, also after an error.
+    """Change parameters in place, and restore them afterwards even if an error occurs.
 
-    The parameters remain the same objects, so optimisers and tied layers still refer to them. Gradients do not change.
+    The parameters remain the same objects, so optimisers and tied layers still refer to them. Gradients are not
+    affected.
     """
     originals: dict[str, Tensor] = {}
     try:
@@ -78,10 +79,10 @@ def change_parameters(chosen: Mapping[str, nn.Parameter], change: Change) -> Ite
 
 
 def generator(seed: int, number: int) -> torch.Generator:
-    """Return a random generator per tensor, on the CPU, so that draws do not depend on the device."""
+    """Return the random generator for one tensor, on the CPU so that draws do not depend on the device."""
     return torch.Generator().manual_seed((seed * 1_000_003 + number) % 2**63)
 
 
 def wide(values: Tensor) -> Tensor:
-    """Return values in single precision or better, for accurate sums and quotients."""
+    """Return the values in at least single precision, so that sums and quotients are accurate."""
     return values if values.dtype == torch.float64 else values.float()

@@ -1,4 +1,4 @@
-"""The canary of `transformers.Trainer`."""
+"""A callback for `transformers.Trainer` that checks a canary during training."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 class CanaryCallback(TrainerCallback):
     """Encodes a canary every k steps of a `transformers.Trainer` and logs its drift.
 
-    ``CanaryCallback(monitor, canary, every=500).attach(trainer)`` logs through the trainer's own loggers. If it is
-    passed in the trainer's ``callbacks`` without `attach`, it writes to the log history only, because a callback has
-    no access to its trainer.
+    ``CanaryCallback(monitor, canary, every=500).attach(trainer)`` logs through the trainer's own loggers. If it is only
+    passed in the trainer's ``callbacks``, it writes to the log history alone, because a callback has no access to its
+    trainer.
 
     Parameters
     ----------
     monitor
         Object whose ``check(array)`` returns a verdict with ``to_dict()``, such as `shesha.drift.DriftMonitor`.
     canary : callable
-        Function from the model to the array of the canary's rows, see `shesha.drift.callbacks.canary`.
+        Function that takes the model and returns the canary's rows as an array; see `shesha.drift.callbacks.canary`.
     every : int
         Number of optimiser steps between two checks.
     stop : bool
@@ -46,7 +46,7 @@ class CanaryCallback(TrainerCallback):
         return self._watch.verdicts
 
     def attach(self, trainer: Trainer) -> Self:
-        """Attach to a trainer; drift is then logged by its loggers."""
+        """Add this callback to a trainer, whose loggers then record the drift."""
         self._trainer = trainer
         trainer.add_callback(self)
         return self
@@ -59,7 +59,7 @@ class CanaryCallback(TrainerCallback):
             return control
         log_entry = self._watch.look(kwargs["model"], state.global_step, ask=state.is_world_process_zero)
         if log_entry and self._trainer is not None:
-            # Logging resets this flag, which would suppress the trainer's own log entry of this step.
+            # Logging resets this flag, which would suppress the trainer's own log entry for this step.
             should_log = control.should_log
             self._trainer.log(log_entry)
             control.should_log = should_log

@@ -1,4 +1,4 @@
-"""A canary during training: encode, check and log, without affecting the training."""
+"""Check a canary during training: encode it, compare it and log the result, without side effects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 PREFIX = "canary"
 LEVELS = {"ok": 0, "watch": 1, "alert": 2}
-"""States as numbers for loggers; 'not estimable' has the highest number."""
+"""States as numbers for loggers; 'not estimable' is `_UNKNOWN`, the highest."""
 _UNKNOWN = 3
 
 
@@ -22,7 +22,7 @@ class Verdict(Protocol):
     """The verdict of a monitor on one encoding."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return the verdict as plain values."""
         ...
 
 
@@ -35,11 +35,11 @@ class Monitor(Protocol):
 
 
 Canary = Callable[["nn.Module"], Array]
-"""Function from a model to the array of the canary's rows."""
+"""Function that takes a model and returns the canary's rows as an array."""
 
 
 class Watch:
-    """Checks a canary every k steps and keeps the verdicts by step."""
+    """Checks a canary every k steps and keeps the verdict of each step."""
 
     def __init__(self, monitor: Monitor, canary: Canary, every: int) -> None:
         if not callable(canary):
@@ -51,11 +51,11 @@ class Watch:
         self._monitor, self._canary = monitor, canary
 
     def is_due(self, step: int) -> bool:
-        """Whether the canary is due now, at most once per step."""
+        """Return whether the canary should be checked at this step and has not been checked yet."""
         return step > 0 and step % self.every == 0 and step not in self.verdicts
 
     def look(self, model: nn.Module, step: int, *, ask: bool = True) -> dict[str, float]:
-        """Encode the canary and return the numbers to log; only the first process calls the monitor."""
+        """Encode the canary and return the numbers to log; if not `ask`, only encode it."""
         from shesha.extract.model_state import evaluation_mode
 
         with evaluation_mode(model):
@@ -66,7 +66,7 @@ class Watch:
         return numbers(verdict)
 
     def has_alert(self) -> bool:
-        """Whether the last verdict was an alert."""
+        """Return whether the last verdict was an alert or not estimable."""
         return bool(self.verdicts) and level(list(self.verdicts.values())[-1]) >= LEVELS["alert"]
 
 
@@ -111,6 +111,6 @@ def _flat(name: str, value: Any) -> list[tuple[str, float]]:
 
 
 def _entry_name(value: Any, number: int) -> Any:
-    """Return the name of an entry of a list."""
+    """Return the name of a list entry, or its position if it has none."""
     called = [value[key] for key in ("name", "measure", "score") if key in value] if isinstance(value, Mapping) else []
     return next((name for name in called if isinstance(name, str)), number)

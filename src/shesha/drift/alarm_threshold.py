@@ -1,4 +1,4 @@
-"""The threshold on the evidence of many checks, for a given mean number of checks between false alarms."""
+"""The evidence at which to raise an alarm, given a mean number of checks between false alarms."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import numpy as np
 from shesha.support.types import Matrix, Vector
 
 _STEP = 0.01
-"""Width of a state of the Markov chain, on the scale log(1 + evidence)."""
+"""Width of the Markov chain's states, on the scale log(1 + evidence)."""
 _CLOSE = 1.005
-"""Largest accepted ratio of the run length at the threshold to the requested run length."""
+"""Largest accepted ratio of the run length that a threshold gives to the requested run length."""
 _LONGEST = 1e9
-"""Longest run length, in checks, for which a threshold is computed; above it, the threshold is the run length."""
+"""Longest run length, in checks, for which a threshold is computed; beyond it, they are set equal."""
 _TRIES = 15
 
 
 @dataclass(frozen=True)
 class AlarmRule:
-    """The rule by which evidence accumulates over checks and raises the alarm.
+    """How evidence accumulates over checks, and when it raises the alarm.
 
-    Without change, the rank of a check among K re-encodings is uniform. The mean number of checks until an alarm is
-    therefore that of a Markov chain, for any data. The threshold is the smallest for which this mean is `run_length`.
-    `run_length` itself would be a valid threshold (Shin, Ramdas and Rinaldo 2023). It would delay alarms, however,
-    because the last check carries the sum far beyond the threshold.
+    If the model is unchanged, the rank of a check among K re-encodings is uniform. For any data, the evidence is
+    therefore a Markov chain, from which the mean number of checks until an alarm follows. The threshold is the smallest
+    for which this mean is `run_length`. The value `run_length` itself would be a valid threshold (Shin, Ramdas and
+    Rinaldo 2023), but would delay alarms, because the last check carries the sum far beyond the threshold.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class AlarmRule:
     n_nulls: int
 
     def e_value(self, p_value: float) -> float:
-        """Return p^(-1/2) divided by its mean under the null, so that its null mean is 1; 1 if p is missing."""
+        """Return p^(-1/2) divided by its null mean, so that the e-value has null mean 1; 1 if p is NaN."""
         return 1.0 if isnan(p_value) else p_value**-0.5 / _mean_root(self.n_nulls)
 
     @property
@@ -69,16 +69,16 @@ def _threshold(run_length: float, n_nulls: int) -> float:
         ratio = least_run_length(length, e_values) / run_length
         if 1 <= ratio <= _CLOSE:
             return length
-        # The sum minus the number of checks is a martingale, so the run length is always a sufficient threshold.
+        # The sum minus the number of checks is a martingale, so a threshold equal to the run length always suffices.
         length = min(run_length, length / ratio * (1 + 1e-4))
     return run_length
 
 
 def least_run_length(threshold: float, e_values: Vector) -> float:
-    """Return a lower bound of the mean number of checks until the Shiryaev-Roberts sum reaches a threshold.
+    """Return a lower bound on the mean number of checks until the Shiryaev-Roberts sum reaches it.
 
     Each check multiplies one plus the sum by one of the e-values, which are equally likely. The states of the chain are
-    intervals of the sum. Each step leads to the upper end of an interval, so the chain is never below the true sum.
+    intervals of the sum. Each step rounds up to the end of an interval, so the chain never falls below the true sum.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Canaries during training, for `transformers.Trainer`, Lightning, or your own loop.
+"""Check canaries during training, with `transformers.Trainer`, Lightning, or your own loop.
 
-Canaries do not affect the training. The model's training flags and all random states are restored, and gradients do not
-depend on the canary.
+Canaries do not affect the training: the model's training flags and all random states are restored, and gradients do not
+change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Import classes that derive from another library when they are first used."""
+    """Import the classes that derive from another library only when they are first used."""
     if name == "CanaryCallback":
         require("transformers", "hf", "transformers is needed for CanaryCallback")
         return import_module("shesha.drift._trainer").CanaryCallback
@@ -37,19 +37,19 @@ def canary(data: Sequence[Any], reader: Any, layer: str | None = None, **options
     Parameters
     ----------
     data : sequence
-        Texts or images, a few hundred that are typical of the model's inputs.
+        A few hundred texts or images that are typical of the model's inputs.
     reader
         The tokenizer or image processor of the model.
     layer : str, optional
         Name of the module whose output is encoded. Default: the last block.
     **options
         Other options of `shesha.extract.encode`, such as ``pool`` and ``batch_size``. Do not change the batch size
-        between runs, because it changes the last digits and so affects the noise floor.
+        between runs: it changes the last digits of the encodings and thus the noise floor.
 
     Returns
     -------
     callable
-        Function from a model to an array of shape (n, d).
+        Function that takes a model and returns an array of shape (n, d).
 
     Examples
     --------
@@ -71,7 +71,7 @@ def canary(data: Sequence[Any], reader: Any, layer: str | None = None, **options
 
 
 def check(model: nn.Module, monitor: Monitor, canary: Canary) -> Verdict:
-    """Check a canary once, in your own loop.
+    """Check a canary once, for use in your own training loop.
 
     Parameters
     ----------
@@ -80,12 +80,12 @@ def check(model: nn.Module, monitor: Monitor, canary: Canary) -> Verdict:
     monitor
         Object whose ``check(array)`` returns a verdict with ``to_dict()``.
     canary : callable
-        Function from the model to the array of the canary's rows, see `canary`.
+        Function that takes the model and returns the canary's rows as an array; see `canary`.
 
     Returns
     -------
     verdict
-        Result of the monitor; `numbers` converts it for loggers.
+        Verdict of the monitor; `numbers` converts it for loggers.
 
     Examples
     --------

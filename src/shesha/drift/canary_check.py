@@ -1,4 +1,4 @@
-"""One check of the same inputs: drift compared with unchanged encodings, and the rows that moved most."""
+"""Check the same inputs once: drift compared with unchanged encodings, and the rows that moved most."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_CLASSES = 10
 
 @dataclass(frozen=True)
 class Setting:
-    """Settings of a check."""
+    """Everything that a check needs besides the rows to check."""
 
     reference: Reference
     measures: Sequence[Measure]
@@ -39,13 +39,13 @@ class Setting:
 
     @cached_property
     def tiers(self) -> list[str]:
-        """The role of each measure."""
+        """The role of each measure in the verdict."""
         return tiers(self.measures)
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Results of one check, before evidence is accumulated over checks."""
+    """Results of one check, before evidence is accumulated over several checks."""
 
     scores: tuple[DriftScore, ...]
     rows: tuple[Moved, ...] = ()
@@ -54,7 +54,7 @@ class CheckResult:
 
 
 def run_check(current: Any, setting: Setting) -> CheckResult:
-    """Compare rows with the reference; NaN gives a verdict with a reason, different inputs raise an error."""
+    """Compare rows with the reference; NaN gives a verdict with a reason, unfit inputs raise an error."""
     reference = setting.reference.representation
     values, names = split_names(current, "current")
     array = check.raw_matrix(values, "current", min_rows=1)
@@ -92,7 +92,7 @@ def _nulls(setting: Setting) -> list[Vector]:
 
 
 def _rank_among_reencodings(setting: Setting, values: Vector, reasons: list[str]) -> list[DriftScore]:
-    """Rank each drift among those of the re-encodings."""
+    """Rank the drift by each measure among the drifts of the re-encodings."""
     scores = []
     for i, null in enumerate(_nulls(setting)):
         value, limit = float(values[i]), rank_p_values.threshold(null, setting.level)
@@ -103,7 +103,7 @@ def _rank_among_reencodings(setting: Setting, values: Vector, reasons: list[str]
 
 
 def _test_tolerance(setting: Setting, after: Representation, values: Vector, reasons: list[str]) -> list[DriftScore]:
-    """Test whether each drift exceeds the tolerance by more than the sampling error of the rows."""
+    """Test whether the drift by each measure exceeds the tolerance by more than sampling error."""
     rng = np.random.default_rng(setting.seed)
     draws = half_samples(setting.measures, setting.reference.representation, after, setting.n_resamples, rng)
     drifts = []
@@ -122,7 +122,7 @@ def _test_tolerance(setting: Setting, after: Representation, values: Vector, rea
 
 
 def _rows(setting: Setting, moved: Vector) -> tuple[Moved, ...]:
-    """Return the rows that moved most, compared with re-encodings."""
+    """Return the rows whose movement most exceeds that in re-encodings."""
     reference, floor = setting.reference, _floor(setting.unchanged, "rows", len(moved))
     order = np.argsort(-np.nan_to_num(moved - np.nan_to_num(floor), nan=-1.0), kind="stable")[:_MOST_ROWS]
     labels = [""] * len(moved) if reference.codes is None else [reference.classes[code] for code in reference.codes]

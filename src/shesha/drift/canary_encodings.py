@@ -1,4 +1,4 @@
-"""Encodings of the canary inputs by the unchanged model: the reference and its re-encodings."""
+"""Encode the canary inputs with the unchanged model: the reference and its re-encodings."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from shesha.support.progress import mute_progress, track
 from shesha.support.types import Matrix
 
 SIZES = (8, 16, 32, 64)
-"""Batch sizes of successive re-encodings. There are few because a model runs slowly on a new batch shape."""
+"""Batch sizes that re-encodings use in turn; only four, because each new batch shape is slow at first."""
 REFERENCE = "reference.safetensors"
 _HALVES = 2
-"""Step between re-encodings in half precision, if half precision is requested."""
+"""If half precision is requested, every re-encoding at this interval uses it."""
 
 
 @dataclass(frozen=True)
 class CanaryEncodings:
-    """The result of `encode_canaries`.
+    """The reference and the re-encodings that `encode_canaries` returns.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class CanaryEncodings:
     files : tuple of Path
         Files of the re-encodings.
     info : dict
-        Settings of the reference: model, weights, pooling, batch size, versions.
+        Settings with which the reference was encoded: model, weights, pooling, batch size, versions.
     """
 
     layer: str
@@ -64,11 +64,11 @@ def encode_canaries(
     seed: int = 0,
     encoding: Mapping[str, Any] | None = None,
 ) -> CanaryEncodings:
-    """Encode canary inputs once, then `n` times in random batches, as the nulls of a monitor.
+    """Encode canary inputs once as reference, then `n` times in random batches, as nulls for a monitor.
 
-    Successive re-encodings use random batches of 8, 16, 32 or 64 inputs, in turn. Each input is therefore padded and
-    processed together with different others, as in a deployed service. Each re-encoding is saved when it is finished.
-    Rerun the same call to resume; a larger `n` adds re-encodings.
+    The re-encodings use random batches of 8, 16, 32 and 64 inputs in turn. Each input is thus padded and processed
+    together with changing other inputs, as in a deployed service. Each re-encoding is saved when it is finished. Rerun
+    the same call to resume; a larger `n` adds re-encodings.
 
     One false alarm in 20 checks requires at least 19 re-encodings, one in 100 checks at least 99.
 
@@ -77,25 +77,26 @@ def encode_canaries(
     model : str, path or torch.nn.Module
         See `shesha.extract.encode`.
     data : sequence
-        Texts or images, 200 to 1,000 that are important for your use.
+        Texts or images: 200 to 1,000 inputs that matter for your application.
     folder : path
-        Directory for the encodings. It contains rows derived from your data, so do not commit it.
+        Directory for the encodings. It will contain rows derived from your data, so do not commit it.
     n : int
         Number of re-encodings, at least 1.
     half : bool
-        Whether to use half precision (bfloat16) for every second re-encoding. Otherwise, re-encodings on one machine
-        may be equal, and rounding on another machine or by another library version would raise an alarm. With half
-        precision, the monitor misses changes smaller than its rounding.
+        Whether to use half precision (bfloat16) for every second re-encoding. Without it, all re-encodings on one
+        machine may be equal, so that rounding on another machine or by another library version would raise an alarm.
+        With it, the monitor misses changes that are smaller than the rounding of half precision.
     seed : int
         Seed of the batches.
     encoding : mapping, optional
-        Options of `shesha.extract.encode`: layers (the last one is used), pool, batch_size, device, reader. Default:
-        the last layer of the model.
+        Options of `shesha.extract.encode`: layers (only the last one is used), pool, batch_size, device, reader. By
+        default, the last layer of the model is encoded.
 
     Returns
     -------
     CanaryEncodings
-        Create the monitor with ``DriftMonitor(found.reference, nulls=found)``.
+        The encodings. If they are called ``found``, create a monitor with ``DriftMonitor(found.reference,
+        nulls=found)``.
 
     Raises
     ------
@@ -136,7 +137,7 @@ def encode_canaries(
 
 
 def _load(model: Any, data: Sequence[Any], encoding: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Load a model and its tokenizer or processor once, and return the options."""
+    """Load a model and its tokenizer or image processor only once, and return it with the options."""
     require("torch", "torch")
     from shesha.extract.pretrained import TIMM, find_source, load_model, load_reader
 
@@ -165,7 +166,7 @@ def _half_precision(model: Any) -> Any:
 def _encode_again(
     model: Any, data: Sequence[Any], rng: np.random.Generator, size: int, options: Mapping[str, Any]
 ) -> Matrix:
-    """Encode the inputs in random batches of a size, and return the rows in the original order."""
+    """Encode the inputs in random batches of the given size, and return the rows in their original order."""
     from shesha.extract import encode
 
     order = rng.permutation(len(data))
@@ -180,6 +181,6 @@ def _encode_again(
 
 
 def _write(file: Path, rows: Matrix) -> None:
-    """Write a matrix completely or not at all, because existing files count as finished."""
+    """Write a matrix atomically, because a file that exists counts as finished."""
     with replacing(file) as draft, draft.open("wb") as stream:
         np.save(stream, rows, allow_pickle=False)

@@ -23,7 +23,7 @@ Stored = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Reference:
-    """Reference rows, their names, and their representation."""
+    """The reference rows of a monitor, their names and classes, and their representation."""
 
     rows: Matrix | None
     """Rows in the encoder's own axes; None if only their geometry was saved."""
@@ -39,7 +39,7 @@ class Reference:
 
     @classmethod
     def build(cls, reference: ArrayLike, labels: ArrayLike | None, measures: Sequence[Measure]) -> Reference:
-        """Check the reference rows."""
+        """Check the reference rows and return the reference."""
         values, names = split_names(reference, "reference")
         rows = check.matrix(values, "reference")
         zero = find_undirected_rows(rows, "cosine")
@@ -56,14 +56,14 @@ class Reference:
 
     @property
     def n_rows(self) -> int:
-        """Number of canaries."""
+        """Number of canary inputs."""
         stored_rows = self.rows if self.rows is not None else self.geometry
         assert stored_rows is not None
         return len(stored_rows)
 
     @cached_property
     def representation(self) -> Representation:
-        """The representation for comparisons, bit-identical before and after saving."""
+        """The rows as compared with other encodings, bit-identical before and after saving."""
         rows = self.geometry_rows() if self.by_geometry else self.rows
         assert rows is not None
         representation = Representation(rows, self.precision)
@@ -73,7 +73,7 @@ class Reference:
     def geometry_rows(self) -> Matrix:
         """Return rows with the same lengths and inner products, without the encoder's axes.
 
-        The result is the Cholesky factor of the inner products, computed by a QR decomposition to keep its precision.
+        The result is the Cholesky factor of the inner products, computed by a QR decomposition for better precision.
         """
         if self.geometry is not None:
             return self.geometry
@@ -86,7 +86,7 @@ class Reference:
         return str(row) if self.names is None else str(self.names.values[row])
 
     def to_stored(self, *, keep_rows: bool) -> tuple[dict[str, Any], Stored]:
-        """Return plain values and arrays for `from_stored`."""
+        """Return the plain values and arrays from which `from_stored` restores the reference."""
         check.boolean(keep_rows, "keep_rows")
         if not (keep_rows or self.by_geometry):
             raise ValueError("keep_rows must be True if a measure depends on the axes of the features, got False")
@@ -103,7 +103,7 @@ class Reference:
 
     @classmethod
     def from_stored(cls, plain: dict[str, Any], arrays: Stored, measures: Sequence[Measure]) -> Reference:
-        """Restore a reference from the values of `to_stored`."""
+        """Restore a reference from what `to_stored` returned."""
         names = Names.build(arrays["names"]) if "names" in arrays else None
         rotates = all(map(_rotates, measures))
         return cls(
@@ -113,12 +113,12 @@ class Reference:
 
 
 def _rotates(measure: Measure) -> bool:
-    """Whether a measure is invariant to rotations, including those that remove zero columns."""
+    """Return whether a measure is invariant to rotations, including those that remove zero columns."""
     return "orthogonal" in measure.invariant and not measure.equal_widths
 
 
 def check_same_rows(given: Any, reference: Representation, name: str) -> Representation:
-    """Check another encoding of the reference rows, and align its rows."""
+    """Check another encoding of the reference rows, and align it with them."""
     source = Representation.build(given, name)
     if source.has_distances_only or len(source.shape) != 2:
         raise ValueError(f"{name} must be a matrix (n_rows, n_features), got shape {source.shape}")
@@ -127,7 +127,7 @@ def check_same_rows(given: Any, reference: Representation, name: str) -> Represe
 
 
 def require_count(n_rows: int, reference: Representation, name: str) -> None:
-    """Refuse a number of rows that cannot be the same inputs."""
+    """Require as many rows as the reference has."""
     if n_rows != reference.n_rows:
         raise ValueError(
             f"{name} must be the {reference.n_rows} rows of the reference encoded again, got {n_rows} rows; for new "

@@ -1,4 +1,4 @@
-"""Test a recorded stream for changes beyond an expected change in the proportions of groups."""
+"""Test a recorded stream for changes beyond an expected change in the mix of groups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shesha.support.types import Seed, Vector
 
 _STRANGEST = 5
 _MOST_WEIGHTED = 2000
-"""Maximum number of rows if weights are used: the time grows with the cube of the number of rows."""
+"""Maximum number of rows if weights are used, because the time grows with the cube of this number."""
 
 
 def conformal_stream(
@@ -33,37 +33,37 @@ def conformal_stream(
     """Test whether a stream of new rows changed beyond an expected change in the mix of groups.
 
     Use this function for a recorded stream whose mix of topics, languages or users varies. `DriftMonitor.update` would
-    raise an alarm for the change of the mix alone. One half of the reference defines a centre. Each new row is ranked
-    by its distance from this centre, among the other half and all earlier new rows. A composite jumper martingale of
-    these ranks detects slow, sudden and temporary shifts without further settings.
+    raise an alarm even if only the mix changes. One half of the reference defines a centre. The distance of each new
+    row from this centre is ranked among the distances of the other half and of all earlier new rows. A composite jumper
+    martingale on these ranks detects slow, sudden and temporary shifts without further settings.
 
     Parameters
     ----------
     reference : array of shape (n_reference, n_features)
-        At least 20 typical inputs, independent of each other.
+        Encodings of at least 20 typical inputs that are independent of each other.
     new : array of shape (n_new, n_features)
-        New inputs in their order.
+        Encodings of new inputs, in the order in which they arrived.
     groups : array of shape (n_reference + n_new,), optional
-        Group of each row of `reference`, then of `new`. Rows are ranked within their group, so the shares of groups may
-        change in any way. Prefer this to `weights` if groups are known.
+        Group of each row of `reference`, followed by those of `new`. Rows are ranked within their group, so the shares
+        of the groups may change in any way. If groups are known, prefer this option to `weights`.
     weights : array of shape (n_reference + n_new,), optional
-        Ratio of the density of new rows to that of the reference, up to a factor, for each of at most 2,000 rows.
-        This ratio must be known before the stream and the same for all new rows. If it is estimated from these rows,
-        the false alarm rate is not controlled.
+        Ratio between the densities of new rows and of the reference, up to a constant factor, at each of at most 2,000
+        rows. This ratio must be known in advance, and must not change during the stream. If it is estimated from the
+        same rows, the false alarm rate is not controlled.
     alpha : float
-        Maximum probability of ever raising an alarm if nothing else changed.
+        Maximum probability of ever raising an alarm if nothing but the mix changes.
     seed : int, Generator or None
         Seed of the split of the reference and of random tie-breaking.
 
     Returns
     -------
     StreamVerdict
-        `alarm_since` is the number of the new row that raised the alarm, from 1.
+        The verdict. `alarm_since` is the number of the new row that raised the alarm, counted from 1.
 
     Raises
     ------
     ValueError
-        If both groups and weights are given, or the inputs do not fit each other.
+        If both groups and weights are given, or the shapes of the inputs do not match.
 
     References
     ----------

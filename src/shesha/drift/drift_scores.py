@@ -1,4 +1,4 @@
-"""Drift of the same inputs by several measures, with their roles in the verdict."""
+"""Drift between two encodings of the same inputs by several measures, with their roles in the verdict."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ TIERS = {"RDM drift": "primary", "unbiased CKA": "confirm", "Procrustes similari
 DEFAULT = tuple(TIERS)
 _NEIGHBOURS = 10
 ROUNDING = 1e-12
-"""Drift below which a representation is unchanged up to rounding."""
+"""Drift below which a representation counts as unchanged, because rounding alone can cause it."""
 
 
 def choose_measures(measures: Iterable[Choice] | Choice | None, n_rows: int) -> list[Measure]:
-    """Return the measures of a monitor, the primary one first."""
+    """Return the measures of a monitor, starting with the primary one."""
     if measures is None:
         k = min(_NEIGHBOURS, max(1, (n_rows - 1) // 3))
         return [*choose(DEFAULT[:-1]), choose(DEFAULT[-1])[0].with_options(k=k, metric="cosine")]
@@ -37,7 +37,7 @@ def choose_measures(measures: Iterable[Choice] | Choice | None, n_rows: int) -> 
 
 
 def tiers(measures: Sequence[Measure]) -> list[str]:
-    """Return the role of each measure; the first one raises the alarm."""
+    """Return the role of each measure; the first is primary and raises the alarm."""
     return [
         "primary",
         *(TIERS.get(measure.name.partition("(")[0], "other").replace("primary", "other") for measure in measures[1:]),
@@ -57,7 +57,7 @@ def drifts(measures: Sequence[Measure], before: Representation, after: Represent
 
 
 def drift(measure: Measure, before: Representation, after: Representation) -> float:
-    """Return the distance of a measure from its value for unchanged rows; NotEstimable has the reason if none."""
+    """Return how far a measure is from its value for unchanged rows, or raise NotEstimable with a reason."""
     a, b = aligned(before, after, measure.view.folding)
     measure.require_comparable(a, b)
     value = measure.compare_views(measure.look(a), measure.look(b))
@@ -65,7 +65,7 @@ def drift(measure: Measure, before: Representation, after: Representation) -> fl
         raise NotEstimable("the measure has no finite value for these rows")
     assert measure.self_value is not None
     difference = value - measure.self_value if measure.closer == "lower" else measure.self_value - value
-    # The last digits differ between machines, which must not raise an alarm if all null drifts are equal.
+    # The last digits differ between machines. Such differences must not raise an alarm if all null drifts are equal.
     return 0.0 if abs(difference) < ROUNDING else difference
 
 
@@ -76,10 +76,10 @@ def half_samples(
     n_draws: int,
     rng: np.random.Generator,
 ) -> Mapping[str, Vector]:
-    """Return the drifts of random halves of the rows, by measure; NaN if undefined for a half.
+    """Return, for each measure, the drifts of random halves of the rows; NaN where a half has no value.
 
-    Scores of halves drawn without replacement vary as much as those of bootstrap samples. Bootstrap samples contain
-    copies of rows, which are neighbours in both encodings and would hide drift.
+    Scores of halves that are drawn without replacement vary as much as those of bootstrap samples. Bootstrap samples,
+    however, contain copies of rows, which are neighbours in both encodings and would hide drift.
     """
     n = before.n_rows
     draws = np.empty((n_draws, len(measures)))

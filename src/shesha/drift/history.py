@@ -1,4 +1,4 @@
-"""The history of a monitor, in a crash-safe file or in memory."""
+"""The history of a monitor, in a file that survives crashes or in memory."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _KEPT_IN_MEMORY = 1000
 
 
 class Writer(Protocol):
-    """The history during exclusive writing."""
+    """Access to a history while no other process can write to it."""
 
     def state(self, name: str) -> str | None:
         """Return the state stored under a name."""
         ...
 
     def add(self, kind: Kind, value: Mapping[str, Any], states: Mapping[str, str]) -> None:
-        """Store an event and its changes of state in one transaction."""
+        """Store an event together with the states that it changes, in one transaction."""
         ...
 
     def write(self, states: Mapping[str, str]) -> None:
@@ -50,11 +50,11 @@ class History(Protocol):
     """Events and states of one monitor."""
 
     def open_for_writing(self) -> AbstractContextManager[Writer]:
-        """Return a context with a Writer."""
+        """Return a context manager that yields a Writer."""
         ...
 
     def events(self, kind: Kind, last: int | None = None) -> list[dict[str, Any]]:
-        """Return events in chronological order, each with its time `at`; optionally only the last ones."""
+        """Return events in chronological order, each with its time `at`; with `last`, only that many."""
         ...
 
     def state(self, name: str) -> str | None:
@@ -63,7 +63,7 @@ class History(Protocol):
 
 
 class InMemory:
-    """The history of a monitor that has not been saved; it keeps the last thousand events."""
+    """The history of an unsaved monitor, which keeps only the last thousand events."""
 
     def __init__(self) -> None:
         self._events: dict[str, deque[dict[str, Any]]] = {}
@@ -71,7 +71,7 @@ class InMemory:
 
     @contextmanager
     def open_for_writing(self) -> Iterator[InMemory]:
-        """Return a writer; no other process writes this history."""
+        """Yield this history; no other process can write to it."""
         yield self
 
     def state(self, name: str) -> str | None:
@@ -79,7 +79,7 @@ class InMemory:
         return self._states.get(name)
 
     def add(self, kind: Kind, value: Mapping[str, Any], states: Mapping[str, str]) -> None:
-        """Store an event and its changes of state."""
+        """Store an event together with the states that it changes."""
         self._states.update(states)
         self._events.setdefault(kind, deque(maxlen=_KEPT_IN_MEMORY)).append({"at": _now(), **value})
 
@@ -88,20 +88,20 @@ class InMemory:
         self._states.update(states)
 
     def events(self, kind: Kind, last: int | None = None) -> list[dict[str, Any]]:
-        """Return events in their order."""
+        """Return events in chronological order; with `last`, only that many."""
         events = list(self._events.get(kind, ()))
         return events if last is None else events[len(events) - min(last, len(events)) :]
 
 
 class InFile:
-    """The history of a saved monitor in SQLite; it keeps events of earlier references.
+    """The history of a saved monitor, in an SQLite file that also keeps events of earlier references.
 
     Parameters
     ----------
     path : Path
         The database file, which is created by the first write.
     monitor : str
-        Name of the monitor, a hash of its arrays.
+        Name of the monitor, which is a hash of its arrays.
     """
 
     def __init__(self, path: Path, monitor: str) -> None:
@@ -109,7 +109,7 @@ class InFile:
 
     @contextmanager
     def open_for_writing(self) -> Iterator[_InTransaction]:
-        """Lock out other processes while a state is read, changed and written."""
+        """Lock out other processes while the state is read, changed and written."""
         with lock_for_writing(self.path), closing(sqlite.connect(self.path, LAYOUT)) as connection:
             yield _InTransaction(connection, self.path, self.monitor)
 
@@ -119,7 +119,7 @@ class InFile:
             return None if connection is None else _state(connection, self.monitor, name)
 
     def events(self, kind: Kind, last: int | None = None) -> list[dict[str, Any]]:
-        """Return events in their order, including those of earlier references."""
+        """Return events in chronological order, including those of earlier references."""
         query = "SELECT monitor, at, value FROM event WHERE kind = ? ORDER BY number DESC LIMIT ?"
         with self._reading() as connection:
             rows = [] if connection is None else connection.execute(query, (kind, -1 if last is None else last))
@@ -127,7 +127,7 @@ class InFile:
         return events[::-1]
 
     def _values(self, text: Any) -> dict[str, Any]:
-        """Return the values of an event; a damaged event raises an error that names the file."""
+        """Return the values of an event; for a damaged event, raise an error that names the file."""
         try:
             event = json.loads(text)
         except (TypeError, ValueError, RecursionError) as error:
@@ -175,7 +175,7 @@ class _InTransaction:
 
 
 def write_or_warn(history: History, write: Callable[[Writer], None]) -> str:
-    """Write to a history; if this fails, warn and return the problem, so that the verdict is not lost."""
+    """Write to a history; if this fails, warn and return the problem instead of losing the verdict."""
     try:
         with history.open_for_writing() as writer:
             write(writer)
@@ -197,7 +197,7 @@ def _now() -> str:
 
 
 def _replace_non_finite(value: Any) -> Any:
-    """Replace values that JSON lacks: NaN by null, infinities by the largest numbers."""
+    """Replace values that JSON lacks: NaN becomes null, and infinities the largest numbers."""
     if isinstance(value, Mapping):
         return {str(key): _replace_non_finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

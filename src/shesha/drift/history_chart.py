@@ -1,4 +1,4 @@
-"""Drift over time as inline SVG: one line per check, the threshold, and the alarms."""
+"""Chart the drift over time as inline SVG: one point per check, the threshold, and the alarms."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import NamedTuple
 _WIDTH, _HEIGHT = 460, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 8, 10, 20
 _MANY = 20.0
-"""Smallest ratio of the largest to the smallest drift at which the axis is logarithmic."""
+"""Ratio of the largest to the smallest value above which the axis is logarithmic."""
 
 
 class Check(NamedTuple):
-    """One check: its time in words, its drift and threshold (NaN if missing), and the state of the monitor."""
+    """One check: its time in words, its drift and threshold (NaN if missing), and the monitor's state."""
 
     at: str
     drift: float
@@ -23,9 +23,9 @@ class Check(NamedTuple):
 
 
 def history_chart(measure: str, checks: Sequence[Check]) -> str:
-    """Return a picture of the drift by one measure over checks, the oldest first; text is escaped.
+    """Return a chart of one measure's drift over checks, oldest first, as SVG; text is escaped.
 
-    Missing values are not drawn. On a logarithmic axis, values of zero or less are drawn on the lower edge.
+    Missing values are not drawn. On a logarithmic axis, values of zero or less are drawn at the lower edge.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def history_chart(measure: str, checks: Sequence[Check]) -> str:
 
 
 class _Scale:
-    """The vertical scale, logarithmic if values differ much."""
+    """The vertical scale, which is logarithmic if the values differ by large factors."""
 
     def __init__(self, values: Sequence[float]) -> None:
         positive = [value for value in values if isfinite(value) and value > 0]
@@ -73,7 +73,7 @@ class _Scale:
         self.low = 10 ** (log10(least) - 0.1) if self.logarithmic else 0.0
 
     def y(self, value: float) -> float:
-        """Return the height of a value, from the top."""
+        """Return the vertical position of a value, measured from the top."""
         share = (value - self.low) / (self.high - self.low)
         if self.logarithmic:
             where = log10(value) if value > 0 else -inf
@@ -82,7 +82,7 @@ class _Scale:
 
 
 def _mark(x: float, y: float, checked: Check) -> str:
-    """Draw a check: a diamond for an alarm, otherwise a dot, distinguished by shape as well as colour."""
+    """Draw one check: a diamond for an alarm, otherwise a dot, so that shape as well as colour differs."""
     kind = checked.state.split()[0]
     shape = (
         f'<path class="{escape(kind)}" d="M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z">'

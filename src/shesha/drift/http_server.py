@@ -1,4 +1,4 @@
-"""A small HTTP server for read-only pages, with limits on connections and time."""
+"""A small HTTP server for read-only pages, with limits on the number and duration of connections."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 CONNECTIONS = 32
 """Maximum number of simultaneous connections; further connections are closed immediately."""
 SECONDS = 10.0
-"""Seconds after which a connection is closed, however slowly its client sends or reads."""
+"""Seconds after which a connection is closed, no matter how slowly the client sends or reads."""
 Answer = tuple[bytes, str]
 Pages = dict[str, Callable[[], Answer]]
-"""Served pages: for each path, a function that returns content and content type."""
+"""For each path, a function that returns the content and its type."""
 _LOOPBACK_NAMES = {"localhost"}
 
 
@@ -35,13 +35,13 @@ class BoundedServer(ThreadingHTTPServer):
     Raises
     ------
     OSError
-        If the port is in use, or the host is not of this machine.
+        If the port is in use, or the host is not an address of this machine.
     ValueError
-        If the host is empty, or the port out of range.
+        If the host is empty or the port is out of range.
     """
 
     request_queue_size = 128
-    """Maximum number of waiting connections; with the default of 5, clients would retry after one to seven seconds."""
+    """Maximum number of queued connections; with the default, 5, clients would wait one to seven seconds."""
 
     def __init__(self, host: str, port: int, pages: Pages) -> None:
         if not host.strip():
@@ -61,17 +61,17 @@ class BoundedServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """The address of the server."""
+        """The address of the server as a URL."""
         host = f"[{self.asked_host}]" if ":" in self.asked_host else self.asked_host
         return f"http://{host}:{self.server_address[1]}/"
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine can reach the server."""
+        """Whether the server can be reached from this machine only."""
         return is_loopback(str(self.server_address[0]))
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread, unless too many connections are open."""
+        """Answer in a new thread, unless too many connections are open."""
         with self._guard:
             full = len(self._ends) >= CONNECTIONS
             if not full:
@@ -94,13 +94,13 @@ class BoundedServer(ThreadingHTTPServer):
                 continue
 
     def shutdown_request(self, request: Any) -> None:
-        """Close a connection."""
+        """Close a connection and stop counting it."""
         with self._guard:
             self._ends.pop(request, None)
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore clients that disconnected; all other errors were already answered with status 503."""
+        """Ignore clients that disconnected; any other error was already answered with status 503."""
 
 
 def is_loopback(host: str) -> bool:
@@ -115,7 +115,7 @@ def is_loopback(host: str) -> bool:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
         return host.lower().rstrip(".") in _LOOPBACK_NAMES
-    # Before Python 3.13, an IPv4 address in IPv6 form is not a loopback address.
+    # Before Python 3.13, `is_loopback` is False for loopback IPv4 addresses in IPv6 form.
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
@@ -134,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, with_content: bool) -> None:
         if self.server.loopback and not self._names_loopback():
-            # A foreign web page could resolve its own name to this machine and read the answer (DNS rebinding).
+            # A hostile web page could resolve its own domain to this machine and read the answer (DNS rebinding).
             self.send_error(403, explain="the Host header must name this machine: localhost, 127.0.0.1 or ::1")
             return
         make = self.server.pages.get(self.path.partition("?")[0])
@@ -144,7 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             content, kind = make()
         except Exception as error:
-            # The directory may be missing or damaged for a moment, so the server continues.
+            # The directory may be missing or damaged only for a moment, so the server continues to run.
             self.send_error(503, explain=f"{type(error).__name__}: {error}")
             return
         self._send(content if with_content else b"", kind, len(content))

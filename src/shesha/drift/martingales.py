@@ -1,4 +1,4 @@
-"""Test martingales on p-values: bets that switch at a fixed rate, and averages over rates."""
+"""Test martingales on p-values: bets that switch at a fixed rate, averaged over several rates."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ JUMPS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 def composite_jumper(p_values: Matrix, jumps: tuple[float, ...] = JUMPS) -> Matrix:
     """Return log10 of the mean of simple jumper martingales with several rates, after each p-value.
 
-    A simple jumper bets 1 + e (p - 1/2) for several e. With each p-value, it moves a share of its capital (the rate) to
-    other bets. Small rates suit lasting shifts, and large rates suit shifts that come and go. The mean over rates
-    requires no choice. Its expected value is 1 for independent uniform p-values, so it ever reaches 1 / alpha with
-    probability at most alpha (Ville). With the default rates it is at least 1 / 5, because rate 1 gives a constant 1.
+    A simple jumper bets 1 + e (p - 1/2) for several values of e. With each p-value, it redistributes a share of its
+    capital, the rate, over all bets. Small rates suit lasting shifts, and large rates suit shifts that come and go.
+    With the mean over several rates, no rate has to be chosen. Its expected value is 1 if p-values are independent and
+    uniform, so the probability that it ever reaches 1 / alpha is at most alpha (Ville). With the default rates, it is
+    always at least 1 / 5, because the martingale with rate 1 is constant.
 
     Parameters
     ----------
     p_values : array of shape (n_streams, n_rows)
     jumps : tuple of float
-        Rates in [0, 1]; a single rate gives the simple jumper.
+        Rates in [0, 1]. A single rate gives a simple jumper.
 
     Returns
     -------
@@ -47,7 +48,7 @@ def composite_jumper(p_values: Matrix, jumps: tuple[float, ...] = JUMPS) -> Matr
         capital = (1 - rates) * capital + rates * capital.mean(axis=2, keepdims=True)
         capital *= 1 + BETS * (p_values[:, row, None, None] - 0.5)
         total = capital.sum(axis=(1, 2))
-        # Capital is scaled to a sum of 1 to avoid overflow and underflow.
+        # The capital is rescaled to sum to 1, to avoid overflow and underflow.
         capital /= total[:, None, None]
         level = level + np.log10(total)
         wealth[:, row] = level
@@ -55,7 +56,7 @@ def composite_jumper(p_values: Matrix, jumps: tuple[float, ...] = JUMPS) -> Matr
 
 
 def first_alarm(log10_martingale: Vector, log10_threshold: float) -> int:
-    """Return the number of the first row that reaches the threshold, from 1; 0 if none does.
+    """Return the number of the first row that reaches the threshold, counted from 1; 0 if none does.
 
     Examples
     --------

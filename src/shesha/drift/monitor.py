@@ -1,4 +1,4 @@
-"""The monitor of a deployed model and of its inputs."""
+"""Monitor a deployed model and its inputs."""
 
 from __future__ import annotations
 
@@ -38,38 +38,38 @@ _PLAIN = ("level", "tolerance", "n_resamples", "seed")
 
 
 class DriftMonitor:
-    """Monitors a model: compares encodings with a reference and the noise of re-encoding.
+    """Monitors a model by comparing its encodings with a reference and with the noise of re-encoding.
 
-    `check` tests whether the *model* changed, with the same inputs encoded again. `update` tests whether the *inputs*
-    changed, with new inputs.
+    `check` tests whether the *model* changed, given the same inputs encoded again. `update` tests whether the *inputs*
+    changed, given new inputs.
 
     Parameters
     ----------
     reference : array of shape (n_rows, n_features)
-        Canary inputs encoded by the model before any change: at least 4 finite rows, none of them zero. A table or
-        `NamedRows` also names the rows. For `update`, use a sample of typical inputs.
+        Canary inputs, encoded by the model before any change: at least 4 finite rows, none of them zero. A table or
+        `NamedRows` also provides row names. For `update`, use a sample of typical inputs.
     nulls : array of shape (K, n_rows, n_features) or iterable of matrices, optional
-        The same inputs encoded again by the *unchanged* model, under all conditions that may differ between checks:
-        batch sizes, orders, precisions, machines. Their drifts are the noise floor. Without nulls, rows are resampled
-        to test whether the drift exceeds `tolerance` for inputs of this kind. The noise floor is then unknown.
+        The same inputs encoded again by the *unchanged* model, under all conditions that may vary between checks: batch
+        size, input order, precision, machine. Their drifts are the noise floor. Without nulls, the noise floor is
+        unknown; rows are then resampled to test whether the drift exceeds `tolerance` for inputs of this kind.
     labels : array of shape (n_rows,), optional
-        Class of each row, to report the classes that moved most. Default: no classes.
+        Class of each row. If passed, the classes that moved most are reported.
     false_alarm : float, optional
-        Share of checks of an unchanged model that raise an alert, at least 1 / (K + 1). Default: 0.01.
+        Share of checks that raise an alert although the model is unchanged; at least 1 / (K + 1). Default: 0.01.
     run_length : float, optional
-        Mean number of checks until a false alarm, instead of `false_alarm`. Evidence accumulates over checks, so small
-        lasting changes are detected. Requires at least 19 nulls.
+        Mean number of checks until a false alarm, as an alternative to `false_alarm`. Evidence then accumulates over
+        checks, so that small lasting changes are detected. Requires at least 19 nulls.
     measures : names, measures or functions, optional
         Measures of drift, of which the first raises alerts. Default: RDM drift, unbiased CKA (to confirm alerts),
         Procrustes similarity (which often reacts first) and mutual kNN.
     tolerance : float, optional
-        Drift of the first measure up to which no alert is raised. Default: 0 with nulls, 0.05 without.
+        Drift by the first measure up to which no alert is raised. Default: 0 with nulls, 0.05 without.
     about : mapping of str to str, optional
-        Settings to record, such as model revision and batch size. Checks report differences from these settings.
+        Settings of the reference to record, such as model revision and batch size. Checks report differences from them.
     n_resamples : int
         Number of random halves of the rows, if there are no nulls.
     seed : int or None
-        Seed of the resamples, and of the split of the reference for streams.
+        Seed of the resamples, and of the random split of the reference for streams.
 
     Examples
     --------
@@ -114,17 +114,17 @@ class DriftMonitor:
 
     @property
     def false_alarm(self) -> float:
-        """Rate at which a score of an unchanged model exceeds its threshold."""
+        """Share of checks in which a score of an unchanged model exceeds its threshold."""
         return self._setting.level
 
     @property
     def n_rows(self) -> int:
-        """Number of canaries."""
+        """Number of canary inputs."""
         return self._setting.reference.n_rows
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """The measures, the primary one first."""
+        """The measures of drift, starting with the primary one."""
         return tuple(self._setting.measures)
 
     @property
@@ -133,24 +133,24 @@ class DriftMonitor:
         return len(self._setting.unchanged or ())
 
     def check(self, current: ArrayLike, *, about: Mapping[str, Any] | None = None) -> DriftVerdict:
-        """Compare the same inputs, encoded again, with the reference, and store the verdict in the history.
+        """Compare a new encoding of the same inputs with the reference, and store the verdict in the history.
 
         Parameters
         ----------
         current : array of shape (n_rows, n_features)
             The rows of the reference in the same order, or in any order if both have names. The width may differ.
         about : mapping of str to str, optional
-            Settings of these encodings, to compare with those of the reference.
+            Settings of this encoding, to compare with those of the reference.
 
         Returns
         -------
         DriftVerdict
-            The state is 'not estimable' if `current` contains NaN or infinity, which counts as an alarm.
+            The verdict. If `current` contains NaN or infinity, its state is 'not estimable', which counts as an alarm.
 
         Raises
         ------
         ValueError
-            If the rows cannot be the same inputs.
+            If the number of rows or their names show that these are other inputs.
         """
         circumstances = plain_about(about)
         outcome = run_check(current, self._setting)
@@ -168,23 +168,23 @@ class DriftMonitor:
         return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
 
     def update(self, batch: ArrayLike) -> StreamVerdict:
-        """Add new inputs to the stream, and test whether their distribution differs from earlier inputs.
+        """Add new inputs to the stream, and test whether they are distributed as earlier inputs.
 
         Parameters
         ----------
         batch : array of shape (n, n_features)
-            At least one new input, encoded by the model of the reference. Without a change, rows must be exchangeable
-            with those of the reference: of the same kind, and independent of each other.
+            At least one new input, encoded by the model that encoded the reference. As long as nothing changes, new
+            rows must be exchangeable with the reference rows: of the same kind, and independent of each other.
 
         Returns
         -------
         StreamVerdict
-            Without a change, the probability of ever raising an alarm is at most `false_alarm`.
+            The verdict. If nothing changes, the probability of ever raising an alarm is at most `false_alarm`.
 
         Raises
         ------
         ValueError
-            If the inputs are not new, or cannot be compared with the reference.
+            If the inputs are those of the reference, or cannot be compared with them.
         """
         updates = self._updates
         rows, broken = updates.check_rows(batch)
@@ -203,7 +203,7 @@ class DriftMonitor:
         return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
 
     def acknowledge(self) -> None:
-        """Acknowledge alarms, and restart the evidence of checks and of the stream."""
+        """Acknowledge alarms, and restart the evidence from checks and from the stream."""
         with self._history.open_for_writing() as history:
             states = {_EVIDENCE: Evidence.restart(history.state(_EVIDENCE)).as_text()}
             if history.state(_STREAM) is not None:
@@ -211,22 +211,22 @@ class DriftMonitor:
             history.write(states)
 
     def history(self, kind: Kind = "check", last: int | None = None) -> list[dict[str, Any]]:
-        """Return earlier verdicts with their times as plain values, optionally only the last ones."""
+        """Return earlier verdicts with their times, as plain values; with `last`, only that many."""
         check.choice(kind, ("check", "update"), "kind")
         return self._history.events(kind, check.optional_count(last, "last"))
 
     def save(self, folder: str | Path, *, keep_rows: bool = False, overwrite: bool = False) -> None:
-        """Save the monitor to a directory, which then keeps its history, or to a file.
+        """Save the monitor to a directory, which then keeps its history, or to a single file.
 
         Parameters
         ----------
         folder : path
             Directory, which is created if missing. A name that ends in `.npz` is a single file without a history.
         keep_rows : bool
-            Whether to save the rows themselves, which `update` requires. Otherwise, only their lengths and distances
-            are saved, which determine the rows up to a rotation.
+            Whether to save the rows themselves, which `update` needs. Otherwise, only rotated rows are saved, which
+            have the same lengths and distances but hide the encoder's axes.
         overwrite : bool
-            Whether to replace an existing monitor. Its history is kept, and evidence restarts.
+            Whether to replace an existing monitor. Its history is kept, but evidence starts anew.
         """
         place, setting = kinds.path(folder, "folder"), self._setting
         plain, arrays = setting.reference.to_stored(keep_rows=keep_rows)
@@ -239,7 +239,7 @@ class DriftMonitor:
 
     @classmethod
     def load(cls, folder: str | Path) -> DriftMonitor:
-        """Load a saved monitor; its history continues.
+        """Load a saved monitor, which continues its history.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Files of a monitor: a directory with a JSON file and arrays, or one .npz file without a history."""
+"""Save monitors, as a directory with a JSON file and arrays, or as one .npz file without a history."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ LAYOUT = 1
 ABOUT, HISTORY = "monitor.json", "history.sqlite"
 _OWN = re.compile(r"arrays-[0-9a-f]{16}\.npz")
 _ENTRY = "monitor"
-"""Name of the entry of a single-file monitor that replaces `monitor.json`."""
+"""Name of the .npz entry that takes the place of `monitor.json` in a single-file monitor."""
 
 
 def write(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, overwrite: bool) -> History:
-    """Write a monitor, and return the path of its history; a name that ends in .npz gives a single file."""
+    """Write a monitor and return its history; a name that ends in .npz gives a single file."""
     check.boolean(overwrite, "overwrite")
     if place.suffix != ".npz" or place.is_dir():
         return InFile(place / HISTORY, _write_folder(place, plain, arrays, overwrite=overwrite))
@@ -78,10 +78,10 @@ def _require_layout(layout: Any, about: Mapping[str, Any]) -> None:
 def _write_folder(
     folder: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, overwrite: bool
 ) -> str:
-    """Write a monitor to a directory, and return its name, which is a hash of its arrays.
+    """Write a monitor to a directory, and return the monitor's name, which is a hash of its arrays.
 
-    The arrays are written first, to a file with a new name. The JSON file that contains this name is replaced last, so
-    a reader finds either the old monitor or the new one.
+    The arrays are written first, to a file with a new name. The JSON file, which contains this name, is replaced last,
+    so a reader always finds either the old or the new monitor.
     """
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"folder must be a directory, got the file {folder}")

@@ -15,11 +15,11 @@ from shesha.drift.status_page import STATES, number, page, readable_name
 from shesha.support.optional import require
 
 DASHBOARD = Path(__file__).with_name("grafana.json")
-"""Path of a Grafana dashboard of the gauges."""
+"""Path of a Grafana dashboard that shows the gauges."""
 
 
 def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> BoundedServer:
-    """Return a bound server of a saved monitor, not yet running.
+    """Return a server for a saved monitor, which is bound to its port but not yet running.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> Bou
     host : str
         Address to listen on. The default accepts connections from this machine only.
     port : int
-        Port to listen on; 0 for any free port.
+        Port to listen on, or 0 for any free port.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> Bou
 
 @contextmanager
 def _damage_named(place: Path) -> Iterator[None]:
-    """Raise an error that names the file if events lack required fields."""
+    """If events in the history lack required fields, raise an error that names the file."""
     try:
         yield
     except (KeyError, TypeError, AttributeError) as error:
@@ -78,13 +78,13 @@ def _registry(client: Any, place: Path) -> Any:
 
 
 class _Collector:
-    """A collector that makes the gauges from the history on request."""
+    """Creates the gauges from the history whenever they are requested."""
 
     def __init__(self, family: Any, place: Path) -> None:
         self._family, self._place = family, place
 
     def describe(self) -> list[Any]:
-        """Return no description, because the description would require reading the history."""
+        """Return no descriptions, because they would require reading the history."""
         return []
 
     def collect(self) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Settings of a monitor: rate of false alarms, recorded settings, and measures with importable names."""
+"""Check the settings of a monitor: false alarm rate, recorded settings, and names of measures."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from shesha.measures import Measure, get
 
 LEVEL = 0.01
 FEWEST_IN_A_ROW = 19
-"""Smallest number of re-encodings for accumulating evidence over checks."""
+"""Minimum number of re-encodings for accumulating evidence over checks."""
 
 
 def check_level(
     false_alarm: float | None, run_length: float | None, unchanged: NoiseFloor | None, n_resamples: int
 ) -> float:
-    """Return the level of one check; ValueError if it cannot be reached."""
+    """Return the significance level of one check; raise ValueError if it cannot be reached."""
     check.count(n_resamples, "n_resamples", minimum=19)
     if run_length is not None:
         if false_alarm is not None:
@@ -45,14 +45,14 @@ def check_level(
 
 
 def plain_about(about: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return the recorded settings as texts."""
+    """Return the recorded settings as strings."""
     if about is not None and not isinstance(about, Mapping):
         raise TypeError(f"about must map names to texts, got {type(about).__name__}")
     return {str(name): str(value) for name, value in (about or {}).items()}
 
 
 def importable_name(measure: Measure) -> str:
-    """Return a name by which a later process can import the measure."""
+    """Return the name by which a later process finds the measure; refuse measures that have none."""
     try:
         known = get(measure.name)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The noise floor of a monitor, from re-encoding the same inputs with the unchanged model."""
+"""The noise floor of a monitor, from re-encodings of the same inputs by the unchanged model."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from shesha.views import Representation
 
 @dataclass(frozen=True)
 class NoiseFloor:
-    """Drifts of K re-encodings, and the largest movement of rows and classes."""
+    """Drifts of K re-encodings, and the largest movements of rows and classes among them."""
 
     drifts: Matrix
     """Drift of each re-encoding by each measure, of shape (n_reencodings, n_measures)."""
     rows: Vector
-    """The largest movement of each row over re-encodings."""
+    """For each row, its largest movement in any re-encoding."""
     classes: Vector
-    """The largest movement of each class over re-encodings."""
+    """For each class, its largest movement in any re-encoding."""
 
     def __len__(self) -> int:
         """Return the number of re-encodings."""
@@ -41,7 +41,7 @@ class NoiseFloor:
         codes: Labels | None,
         n_classes: int,
     ) -> NoiseFloor:
-        """Score re-encodings one by one, without keeping them in memory."""
+        """Score re-encodings one at a time, without keeping them in memory."""
         rows_of_scores: list[Vector] = []
         rows, classes = np.zeros(reference.n_rows), np.zeros(n_classes)
         for k, null in enumerate(nulls):
@@ -61,7 +61,7 @@ class NoiseFloor:
 
 
 def many(nulls: Any) -> Iterable[Any]:
-    """Return re-encodings one by one: of an array (K, n, d), a mapping, or any iterable of matrices."""
+    """Iterate over re-encodings, given as an array (K, n, d), a mapping, or any iterable of matrices."""
     if hasattr(nulls, "shape") and not hasattr(nulls, "values"):
         if len(nulls.shape) != 3:
             raise ValueError(f"nulls must be re-encodings (K, n_rows, n_features), got shape {tuple(nulls.shape)}")

@@ -1,7 +1,7 @@
-"""Temporary changes of a model, to test whether a canary detects them.
+"""Change a model temporarily, to test whether a canary detects the change.
 
-Each function returns a context manager, which changes parameters in place. On exit, also after an error, they have
-exactly the same values as before. Buffers are never changed, and a tensor with several names is changed once.
+Each function returns a context manager, which changes parameters in place. On exit, even after an error, it restores
+their exact values. Buffers are never changed, and a tensor with several names is changed only once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shesha.drift._temporary_parameters import Change
 
 Targets = str | Sequence[str]
-"""Names or patterns of parameters or their modules; ``**`` matches any parts between dots."""
+"""Names or patterns of parameters, or of modules that hold them; ``**`` matches any name parts."""
 
 
 def gaussian_noise(
@@ -31,8 +31,8 @@ def gaussian_noise(
     model : torch.nn.Module
         Any model; only floating-point parameters are changed.
     sd : float
-        Standard deviation of the noise divided by that of each tensor, at least 0. A tensor of equal entries (such as a
-        new bias) is not changed.
+        Standard deviation of the noise relative to that of each tensor, at least 0. A tensor whose entries are all
+        equal (such as a new bias) is not changed.
     targets : str or sequence of str
         Names or patterns of the parameters to change. Default: all.
     seed : int
@@ -41,7 +41,7 @@ def gaussian_noise(
     Raises
     ------
     ValueError
-        If the patterns match nothing (the message lists close names), or the model is on the meta device.
+        If the patterns match nothing (the message lists similar names), or the model is on the meta device.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def gaussian_noise(
 
 
 def int8(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager[None]:
-    """Round weights symmetrically to eight bits: whole multiples of 1/127 of the largest entry of each row.
+    """Round weights symmetrically to eight bits: integer multiples of 1/127 of each row's largest entry.
 
     Parameters
     ----------
@@ -95,9 +95,9 @@ def int8(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager
 
 
 def nf4(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager[None]:
-    """Round weights to four bits: the 16 levels of NF4 with one scale per 64 entries, on any device.
+    """Round weights to four bits, the 16 levels of NF4 with one scale per 64 entries, on any device.
 
-    The result equals quantisation and dequantisation by bitsandbytes bit for bit. bitsandbytes need not be installed.
+    The result is bit-identical to quantisation and dequantisation by bitsandbytes, which need not be installed.
 
     Parameters
     ----------
@@ -128,18 +128,18 @@ def lora(
     targets: Targets | None = None,
     seed: int = 0,
 ) -> AbstractContextManager[None]:
-    """Add random adapters of low rank to weights: alpha / rank times B A.
+    """Add random low-rank adapters to weights: alpha / rank times B A.
 
     Parameters
     ----------
     model : torch.nn.Module
-        Any model. The adapters are added to the weights, so no other library is required and no modules are added.
+        Any model. The adapters are added to the weights themselves, so no other library and no new modules are needed.
     rank : int
         Rank of the change, at least 1.
     scale : float
-        Standard deviation of the entries of B, at least 0. A is drawn by Kaiming's rule.
+        Standard deviation of the entries of B, at least 0. The entries of A are drawn by Kaiming's rule.
     alpha : float, optional
-        Scale of the change. Default: twice the rank.
+        Numerator of the factor alpha / rank. Default: twice the rank.
     targets : str or sequence of str, optional
         Names or patterns of the weights to change. Default: attention projections with known names.
     seed : int
@@ -175,14 +175,15 @@ def lora(
 
 
 def prune(model: nn.Module, share: float, *, targets: Targets = "**") -> AbstractContextManager[None]:
-    """Set the smallest weights of each tensor to zero.
+    """Set the weights of smallest magnitude in each tensor to zero.
 
     Parameters
     ----------
     model, targets
         See `int8`.
     share : float
-        Share of the entries of each tensor to set to zero, in [0, 1]. Among equal magnitudes, the first are chosen.
+        Share of each tensor's entries to set to zero, in [0, 1]. Among entries of equal magnitude, the first are
+        chosen.
 
     Examples
     --------

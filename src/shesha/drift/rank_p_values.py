@@ -1,4 +1,4 @@
-"""The rank of a score among unchanged encodings, and limits of its false alarm rate."""
+"""Rank a score among those of unchanged encodings, and bound the rate of false alarms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shesha.support.types import Vector
 
 
 def fewest_for(level: float) -> int:
-    """Return the smallest number of null scores with which a p-value can reach a level.
+    """Return the minimum number of null scores with which a p-value can reach a level.
 
     Examples
     --------
@@ -24,8 +24,8 @@ def fewest_for(level: float) -> int:
 def p_value(score: float, null: Vector) -> float:
     """Return (1 + b) / (K + 1), where b of K null scores are at least as large; NaN for a missing score.
 
-    If the score and the null scores are exchangeable, the p-value is at most u with probability at most u, for any
-    distribution.
+    If the score and the null scores are exchangeable, the probability that the p-value is at most u is at most u, for
+    any distribution.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def allowed_exceedances(n_nulls: int, level: float) -> int:
 
 
 def threshold(null: Vector, level: float) -> float:
-    """Return the null score above which a p-value reaches the level; infinite if none can.
+    """Return the null score that must be exceeded for a p-value at the level; infinite if none can be.
 
     Examples
     --------
@@ -53,10 +53,10 @@ def threshold(null: Vector, level: float) -> float:
 
 
 def false_alarm_limit(n_nulls: int, level: float, confidence: float = 0.95) -> float:
-    """Return an upper limit of the rate at which unchanged encodings exceed the threshold.
+    """Return an upper confidence limit for the rate at which unchanged encodings exceed the threshold.
 
-    The threshold is the k-th largest of K null scores, with k = level (K + 1). The rate beyond it is therefore random,
-    with distribution Beta(k, K + 1 - k) and mean k / (K + 1).
+    The threshold is the k-th largest of K null scores, with k = level (K + 1). The rate at which further scores exceed
+    it is therefore random, with distribution Beta(k, K + 1 - k) and mean k / (K + 1).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Movement of rows and classes: the change of each row's distances to all other rows."""
+"""How far rows and classes moved, judged by each row's distances to all other rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shesha.views import Representation
 
 
 def row_movement(before: Representation, after: Representation) -> Vector:
-    """Return the movement of each row relative to the others; all NaN if a row is zero."""
+    """Return how far each row moved relative to the others; all NaN if any row is zero."""
     try:
         return movement(before.cached("unit rows", lambda: before.standard("cosine")), after.standard("cosine"))
     except NotEstimable:
@@ -22,7 +22,7 @@ def row_movement(before: Representation, after: Representation) -> Vector:
 def movement(before: Matrix, after: Matrix) -> Vector:
     """Return 1 - correlation of each row's distances to all other rows, in two sets of unit rows.
 
-    The result is invariant to rotations, and the widths may differ. NaN for a row with equal distances to all others.
+    The result is invariant to rotations, and the widths may differ. A row that is equally far from all others has NaN.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def movement(before: Matrix, after: Matrix) -> Vector:
 
 
 def _profiles(rows: Matrix, start: int, n: int) -> Matrix:
-    """Similarities of a panel's rows to all other rows, centred and of unit length; 0 for a row with itself."""
+    """Return similarities of a panel's rows to all others, centred and of unit length; 0 with themselves."""
     products = rows[start : start + PANEL] @ rows.T
     rows_of_panel = np.arange(len(products))
     products[rows_of_panel, rows_of_panel + start] = 0.0
@@ -57,7 +57,7 @@ def _profiles(rows: Matrix, start: int, n: int) -> Matrix:
 
 
 def class_means(moved: Vector, codes: Labels, n_classes: int) -> Vector:
-    """Return the mean movement of the rows of each class.
+    """Return the mean movement of the rows in each class.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Evidence over repeated checks, with an alarm at a requested mean run length."""
+"""Accumulate evidence over repeated checks, with an alarm at a requested mean run length."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from shesha.results import CheckSequence
 from shesha.support.sqlite import StoreError
 
 MOST = 1e300
-"""Upper limit of the evidence, so that sums remain finite."""
+"""Upper limit of the evidence, which keeps sums finite."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Evidence of the checks so far: the Shiryaev-Roberts statistic (which raises the alarm) and CUSUM.
+    """Evidence from the checks so far: the Shiryaev-Roberts statistic (which raises the alarm) and CUSUM.
 
-    Checks share the reference and the nulls, so the run length is a mean over monitors, not that of a single monitor.
+    All checks of a monitor share the reference and the nulls, so the run length is a mean over many monitors, not the
+    mean for a single monitor.
 
     Examples
     --------
@@ -34,7 +35,7 @@ class Evidence:
     alarm_since: int = 0
 
     def update(self, p_value: float, rule: AlarmRule) -> Evidence:
-        """Return the evidence after one more check; a check without a p-value is counted but changes no sum."""
+        """Return the evidence after one more check; without a p-value, the check is only counted."""
         if isnan(p_value):
             return replace(self, number=self.number + 1)
         e = rule.e_value(p_value)
@@ -54,7 +55,7 @@ class Evidence:
 
     @classmethod
     def from_text(cls, text: str | None) -> Evidence:
-        """Restore evidence from `as_text`; None means no evidence yet.
+        """Restore evidence from the output of `as_text`; None means no evidence yet.
 
         Raises
         ------
@@ -69,18 +70,18 @@ class Evidence:
         return cls(number, *sums, count_field(plain, "alarm_since", number))
 
     def reset(self) -> Evidence:
-        """Return evidence with all sums at their start, and the same number of checks."""
+        """Return evidence with the same number of checks, but all sums back at their start."""
         return Evidence(self.number)
 
     @classmethod
     def restart(cls, text: str | None) -> Evidence:
-        """Reset the evidence that a text contains; damaged text counts as no evidence."""
+        """Reset the evidence stored in a text; damaged text counts as no evidence."""
         try:
             return cls.from_text(text).reset()
         except StoreError:
             return cls()
 
     def as_sequence(self, p_value: float, rule: AlarmRule) -> CheckSequence:
-        """Return the summary of the checks so far for a verdict."""
+        """Return a summary of the checks so far, for a verdict."""
         sums = self.shiryaev_roberts, self.cusum, self.alarm_since
         return CheckSequence(self.number, rule.run_length, rule.e_value(p_value), *sums, rule.threshold)

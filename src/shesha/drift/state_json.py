@@ -1,4 +1,4 @@
-"""The state of a monitor between checks as JSON text, which is validated when read."""
+"""Store the state of a monitor between checks as JSON text, and validate it when it is read."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ MOST = 2**62
 
 
 def state_text(fields: Mapping[str, Any]) -> str:
-    """Return plain values as JSON, with numbers exact to the last bit."""
+    """Return plain values as JSON; numbers are exact to the last bit."""
     return json.dumps(dict(fields))
 
 
 def state_fields(text: str, names: Sequence[str]) -> dict[str, Any]:
-    """Return the values of a state that has exactly these fields.
+    """Return the values of a state, which must have exactly these fields.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def state_fields(text: str, names: Sequence[str]) -> dict[str, Any]:
 
 
 def count_field(plain: Mapping[str, Any], name: str, most: int = MOST) -> int:
-    """Return a non-negative whole number."""
+    """Return a field that must be a non-negative integer."""
     value = plain[name]
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise damaged_state_error(f"{name} = {str(value)[:40]}")
@@ -43,12 +43,12 @@ def count_field(plain: Mapping[str, Any], name: str, most: int = MOST) -> int:
 
 
 def number_field(plain: Mapping[str, Any], name: str, low: float, high: float) -> float:
-    """Return a finite number between two limits."""
+    """Return a field that must be a finite number between two limits."""
     return _number(plain[name], name, low, high)
 
 
 def number_list(plain: Mapping[str, Any], name: str, low: float, high: float) -> list[float]:
-    """Return several finite numbers between two limits."""
+    """Return a field that must be a list of finite numbers between two limits."""
     value = plain[name]
     if not isinstance(value, list):
         raise damaged_state_error(f"{name} = {str(value)[:40]}")
@@ -56,7 +56,7 @@ def number_list(plain: Mapping[str, Any], name: str, low: float, high: float) ->
 
 
 def count_list(plain: Mapping[str, Any], name: str, most: int = MOST) -> list[int]:
-    """Return several non-negative whole numbers."""
+    """Return a field that must be a list of non-negative integers."""
     value = plain[name]
     if not isinstance(value, list):
         raise damaged_state_error(f"{name} = {str(value)[:40]}")
@@ -64,7 +64,7 @@ def count_list(plain: Mapping[str, Any], name: str, most: int = MOST) -> list[in
 
 
 def damaged_state_error(got: str) -> StoreError:
-    """Return the error for damaged state, with a remedy."""
+    """Return the error for a damaged state, whose message says what to do."""
     return StoreError(
         f"the evidence of earlier checks must be undamaged, got {got}; run `shesha monitor acknowledge` (or call "
         "`acknowledge()`) to restart the evidence"

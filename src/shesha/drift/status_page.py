@@ -1,4 +1,4 @@
-"""The status page of a saved monitor: state, advice, drift over time, moved rows, last checks."""
+"""The status page of a saved monitor: state, advice, drift over time, moved rows and last checks."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ _PAGE = """<!doctype html>
 
 
 def page(folder: Path, now: datetime | None = None) -> str:
-    """Return the web page of the last checks and updates; all text is escaped.
+    """Return a web page that shows the last checks and updates; all text is escaped.
 
     Parameters
     ----------
     folder : Path
         Directory of the monitor.
     now : datetime, optional
-        Time relative to which ages are given. Default: the current time.
+        Time from which ages such as "5 hours ago" are counted. Default: the current time.
 
     Examples
     --------
@@ -105,17 +105,17 @@ def page(folder: Path, now: datetime | None = None) -> str:
 
 
 def readable_name(folder: Path) -> str:
-    """Return the folder's name with bytes replaced that are not UTF-8, because gauges and pages need text."""
+    """Return the folder's name as text, with bytes that are not UTF-8 replaced."""
     return os.fsencode(Path(os.path.realpath(folder)).name).decode("utf-8", "replace")
 
 
 def number(value: Any) -> float:
-    """Return a number of the history; null becomes NaN."""
+    """Return a number from the history, in which null stands for NaN."""
     return float("nan") if value is None else float(value)
 
 
 def time_ago(at: str, now: datetime) -> str:
-    """Return the time since a moment, in words.
+    """Return how long ago a moment was, in words.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def _time(time: str, now: datetime) -> str:
 
 
 def _state_now(last: dict[str, Any], now: datetime) -> str:
-    """Return the state with its time, recorded settings and advice."""
+    """Return the current state with its time, the recorded settings and the advice, as HTML."""
     circumstances = ", ".join(f"{name} {text}" for name, text in sorted((last.get("about") or {}).items()))
     what = last["reason"] or last["advice"]
     todo = "Nothing needs to be done." if what == "Nothing." else f"What to do: {what}"
@@ -153,7 +153,7 @@ def _state_now(last: dict[str, Any], now: datetime) -> str:
 
 
 def _evidence(last: dict[str, Any]) -> str:
-    """Return the evidence of all checks as a share of the alarm threshold, if that rule is used."""
+    """Return the accumulated evidence as a share of the alarm threshold, if the monitor uses that rule."""
     row = last["sequence"]
     if not row or not last.get("by_sequence"):
         return ""
@@ -166,7 +166,7 @@ def _evidence(last: dict[str, Any]) -> str:
 
 
 def _charts(checks: Sequence[dict[str, Any]], now: datetime) -> str:
-    """Draw the drift by each measure of the last check."""
+    """Chart the drift over time for each measure of the last check."""
     figures = []
     for score, name in zip(checks[-1]["scores"], _names(checks[-1]), strict=True):
         points = [
@@ -184,7 +184,7 @@ def _charts(checks: Sequence[dict[str, Any]], now: datetime) -> str:
 
 
 def _names(check: dict[str, Any]) -> list[str]:
-    """Name the measures of a check, without options if the names alone distinguish them."""
+    """Return the names of the measures, without options where the names alone are distinct."""
     names = [str(score["measure"]) for score in check["scores"]]
     bases = [name.partition("(")[0] for name in names]
     return [base if bases.count(base) == 1 else name for name, base in zip(names, bases, strict=True)]

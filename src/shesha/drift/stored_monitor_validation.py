@@ -13,7 +13,7 @@ from shesha.support.types import Array
 
 
 def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Refuse a monitor if a value is missing, out of range, or of the wrong type or shape.
+    """Refuse a monitor in which a value is missing, out of range, or of the wrong type or shape.
 
     Raises
     ------

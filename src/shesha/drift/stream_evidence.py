@@ -1,4 +1,4 @@
-"""A stream of new inputs: ranks of new rows among earlier ones, and evidence of change."""
+"""A stream of new inputs: ranks of new rows among earlier ones, and the evidence of a change."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from shesha.kernels.standardisation import is_constant
 from shesha.support.types import Index, Matrix, Vector
 
 LOWEST, HIGHEST, BINS = 1e-3, 1e5, 16384
-"""Range and number of the bins of scores; a row at the typical distance from the centre has score 1."""
+"""Range and number of the bins for scores. A row at the typical distance from the centre has score 1."""
 JUMP = 0.01
-"""Share of the capital that is moved between bets at each row."""
+"""Share of the capital that is redistributed over the bets at each row."""
 BETS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 _FAR = 1e12
-"""Largest power of ten that the evidence of a saved stream may have."""
+"""Largest absolute log10 of the evidence that a saved stream may contain."""
 _FIELDS = ("bins", "counts", "n_seen", "capital", "log10_martingale", "log10_highest", "alarm_since")
 
 
 @dataclass(frozen=True)
 class ReferenceDistribution:
-    """The centre and covariance of the reference, which score the rows of a stream."""
+    """The centre and covariance of the reference, from which the rows of a stream are scored."""
 
     centre: Vector
     whitening: Matrix
 
     @classmethod
     def build(cls, rows: Matrix) -> ReferenceDistribution:
-        """Fit rows, with the covariance shrunk towards equal variances."""
+        """Fit the centre and covariance to rows, with the covariance shrunk towards equal variances."""
         n, d = rows.shape
         fixed = is_constant(rows)
         if fixed.all():
@@ -47,31 +47,31 @@ class ReferenceDistribution:
             )
         unit = _power_of_two(rows)
         centre = rows.mean(axis=0)
-        # Constant columns are set to 0, because their rounding errors would have a variance.
+        # Constant columns are set to 0, because their rounding errors would otherwise count as variance.
         centred = np.where(fixed, 0.0, rows / unit - centre / unit)
         covariance = centred.T @ centred / n
         share = _shrinkage(centred, covariance)
         variances, axes = np.linalg.eigh(covariance)
         scale = max(float(variances.mean()), np.finfo(float).tiny)
         shrunk = (1 - share) * np.maximum(variances, 0.0) + share * scale
-        # A lower limit prevents directions without variance in the reference from dominating the scores.
+        # The lower limit prevents directions in which the reference has no variance from dominating the scores.
         shrunk = np.maximum(shrunk, 1e-6 * scale)
         return cls(centre, axes / np.sqrt(shrunk * d) / unit)
 
     def scores(self, rows: Matrix) -> Vector:
-        """Return squared distances from the centre, in units of the typical distance."""
+        """Return each row's squared distance from the centre, relative to the typical squared distance."""
         white = (rows - self.centre) @ self.whitening
         scores: Vector = np.einsum("ij,ij->i", white, white)
         return scores
 
 
 def _power_of_two(rows: Matrix) -> float:
-    """Return a power of two near the largest number, because division by it is exact."""
+    """Return a power of two near the largest absolute value; division by it is exact."""
     return float(np.ldexp(1.0, np.frexp(np.abs(rows).max())[1] - 1))
 
 
 def _shrinkage(centred: Matrix, covariance: Matrix) -> float:
-    """Return Ledoit and Wolf's shrinkage."""
+    """Return the shrinkage intensity of Ledoit and Wolf."""
     n, d = centred.shape
     distance = float((covariance**2).sum() - np.trace(covariance) ** 2 / d)
     lengths = np.einsum("ij,ij->i", centred, centred)
@@ -80,7 +80,7 @@ def _shrinkage(centred: Matrix, covariance: Matrix) -> float:
 
 
 def score_bins(scores: Vector) -> Index:
-    """Return the bin of each score; bins have equal width on a log scale and do not depend on data."""
+    """Return the bin of each score; bins are equally wide on a log scale, whatever the data."""
     steps = np.log(np.clip(scores, LOWEST, HIGHEST) / LOWEST) / log(HIGHEST / LOWEST)
     return np.minimum((steps * BINS).astype(np.intp), BINS - 1)
 
@@ -89,24 +89,24 @@ def score_bins(scores: Vector) -> Index:
 class Stream:
     """All earlier scores, and a test martingale on the ranks of new scores among them.
 
-    If rows are in random order, the p-values of scores among all earlier scores are uniform and independent (Vovk,
-    Gammerman and Shafer 2005). Ties are broken at random. Scores in one bin are ties, so counts per bin are sufficient
-    for any number of rows. The martingale is the simple jumper (Algorithm 8.1 of the second edition), which bets on
-    small and on large p-values.
+    If rows come in random order, the p-value of each score among all earlier scores is uniform and independent of the
+    others (Vovk, Gammerman and Shafer 2005). Ties are broken at random. Scores in the same bin are ties, so only the
+    count per bin is stored, whatever the number of rows. The martingale is the simple jumper (Algorithm 8.1 of the
+    book's second edition), which bets on both small and large p-values.
     """
 
     counts: Index = field(default_factory=lambda: np.zeros(BINS, dtype=np.intp))
     n_seen: int = 0
     capital: Vector = field(default_factory=lambda: np.full(len(BETS), 1 / len(BETS)))
-    """Capital of each bet, as a share of the martingale."""
+    """Capital on each bet, as a share of the martingale."""
     log10_martingale: float = 0.0
     log10_highest: float = 0.0
     alarm_since: int = 0
 
     def p_values(self, scores: Vector, rng: np.random.Generator) -> Vector:
-        """Return the p-value of each new score among all earlier ones, and add the scores to the history."""
+        """Return the p-value of each new score among all earlier ones, and add the scores to the stream."""
         values = np.empty(len(scores))
-        # A batch has few rows, so summing the counts above a bin is cheaper than maintaining a tree of counts.
+        # A batch has few rows, so summing the counts above a bin is cheaper than keeping a tree of counts up to date.
         for i, (place, part) in enumerate(zip(score_bins(scores), rng.random(len(scores)), strict=True)):
             self.counts[place] += 1
             above = int(self.counts[place + 1 :].sum())
@@ -119,7 +119,7 @@ class Stream:
         self._total = int(self.counts.sum())
 
     def bet(self, p_values: Vector, log10_threshold: float) -> None:
-        """Update the martingale with each p-value in turn; record when it first reaches the threshold."""
+        """Update the martingale with each p-value in turn, and record when it first reaches the threshold."""
         for p in p_values:
             self.n_seen += 1
             mixed = (1 - JUMP) * self.capital + JUMP / len(BETS)
@@ -148,7 +148,7 @@ class Stream:
 
     @classmethod
     def from_text(cls, text: str) -> Stream:
-        """Restore the state from `as_text`.
+        """Restore the stream from the output of `as_text`.
 
         Raises
         ------

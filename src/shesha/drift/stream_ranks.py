@@ -9,10 +9,11 @@ from shesha.support.types import Labels, Mask, Vector
 
 
 def group_ranks(scores: Vector, groups: Labels, n_reference: int, rng: np.random.Generator) -> Vector:
-    """Return the p-value of each new score among earlier scores of its group, with ties broken at random.
+    """Return the p-value of each new score among earlier scores of its group; ties are broken at random.
 
-    The p-values are independent and uniform if the rows of each group are exchangeable, for any order of the groups
-    (Vovk, Gammerman and Shafer 2005, Mondrian conformal predictors). One group gives ordinary conformal p-values.
+    The p-values are independent and uniform if the rows within each group are exchangeable, in whatever order the
+    groups occur (Mondrian conformal predictors: Vovk, Gammerman and Shafer 2005). With a single group, they are
+    ordinary conformal p-values.
 
     Examples
     --------
@@ -33,13 +34,14 @@ def group_ranks(scores: Vector, groups: Labels, n_reference: int, rng: np.random
 
 
 def weighted_ranks(scores: Vector, weights: Vector, n_reference: int, rng: np.random.Generator) -> Vector:
-    """Return weighted conformal p-values of new scores among all earlier scores.
+    """Return the weighted conformal p-value of each new score among all earlier scores.
 
-    `weights` is the density of new rows divided by that of the reference, up to a factor. Given all rows so far, a set
-    of t rows is the set of new rows with a probability proportional to the product of its weights. The probability that
-    a row is new is therefore that of conditional Poisson sampling, and the last new row is each of the new rows with
-    probability 1 / t. The p-values are independent and uniform (Prinster, Han, Liu and Saria 2025). Sums of these
-    probabilities over rows follow exactly from the distributions of two counts.
+    `weights` is the density of new rows divided by that of the reference, up to a constant factor. Suppose that the
+    rows so far are known, but not which t of them are new. The probability that a given set of t rows is the new one is
+    then proportional to the product of its weights. A single row is therefore new with the inclusion probability of
+    conditional Poisson sampling, and each new row is equally likely (1 / t) to be the latest. The resulting p-values
+    are independent and uniform (Prinster, Han, Liu and Saria 2025). Sums of these probabilities over rows are computed
+    exactly from the distributions of two counts.
 
     Examples
     --------
@@ -58,7 +60,7 @@ def weighted_ranks(scores: Vector, weights: Vector, n_reference: int, rng: np.ra
 
 
 def expected_counts(odds: Vector, n_drawn: int, parts: tuple[Mask, ...]) -> list[float]:
-    """Return the expected number of drawn rows in each part, for sets drawn in proportion to products of odds.
+    """Return the expected number of drawn rows in each part, for sets weighted by products of odds.
 
     Examples
     --------
@@ -82,7 +84,7 @@ def expected_counts(odds: Vector, n_drawn: int, parts: tuple[Mask, ...]) -> list
 
 
 def _scale_odds(odds: Vector, n_drawn: int) -> Vector:
-    """Return inclusion probabilities with proportional odds that sum to the number of drawn rows."""
+    """Return inclusion probabilities whose odds are proportional to `odds` and which sum to `n_drawn`."""
     scaled = odds / odds.max()
 
     def surplus(log_factor: float) -> float:
@@ -95,7 +97,7 @@ def _scale_odds(odds: Vector, n_drawn: int) -> Vector:
 
 
 def count_distribution(chances: Vector) -> Vector:
-    """Return the distribution of the number of independent events that occur, without subtractions.
+    """Return the distribution of how many independent events occur, computed without subtractions.
 
     Examples
     --------

@@ -15,22 +15,23 @@ from shesha.results import StreamVerdict
 from shesha.support.types import Matrix
 
 FEWEST = 20
-"""Smallest number of reference rows for a stream: one half is fitted, the other half starts the stream."""
+"""Minimum number of reference rows for a stream: half of them are fitted, the others start the stream."""
 _STRANGEST = 5
 _FIT, _TIES = 1, 2
 
 
 class Updates:
-    """The reference distribution for a stream, fitted once in the encoder's own axes.
+    """The reference distribution of a stream, fitted once in the encoder's own axes.
 
     Parameters
     ----------
     reference : Reference
-        Reference that contains its rows.
+        Reference with its rows, not only their geometry.
     alpha : float
         Maximum probability of ever raising an alarm if nothing changed.
     seed : int
-        Seed of the split of the reference (one half is fitted, the other starts the stream) and of tie-breaking.
+        Seed of tie-breaking and of the random split of the reference, of which one half is fitted and the other starts
+        the stream.
     """
 
     def __init__(self, reference: Reference, alpha: float, seed: int) -> None:
@@ -47,7 +48,7 @@ class Updates:
         self._kept = order[half:]
 
     def begin(self) -> Stream:
-        """Return a new stream that contains only the half of the reference that was not fitted."""
+        """Return a new stream that contains only that half of the reference that was not fitted."""
         assert self._reference.rows is not None
         stream = Stream()
         scores = self._typical.scores(self._reference.rows[self._kept])
@@ -55,7 +56,7 @@ class Updates:
         return stream
 
     def check_rows(self, batch: Any) -> tuple[Matrix, str]:
-        """Check new rows, and return them with a description of invalid rows."""
+        """Check new rows, and return them with a description of invalid rows (empty if there are none)."""
         values, names = split_names(batch, "batch")
         array = np.asarray(check.raw_matrix(values, "batch", min_rows=1), dtype=np.float64)
         if array.shape[1] != self._reference.n_features:
@@ -69,7 +70,7 @@ class Updates:
         return array, reason if len(broken) else ""
 
     def _require_new(self, array: Matrix, names: Names | None) -> None:
-        """Refuse the reference itself, which belongs in `check`."""
+        """Refuse rows of the reference itself, for which `check` is meant."""
         reference = self._reference
         again = "batch must contain new inputs, got {}; for the same inputs encoded again, use check"
         if len(array) == reference.n_rows and np.array_equal(array, reference.rows):  # type: ignore[arg-type]
@@ -80,7 +81,7 @@ class Updates:
                 raise ValueError(again.format(f"rows with names of the reference ({check.join_items(shared)})"))
 
     def apply(self, stream: Stream, rows: Matrix) -> StreamVerdict:
-        """Add new rows to a stream, and return the verdict."""
+        """Add new rows to the stream, and return the verdict."""
         scores = self._typical.scores(rows)
         # The seed depends on the number of earlier rows, so that another process breaks ties in the same way.
         p = stream.p_values(scores, np.random.default_rng([_TIES, self._seed, stream.n_seen]))
@@ -89,7 +90,7 @@ class Updates:
         return self._verdict(stream, len(rows), float(p.mean()), tuple(order.tolist()))
 
     def broken(self, stream: Stream, n_rows: int, reason: str) -> StreamVerdict:
-        """Return the verdict for invalid rows, which are not added to the stream."""
+        """Return the verdict for a batch with invalid rows, which is not added to the stream."""
         verdict = self._verdict(stream, n_rows, float("nan"), ())
         return StreamVerdict(**{**verdict.__dict__, "state": "not estimable", "reason": reason})
 

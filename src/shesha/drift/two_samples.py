@@ -20,7 +20,7 @@ from shesha.support.types import Matrix, Seed, Vector
 Test = Literal["energy", "mmd", "sliced wasserstein", "c2st"]
 TESTS: tuple[Test, ...] = get_args(Test)
 Statistic = Callable[[Matrix], Vector]
-"""Function from random divisions of the rows (one per line, True for the window) to the statistic of each division."""
+"""Function of divisions of the rows (one per line, 1 marks the window) that returns their statistics."""
 _DIRECTIONS = 100
 _FOLDS = 5
 
@@ -34,12 +34,12 @@ def two_sample(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TwoSample:
-    """Test whether new rows come from the distribution of the reference, by permutation.
+    """Test by permutation whether new rows come from the distribution of the reference.
 
     Parameters
     ----------
     reference, window : arrays of shape (n_rows, n_features)
-        Finite rows with the same features, at least 4 in each array. Rows need not correspond.
+        At least 4 rows each, with finite values and the same features. The rows need not correspond.
     test : {'energy', 'mmd', 'sliced wasserstein', 'c2st'}
         Energy distance (Szekely and Rizzo), `shesha.measures.mmd`, `shesha.measures.sliced_wasserstein`, or a
         classifier two-sample test: the ROC AUC of a ridge classifier of reference and window, with 5 folds.
@@ -53,7 +53,8 @@ def two_sample(
     Returns
     -------
     TwoSample
-        The p-value is exact if rows are exchangeable. Rows of one document or session are not.
+        The statistic, its threshold and its p-value. The p-value is exact if rows are exchangeable, which rows from the
+        same document or session are not.
 
     Raises
     ------
@@ -106,7 +107,7 @@ def _distances(rows: Matrix) -> Matrix:
 
 
 def _means(pairs: Matrix, dealt: Matrix) -> tuple[Vector, Vector, Vector]:
-    """Mean of a matrix over pairs within the reference, within the window and between them, for each division."""
+    """Return, per division, the means of a matrix over pairs within each sample and between the samples."""
     other = 1.0 - dealt
     n, m = other.sum(axis=1), dealt.sum(axis=1)
     dealt_sums, rest = dealt @ pairs, other @ pairs
@@ -148,7 +149,7 @@ def _sliced_statistic(rows: Matrix, rng: np.random.Generator) -> Statistic:
     gaps = np.diff(np.take_along_axis(projections, order, axis=1), axis=1)
 
     def _area_between(line: Vector) -> float:
-        """Area between the two distribution functions along each direction."""
+        """Return the area between the two distribution functions, averaged over all directions."""
         new = np.cumsum(line[order], axis=1)[:, :-1]
         both = np.arange(1, rows.shape[0])
         m = line.sum()
@@ -159,9 +160,9 @@ def _sliced_statistic(rows: Matrix, rng: np.random.Generator) -> Statistic:
 
 
 def _c2st(rows: Matrix, rng: np.random.Generator) -> Statistic:
-    """Area under the curve of a ridge classifier on held-out rows.
+    """Return the statistic of a classifier test: the ROC AUC of a ridge classifier on held-out rows.
 
-    With fixed folds, the predictions are linear in the labels, so one matrix product serves all permutations.
+    With fixed folds, the predictions are linear in the labels, so one matrix product suffices for all permutations.
     """
     n = len(rows)
     centred = rows - rows.mean(axis=0)
@@ -174,7 +175,7 @@ def _c2st(rows: Matrix, rng: np.random.Generator) -> Statistic:
     for fold in range(_FOLDS):
         out, training = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         ridge = kernel[np.ix_(training, training)] + np.eye(len(training)) * (np.trace(kernel) / n)
-        # Centred weights make the predictions independent of the number of window rows among the training rows.
+        # With centred weights, predictions do not depend on how many of the training rows are from the window.
         smooth = np.linalg.solve(ridge, kernel[np.ix_(training, out)]).T
         weights[np.ix_(out, training)] = smooth - smooth.mean(axis=1, keepdims=True)
 
@@ -185,7 +186,7 @@ def _c2st(rows: Matrix, rng: np.random.Generator) -> Statistic:
 
 
 def _area(predictions: Vector, line: Vector) -> float:
-    """Probability that a row of the window scores higher than a row of the reference; ties count half."""
+    """Return the probability that a window row scores higher than a reference row; ties count half."""
     from scipy.stats import rankdata
 
     m = line.sum()

@@ -1,4 +1,4 @@
-"""Advice for each verdict."""
+"""Decide the state of a check, and give advice for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SUSPECTS = (
 
 
 def decide_state(scores: Sequence[DriftScore], tolerance: float, sequence: CheckSequence | None) -> State:
-    """Return the state; the primary score alone (or its evidence over many checks) raises an alert."""
+    """Return the state; only the primary score, or its evidence over many checks, can raise an alert."""
     primary = scores[0]
     if primary.drift != primary.drift:
         return "not estimable"
@@ -26,7 +26,7 @@ def decide_state(scores: Sequence[DriftScore], tolerance: float, sequence: Check
 
 
 def advice(state: State, scores: Sequence[DriftScore], alarm_since: int = 0) -> str:
-    """Return advice; `alarm_since` is the check that raised an unacknowledged alarm, or 0."""
+    """Return advice for a state; `alarm_since` is the check that raised an unacknowledged alarm, or 0."""
     if state == "ok" and alarm_since:
         return (
             "This check alone shows no change, but the evidence of all checks raised an alarm at check "

@@ -1,4 +1,4 @@
-"""Activations of torch modules, and of transformers and timm models by name, in memory or in a file."""
+"""Extract activations of torch modules, and of transformers and timm models, to memory or to a file."""
 
 from shesha.extract._extraction_result import Activations
 from shesha.extract.activations import activations

@@ -1,4 +1,4 @@
-"""Attention sinks: in many causal models the first token has a large norm and dominates the mean."""
+"""Detect attention sinks: first tokens with a large norm, which dominate means in many causal models."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _LONG = 10.0
 
 
 class FirstTokens:
-    """Norm of the first token of each input relative to the other tokens, by layer."""
+    """For each layer, the norm of each input's first token relative to the other tokens."""
 
     def __init__(self) -> None:
         self._ratios: dict[str, list[Tensor]] = {}
 
     def see(self, layer: str, states: Tensor, mask: Tensor | None) -> None:
-        """Record the output of a layer, if its shape is (n, n_tokens, d)."""
+        """Record the output of a layer if its shape is (n, n_tokens, d)."""
         if states.ndim != 3 or states.shape[1] < 2 or not states.is_floating_point():
             return
         lengths = torch.linalg.vector_norm(states.detach().float(), dim=-1)
@@ -32,7 +32,7 @@ class FirstTokens:
         self._ratios.setdefault(layer, []).append(lengths.gather(1, place).squeeze(1) / mean)
 
     def warn(self) -> None:
-        """Warn about layers in which the first token has a much larger norm than the others in most inputs."""
+        """Warn of layers in which, for most inputs, the first token has a much larger norm than the others."""
         medians = {layer: float(torch.cat(ratios).nanmedian()) for layer, ratios in self._ratios.items()}
         ruled = {layer: ratio for layer, ratio in medians.items() if ratio > _LONG}
         if not ruled:

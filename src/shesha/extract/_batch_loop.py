@@ -1,4 +1,4 @@
-"""The forward pass over all inputs, in batches."""
+"""Run the forward pass over all inputs in batches."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from shesha.support.types import Array, Index
 
 @dataclass(frozen=True)
 class Work:
-    """The inputs, layers and options of one extraction.
+    """The model, inputs, layers and options of one extraction.
 
     Attributes
     ----------
     names : mapping of str to str
-        Modules to record (``name`` or ``name:input``), with the names of their arrays.
+        Modules to record (``name`` or ``name:input``), each with the name of its array.
     once : frozenset of str
-        Modules that are recorded at their first call in a pass only. In a network that repeats one block, the input of
-        every later call is the output of the call before.
+        Modules that are recorded only at their first call in a pass. In a network that repeats one block, for example,
+        the input of each later call is just the output of the previous call.
     options : dict
-        Additional arguments of the model's forward pass.
+        Additional arguments for the model's forward pass.
     metadata : dict
-        Entries of the record in addition to those that every extraction has.
+        Entries to add to the record that every extraction keeps.
     """
 
     model: nn.Module
@@ -60,7 +60,7 @@ class _Sink(Protocol):
 
 
 class _Memory:
-    """Arrays in memory, filled batch by batch."""
+    """Arrays in memory that are filled batch by batch."""
 
     def __init__(self, n_rows: int) -> None:
         self.done = 0
@@ -76,7 +76,7 @@ class _Memory:
 
 
 def run(work: Work, target: Path | None) -> Activations:
-    """Extract into memory, or into a file that appears when it is complete."""
+    """Extract into memory, or into a file that appears only once it is complete."""
     with move_to_device(work.model, work.device) as device:
         about = _about(work, device, to_file=target is not None)
         if target is None:
@@ -114,7 +114,7 @@ def _fill(work: Work, sink: _Sink, device: torch.device) -> None:
 
 
 class Recorder:
-    """Runs a model over batches and returns the outputs of its layers."""
+    """Runs a model on batches and returns the outputs of its layers."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -129,7 +129,7 @@ class Recorder:
         return stack
 
     def read(self, chosen: Index, device: torch.device) -> dict[str, Array]:
-        """Run the model over some inputs, and return arrays in the order in which the layers ran."""
+        """Run the model on some inputs, and return one array per layer, in the order in which the layers ran."""
         self._batch = self._work.rows.batch(chosen, device, self._dtype)
         self._recording.clear()
         self._work.model(*self._batch.args, **self._batch.named, **self._work.options)
@@ -146,7 +146,7 @@ class Recorder:
         return {name: rows[:, None] if rows.ndim == 1 else rows for name, rows in activations.items()}
 
     def longest(self, row_shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of a row in the batch with most tokens."""
+        """Return the shape that a row has in the batch with most tokens."""
         lengths, mask = self._work.rows.lengths(), self._batch.mask
         if lengths is None or mask is None or len(row_shape) < 2 or row_shape[0] != mask.shape[1]:
             return row_shape
@@ -170,7 +170,7 @@ class Recorder:
 
 
 def batch_order(rows: Rows) -> Index:
-    """Return the order of inputs: longest first, so that batches have little padding."""
+    """Return the order in which to process the inputs: longest first, so that batches have little padding."""
     lengths = rows.lengths()
     return np.arange(len(rows)) if lengths is None else np.argsort(-lengths, kind="stable")
 

@@ -1,6 +1,6 @@
-"""The layout of arrays in an output file.
+"""The byte layout of the arrays in an output file.
 
-Both formats store an array as one contiguous block of bytes, row by row. Rows can therefore be written in any order,
+Both formats store each array row by row, as one contiguous block of bytes. Rows can therefore be written in any order,
 and read without loading the whole file.
 """
 
@@ -19,15 +19,15 @@ from shesha.support.types import Array
 
 FORMATS = (".zarr", ".safetensors")
 ABOUT = "shesha"
-"""The entry of a file's metadata that describes how its arrays were made."""
+"""Metadata entry of a file that describes how its arrays were made."""
 _CHUNK = 2**22
-"""Size in bytes of a chunk of a Zarr store, which is the smallest part that can be read."""
+"""Size in bytes of a chunk in a Zarr store; a chunk is the smallest part that can be read."""
 _CODES = {"float32": "F32", "float64": "F64"}
 
 
 @dataclass(frozen=True)
 class Region:
-    """One array of a file."""
+    """Where in a file one array is, with its shape and type."""
 
     file: Path
     offset: int
@@ -36,22 +36,22 @@ class Region:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a row."""
+        """Number of bytes of one row."""
         return int(np.prod(self.shape[1:], dtype=np.int64)) * np.dtype(self.dtype).itemsize
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of all rows."""
+        """Number of bytes of all rows."""
         return self.shape[0] * self.row_bytes
 
     def memory_map(self) -> Array:
-        """Memory-map the array in the file."""
+        """Return the array, memory-mapped from the file."""
         array: Array = np.memmap(self.file, dtype=self.dtype, mode="r", offset=self.offset, shape=self.shape)
         return array
 
 
 def regions(place: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], about: str) -> dict[str, Region]:
-    """Return the layout of arrays in a file or store, according to its ending."""
+    """Return where each array is in a file or store; the format follows from the file extension."""
     if place.suffix == ".zarr":
         return {name: Region(_shard(place, name, shape), 0, shape, dtype) for name, (shape, dtype) in arrays.items()}
     start = len(_safetensors_head(arrays, about))
@@ -86,10 +86,10 @@ def _safetensors_head(arrays: Mapping[str, tuple[tuple[int, ...], str]], about: 
 
 
 def _make_store(place: Path, named_regions: Mapping[str, Region], about: str) -> None:
-    """Create a group of arrays, each one shard with uncompressed inner chunks in order."""
+    """Create a Zarr group in which each array is one shard of uncompressed chunks in order."""
     zarr = require("zarr", "files")
     codecs = require("zarr.codecs", "files")
-    # A folder does not keep the order of its arrays.
+    # A directory does not keep the order of its arrays, so the metadata records it.
     metadata = {**json.loads(about), "arrays": list(named_regions)}
     group = zarr.open_group(place, mode="w-", zarr_format=3, attributes={ABOUT: metadata})
     for name, region in named_regions.items():

@@ -9,13 +9,13 @@ from shesha.support.types import Array
 
 
 class Activations(dict[str, Array]):
-    """Arrays by layer, in the order in which the layers ran.
+    """A dict with one array per layer, in the order in which the layers ran.
 
     Attributes
     ----------
     info : dict of str to any
         How the arrays were made: model and weights, inputs, pooling, batch size, precision, order of the inputs, and
-        versions. The metadata of an output file contain the same.
+        versions. An output file contains the same information as metadata.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class Activations(dict[str, Array]):
         self.info = dict(info)
 
     def __repr__(self) -> str:
-        """Name the layers and their shapes."""
+        """Return the layers and their shapes."""
         n_rows = next((len(array) for array in self.values()), 0)
         shapes = ", ".join(f"{name} {array.shape}" for name, array in self.items())
         return f"Activations of {n_rows:,} inputs: {shapes}"
@@ -41,9 +41,9 @@ class Activations(dict[str, Array]):
         return None if counts is None else tuple(counts)
 
     def describe(self) -> str:
-        """Describe the extraction in one line."""
+        """Return a one-line description of how the arrays were made."""
         return "; ".join(f"{name.replace('_', ' ')} {self.info[name]}" for name in _TOLD if self.info.get(name))
 
 
 _TOLD = ("model", "reader", "pool", "chat_template", "max_tokens", "cut_off", "batch_size", "order", "dtype")
-"""Entries of `info` that a description of the result shows."""
+"""Entries of `info` that `describe` shows."""

@@ -1,4 +1,4 @@
-"""Prepare rows, pooling and a record of the choices for a model and data."""
+"""Prepare the inputs and the pooling for a model, and record the choices that were made."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from shesha.extract.pretrained import (
 
 @dataclass(frozen=True)
 class Opened:
-    """A network and the reader of its inputs.
+    """A network and the reader (tokenizer or image processor) of its inputs.
 
     Attributes
     ----------
@@ -45,11 +45,12 @@ class Opened:
 
 
 def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], reader: Any) -> Opened:
-    """Load a model and its reader, unless they are loaded already."""
+    """Load a model and its reader, unless they are already loaded."""
     kind = "images" if are_images(data) else "texts"
     if isinstance(model, nn.Module):
         model_id = getattr(getattr(model, "config", None), "name_or_path", "")
-        # If a reader is given, the folder only adds limits and pooling, which one without a configuration may lack.
+        # If a reader is given, the folder is used only for token limits and pooling, so it need not have a
+        # configuration.
         source = find_source(model_id) if model_id and (reader is None or (Path(model_id) / CONFIG).is_file()) else None
         return Opened(input_network(model, kind), model, reader or _reader(source, kind), source, model_id)
     if not isinstance(model, str | os.PathLike):
@@ -74,7 +75,7 @@ def _reader(source: Source | None, kind: str) -> Any:
 def prepare_rows(
     found: Opened, data: Sequence[Any], pool: Any, chat: bool | None, max_tokens: int | None
 ) -> tuple[Rows, Pooled, dict[str, Any]]:
-    """Return the rows of the data, the pooling, and a record of the choices."""
+    """Return the inputs as rows, the pooling, and a record of the choices."""
     if are_images(data):
         return _images(found, data, pool)
     return _texts(found, check_texts(data), pool, chat, max_tokens)

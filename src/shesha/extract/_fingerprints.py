@@ -1,4 +1,4 @@
-"""Fingerprints of a model and its inputs, to resume an interrupted run."""
+"""Fingerprints of a model and its inputs, by which an interrupted run is recognised and resumed."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class Digest:
-    """A hash of a sequence of arrays and texts."""
+    """A hash over a sequence of arrays and texts."""
 
     def __init__(self) -> None:
         self._hash = hashlib.blake2b(digest_size=16)
 
     def add_text(self, text: str) -> Self:
-        """Add a text."""
+        """Add a text to the hash."""
         self._hash.update(f"{len(text)}:{text}".encode())
         return self
 
     def array(self, name: str, values: Any) -> Self:
-        """Add an array with its name, type and shape, in chunks of rows."""
+        """Add an array with its name, type and shape to the hash, one chunk of rows at a time."""
         self.add_text(f"{name} {values.dtype} {tuple(values.shape)}")
         step = max(1, 2**20 // max(1, int(np.prod(values.shape[1:]))))
         for start in range(0, len(values), step):
@@ -40,10 +40,10 @@ class Digest:
 
 
 def model_fingerprint(model: nn.Module) -> str:
-    """Return a fingerprint of a model from its class and weights, without copying them.
+    """Return a fingerprint of a model's class and weights, without copying the weights.
 
-    The bits of the entries are summed as integers. This sum is exact and changes with any single entry. A sample of
-    entries also distinguishes tensors with the same entries in another order.
+    The bits of the entries are summed as integers. This sum is exact, and changes if any single entry changes. In
+    addition, a sample of entries distinguishes most tensors that have the same entries in another order.
     """
     digest = Digest().add_text(f"{type(model).__module__}.{type(model).__qualname__}")
     for name, tensor in model.state_dict().items():
@@ -57,7 +57,7 @@ def model_fingerprint(model: nn.Module) -> str:
 
 
 def _bits(tensor: Tensor) -> Tensor:
-    """Return the bytes of a tensor as integers."""
+    """Return the entries of a tensor as integers with the same bits."""
     if tensor.is_complex():
         return _bits(torch.view_as_real(tensor.resolve_conj()))
     if not tensor.dtype.is_floating_point:

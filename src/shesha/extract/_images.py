@@ -1,4 +1,4 @@
-"""Images as pixels in batches, preprocessed as for the model's training."""
+"""Batches of images as pixels, preprocessed as in the model's training."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from shesha.support.optional import require
 from shesha.support.types import Index
 
 Process = Callable[[list[Any]], torch.Tensor]
-"""Function from images to pixels of shape (n, 3, height, width)."""
+"""Function that takes images and returns pixels of shape (n, 3, height, width)."""
 
 
 class ImageRows:
-    """Images in memory (arrays or Pillow images) or in files, opened per batch."""
+    """Images in memory (arrays or Pillow images), or in files that are opened batch by batch."""
 
     def __init__(self, images: Sequence[Any], process: Process, argument: str | None) -> None:
         self._images, self._process, self._argument = list(images), process, argument
@@ -38,7 +38,7 @@ class ImageRows:
         return Batch(named={self._argument: pixels}) if self._argument else Batch(args=(pixels,))
 
     def fingerprint(self) -> str:
-        """Hash pixels in memory, and the bytes of files."""
+        """Hash the pixels of images in memory and the bytes of files."""
         digest = Digest()
         for number, image in enumerate(self._images):
             if isinstance(image, str | os.PathLike):
@@ -49,7 +49,7 @@ class ImageRows:
 
 
 def open_image(image: Any) -> Any:
-    """Return an image with three colour channels."""
+    """Return an image with three colour channels, opened if it is a file."""
     if isinstance(image, str | os.PathLike):
         with require("PIL.Image", "vision", "pillow is needed to open images").open(image) as file:
             return file.convert("RGB")
@@ -57,15 +57,15 @@ def open_image(image: Any) -> Any:
 
 
 def are_images(data: Any) -> bool:
-    """Whether data are images; a string is a text, and a path object names a file."""
+    """Return whether the data are images; strings are texts, and path objects name image files."""
     return not any(isinstance(item, str) for item in data)
 
 
 def image_processor(processor: Any) -> Process:
-    """Return the pixels of images from a transformers image processor."""
+    """Return a function that computes pixels with a transformers image processor."""
     return lambda images: torch.as_tensor(processor(images=images, return_tensors="pt")["pixel_values"])
 
 
 def has_class_token(model: torch.nn.Module) -> bool:
-    """Whether the first token represents the whole image."""
+    """Return whether the model has a class token, which represents the whole image."""
     return any(name.split(".")[-1] in ("cls_token", "class_embedding") for name, _ in model.named_parameters())

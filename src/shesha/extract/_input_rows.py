@@ -1,4 +1,4 @@
-"""Inputs of a model as rows that can be batched."""
+"""The inputs of a model as rows that can be read in batches."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from shesha.support.types import Index
 MASK = "attention_mask"
 IDS = "input_ids"
 _LOOKED_AT = 16
-"""Number of items in the fingerprint of a data set; reading all items twice would be slow."""
+"""Number of items that the fingerprint of a data set includes; reading all items twice would be slow."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The arguments of a model, and the mask of tokens."""
+    """The arguments of a model for one batch, and the mask of valid tokens."""
 
     args: tuple[Any, ...] = ()
     named: dict[str, Any] = field(default_factory=dict)
@@ -31,27 +31,27 @@ class Batch:
 
 
 class Rows(Protocol):
-    """Inputs that can be read in any order."""
+    """Inputs that can be read in batches, in any order."""
 
     def __len__(self) -> int:
         """Return the number of inputs."""
         ...
 
     def lengths(self) -> Index | None:
-        """Return the number of tokens of each row, if lengths differ and are padded batch by batch."""
+        """Return the number of tokens per row, if rows differ in length and are padded batch by batch."""
         ...
 
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
-        """Return some inputs in the form that the model accepts, with floats in the model's precision."""
+        """Return some inputs as arguments of the model, with floats in the model's precision."""
         ...
 
     def fingerprint(self) -> str:
-        """Return a fingerprint, which is equal for the same inputs in the same order."""
+        """Return a fingerprint that is equal for the same inputs in the same order."""
         ...
 
 
 class ArrayRows:
-    """A single array of rows, the only argument of the model."""
+    """The rows of a single array, which is the model's only argument."""
 
     def __init__(self, values: Any) -> None:
         self._values = _array(values, "inputs")
@@ -64,7 +64,7 @@ class ArrayRows:
         return None
 
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
-        """Return some rows."""
+        """Return some rows as a batch."""
         return Batch(args=(_tensor(self._values, chosen, device, dtype),))
 
     def fingerprint(self) -> str:
@@ -73,7 +73,7 @@ class ArrayRows:
 
 
 class FieldRows:
-    """Arrays with equal numbers of rows by argument name, such as padded tokens or pixels."""
+    """Arrays by argument name, with equal numbers of rows, such as padded tokens or pixels."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self._fields = {name: _array(values, name) for name, values in fields.items()}
@@ -91,16 +91,16 @@ class FieldRows:
         return None
 
     def mask(self) -> NDArray[np.bool_] | None:
-        """The given mask of tokens, if any."""
+        """Return the mask of valid tokens, if the inputs include one."""
         return np.asarray(to_host(self._fields[MASK])) != 0 if MASK in self._fields else None
 
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
-        """Return some rows of every field."""
+        """Return some rows of every array as a batch."""
         named = {name: _tensor(values, chosen, device, dtype) for name, values in self._fields.items()}
         return Batch(named=named, mask=named[MASK].bool() if MASK in named else None)
 
     def fingerprint(self) -> str:
-        """Hash all fields."""
+        """Hash all arrays."""
         digest = Digest()
         for name, values in sorted(self._fields.items()):
             digest.array(name, values)
@@ -108,7 +108,7 @@ class FieldRows:
 
 
 class TokenRows:
-    """Token rows of any length, right-padded to the longest of each batch."""
+    """Rows of tokens with different lengths, right-padded to the longest row in each batch."""
 
     def __init__(self, fields: Mapping[str, Sequence[Sequence[int]]], pad: int = 0) -> None:
         self._fields = {name: [_tokens(row, name) for row in rows] for name, rows in fields.items()}
@@ -130,7 +130,7 @@ class TokenRows:
         return self._lengths
 
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
-        """Return some rows, padded."""
+        """Return some rows, padded, as a batch."""
         lengths = self._lengths[chosen]
         mask = np.arange(lengths.max()) < lengths[:, None]
         named = {}
@@ -150,7 +150,7 @@ class TokenRows:
 
 
 class ItemRows:
-    """A data set: an object with a length and numbered items; if an item is a tuple, its first element is the input."""
+    """A data set with a length and numbered items; the first element of a tuple is the input."""
 
     def __init__(self, items: Any) -> None:
         self._items = items
@@ -159,11 +159,11 @@ class ItemRows:
         return len(self._items)
 
     def lengths(self) -> Index | None:
-        """Return None, because lengths are unknown before items are read."""
+        """Return None, because lengths are unknown until the items are read."""
         return None
 
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
-        """Read some items and stack them."""
+        """Read some items and stack them to a batch."""
         items = [self._item(int(row)) for row in chosen]
         if isinstance(items[0], Mapping):
             fields = {name: _stack([item.get(name) for item in items], name) for name in items[0]}
@@ -185,21 +185,21 @@ class ItemRows:
 
 
 def token_counts(rows: Rows) -> list[int] | None:
-    """Return the number of tokens of each input without padding; None if unknown."""
+    """Return the number of tokens in each input, without padding; None if unknown."""
     mask = rows.mask() if isinstance(rows, FieldRows) else None
     counts = rows.lengths() if mask is None else mask.sum(axis=1)
     return None if counts is None else [int(count) for count in counts]
 
 
 def make_rows(inputs: Any, pad: int = 0) -> Rows:
-    """Return the rows of any supported inputs.
+    """Return the rows of inputs in any supported form.
 
     Parameters
     ----------
     inputs : array, mapping or data set
         One array or tensor, a mapping of arrays, a mapping of lists of token lists, a data set, or a list of tensors.
     pad : int
-        Token for padding.
+        Token with which shorter rows are padded.
     """
     rows = _kind(inputs, pad)
     if len(rows) == 0:
@@ -229,7 +229,7 @@ def _kind(inputs: Any, pad: int) -> Rows:
 
 
 def _are_token_lists(inputs: Any) -> bool:
-    """Whether a tokenizer was called once per text: a list of mappings of names to lists of numbers."""
+    """Return whether the inputs are tokenizer outputs, one mapping of lists of numbers per text."""
     if not isinstance(inputs, list | tuple) or not inputs:
         return False
     return all(isinstance(entry, Mapping) and entry and all(map(_is_row, entry.values())) for entry in inputs)
@@ -243,7 +243,7 @@ def _tokens(row: Any, name: str) -> NDArray[np.int64]:
 
 
 def _stack(items: Sequence[Any], name: str) -> Tensor:
-    """Return items of one shape as a batch."""
+    """Stack items of one shape to a batch."""
     try:
         tensors = [torch.as_tensor(item) for item in items]
     except (ValueError, TypeError, RuntimeError) as error:
@@ -266,7 +266,7 @@ def _is_row(row: Any) -> bool:
 
 
 def _array(values: Any, name: str) -> Any:
-    """Return an array or tensor with rows; memory-mapped files stay on disk."""
+    """Return an array or tensor that has rows; memory-mapped files stay on disk."""
     array = values if isinstance(values, Tensor) else np.asanyarray(values)
     if array.ndim == 0:
         raise ValueError(f"{name} must have one entry per row, got a single value")

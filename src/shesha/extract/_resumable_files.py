@@ -1,4 +1,4 @@
-"""Files that are filled in batches, so that a killed run can resume."""
+"""Output files that are filled batch by batch, so that an interrupted run can resume."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from shesha.support import atomic_files
 from shesha.support.types import Array, Index
 
 UNFINISHED = ".unfinished"
-"""Suffix of the folder of an incomplete file."""
+"""Suffix of the folder that holds an incomplete file."""
 _PROGRESS = "progress.json"
 _SYNC_SECONDS = 1.0
-"""Seconds between records of progress; after a crash, work since the last record is repeated."""
+"""Minimum time in seconds between records of progress; a crash loses the work since the last one."""
 
 
 class Draft:
-    """An incomplete file."""
+    """An incomplete output file."""
 
     def __init__(self, target: Path, about: Mapping[str, Any], n_rows: int) -> None:
         self._target, self._about, self._n_rows = target, dict(about), n_rows
@@ -36,7 +36,7 @@ class Draft:
         self._files: dict[Path, IO[bytes]] = {}
         self._synced = time.monotonic()
         self.done = 0
-        """Number of batches that the file contains."""
+        """Number of batches that the file contains so far."""
         self._resume()
 
     def write(self, chosen: Index, values: Mapping[str, Array], row_shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -50,14 +50,14 @@ class Draft:
             self._note()
 
     def finish(self) -> None:
-        """Move the complete file to its target."""
+        """Move the completed file to its target path."""
         self._note()
         self._close()
         self._place.replace(self._target)
         shutil.rmtree(self._folder)
 
     def leave(self) -> None:
-        """Stop before the end; keep partial work for a later run, and remove empty files."""
+        """Stop before the end; keep partial work for a later run, but remove a draft without any."""
         if self._folder.exists():
             if self.done:
                 self._note()
@@ -82,7 +82,7 @@ class Draft:
 
     def _lay_out(self, values: Mapping[str, Array], row_shapes: Mapping[str, tuple[int, ...]]) -> None:
         arrays = {name: ((self._n_rows, *row_shapes[name]), rows.dtype.name) for name, rows in values.items()}
-        # Remove the file of a run that ended before it recorded any progress.
+        # Remove what a run left behind that ended before it recorded any progress.
         if self._place.is_dir():
             shutil.rmtree(self._place)
         self._regions = lay_out(self._place, arrays, self._text())
@@ -98,7 +98,7 @@ class Draft:
             stream.write(sorted_rows[start:end].data)
 
     def _note(self) -> None:
-        """Record the progress, after the bytes are on disk."""
+        """Record the progress, once the bytes are on disk."""
         for stream in self._files.values():
             stream.flush()
             os.fsync(stream.fileno())
@@ -154,7 +154,7 @@ def require_same(stored: Mapping[str, Any], asked: Mapping[str, Any], where: Pat
 
 
 def output_path(out: str | os.PathLike[str]) -> Path:
-    """Return the path to write."""
+    """Check the path of the output file and return it."""
     target = Path(out)
     if target.suffix not in FORMATS:
         raise ValueError(f"out must end in one of {', '.join(FORMATS)}, got {str(target)!r}")

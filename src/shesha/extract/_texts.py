@@ -1,4 +1,4 @@
-"""Tokenization of texts, as in the model's training."""
+"""Tokenize texts as in the model's training."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from shesha.extract._input_rows import IDS, TokenRows, make_rows
 from shesha.extract.pretrained import Source, read_json
 
 _UNLIMITED = 10**9
-"""Token limit above which a tokenizer is unlimited."""
+"""Token limit from which on a tokenizer counts as unlimited."""
 _FIELDS = (IDS, "token_type_ids")
 
 
 def check_texts(data: Any) -> list[str]:
-    """Return texts as a list of strings."""
+    """Check that the data are texts, and return them as a list of strings."""
     if isinstance(data, str):
         raise TypeError("data must be a sequence of texts or images, got a single text")
     texts = list(data)
@@ -27,7 +27,7 @@ def check_texts(data: Any) -> list[str]:
 
 
 def _what(value: Any) -> str:
-    """Describe an entry that is not text; missing values are None, NaN or NA."""
+    """Describe an entry that is not a text; None, NaN and NA count as missing."""
     from pandas import isna
 
     return "none" if np.ndim(value) == 0 and isna(value) else type(value).__name__
@@ -55,7 +55,7 @@ def _as_message(tokenizer: Any, text: str) -> str:
 
 
 def token_limit(tokenizer: Any, model: Any, source: Source | None) -> int | None:
-    """Return the token limit of a model: the smallest of model, tokenizer and folder."""
+    """Return the smallest token limit of the model, its tokenizer and its folder; None if there is none."""
     limits = (
         getattr(tokenizer, "model_max_length", None),
         getattr(getattr(model, "config", None), "max_position_embeddings", None),
@@ -66,7 +66,7 @@ def token_limit(tokenizer: Any, model: Any, source: Source | None) -> int | None
 
 
 def recommended_pooling(source: Source | None) -> str | None:
-    """Return the pooling that the files of a sentence encoder declare, if any."""
+    """Return the pooling that the files of a sentence encoder declare, or None."""
     modes = read_json(source, "1_Pooling", "config.json")
     names = {"cls": "cls_token", "mean": "mean_tokens", "last": "lasttoken"}
     return next((pool for pool, name in names.items() if modes.get(f"pooling_mode_{name}")), None)

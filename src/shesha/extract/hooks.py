@@ -1,4 +1,4 @@
-"""Hooks that record outputs of modules, protected from later in-place changes."""
+"""Hooks that record the outputs of modules, protected from later in-place changes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from shesha.extract.layer_names import INPUT
 
 Summary = Callable[[str, Tensor], Tensor]
-"""Function from the name of a module and its first output tensor to the stored value."""
+"""Function that takes a module's name and its first output tensor, and returns the value to store."""
 REPEAT = "#"
-"""Separator between the name of a module and the number of its call, from the second call on."""
+"""Separator between a module's name and the number of the call, used from the second call on."""
 
 
 class Recording:
-    """Recorded values of one pass, by name, in the order of execution."""
+    """Values recorded in one forward pass, by name, in the order of execution."""
 
     def __init__(self, summary: Summary) -> None:
         self.found: dict[str, Tensor] = {}
@@ -30,7 +30,7 @@ class Recording:
         self.found, self._calls = {}, {}
 
     def take(self, name: str, value: Any) -> None:
-        """Record one value; if a module runs again in the same pass, its value gets a new name."""
+        """Record one value; if a module runs again in the same pass, the value gets a new name."""
         tensor = first_tensor(value)
         if tensor is None:
             raise ValueError(f"layers must return tensors, got {type(value).__name__} from {name}")
@@ -41,7 +41,7 @@ class Recording:
 
 
 def first_tensor(value: Any) -> Tensor | None:
-    """Return the first tensor of nested tuples, lists and mappings."""
+    """Return the first tensor in nested tuples, lists and mappings, or None."""
     if isinstance(value, Tensor):
         return value
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple | list) else ()
@@ -49,13 +49,13 @@ def first_tensor(value: Any) -> Tensor | None:
 
 
 def _detach_copy(kept: Tensor, source: Tensor) -> Tensor:
-    """Copy values that share memory with the model, because a later in-place operation would change them."""
+    """Copy a value that shares memory with the model, because later in-place operations would change it."""
     return kept.clone() if kept.untyped_storage().data_ptr() == source.untyped_storage().data_ptr() else kept
 
 
 @contextmanager
 def record_outputs(model: nn.Module, names: Sequence[str], summary: Summary) -> Iterator[Recording]:
-    """Record outputs of the named modules, or their inputs (``name:input``), within a context."""
+    """Within a context, record the outputs of the named modules, or their inputs (``name:input``)."""
     recording = Recording(summary)
     hooks = []
     try:
@@ -80,7 +80,7 @@ def _input_hook(recording: Recording, name: str) -> Callable[[nn.Module, Any, di
 
 
 def to_numpy_precision(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Move recorded values to the CPU, with half precision and integers converted to single precision."""
+    """Move values to the CPU; half precision and integers are converted to single precision."""
     return {name: value.to("cpu", _precision(value)) for name, value in values.items()}
 
 

@@ -1,4 +1,4 @@
-"""The layers of a model."""
+"""List the layers of a model."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 _ROWS = 2
-"""Number of rows of the example that are run, which suffice to find shapes."""
+"""Number of example rows that are run, which suffices to find the shapes."""
 
 
 def layers(model: nn.Module, example: Any) -> dict[str, tuple[int, ...]]:
-    """List the layers of a model that can be extracted, with the shape of the output for one input.
+    """List the layers of a model that can be extracted, with the shape of each output for one input.
 
     Parameters
     ----------
     model : torch.nn.Module
         Any module, with its weights.
     example : array, mapping or data set
-        Inputs as for `activations`. Only the first two are run.
+        Inputs as for `activations`, of which only the first two are run.
 
     Returns
     -------
     dict of str to tuple of int
-        Shape of each layer's output without the batch axis, in the order in which the modules finish. The second call
-        of a module has the suffix ``#2``.
+        Shape of each layer's output without the batch axis, in the order in which the modules finish. If a module runs
+        twice, its second output has the suffix ``#2``.
 
     Examples
     --------

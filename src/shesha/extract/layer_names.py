@@ -1,4 +1,4 @@
-"""Choose modules of a model by name or pattern."""
+"""Choose modules of a model by name or by pattern."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from torch import nn
 
 INPUT = ":input"
-"""Suffix of the name of a module whose input is recorded."""
+"""Suffix of a module's name that selects the module's input instead of its output."""
 _MOST_CLOSE = 5
 _WILD = frozenset("*?[")
 
 
 def choose_layers(model: nn.Module, layers: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the modules that match names and patterns, in the order of the model.
+    """Return the modules that match the names and patterns, in the model's own order.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def choose_layers(model: nn.Module, layers: str | Sequence[str]) -> tuple[str, .
     layers : str or sequence of str
         Names such as ``encoder.layer.3``, or patterns in which ``*`` matches one part between dots (or a piece of a
         part) and ``**`` matches any number of parts. For example, ``encoder.layer.*`` matches the blocks but not their
-        submodules. A name that ends in ``:input`` selects the input of the module.
+        submodules. A name that ends in ``:input`` selects the module's input instead of its output.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def choose_layers(model: nn.Module, layers: str | Sequence[str]) -> tuple[str, .
 
 
 def is_pattern(name: str) -> bool:
-    """Whether a name is a pattern."""
+    """Return whether a name contains wildcards."""
     return bool(_WILD & set(name))
 
 
@@ -58,7 +58,7 @@ def _as_list(layers: str | Sequence[str]) -> list[str]:
 
 
 def match_names(pattern: str, known: Sequence[str], argument: str, what: str) -> list[str]:
-    """Return the names that match a pattern; if there are none, suggest similar names."""
+    """Return the names that match a pattern; if none does, raise an error that suggests similar names."""
     matches = [name for name in known if _matches(name.split("."), pattern.split("."))]
     if matches:
         return matches
@@ -76,16 +76,16 @@ def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 
 
 def _close(pattern: str, known: Sequence[str]) -> list[str]:
-    """Return names similar to a pattern, as families of numbered modules if it matches several."""
+    """Return names similar to a pattern; numbered modules are merged to families such as `layer.*`."""
     offered = _families(known) if is_pattern(pattern) else [*known, *_families(known)]
-    # A module within a wrapper has the given name with a prefix.
+    # A module inside a wrapper has the given name preceded by a prefix.
     inside = [name for name in offered if name.endswith(f".{pattern}")]
     lookalikes = spelling.close_names(pattern, offered, n=_MOST_CLOSE, cutoff=0.5)
     return list(dict.fromkeys([*inside, *lookalikes]))[:_MOST_CLOSE]
 
 
 def _families(names: Iterable[str]) -> list[str]:
-    """Replace numbers in similar names by a star, and list each family once; single names do not change."""
+    """Replace numbers in similar names with a star and list each family once; other names do not change."""
     members: dict[str, list[str]] = {}
     for name in names:
         members.setdefault(re.sub(r"(?<![^.])\d+(?![^.])", "*", name), []).append(name)

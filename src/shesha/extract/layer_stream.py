@@ -1,4 +1,4 @@
-"""Layers of several models for the same inputs, yielded batch by batch and not stored."""
+"""Yield the layers of several models for the same inputs, batch by batch, without storing them."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def stream_layers(
     device: str | torch.device | None = None,
     max_tokens: int | None = None,
 ) -> Iterator[list[dict[str, Array]]]:
-    """Run models on texts or images, and yield the layers of each, batch by batch.
+    """Run models on the same texts or images, and yield the layers of all models batch by batch.
 
-    The rows of a batch belong to the same inputs in all models. The values are those of `encode`. Batches are in the
-    order in which the first model reads the inputs, with the longest texts first.
+    In each batch, the rows of all models belong to the same inputs. The values are those that `encode` returns. The
+    first model determines the order of the inputs: longest texts first.
 
     Parameters
     ----------
     models : sequence
         Models as in `encode`.
     data, layers, pool, batch_size, device, max_tokens
-        As in `encode`, the same for all models.
+        As in `encode`; the same for all models.
 
     Yields
     ------

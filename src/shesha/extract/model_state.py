@@ -1,4 +1,4 @@
-"""The state of a model during extraction, and its restoration."""
+"""Set the state of a model for an extraction, and restore it afterwards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import nn
 
 @contextmanager
 def preserve_random_state() -> Iterator[None]:
-    """Restore the random states of Python, NumPy and torch."""
+    """Within a context, protect the random states of Python, NumPy and torch from changes."""
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002  # Other code may use it.
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         try:
@@ -25,10 +25,10 @@ def preserve_random_state() -> Iterator[None]:
 
 @contextmanager
 def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation mode without gradients, and restore the flags of all modules.
+    """Within a context, run a model in evaluation mode without gradients; restore all training flags.
 
-    This uses `no_grad` instead of inference mode. Tensors that a model caches in inference mode, such as a table of
-    positions, cannot be used in later training.
+    This uses `no_grad`, not inference mode: tensors that a model caches in inference mode, such as a table of
+    positions, could not be used in later training.
     """
     flags = [(module, module.training) for module in model.modules()]
     with preserve_random_state(), torch.no_grad():
@@ -41,7 +41,7 @@ def evaluation_mode(model: nn.Module) -> Iterator[None]:
 
 
 def model_device(model: nn.Module) -> torch.device:
-    """Return the device of a model; refuse one without loaded weights."""
+    """Return the device of a model; refuse a model whose weights are not loaded."""
     first: torch.device | None = None
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         if tensor.device.type == "meta":
@@ -54,7 +54,7 @@ def model_device(model: nn.Module) -> torch.device:
 
 @contextmanager
 def move_to_device(model: nn.Module, device: str | torch.device | None) -> Iterator[torch.device]:
-    """Move a model to a device within a context; None does not move it."""
+    """Within a context, move a model to a device; None leaves it where it is."""
     current = model_device(model)
     target = current if device is None else torch.device(device)
     if target == current:

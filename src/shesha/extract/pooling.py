@@ -1,4 +1,4 @@
-"""Pooling of the output of a module to one row per input."""
+"""Pool the output of a module to one row per input."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from torch import Tensor
 Named = Literal["mean", "cls", "last", "later", "gap"]
 Pool = Named | Callable[..., Tensor] | None
 Pooled = Callable[[Tensor, Tensor | None], Tensor]
-"""Function from an output (n, ...) and a mask of tokens (n, n_tokens) to (n, ...)."""
+"""Function that takes an output (n, ...) and a mask of tokens (n, n_tokens), and returns (n, ...)."""
 
 
 def mean(states: Tensor, mask: Tensor | None) -> Tensor:
-    """Average the tokens within the mask."""
+    """Average the tokens that the mask selects."""
     states = _wide(states)
     if mask is None:
         return states.mean(dim=1)
     weights = mask.unsqueeze(-1)
-    # Fill with zeros instead of multiplying, because values at padding may be infinite.
+    # Fill with zeros instead of multiplying by zero, because values at padding may be infinite.
     return states.masked_fill(~weights, 0).sum(dim=1) / weights.sum(dim=1).to(states.dtype)
 
 
 def later(states: Tensor, mask: Tensor | None) -> Tensor:
-    """Average the tokens after the first; a single token is its own average."""
+    """Average all tokens after the first; an input with a single token keeps it."""
     if mask is None:
         return mean(states[:, 1:] if states.shape[1] > 1 else states, None)
     first = mask.int().argmax(dim=1, keepdim=True)
@@ -35,12 +35,12 @@ def later(states: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def cls(states: Tensor, mask: Tensor | None) -> Tensor:
-    """Take the first token, which is not the first position with padding on the left."""
+    """Take the first valid token, which is not at the first position if padding is on the left."""
     return states[:, 0] if mask is None else _gather_tokens(states, mask.int().argmax(dim=1))
 
 
 def last(states: Tensor, mask: Tensor | None) -> Tensor:
-    """Take the last token, on whichever side the padding is."""
+    """Take the last valid token, on whichever side the padding is."""
     if mask is None:
         return states[:, -1]
     return _gather_tokens(states, mask.shape[1] - 1 - mask.int().flip(1).argmax(dim=1))
@@ -52,7 +52,7 @@ def gap(states: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def whole(states: Tensor, mask: Tensor | None) -> Tensor:
-    """Keep all tokens, with NaN for padding."""
+    """Keep all tokens, with NaN in place of padding."""
     if mask is None or not _fits(states, mask) or bool(mask.all()):
         return states
     wide = _wide(states)
@@ -60,7 +60,7 @@ def whole(states: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def pooling(pool: Pool) -> Pooled:
-    """Return the pooling function of a known name."""
+    """Return the pooling function for a name, a callable or None."""
     if pool is None:
         return whole
     if isinstance(pool, str):
@@ -75,12 +75,12 @@ def pooling(pool: Pool) -> Pooled:
 
 
 def pool_name(pool: Pool) -> str | None:
-    """Return the name of a pooling for the record."""
+    """Return the name under which a pooling is recorded."""
     return pool if pool is None or isinstance(pool, str) else getattr(pool, "__qualname__", type(pool).__name__)
 
 
 def either(tokens: Pooled) -> Pooled:
-    """Pool tokens as requested, and feature maps by their mean, because image networks return either."""
+    """Pool tokens as requested, but average feature maps, because image networks return either."""
     return lambda states, mask: gap(states, None) if states.ndim > 3 else tokens(states, mask)
 
 
@@ -128,12 +128,12 @@ def _gather_tokens(states: Tensor, places: Tensor) -> Tensor:
 
 
 def _wide(states: Tensor) -> Tensor:
-    """Convert half precision to single, because its sums lose digits."""
+    """Convert half precision to single precision, because sums in half precision lose digits."""
     return states if states.dtype in (torch.float32, torch.float64) else states.float()
 
 
 def _takes_two(pool: Callable[..., Any]) -> bool:
-    """Whether a callable takes the mask as well."""
+    """Return whether a callable also takes the mask."""
     try:
         parameters = inspect.signature(pool).parameters.values()
     except ValueError:

@@ -1,7 +1,7 @@
-"""Pretrained models by name: a local folder, a package with weights, or a name on a hub.
+"""Load pretrained models by name: a local folder, a package with weights, or a name on a hub.
 
-Nothing is unpickled, and no code of a model is run. Weights are safetensors or GGUF, and `trust_remote_code` is always
-False.
+Nothing is unpickled, and code that comes with a model is never run: weights are safetensors or GGUF, and
+`trust_remote_code` is always False.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 TIMM = "timm/"
-"""Prefix of names of timm models."""
+"""Prefix of the names of timm models."""
 CONFIG = "config.json"
 _GGUF = ".gguf"
 _SAFE: dict[str, Any] = {"trust_remote_code": False}
@@ -29,16 +29,16 @@ _SAFE: dict[str, Any] = {"trust_remote_code": False}
 
 @dataclass(frozen=True)
 class Source:
-    """The location of a pretrained model.
+    """Where a pretrained model is stored.
 
     Attributes
     ----------
     place : str
-        The folder or name that is passed to transformers.
+        The folder or name to pass to transformers.
     folder : Path or None
-        The local folder; None if the model is only known by a name.
+        The local folder, or None if the model is known only by name.
     gguf : str
-        Name of the GGUF file in the folder, which contains weights and tokenizer; empty for safetensors weights.
+        Name of the GGUF file in the folder, which contains both weights and tokenizer; empty for safetensors weights.
     """
 
     place: str
@@ -47,13 +47,13 @@ class Source:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of every call that loads from here."""
+        """Options for every call that loads from this source."""
         local = {"local_files_only": True} if self.folder is not None else {}
         return {**_SAFE, **local, **({"gguf_file": self.gguf} if self.gguf else {})}
 
 
 def find_source(name: str) -> Source:
-    """Find a model: a folder, a GGUF file, a package, or a name that transformers has cached or can download."""
+    """Find a model in a folder, GGUF file or package, or assume a name that transformers can load."""
     place = Path(name).expanduser()
     if place.is_dir():
         source = _source_in(place)
@@ -66,7 +66,7 @@ def find_source(name: str) -> Source:
 
 
 def _source_in(folder: Path) -> Source | None:
-    """Return the model in a folder, from its configuration or else a single GGUF file."""
+    """Return the model in a folder that has a configuration or else a single GGUF file; None otherwise."""
     if (folder / CONFIG).is_file():
         return Source(str(folder), folder)
     files = sorted(folder.glob(f"*{_GGUF}"))
@@ -74,7 +74,7 @@ def _source_in(folder: Path) -> Source | None:
 
 
 def _find_packaged_weights(name: str) -> Source | None:
-    """Return the weights within an installed package, which is located but not imported."""
+    """Return the weights in an installed package, which is located but not imported."""
     module = name.replace("-", "_")
     spec = find_spec(module) if module.isidentifier() else None
     if spec is None or spec.origin is None:
@@ -86,7 +86,7 @@ def _find_packaged_weights(name: str) -> Source | None:
 
 
 def load_model(name: str, source: Source) -> nn.Module:
-    """Load a network without its pretraining head."""
+    """Load a network without the head from its pretraining."""
     transformers = require("transformers", "hf", f"transformers is needed to load {name}")
     torch = require("torch", "torch")
     from shesha.extract.model_state import preserve_random_state
@@ -108,7 +108,7 @@ def load_model(name: str, source: Source) -> nn.Module:
 
 @contextmanager
 def _gguf_reader(source: Source) -> Iterator[None]:
-    """Check that GGUF can be read, and silence its progress bar, which has no option."""
+    """Check that GGUF files can be read, and silence their progress bar, which no option turns off."""
     if not source.gguf:
         yield
         return
@@ -120,7 +120,7 @@ def _gguf_reader(source: Source) -> Iterator[None]:
 
 
 def load_reader(source: Source, kind: str) -> Any:
-    """Load the tokenizer or the image processor of a model."""
+    """Load the tokenizer or image processor of a model."""
     transformers = require("transformers", "hf", "transformers is needed to read the inputs")
     what = {"texts": "AutoTokenizer", "images": "AutoImageProcessor"}[kind]
     with quiet(), _gguf_reader(source):
@@ -134,13 +134,13 @@ def load_reader(source: Source, kind: str) -> Any:
 
 
 def read_json(source: Source | None, *parts: str) -> dict[str, Any]:
-    """Return the content of a JSON file next to the weights; empty if there is none."""
+    """Return the content of a JSON file next to the weights, or an empty dict if there is none."""
     file = source.folder.joinpath(*parts) if source is not None and source.folder is not None else None
     return json.loads(file.read_text(encoding="utf-8")) if file is not None and file.is_file() else {}
 
 
 def input_network(model: nn.Module, kind: str) -> nn.Module:
-    """Return the part of a model that encodes this kind of input: a tower, an encoder, or all except the head."""
+    """Return the part of a model that encodes the inputs: a tower, an encoder, or all but the head."""
     base = getattr(model, "base_model", model)
     tower = {"texts": "text_model", "images": "vision_model"}[kind]
     if getattr(base, "text_model", None) is not None and getattr(base, "vision_model", None) is not None:
@@ -151,7 +151,7 @@ def input_network(model: nn.Module, kind: str) -> nn.Module:
 
 
 def is_causal(model: nn.Module) -> bool:
-    """Whether attention is causal, so that the last token depends on all others."""
+    """Return whether attention is causal, so that only the last token depends on all others."""
     from transformers.models.auto import modeling_auto as known
 
     config = getattr(model, "config", None)
@@ -162,7 +162,7 @@ def is_causal(model: nn.Module) -> bool:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence messages of transformers about unused weights of the head."""
+    """Silence the messages of transformers about unused weights of the head."""
     logging = require("transformers", "hf").utils.logging
     level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

@@ -1,4 +1,4 @@
-"""Conversion of user inputs: objects of other libraries become arrays, with the names of their rows."""
+"""Convert user inputs: objects of other libraries become arrays with row names."""
 
 from shesha.inputs._other_libraries import is_numeric, load_backed, numbers, split_names
 from shesha.inputs._row_alignment import align_all_labels, align_labels, labels_in_order, orders

@@ -18,12 +18,12 @@ Parted = tuple[Any, Names | None]
 
 
 def split_names(X: Any, name: str = "X") -> Parted:
-    """Return an array (or a sparse matrix) and the names of its rows; other objects are returned unchanged.
+    """Return an array (or sparse matrix) and its row names; unknown objects are returned unchanged.
 
     Raises
     ------
     TypeError
-        If X cannot be read as one matrix of numbers; for a table, the message names a column at fault.
+        If X cannot be read as one matrix of numbers. For a table, the message names the column at fault.
     ValueError
         If a masked array has masked entries, or a column contains lists of different lengths.
     """
@@ -67,7 +67,7 @@ def _from_pandas_series(series: pd.Series[Any], name: str) -> Parted:
 
 
 def _kind(column: pd.Series[Any]) -> str:
-    """Describe the content of a column in a word."""
+    """Describe the content of a column in one word."""
     if is_numeric(column) or column.dtype.kind == "c":
         return "numbers"
     if column.dtype.kind in "mM":
@@ -77,7 +77,7 @@ def _kind(column: pd.Series[Any]) -> str:
 
 
 def _stack_lists(lists: Any, name: str) -> Array:
-    """Stack lists of equal length as the rows of a matrix."""
+    """Stack lists of equal length, which become the rows of a matrix."""
     rows = [None if entry is None or array_shape(entry) == () else np.asarray(entry) for entry in lists]
     missing = next((index for index, row in enumerate(rows) if row is None), None)
     if missing is not None:
@@ -105,7 +105,7 @@ def is_numeric(column: pd.Series[Any]) -> bool:
 
 
 def numbers(frame: pd.DataFrame) -> Array:
-    """Return numeric columns as one matrix of their common type, missing values as NaN."""
+    """Return numeric columns as one matrix of their common type, with NaN for missing values."""
     dtypes = [column.dtype for _, column in frame.items()]
     if not dtypes:
         return np.empty((len(frame), 0))
@@ -152,7 +152,7 @@ def _is_polars_number(series: Any) -> bool:
 
 
 def _polars_numbers(series: Any) -> Array:
-    """Return a column, with NaN where values are missing."""
+    """Return a column as an array, with NaN for missing values."""
     array: Array = series.to_numpy()
     if array.dtype.kind != "O":
         return array
@@ -195,7 +195,7 @@ def _from_anndata(data: Any, name: str) -> Parted:
 
 
 def load_backed(values: Any) -> Any:
-    """Read the elements that AnnData left in its file."""
+    """Read an element that AnnData has left in its file."""
     if hasattr(values, "to_memory"):
         return values.to_memory()
     return values if hasattr(values, "toarray") or hasattr(values, "columns") else np.asarray(values)
@@ -218,4 +218,4 @@ _CONVERTERS: Mapping[tuple[str, str], Callable[[Any, str], Parted]] = {
     ("pynapple", "TsdFrame"): _from_pynapple,
     ("pynapple", "TsdTensor"): _from_pynapple,
 }
-"""Converters by library and class name."""
+"""Converters, by the names of the library and the class."""

@@ -1,4 +1,4 @@
-"""Align the rows of representations by name, and refuse different rows."""
+"""Align the rows of representations by name, and refuse representations of different rows."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ _TOLD = 3
 
 
 def orders(named: Mapping[str, Names | None]) -> dict[str, Index]:
-    """Return the row order of each representation that matches the first with names.
+    """Return, for each representation in another order, the row order that matches the first with names.
 
-    Representations without names, and those already in this order, are omitted. Rows with different whole numbers as
-    names are paired by position if no number is shared, or if the numbers are consecutive, as in slices of a table.
+    Representations without names, or already in the right order, are omitted. If the names are integers and differ,
+    rows are paired by position, provided that no integer is shared or that the integers are consecutive, as in slices
+    of a table.
 
     Raises
     ------
     ValueError
-        If the names themselves differ, not only their order.
+        If not only the order of the names differs, but the names themselves.
     """
     index_by_name: dict[str, Index] = {}
     known = {name: names for name, names in named.items() if names is not None}
     if len(known) > 1:
-        # The first column of a table is used as names only if its values are distinct.
+        # The first column of a table serves as names only if its values are distinct.
         known = {name: names for name, names in known.items() if names.distinct or not names.doubtful}
         text = {name: names for name, names in known.items() if names.kind == "text"}
         index_by_name = _family(text) | _family({name: names for name, names in known.items() if name not in text})
@@ -91,9 +92,9 @@ def _example(names: Names, reference: Names) -> str:
 
 
 def align_labels(X: Any, y: Any, name: str = "y", other: str = "X") -> Any:
-    """Return labels in the order of a representation's rows, if both have names."""
+    """Reorder labels to match the rows of a representation, if both have names."""
     if hasattr(y, "iloc") and hasattr(y, "columns"):
-        # Tables are reordered without conversion to an array, because some columns may contain text.
+        # Tables are reordered without converting them to an array, because some columns may contain text.
         order = orders({other: _row_names(X, other), name: Names.build(y.index)}).get(name)
         return y if order is None else y.iloc[order]
     values, names = split_names(y, name)
@@ -109,11 +110,11 @@ def _row_names(X: Any, name: str) -> Names | None:
 
 
 def align_all_labels(X: Any, labels: Mapping[str, Any]) -> dict[str, Any]:
-    """Return several labels in the order of a representation's rows; labels without names are unchanged."""
+    """Reorder several labels to match a representation's rows; labels without names are unchanged."""
     return {name: align_labels(X, y, name) for name, y in labels.items()}
 
 
 def labels_in_order(rows: Iterable[Names | None], labels: Mapping[str, Any]) -> dict[str, Any]:
-    """Return several labels in the order of representations that were reordered."""
+    """Reorder several labels to match representations that were aligned with one another."""
     known = sorted((names for names in rows if names is not None), key=lambda names: names.kind != "text")
     return align_all_labels(known[0], labels) if known else dict(labels)

@@ -1,4 +1,4 @@
-"""Row names from an index, obs_names or the first column of a table."""
+"""Row names, taken from an index, from obs_names, or from the first column of a table."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from shesha.support.device_arrays import array_shape, to_host
 from shesha.support.types import Array
 
 Kind = Literal["text", "numbered", "counted"]
-"""Kinds of names: text; whole numbers that may be positions in another table; consecutive whole numbers."""
+"""Kinds of names: text, integers that may be positions in another table, or consecutive integers."""
 
 
 class Names:
-    """Row names, which are read only if two representations have names.
+    """Row names, which are read only when two representations have names.
 
     Parameters
     ----------
     load : callable
-        Function that returns one name per row.
+        Function that returns the names, one per row.
     doubtful : bool
-        Whether the names are only a guess, because they are the first column of a table.
+        Whether the names are only a guess, because they come from the first column of a table.
     """
 
     def __init__(self, load: Callable[[], ArrayLike], *, doubtful: bool = False) -> None:
@@ -38,7 +38,7 @@ class Names:
 
     @classmethod
     def lazy(cls, record: Sequence[Any], load: Callable[[], ArrayLike]) -> Names:
-        """Build names from a stored summary; they are loaded only if rows must be reordered."""
+        """Build names from a stored summary; the names themselves are loaded only if rows must be reordered."""
         *outline, doubtful = record
         names = cls(load, doubtful=doubtful)
         names.__dict__["outline"] = tuple(outline)
@@ -46,12 +46,12 @@ class Names:
 
     @property
     def record(self) -> list[Any]:
-        """The arguments of `recorded`, as plain values."""
+        """The summary from which `lazy` builds names, as plain values."""
         return [*self.outline, self.doubtful]
 
     @cached_property
     def values(self) -> NDArray[Any]:
-        """The names: whole numbers, or text in an array of objects."""
+        """The names: integers, or text in an array of objects."""
         array = np.asarray(self._load())
         if array.dtype.kind in "iu":
             return array
@@ -66,7 +66,7 @@ class Names:
 
     @cached_property
     def outline(self) -> tuple[str, int, bool, str, str]:
-        """Kind, number, whether all are distinct, and hashes of the names in this order and sorted."""
+        """Kind, number, whether all are distinct, and hashes of the names in this order and in sorted order."""
         values = self.values
         ordered = np.sort(values)
         distinct = bool((ordered[1:] != ordered[:-1]).all())
@@ -74,7 +74,7 @@ class Names:
 
     @property
     def kind(self) -> Kind:
-        """The kind of names."""
+        """The kind of the names."""
         return self.outline[0]  # type: ignore[return-value]
 
     @property
@@ -86,34 +86,34 @@ class Names:
         return self.outline[1]
 
     def has_same_order(self, other: Names) -> bool:
-        """Whether row i has the same name in both sets of names."""
+        """Return whether row i has the same name in both."""
         return self.outline[3] == other.outline[3]
 
     def has_same_names(self, other: Names) -> bool:
-        """Whether both sets contain the same names, in any order."""
+        """Return whether both contain the same names, in any order."""
         return self.outline[4] == other.outline[4]
 
     def positions(self, other: Names) -> NDArray[np.intp]:
-        """Return the positions of another set of names among these."""
+        """Return the position of each of the other names among these names."""
         place, other_place = np.argsort(self.values, kind="stable"), np.argsort(other.values, kind="stable")
         order = np.empty(len(place), dtype=np.intp)
         order[other_place] = place
         return order
 
     def take(self, rows: NDArray[np.intp]) -> Names:
-        """Names of some rows."""
+        """Return the names of the given rows."""
         return Names(lambda: self.values[rows])
 
     @staticmethod
     def _kind(values: NDArray[Any]) -> Kind:
         if values.dtype.kind not in "iu":
             return "text"
-        # Slices of a table keep its row numbers, but two slices are compared by position.
+        # Slices of a table keep the table's row numbers, but two slices are compared by position.
         return "counted" if len(values) == 0 or (np.diff(values) == 1).all() else "numbered"
 
 
 def _format_times(times: NDArray[Any]) -> NDArray[Any]:
-    """Return times as text, independent of their unit (nanoseconds before pandas 3.0, then microseconds)."""
+    """Return times as text that does not depend on their unit, which differs between versions of pandas."""
     if times.dtype.kind == "m":
         return np.asarray((times / np.timedelta64(1, "s")).astype(str))
     seconds = times.astype("datetime64[s]")
@@ -122,7 +122,7 @@ def _format_times(times: NDArray[Any]) -> NDArray[Any]:
 
 
 _DIGITS = 18
-"""Number of digits up to which every whole number fits a 64-bit integer."""
+"""Number of digits up to which every integer fits into 64 bits."""
 
 
 def _hash(values: NDArray[Any]) -> str:
@@ -135,7 +135,7 @@ def _hash(values: NDArray[Any]) -> str:
 
 
 class NamedRows:
-    """An array with row names, by which its rows are matched with rows of other arrays.
+    """An array with row names, by which its rows are matched with those of other arrays.
 
     Parameters
     ----------
@@ -157,13 +157,13 @@ class NamedRows:
     def __init__(self, values: Any, names: ArrayLike | Names) -> None:
         self.values = values if hasattr(values, "shape") else to_host(values, "values")
         self.known = names if isinstance(names, Names) else Names.build(to_host(names, "names"))
-        """Names of the rows; names in a file are read only if needed."""
+        """Names of the rows; names in a file are read only when needed."""
         if not isinstance(names, Names) and (not self.shape or array_shape(names) != self.shape[:1]):
             raise ValueError(f"names must be one per row ({(self.shape or (0,))[0]}), got shape {array_shape(names)}")
 
     @property
     def names(self) -> Array:
-        """One name per row: whole numbers or text."""
+        """One name per row, as integers or text."""
         return self.known.values
 
     def __repr__(self) -> str:
@@ -188,6 +188,6 @@ class NamedRows:
         return self.shape[0]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """Return the values without names."""
+        """Return the values, without the names."""
         dense = self.values.toarray() if hasattr(self.values, "toarray") else self.values
         return np.array(dense, dtype=dtype, copy=copy)

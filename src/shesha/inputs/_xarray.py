@@ -1,4 +1,4 @@
-"""xarray inputs and outputs: names of axes and entries."""
+"""Inputs and outputs of xarray, with named axes and entries."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def is_labelled(X: Any) -> bool:
 
 
 def coordinate_values(X: Any, named: str, name: str = "X") -> tuple[str, Array]:
-    """Return the axis of a coordinate, and its values.
+    """Return the axis along which a coordinate lies, and the coordinate's values.
 
     Raises
     ------
     ValueError
-        If there is no coordinate of this name along exactly one axis.
+        If no coordinate of this name lies along exactly one axis.
     """
     known = {str(key): value for key, value in X.coords.items() if value.ndim == 1}
     if named not in known:
@@ -32,7 +32,7 @@ def coordinate_values(X: Any, named: str, name: str = "X") -> tuple[str, Array]:
 
 
 def transpose_axes(X: Any, roles: Sequence[Sequence[str]]) -> Any:
-    """Reorder the axes by their roles, if their names identify the roles."""
+    """Reorder the axes by their roles, if the names of the axes identify their roles."""
     place = {word: position for position, words in enumerate(roles) for word in words}
     positions = [place.get(str(dim).lower().rstrip("s")) for dim in X.dims]
     if None in positions or len(set(positions)) < len(positions):
@@ -41,7 +41,7 @@ def transpose_axes(X: Any, roles: Sequence[Sequence[str]]) -> Any:
 
 
 def make_data_array(values: Array, axes: Mapping[str, Sequence[Any]], name: str, extra: str) -> Any:
-    """Return an xarray.DataArray.
+    """Return a result as an xarray.DataArray.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def make_data_array(values: Array, axes: Mapping[str, Sequence[Any]], name: str,
     name : str
         Name of the result.
     extra : str
-        Extra of this package that installs xarray, for the error message.
+        Name of this package's extra that installs xarray, for the error message.
     """
     xarray = require("xarray", extra)
     return xarray.DataArray(values, coords={axis: list(entries) for axis, entries in axes.items()}, name=name)

@@ -1,4 +1,4 @@
-"""Names of the transformations to which a score can be invariant."""
+"""Names of transformations to which a score can be invariant."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ INVARIANCES = ("scaling", "translation", "orthogonal")
 
 
 def check_invariances(names: Collection[str]) -> frozenset[str]:
-    """Return the checked names of the invariances of a score."""
+    """Check the names of a score's invariances."""
     return frozenset(choice(name, INVARIANCES, "invariant") for name in names)

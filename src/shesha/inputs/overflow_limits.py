@@ -1,4 +1,4 @@
-"""Limits of overflow: the range of numbers whose squares and products neither overflow nor vanish."""
+"""The range of numbers whose squares and products neither overflow nor vanish."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 SQUARABLE = 1e-100, 1e100
-"""Range of numbers whose sums of squared products stay within the range of floats."""
+"""Range of absolute values whose sums of squared products stay within the range of floats."""
 
 
 def require_squarable(rows: NDArray[np.float64], name: str = "X") -> NDArray[np.float64]:
-    """Refuse rows with a largest entry whose squares would leave the range of floats.
+    """Refuse rows whose largest entry is so large or so small that its square could overflow or vanish.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Checks of arguments; every message has the form: *name* must be *expected*, got *received*."""
+"""Checks of arguments, whose messages all have the form: *name* must be *expected*, got *received*."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from shesha.support.warnings import NotEstimableWarning, warn
 
 _ROWS_NAMED = 5
 _ASYMMETRY = 1e-5
-"""Tolerance of the symmetry of a matrix in single precision, as a share of the largest distance."""
+"""Tolerated asymmetry of a matrix in single precision, relative to the largest distance."""
 _CHECK_BLOCK = 1 << 22
-"""Number of entries that are checked for NaN at a time, which fit the processor's cache."""
+"""Number of entries that are checked for NaN at a time, chosen to fit in the processor's cache."""
 
 
 def join_items(items: Iterable[object]) -> str:
-    """List the first few items, and count the rest."""
+    """List the first few items, and count the remaining ones."""
     entries = list(items)
     text = ", ".join(str(item) for item in entries[:_ROWS_NAMED])
     return text if len(entries) <= _ROWS_NAMED else f"{text} and {len(entries) - _ROWS_NAMED} more"
 
 
 def dense(X: Any, name: str = "X") -> NDArray[Any]:
-    """Return a NumPy array; sparse input becomes dense, within the memory budget."""
+    """Return the input as a NumPy array; sparse input becomes dense, within the memory budget."""
     array, _ = split_names(X, name)
     if hasattr(array, "toarray"):
         need = float(np.prod(array.shape)) * array.dtype.itemsize
@@ -40,7 +40,7 @@ def dense(X: Any, name: str = "X") -> NDArray[Any]:
 
 
 def raw_matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> NDArray[Any]:
-    """Check type and shape without reading or copying values, so memory-mapped files stay on disk."""
+    """Check type and shape but neither read nor copy values, so that memory-mapped files stay on disk."""
     array = dense(X, name)
     if array.dtype.kind not in "fiub":
         raise TypeError(_NOT_REAL.format(name, array.dtype))
@@ -53,7 +53,7 @@ _NOT_FINITE = "{} must be finite, got NaN or infinity in rows {}"
 
 
 def shape(found: tuple[int, ...], name: str, min_rows: int, min_columns: int) -> None:
-    """Refuse anything except a matrix of at least the given size."""
+    """Refuse anything but a matrix of at least the given size."""
     if len(found) != 2:
         raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {tuple(found)}")
     if found[0] < min_rows:
@@ -63,7 +63,7 @@ def shape(found: tuple[int, ...], name: str, min_rows: int, min_columns: int) ->
 
 
 def finite(values: NDArray[Any], name: str = "X", *, first_row: int = 0) -> Matrix:
-    """Return the values as float64; an error names the rows with NaN or infinity."""
+    """Return the values as float64, or raise an error that names the rows with NaN or infinity."""
     matrix = np.ascontiguousarray(values, dtype=np.float64)
     step = max(1, _CHECK_BLOCK // max(1, matrix.shape[1]))
     blocks = range(0, len(matrix), step)
@@ -79,9 +79,9 @@ def matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int
 
 
 def representation(X: ArrayLike, name: str = "X") -> Matrix:
-    """Return a finite float64 matrix, or token sequences (n, tokens, d), or feature maps (n, channels, h, w).
+    """Return a finite float64 matrix, token sequences (n, tokens, d) or feature maps (n, channels, h, w).
 
-    A matrix on a device stays there; tokens and feature maps are copied to the host.
+    A matrix on an accelerator stays there, but tokens and feature maps are copied to the host.
     """
     if stays(X) and len(X.shape) == 2:  # type: ignore[union-attr]
         return cast(Matrix, _check_device_array(X, name))
@@ -107,7 +107,7 @@ def _check_device_array(X: Any, name: str) -> Any:
 
 
 def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
-    """Return condensed distances between rows and the number of rows."""
+    """Return the condensed distances between rows, and the number of rows."""
     array = to_host(split_names(D, name)[0], name)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must contain distances as real numbers, got an array of dtype {array.dtype}")
@@ -143,7 +143,7 @@ def real(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def paired(X: ArrayLike, Y: ArrayLike) -> tuple[Matrix, Matrix]:
-    """Return two matrices that describe the same rows."""
+    """Return two matrices, which must have the same number of rows."""
     a, b = matrix(X, "X"), matrix(Y, "Y")
     if len(a) != len(b):
         raise ValueError(f"Y must have as many rows as X ({len(a)}), got {len(b)}")
@@ -151,7 +151,7 @@ def paired(X: ArrayLike, Y: ArrayLike) -> tuple[Matrix, Matrix]:
 
 
 def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) -> tuple[Labels, NDArray[Any]]:
-    """Return class codes from 0, and the class names."""
+    """Return labels as class codes counted from 0, and the class names."""
     array = to_host(split_names(y, name)[0] if hasattr(y, "shape") else y, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, one label per row, got shape {array.shape}")
@@ -181,22 +181,22 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
 
 
 def choice(value: str, known: Sequence[str], name: str) -> str:
-    """Return the value if it is known; otherwise raise an error that lists the known values."""
+    """Return the value if it is one of the known values, or raise an error that lists these."""
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
     return value
 
 
 _MOST = 2**31 - 1
-"""Upper limit of any count; a larger count would overflow in NumPy, or run forever."""
+"""Upper limit for any count; larger counts would overflow in NumPy or run forever."""
 _REPETITIONS = {"n_permutations", "n_bootstrap", "n_draws", "n_splits", "n_rotations", "n_resamples", "n_directions"}
 _REPETITIONS |= {"n_simulations", "n_tables"}
 _MOST_REPETITIONS = 10_000_000
-"""Maximum number of repetitions; even a permutation of few rows takes microseconds."""
+"""Upper limit for numbers of repetitions; even a permutation of a few rows takes microseconds."""
 
 
 def count(value: int, name: str, *, minimum: int = 1) -> int:
-    """Return a count."""
+    """Check that a value is an integer within limits, and return it."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer, got {value!r}")
     if value < minimum:
@@ -212,14 +212,14 @@ def count(value: int, name: str, *, minimum: int = 1) -> int:
 
 
 def optional_count(value: int | None, name: str, *, minimum: int = 1) -> int | None:
-    """Return a count, or None for no limit."""
+    """Check a count; None means no limit."""
     return (
         None if value is None else count(min(value, _MOST) if isinstance(value, int) else value, name, minimum=minimum)
     )
 
 
 def _number(value: Any, name: str) -> float:
-    """Return one number as a Python float; numbers beyond the range of floats become infinite."""
+    """Return one number as a Python float, which is infinite if the number exceeds the range of floats."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{name} must be a number, got {value!r}")
     try:
@@ -229,7 +229,7 @@ def _number(value: Any, name: str) -> float:
 
 
 def fraction(value: float, name: str, *, closed: bool = True) -> float:
-    """Return a share of the whole, in (0, 1] or, if not closed, in (0, 1)."""
+    """Check that a value lies in (0, 1], or in (0, 1) if not `closed`."""
     value = _number(value, name)
     if not (0 < value < 1 or (closed and value == 1)):
         raise ValueError(f"{name} must be in (0, 1{']' if closed else ')'}, got {value}")
@@ -237,7 +237,7 @@ def fraction(value: float, name: str, *, closed: bool = True) -> float:
 
 
 def positive(value: float, name: str) -> float:
-    """Return a positive number."""
+    """Check that a number is positive and finite."""
     value = _number(value, name)
     if not (np.isfinite(value) and value > 0):
         raise ValueError(f"{name} must be positive and finite, got {value}")
@@ -245,7 +245,7 @@ def positive(value: float, name: str) -> float:
 
 
 def require_at_least(value: float, name: str, minimum: float) -> float:
-    """Return a finite number that is not below the minimum."""
+    """Check that a number is finite and not below the minimum."""
     value = _number(value, name)
     if not (np.isfinite(value) and value >= minimum):
         raise ValueError(f"{name} must be finite and at least {minimum:g}, got {value}")
@@ -253,7 +253,7 @@ def require_at_least(value: float, name: str, minimum: float) -> float:
 
 
 def finite_number(value: float, name: str) -> float:
-    """Return a finite number."""
+    """Check that a number is finite."""
     value = _number(value, name)
     if not np.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}")
@@ -261,7 +261,7 @@ def finite_number(value: float, name: str) -> float:
 
 
 def real_number(value: Any, name: str) -> float:
-    """Return the result of a user function, if it is one real number of Python, NumPy or another library."""
+    """Check that a user function returned one real number, of Python, NumPy or another library."""
     array = to_host(value, name)
     if array.ndim or array.dtype.kind not in "fiub":
         what = f"an array of shape {array.shape}" if array.ndim else repr(value)
@@ -270,20 +270,20 @@ def real_number(value: Any, name: str) -> float:
 
 
 def boolean(value: bool, name: str) -> bool:
-    """Return True or False."""
+    """Check that a value is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {value!r}")
     return bool(value)
 
 
 def not_estimable(reason: str) -> float:
-    """Return NaN and warn with the reason, so that no score is silently missing."""
+    """Return NaN and warn with the reason, so that no score is missing without explanation."""
     warn(f"not estimable: {reason}", NotEstimableWarning)
     return float("nan")
 
 
 def row_ids(ids: ArrayLike, n_rows: int, name: str) -> Index:
-    """Return distinct row numbers."""
+    """Check row numbers, which must be distinct and exist."""
     array = to_host(ids, name)
     if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) == 0:
         raise ValueError(f"{name} must be a non-empty sequence of row numbers, got {ids!r}")

@@ -1,4 +1,4 @@
-"""Read and write representations and labels in files, without ever unpickling."""
+"""Read and write representations and labels in files, without ever unpickling anything."""
 
 from shesha.inputs import NamedRows
 from shesha.io._anndata_in_memory import from_anndata

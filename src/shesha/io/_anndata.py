@@ -1,4 +1,4 @@
-"""AnnData files in HDF5 or Zarr: the data matrix, its layers and embeddings, which are read on request."""
+"""AnnData files in HDF5 or Zarr: the data matrix, layers and embeddings, read only on request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _READ = ("obs", "X", "layers", "obsm")
-"""Elements of AnnData that are read; all other elements are ignored."""
+"""Elements of AnnData that can be read; all others are ignored."""
 _SPARSE = ("csr_matrix", "csc_matrix")
 _PARTS = ("data", "indices", "indptr")
 
@@ -38,7 +38,7 @@ def open_h5ad(path: Path, keys: Keys) -> Contents:
 
 
 def labels_of_h5ad(path: Path, column: str | None) -> NamedRows:
-    """Read a column of obs from an .h5ad file."""
+    """Read one column of obs from an .h5ad file."""
     h5py = optional("h5py", path)
     with reading(path):
         root = h5py.File(path, "r")
@@ -47,7 +47,7 @@ def labels_of_h5ad(path: Path, column: str | None) -> NamedRows:
 
 
 def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
-    """Read the elements that the keys name: X, layers/NAME or obsm/KEY; by default the embeddings, or else X."""
+    """Read the elements named by keys (X, layers/NAME or obsm/KEY), or else the embeddings, or else X."""
     with reading(path):
         elements = dict(_elements(path, root))
         columns = tuple(map(str, root["obs"].attrs.get("column-order", ()))) if "obs" in root else ()
@@ -60,13 +60,13 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
 
 
 def _full(elements: dict[str, StoredArray], key: Any) -> Any:
-    """Return the full name of an element, if a key gives only its last part."""
+    """Return the full name of an element if the key gives only its last part."""
     matches = [name for name in elements if name.partition("/")[2] == key] if key not in elements else []
     return matches[0] if len(matches) == 1 else key
 
 
 def _row_names(path: Path, root: Any) -> Names | None:
-    """Return the names of the observations, read now because the file is closed later."""
+    """Return the names of the observations, read at once because the file will be closed."""
     with reading(path):
         obs = root["obs"]
         index = obs.attrs.get("_index", "")
@@ -77,7 +77,7 @@ def _row_names(path: Path, root: Any) -> Names | None:
 
 
 def labels_of_anndata(path: Path, root: Any, column: str | None) -> NamedRows:
-    """Read a column of obs."""
+    """Read one column of obs."""
     with reading(path):
         require_own(path, root, ("obs",))
         require_sound(path, "obs", root["obs"])
@@ -101,7 +101,7 @@ def _default(elements: dict[str, StoredArray]) -> dict[str, StoredArray]:
 
 
 def _elements(path: Path, root: Any) -> Iterator[tuple[str, StoredArray]]:
-    """Describe all elements with one row per observation."""
+    """Describe all elements that have one row per observation."""
     require_own(path, root, _READ)
     if "obs" not in root:
         raise UnreadableFileError(f"{path} must contain AnnData with obs, got only {join_names(map(str, root.keys()))}")
@@ -114,7 +114,7 @@ def _elements(path: Path, root: Any) -> Iterator[tuple[str, StoredArray]]:
 
 
 def _describe(path: Path, key: str, element: Any) -> StoredArray:
-    """Describe an element by its attributes; only tables are read, because they are small."""
+    """Describe an element from its attributes; only tables are read, because they are small."""
     encoding = element.attrs.get("encoding-type", "")
     if encoding == "dataframe":
         require_sound(path, key, element)
@@ -129,7 +129,7 @@ def _describe(path: Path, key: str, element: Any) -> StoredArray:
 
 
 def _table(frame: pd.DataFrame) -> StoredArray:
-    """Describe the numeric columns of a table."""
+    """Describe the numeric columns of a table as one array."""
     numeric = frame[[name for name, column in frame.items() if is_numeric(column)]]
     if not numeric.shape[1]:
         return _not_a_matrix("is a table without numeric columns")
@@ -150,7 +150,7 @@ def _dense(path: Path, key: str, element: Any, shape: tuple[int, ...], dtype: np
             require_plausible(path, key, math.prod(shape) * dtype.itemsize, kept)
         values = optional("anndata.io", path).read_elem(element)
         if hasattr(values, "toarray"):
-            # SciPy does not check indices, so a damaged file could otherwise write outside the array.
+            # SciPy does not check indices, so a damaged file could otherwise make it write outside the array.
             values.check_format(full_check=True)
             values = values.toarray()
         return np.asarray(values)

@@ -1,4 +1,4 @@
-"""AnnData in memory: the choice of the matrix."""
+"""Choose a matrix of an AnnData object in memory."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from shesha.support import argument_types as kinds
 
 
 def from_anndata(adata: Any, *, obsm: str | None = None, layer: str | None = None) -> NamedRows:
-    """Return one matrix of AnnData with the names of its observations.
+    """Return one matrix of an AnnData object, with the names of its observations.
 
-    To use X, you can also pass AnnData itself as a representation.
+    If you need only X, you can also pass the AnnData object itself as a representation.
 
     Parameters
     ----------
     adata : AnnData
-        Data in memory or backed by a file. A backed matrix is read into memory.
+        The data, in memory or backed by a file. A backed matrix is read into memory.
     obsm : str, optional
         Name of an embedding, such as 'X_pca' or 'obsm/X_pca'. Default: X, unless `layer` is given.
     layer : str, optional
@@ -28,7 +28,7 @@ def from_anndata(adata: Any, *, obsm: str | None = None, layer: str | None = Non
     Returns
     -------
     NamedRows
-        The matrix and its row names, by which several representations are put in the same order.
+        The matrix and its row names, by which several representations are aligned.
 
     Examples
     --------

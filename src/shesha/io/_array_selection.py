@@ -1,4 +1,4 @@
-"""Rules that turn the arrays of a file into named representations."""
+"""Turn the arrays of a file into named representations."""
 
 from __future__ import annotations
 
@@ -33,18 +33,19 @@ _UNUSABLE_KINDS = {
 
 @dataclass(frozen=True)
 class Contents:
-    """The representations of a file, and its other contents.
+    """The representations in a file, and a description of its other contents.
 
     Attributes
     ----------
     representations : dict of str to ndarray
-        2-D arrays of real numbers by name, in the order of the keys, or of the file if there are no keys.
+        2-D arrays of real numbers by name, in the order of the keys, or in the order of the file if no keys were
+        passed.
     skipped : dict of str to str
-        Names of the contents that are not representations, with the reasons.
+        Names of contents that are not representations, each with the reason.
     labels_available : tuple of str
         Names that `read_labels` accepts as `column`.
     split : dict of str to Split
-        How each 3-D array was read; its method `describe` returns this as text.
+        How each 3-D array was divided into layers; `describe()` returns this as text.
     row_names : Names, optional
         Row names from an index, obs_names or a first column of text; None if there are none.
     """
@@ -58,7 +59,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class StoredArray:
-    """An array in a file, described before it is read; `refusal` is the reason if it cannot be read."""
+    """An array in a file, described before it is read; `refusal` says why it cannot be read, if so."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -67,17 +68,17 @@ class StoredArray:
 
     @property
     def is_label_like(self) -> bool:
-        """Whether the array can contain one label per row."""
+        """Whether the array could contain one label per row."""
         return self.refusal is None and len(self.shape) == 1 and self.dtype.kind in _LABEL_KINDS
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """Return a sort key by which layer 2 comes before layer 10."""
+    """Return a sort key that puts layer 2 before layer 10."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def why_not(array: StoredArray, layer_axis: LayerAxis = "guess", distances: bool = False) -> str | None:
-    """Return why an array is not a representation (or distances between rows); None if it is one."""
+    """Return why an array is not a representation (or, if `distances`, not distances); None if it is."""
     if array.refusal is not None:
         return array.refusal
     if array.dtype.kind in _UNUSABLE_KINDS:
@@ -92,14 +93,14 @@ def why_not(array: StoredArray, layer_axis: LayerAxis = "guess", distances: bool
         return f"{shape}, so it may contain labels"
     if dimensions > 3:
         return f"{shape}; flatten it to (rows, features)"
-    # Hidden states are floats; the second axis of 3-D integer arrays, such as images, does not count layers.
+    # Hidden states are floats; 3-D integer arrays, such as images, are not stacks of layers.
     if dimensions == 3 and layer_axis == "guess" and (array.dtype.kind != "f" or array.shape[1] == 0):
         return f"{shape} and {array.dtype} values; only floats are split into layers, so flatten it to (rows, features)"
     return None
 
 
 def _is_distances(shape: tuple[int, ...]) -> bool:
-    """Whether an array could be a condensed triangle, or a stack of square matrices."""
+    """Return whether an array could be a condensed triangle or a stack of square matrices."""
     if len(shape) == 1:
         n = math.isqrt(2 * shape[0]) + 1
         return shape[0] > 0 and n * (n - 1) == 2 * shape[0]
@@ -113,7 +114,7 @@ def contents(
     layer_axis: LayerAxis = "guess",
     distances: bool = False,
 ) -> Contents:
-    """Read the arrays that are representations; three-dimensional arrays are split into layers."""
+    """Read those arrays that are representations; 3-D arrays are split into layers."""
     reasons = {name: why_not(array, layer_axis, distances) for name, array in arrays.items()}
     skipped = {name: reason for name, reason in reasons.items() if reason is not None}
     usable = {name: array for name, array in arrays.items() if name not in skipped}
@@ -140,7 +141,7 @@ def contents(
 
 
 def _origins(path: Path, offered: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, int]]:
-    """Map the name of each representation to its array and layer."""
+    """Map the name of each representation to the array and the layer that it comes from."""
     origin: dict[str, tuple[str, int]] = {}
     for name, layers in offered.items():
         for layer, representation in enumerate(layers):
@@ -151,7 +152,7 @@ def _origins(path: Path, offered: Mapping[str, Sequence[str]]) -> dict[str, tupl
 
 
 def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[str, str], keys: Keys) -> list[str]:
-    """Return the names that match the keys, or all; a key of several layers matches each."""
+    """Return the names that match the keys, or all names; the key of a 3-D array matches all its layers."""
     everything = [name for names in offered.values() for name in names]
     if not everything:
         listing = join_names(f"{name} ({reason})" for name, reason in skipped.items())
@@ -182,6 +183,6 @@ def _check_names(keys: Iterable[str]) -> list[str]:
 
 
 def _refusal(path: Path, key: str, known: Iterable[str], skipped: Mapping[str, str]) -> str:
-    """Return the error for an unknown key, with the known names."""
+    """Return the error message for an unknown key, which lists the known names."""
     reason = f", which cannot be used because it {skipped[key]}" if key in skipped else ""
     return f"keys must be among {join_names(known)} in {path}, got {key!r}{reason}"

@@ -1,4 +1,4 @@
-"""The type of a file format: how its labels and contents are read."""
+"""The type of a file format: how to read its labels and contents."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from shesha.support.types import Array
 
 @dataclass(frozen=True)
 class Format:
-    """The readers of files of one ending."""
+    """The functions that read files with one extension."""
 
     labels: Callable[[Path, str | None], Array | NamedRows]
     contents: Callable[[Path, Keys, str | Sequence[str] | None, LayerAxis], Contents]
     folder: bool = False
     """Whether files of this format are directories."""
     distances: Callable[[Path, Keys], Contents] | None = None
-    """Reader of distances between rows, if a file can contain several square matrices."""
+    """Function that reads distances between rows, if a file can contain several square matrices."""
 
 
 def array_format(describe: Callable[[Path], Mapping[str, StoredArray]]) -> Format:
-    """Return the format of files that contain arrays with names."""
+    """Return the format of files that contain named arrays."""
     return Format(
         labels=lambda path, column: labels_of_arrays(path, describe(path), column),
         contents=lambda path, keys, _, layer_axis: contents(path, describe(path), keys, layer_axis),
@@ -36,7 +36,7 @@ def array_format(describe: Callable[[Path], Mapping[str, StoredArray]]) -> Forma
 
 
 def table_format(describe: Callable[[Path], Table]) -> Format:
-    """Return the format of files that contain one matrix as columns."""
+    """Return the format of files whose columns form one matrix."""
     return Format(
         labels=lambda path, column: labels_of_table(path, describe(path), column),
         contents=lambda path, keys, labels, _: matrix_of_table(path, describe(path), keys, labels),

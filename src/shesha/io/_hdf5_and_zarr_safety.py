@@ -1,4 +1,4 @@
-"""Safety checks of HDF5 files and Zarr groups: external links, memory, and numbers of chunks."""
+"""Safety checks for HDF5 files and Zarr groups: external links, memory, and numbers of chunks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from shesha.io._zarr_decompression_limits import require_bounded_chunks
 from shesha.io.file_checks import UnreadableFileError, require_memory, require_plausible
 
 MOST_CHUNKS = 1 << 18
-"""Maximum number of chunks of an array. Readers look up each chunk separately, which takes time."""
+"""Maximum number of chunks in an array; readers look up each chunk separately, which takes time."""
 
 
 def require_own(path: Path, root: Any, names: Iterable[str]) -> None:
-    """Refuse parts of a file that are links or store values in other files."""
+    """Refuse parts of a file that are links, or whose values are stored in other files."""
     for name in names:
         if name in _keys(root):
             for place, dataset in _datasets(path, root, name, name, set()):
@@ -29,7 +29,7 @@ def require_own(path: Path, root: Any, names: Iterable[str]) -> None:
 
 
 def require_sound(path: Path, place: str, element: Any) -> None:
-    """Refuse an array or group whose declared size is implausible, before it is read."""
+    """Refuse an array or group whose declared size is implausible, before anything is read."""
     if not hasattr(element, "keys"):
         _require_sound(path, place, element)
         return
@@ -42,7 +42,7 @@ def _keys(group: Any) -> Iterable[str]:
 
 
 def _datasets(path: Path, group: Any, name: str, place: str, seen: set[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the arrays below a name, after checking that each is in this file once."""
+    """Yield the arrays below a name, after checking that each is in this file and occurs only once."""
     link = group.get(name, getlink=True) if hasattr(group, "file") else None
     if link is not None and type(link).__name__ != "HardLink":
         target = getattr(link, "filename", "") or getattr(link, "path", "")
@@ -76,7 +76,7 @@ def _require_sound(path: Path, place: str, dataset: Any) -> None:
 def require_chunks(
     path: Path, place: str, shape: tuple[int, ...], chunks: tuple[int, ...] | None, dtype: np.dtype[Any]
 ) -> None:
-    """Refuse chunks that do not fit into memory, or are too many to read."""
+    """Refuse arrays whose chunks are too large for the memory or too many to read."""
     if not chunks or not all(chunks):
         return
     require_memory(path, f"a chunk of {place}", tuple(chunks), dtype, "store it in smaller chunks")

@@ -1,4 +1,4 @@
-"""Find the column or array of labels in a file, and read labels from lines of text."""
+"""Find the labels among the columns or arrays of a file, or read them from lines of text."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LABEL_NAMES = frozenset({"label", "labels", "y", "class", "target"})
 
 
 def label_like_names(names: Iterable[str]) -> list[str]:
-    """Return the names that usually denote labels."""
+    """Return those names that usually denote labels."""
     return [name for name in names if name.lower() in _LABEL_NAMES]
 
 
 def pick(path: Path, candidates: Sequence[str], column: str | None) -> str:
-    """Return the requested column, the only candidate, or the only one with a name like 'label' or 'class'."""
+    """Return the requested column, the sole candidate, or the sole one with a name like 'label'."""
     if column is not None:
         if column not in candidates:
             raise ValueError(f"column must be among {join_names(candidates)} in {path}, got {column!r}")
@@ -32,7 +32,7 @@ def pick(path: Path, candidates: Sequence[str], column: str | None) -> str:
 
 
 def labels_of_arrays(path: Path, arrays: Mapping[str, StoredArray], column: str | None) -> Array:
-    """Read the labels among the arrays of a file."""
+    """Read the labels from the arrays of a file."""
     candidates = [name for name, array in arrays.items() if array.is_label_like]
     if column is not None and column in arrays and column not in candidates:
         raise ValueError(f"column must be a 1-D array in {path}, got {column!r}, {_label_hint(arrays[column])}")
@@ -47,12 +47,12 @@ def _label_hint(array: StoredArray) -> str:
 
 
 def plain(labels: Array) -> Array:
-    """Return text of varying length as ordinary strings."""
+    """Return labels with text of variable length as ordinary strings."""
     return np.array(labels.tolist(), dtype=str) if labels.dtype.kind == "T" else labels
 
 
 def read_lines(path: Path, column: str | None) -> Array:
-    """Read one label per line; an empty line is a missing label."""
+    """Read one label per line; an empty line means a missing label."""
     if column is not None:
         raise ValueError(f"column must be None for {path}, which has one label per line, got {column!r}")
     with reading(path), path.open(encoding="utf-8-sig") as stream:

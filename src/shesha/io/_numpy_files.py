@@ -1,4 +1,4 @@
-"""NumPy files. Headers are checked before any values are loaded."""
+"""NumPy files, whose headers are checked before any values are loaded."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 
 
 def npy_arrays(path: Path) -> dict[str, StoredArray]:
-    """Describe the array of a .npy file, which stays on disk until its values are used."""
+    """Describe the array in a .npy file; it stays on disk until its values are used."""
     with reading(path), path.open("rb") as stream:
         shape, dtype = _header(stream)
     return {path.stem: StoredArray(shape, dtype, partial(_memory_map, path))}
 
 
 def npz_arrays(path: Path) -> dict[str, StoredArray]:
-    """Describe the arrays of a .npz file, in the order of the file."""
+    """Describe the arrays in a .npz file, in the order of the file."""
     with reading(path), zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         packed, size = sum(member.compress_size for member in members), path.stat().st_size
@@ -39,10 +39,10 @@ def npz_arrays(path: Path) -> dict[str, StoredArray]:
 
 
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Read shape and dtype without unpickling."""
+    """Read shape and data type without unpickling."""
     version = np.lib.format.read_magic(stream)
     if version not in _HEADERS:
-        # Only structured arrays with field names outside Latin-1 have version 3.
+        # Version 3 is used only for structured arrays whose field names are not Latin-1.
         return (), np.dtype("V1")
     shape, _, dtype = _HEADERS[version](stream)
     return shape, dtype
@@ -61,7 +61,8 @@ def _describe(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> 
     with archive.open(member) as stream:
         shape, dtype = _header(stream)
         size = member.file_size - stream.tell()
-    # NumPy would allocate memory for a shape that the file cannot fill. Objects can have any number of bytes.
+    # NumPy would allocate memory even for a shape that the file cannot fill. Pickled objects are exempt, because they
+    # can have any number of bytes.
     if not dtype.hasobject and math.prod(shape) * dtype.itemsize > size:
         raise UnreadableFileError(
             f"{path} must contain {name!r} completely, shape {shape} of {dtype}, got {size} bytes; write the file again"
@@ -74,7 +75,7 @@ def _member(path: Path, filename: str, shape: tuple[int, ...], dtype: np.dtype[A
     require_memory(path, filename.removesuffix(".npy"), shape, dtype, "save it as .npy, which stays on disk")
     with reading(path), zipfile.ZipFile(path) as archive, archive.open(filename) as stream:
         array: Array = np.lib.format.read_array(stream, allow_pickle=False)
-        # The archive verifies its checksum only when the end of the member is read.
+        # The archive verifies a member's checksum only when the member is read to its end.
         if stream.read(1):
             raise UnreadableFileError(f"{path} must end after {filename!r}, got more bytes; write the file again")
     return array

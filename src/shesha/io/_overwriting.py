@@ -1,4 +1,4 @@
-"""Overwriting of a file or a Zarr store: only if asked for, and as a whole or not at all."""
+"""Overwrite a file or a Zarr store only on request, and either completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pathlib import Path
 from shesha.support import atomic_files
 
 _STORES = ("zarr.json", ".zgroup", ".zarray")
-"""Files that identify the folder of a Zarr store."""
+"""Files by which the folder of a Zarr store is recognised."""
 
 
 @contextmanager
 def replace_path(target: Path, *, overwrite: bool, folder: bool) -> Iterator[Path]:
     """Yield a temporary path; the file or folder written there then replaces the target.
 
-    After an error, the target is unchanged, and no temporary file remains. If the target is a link, the file that it
-    points to is replaced.
+    After an error, the target is unchanged and no temporary file remains. If the target is a link, the file to which it
+    points is replaced.
     """
     atomic_files.require_replaceable(target)
     stream = not folder and atomic_files.is_stream(target)
@@ -46,7 +46,7 @@ def _folder(target: Path) -> Iterator[Path]:
     draft, old = (target.with_name(f".{secrets.token_hex(8)}.draft") for _ in range(2))
     try:
         yield draft
-        # A folder cannot be renamed to the name of an existing folder.
+        # A folder cannot be given the name of an existing folder.
         if target.is_dir():
             target.rename(old)
         draft.rename(target)

@@ -1,4 +1,4 @@
-"""Write representations to files that `read` reads; files are replaced atomically."""
+"""Write representations to files that `read` can read; files are replaced atomically."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shesha.support.types import Array
 
 _KINDS = "fiub"
 _WIDEST = 8
-"""Number of bytes of a double; the format of longer floats differs between machines."""
+"""Number of bytes of a double; longer floats have formats that differ between machines."""
 
 
 def save(
@@ -30,27 +30,27 @@ def save(
     columns: Sequence[str] | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write arrays to a file that `read` reads; the file is written completely or not at all.
+    """Write arrays to a file that `read` can read; the file is written completely or not at all.
 
     Parameters
     ----------
     path : str or path
-        The ending determines the format: .npz, .safetensors and .zarr hold any number of arrays, .npy one, and
-        .parquet, .csv and .tsv the columns of one matrix. For .h5ad, use the writer of AnnData, which keeps the
-        annotations of the rows.
+        The file extension determines the format: .npz, .safetensors and .zarr hold any number of arrays, .npy holds
+        one, and .parquet, .csv and .tsv hold the columns of one matrix. For .h5ad, use AnnData's own writer, which
+        keeps the annotations of the rows.
     arrays : mapping of names to arrays
-        Numbers (floats and whole numbers of up to 64 bits, booleans) of any shape, or tensors on any device; bfloat16
-        becomes float32. In .npy and tables, the file name replaces the array name.
+        Arrays of any shape, with floats or integers of up to 64 bits or booleans, or tensors on any device; bfloat16
+        becomes float32. In .npy files and tables, the array takes the name of the file.
     labels : array of shape (n_rows,), optional
-        One label per row, as numbers or text. They become a column of a table, or an additional array in other files.
-        A .npy file cannot contain labels, and a .safetensors file only numbers. Default: no labels.
+        One label per row, as numbers or text. They become a column in tables, and an additional array in other files. A
+        .npy file cannot contain labels, and a .safetensors file only numbers. Default: no labels.
     label_column : str
-        Name of the labels. If the labels of a table are numbers, the name must be one that readers recognise: label,
-        labels, y, class or target.
+        Name of the labels. In a table, numeric labels must have a name that readers recognise: label, labels, y, class
+        or target.
     columns : sequence of str, optional
         Names of the features in a table; default: f0, f1 and so on.
     overwrite : bool
-        Whether to replace an existing file. An existing folder is replaced only if it and the new file are .zarr
+        Whether to replace an existing file. An existing folder is replaced only if both it and the new file are .zarr
         stores.
 
     Raises
@@ -85,7 +85,7 @@ def save(
 
 
 def _target(path: str | os.PathLike[str], overwrite: bool) -> Path:
-    """Return a path that may be written."""
+    """Return the path to write, if this is allowed."""
     target, overwrite = kinds.path(path, "path"), check.boolean(overwrite, "overwrite")
     ending = target.suffix.lower()
     if ending == ".h5ad":
@@ -110,7 +110,7 @@ def _mapping(arrays: Mapping[str, ArrayLike]) -> Mapping[str, ArrayLike]:
 
 
 def _name(name: str) -> str:
-    """Return a name that any file format can store."""
+    """Check that any file format can store the name, and return it."""
     if not isinstance(name, str):
         raise TypeError(f"names must be strings, got {name!r}")
     try:
@@ -133,7 +133,7 @@ def _numbers(values: ArrayLike, name: str) -> Array:
 
 
 def _labels(values: ArrayLike, arrays: Sequence[Array]) -> Array:
-    """Return one label per row, with text as ordinary strings."""
+    """Return labels as a 1-D array with one label per row; text becomes ordinary strings."""
     labels: Array = np.asarray(to_host(values, "labels"))
     if labels.dtype.kind in "OT" and all(isinstance(label, str) for label in labels.ravel()):
         labels = labels.astype(str)

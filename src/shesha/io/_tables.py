@@ -1,4 +1,4 @@
-"""Tables of numbers: the numeric columns of a .csv, .tsv or .parquet file form one matrix."""
+"""Tables of numbers, in which the numeric columns of a .csv, .tsv or .parquet file form one matrix."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 
 _DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d+,\d")
 _WIDTH = 8
-"""Number of bytes of a number in memory."""
+"""Number of bytes that a number takes in memory."""
 _MOST_COLUMNS = 100_000
 _LOOKED_AT = 20
-"""Number of lines that are read to find the separator and the decimal sign."""
+"""Number of lines from which the separator and the decimal sign are inferred."""
 _NUMBERS_ROWS = "has no name and contains row numbers"
 _NAMES_ROWS = "has no name and contains row names"
 _TEXT = "contains text, not numbers"
@@ -42,34 +42,34 @@ _NAMING = (
     "contains string values, not numbers",
     "contains large_string values, not numbers",
 )
-"""Reasons for skipping a first column that can contain row names."""
+"""Reasons for skipping a first column that may nevertheless contain row names."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a table, the reasons for skipped columns, and a reader."""
+    """The columns of a table, why some are skipped, and a function that reads columns."""
 
     names: tuple[str, ...]
     skipped: dict[str, str]
     read: Callable[[Sequence[str]], pd.DataFrame]
     index: tuple[str, ...] = ()
-    """Columns that are the index of the table."""
+    """Columns that form the index of the table."""
 
     @property
     def named_columns(self) -> list[str]:
-        """The columns with a given name."""
+        """The columns that have a name of their own, not a default."""
         return [name for name in self.names if not is_unnamed(name)]
 
 
 def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | Sequence[str] | None = None) -> Contents:
-    """Read the numeric columns as one matrix named after the file; keys name the columns to use."""
+    """Read the numeric columns, or those named by keys, as one matrix named after the file."""
     skipped = dict(table.skipped)
     for column in [labels_column] if isinstance(labels_column, str) else labels_column or ():
         if column in table.names and (keys is None or column not in keys):
             skipped.setdefault(column, "contains the labels")
     labels = label_like_names(name for name in table.names if name not in skipped)
     if keys is None:
-        # A class code among the features would reveal the labels.
+        # A column of class codes among the features would reveal the labels.
         skipped |= dict.fromkeys(labels, "is named like a label column; name it in keys= to use it as a feature")
     features = {name: [name] for name in table.names if name not in skipped}
     chosen = choose(path, features, skipped, keys)
@@ -79,7 +79,7 @@ def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | S
 
 
 def row_names(table: Table, labels: str | Sequence[str]) -> Names | None:
-    """Return the names of the rows: the index of the table, or its first column if this contains text."""
+    """Return the row names: the table's index, or its first column if this contains text."""
     if table.index:
         return Names(partial(_index_values, table, table.index))
     first = table.names[0] if table.names else ""
@@ -96,23 +96,23 @@ def _index_values(table: Table, columns: Sequence[str]) -> Array:
 
 
 def labels_of_table(path: Path, table: Table, column: str | None) -> Array | NamedRows:
-    """Read one column of a table as labels, with the names of the rows if it has some."""
+    """Read one column of a table as labels, with row names if the table has them."""
     name = pick(path, table.named_columns if column is None else table.names, column)
     labels, names = as_labels(table.read([name])[name]), row_names(table, name)
     return labels if names is None else NamedRows(labels, names)
 
 
 def as_labels(column: pd.Series[Any]) -> Array:
-    """Return a column as an array of its values, with None for missing values."""
+    """Return the values of a column as an array, with None for missing values."""
     values: Array = np.array(column)
     if values.dtype.kind == "O":
-        # pandas has several markers of missing values, and pandas.NA cannot even be compared with itself.
+        # pandas has several markers for missing values, one of which, pandas.NA, cannot even be compared with itself.
         values[column.isna().to_numpy()] = None
     return values
 
 
 def csv_table(path: Path, separator: str) -> Table:
-    """Read a table of text, with a line of column names or without."""
+    """Read a text table, with or without a line of column names."""
     with reading(path):
         separator, decimal, note = _as_written(path, separator)
         _require_few_columns(path, separator)
@@ -131,7 +131,7 @@ def csv_table(path: Path, separator: str) -> Table:
 
 
 def _require_few_columns(path: Path, separator: str) -> None:
-    """Refuse tables with too many columns, which would take minutes to read."""
+    """Refuse tables with so many columns that reading would take minutes."""
     with path.open(encoding="utf-8-sig", newline="") as stream:
         n_columns = stream.readline().count(separator) + 1
     if n_columns > _MOST_COLUMNS:
@@ -142,7 +142,7 @@ def _require_few_columns(path: Path, separator: str) -> None:
 
 
 def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
-    """Return the separator and decimal sign, with a note if they differ from those of the ending."""
+    """Return the actual separator and decimal sign, with a note if they are not those of the file type."""
     with path.open(encoding="utf-8-sig", newline="") as stream:
         lines = [line for line in islice(stream, _LOOKED_AT) if line.strip()]
     if not lines or separator in lines[0]:
@@ -155,7 +155,7 @@ def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
 
 
 def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None:
-    """Refuse short lines, which pandas fills with missing values."""
+    """Refuse lines with too few fields, which pandas would fill with missing values."""
     if frame.shape[1] < 2 or not frame.iloc[:, -1].isna().any():
         return
     with reading(path), path.open(encoding="utf-8-sig", newline="") as stream:
@@ -166,7 +166,7 @@ def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None
 
 
 def has_names(path: Path, separator: str) -> bool:
-    """Whether the first line names the columns; numbers count as names only if they are 0, 1, 2, ..."""
+    """Return whether the first line has column names; numbers count as names only if they count up."""
     with path.open(encoding="utf-8-sig", newline="") as stream:
         first = next((row for row in csv.reader(stream, delimiter=separator) if row), [])
     if not all(map(_is_number, first)):
@@ -183,7 +183,7 @@ def _is_number(field: str) -> bool:
 
 
 def _why_not(position: int, column: pd.Series[Any]) -> str | None:
-    """Return why a column is not a feature; None if it is one."""
+    """Return why a column is not a feature, or None if it is one."""
     unnamed = is_unnamed(str(column.name))
     if len(column) == 0:
         return "contains no values"
@@ -205,8 +205,8 @@ def parquet_table(path: Path) -> Table:
 
 
 def arrow_table(path: Path, schema: Any, read: Callable[[Sequence[str]], pd.DataFrame]) -> Table:
-    """Describe Arrow columns."""
-    # Names that are not UTF-8 raise errors only when they are decoded.
+    """Describe the columns of an Arrow schema."""
+    # Names that are not valid UTF-8 raise errors only when they are decoded.
     with reading(path):
         return Table(tuple(schema.names), _skipped_columns(path, schema), read, tuple(_index_columns(path, schema)))
 
@@ -251,10 +251,10 @@ def _parquet_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _require_room(path: Path, rows: int, names: Sequence[str]) -> None:
-    """Check columns against the memory budget before they are unpacked.
+    """Check that columns fit the memory budget before they are decoded.
 
     Repeated values are stored as counts, so a few bytes can represent any number of values. The column sizes in the
-    metadata are not read, because the library ends the process if they are damaged.
+    metadata are not used, because reading damaged ones would crash the process.
     """
     need = _WIDTH * rows * len(names)
     require_memory(path, join_names(names), (rows, len(names)), np.dtype(float), "write fewer columns or rows")
@@ -262,5 +262,5 @@ def _require_room(path: Path, rows: int, names: Sequence[str]) -> None:
 
 
 def is_unnamed(name: str) -> bool:
-    """Whether a name is a default that pandas gives to an unnamed column."""
+    """Return whether a name is a default that pandas gives to columns without a name."""
     return _UNNAMED.fullmatch(name) is not None

@@ -1,4 +1,4 @@
-"""Unsupported file formats, with lines of Python that convert each."""
+"""Unsupported file formats, each with lines of Python that convert it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _LINES = {
     **dict.fromkeys((".h5", ".hdf5", ".hdf"), _HDF5),
     **dict.fromkeys((".xlsx", ".xls"), _EXCEL),
 }
-"""Lines of Python that convert a file, by file ending."""
+"""Lines of Python that convert a file, by file extension."""
 
 
 def how_to_convert(path: Path) -> str:
-    """Return lines of Python that convert an unsupported file, or an empty text."""
+    """Return lines of Python that convert an unsupported file, or an empty string."""
     lines = _LINES.get(path.suffix.lower())
     if lines is None:
         return ""

@@ -1,4 +1,4 @@
-"""Writers by file ending, which refuse contents that their readers would change."""
+"""Writers by file extension, which refuse content that would change when read back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Content:
-    """The content to write, and its target."""
+    """The content to write, and the path for which it is meant."""
 
     target: Path
     arrays: dict[str, Array]
@@ -34,13 +34,13 @@ class Content:
     columns: list[str] | None
 
     def arrays_and_labels(self) -> dict[str, Array]:
-        """The arrays, including the labels."""
+        """Return the arrays, including the labels."""
         if self.columns is not None:
             raise ValueError(f"columns must be None in a {self.target.suffix} file, got {join_names(self.columns)}")
         return self.arrays | ({} if self.labels is None else {self.label_column: self.labels})
 
     def library(self, module: str) -> ModuleType:
-        """Import a library of the extra `files`."""
+        """Import a library that the extra `files` installs."""
         package = module.partition(".")[0]
         need = f"{package} must be installed to write {self.target.suffix} files such as {self.target}"
         return require(module, "files", need)
@@ -57,7 +57,7 @@ def write_npy(path: Path, content: Content) -> None:
 
 
 def write_npz(path: Path, content: Content) -> None:
-    """Write arrays as members of an archive, with any names, which `numpy.savez` cannot do."""
+    """Write arrays as members of an archive; unlike `numpy.savez`, this allows any names."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, array in content.arrays_and_labels().items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
@@ -69,7 +69,7 @@ def _write_array(stream: IO[bytes], array: Array) -> None:
 
 
 def write_safetensors(path: Path, content: Content) -> None:
-    """Write tensors in the order that the format requires."""
+    """Write tensors."""
     safetensors = content.library("safetensors.numpy")
     if content.labels is not None and content.labels.dtype.kind == "U":
         raise TypeError("labels must be numbers in a .safetensors file, got text; use .npz, or pass class numbers")
@@ -80,7 +80,7 @@ def write_safetensors(path: Path, content: Content) -> None:
 
 
 def write_zarr(path: Path, content: Content) -> None:
-    """Write a group of arrays; a name with slashes is a path in it."""
+    """Write a group of arrays; a name with slashes is a path within the group."""
     zarr = content.library("zarr")
     arrays = content.arrays_and_labels()
     _require_paths(arrays)
@@ -94,7 +94,7 @@ def write_zarr(path: Path, content: Content) -> None:
 
 
 def _require_paths(names: Iterable[str]) -> None:
-    """Refuse names that are not valid paths, or of which one is a folder of another."""
+    """Refuse names that are not valid paths, or that are folders of other names."""
     known = set(names)
     for name in known:
         parts = name.split("/")
@@ -112,7 +112,7 @@ def write_parquet(path: Path, content: Content) -> None:
 
 
 def write_text(path: Path, content: Content, separator: str) -> None:
-    """Write one matrix as lines of text, with exact numbers."""
+    """Write one matrix as lines of text, without rounding numbers."""
     frame = _frame(content)
     frame.to_csv(path, sep=separator, index=False, na_rep="nan", encoding="utf-8", lineterminator="\n")
     if not has_names(path, separator):
@@ -129,7 +129,7 @@ def write_text(path: Path, content: Content, separator: str) -> None:
 
 
 def _frame(content: Content) -> pd.DataFrame:
-    """Return one matrix as a table with names of features, and the labels last."""
+    """Return the single matrix as a table with feature names and, as last column, the labels."""
     import pandas as pd
 
     shapes = [array.shape for array in content.arrays.values()]

@@ -1,4 +1,4 @@
-"""Zarr stores: one array, a group of arrays, or AnnData; checked for pickled objects before opening."""
+"""Zarr stores (one array, a group of arrays, or AnnData), checked for pickled objects before opening."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def open_zarr(path: Path, keys: Keys, layer_axis: LayerAxis = "guess") -> Conten
 
 
 def labels_of_zarr(path: Path, column: str | None) -> Array | NamedRows:
-    """Read labels from a Zarr store: an array of one dimension, or a column of obs."""
+    """Read labels from a Zarr store: a 1-D array, or a column of obs."""
     folders = _array_folders(path)
     if (root := _anndata_root(path)) is not None:
         return labels_of_anndata(path, root, column)
@@ -44,7 +44,7 @@ def labels_of_zarr(path: Path, column: str | None) -> Array | NamedRows:
 
 
 def _array_folders(path: Path) -> list[Path]:
-    """List the arrays of a store in natural order, after checking that none contains objects."""
+    """List the arrays of a store in natural order, after checking that none contains pickled objects."""
     if not path.is_dir():
         raise NotADirectoryError(f"path must be a Zarr store, which is a directory, got the file {path}")
     with reading(path):
@@ -54,12 +54,12 @@ def _array_folders(path: Path) -> list[Path]:
 
 
 def _walk(path: Path) -> Iterator[Path]:
-    """Find the folders that are arrays; refuse links, pipes and devices."""
+    """Yield the folders that are arrays; refuse links, pipes and devices."""
     within: set[str] = set()
     for name, below, _ in os.walk(path):
         _require_plain(path, name)
         if name in within:
-            # Folders below an array contain only chunks, often very many, so their metadata are not read.
+            # Folders below an array contain only chunks, often very many, so no metadata are looked for in them.
             within.update(f"{name}{os.sep}{child}" for child in below)
         elif _node(Path(name)) == "array":
             within.update(f"{name}{os.sep}{child}" for child in below)
@@ -67,7 +67,7 @@ def _walk(path: Path) -> Iterator[Path]:
 
 
 def _require_plain(path: Path, folder: str) -> None:
-    """Refuse links, pipes and devices."""
+    """Refuse links, pipes and devices in a folder."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if not entry.is_file(follow_symlinks=False) and not entry.is_dir(follow_symlinks=False):
@@ -76,7 +76,7 @@ def _require_plain(path: Path, folder: str) -> None:
 
 
 def _node(folder: Path) -> str | None:
-    """Return the kind of node of a folder, if any."""
+    """Return what a folder is, 'array' or 'group', or None if it is neither."""
     kinds = set()
     for name, kind in _METADATA.items():
         if (folder / name).is_file():
@@ -94,14 +94,14 @@ def _anndata_root(path: Path) -> Any:
     with reading(path):
         if _node(path) == "array":
             return None
-        # Consolidated metadata could describe arrays that were not checked.
+        # Consolidated metadata could refer to arrays that were not checked.
         store = storage.LocalStore(path, read_only=True)
         root = zarr.open_group(store=store, mode="r", use_consolidated=False)
         return root if root.attrs.get("encoding-type") == "anndata" else None
 
 
 def _refuse_objects(folder: Path, document: Any) -> None:
-    """Refuse codecs that unpickle, and objects that are not text."""
+    """Refuse arrays with codecs that unpickle, or with objects other than text."""
     codecs = set(_codecs(document))
     pickled = next((codec for codec in codecs if "pickle" in codec.lower()), None)
     if pickled is None and _is_object(document.get("dtype")) and not codecs & _TEXT_FILTERS:
@@ -113,7 +113,7 @@ def _refuse_objects(folder: Path, document: Any) -> None:
 
 
 def _codecs(node: Any) -> Iterator[str]:
-    """Return the names of all codecs at any depth, except in user attributes."""
+    """Yield the names of all codecs at any depth, ignoring user attributes."""
     if isinstance(node, dict):
         yield from (node[key] for key in ("id", "name") if isinstance(node.get(key), str))
         for key, value in node.items():
@@ -125,14 +125,14 @@ def _codecs(node: Any) -> Iterator[str]:
 
 
 def _is_object(dtype: Any) -> bool:
-    """Whether a dtype of Zarr format 2, or a field of it, is an object."""
+    """Return whether a Zarr 2 data type, or one of its fields, is an object."""
     if isinstance(dtype, list):
         return any(_is_object(field[1]) for field in dtype)
     return isinstance(dtype, str) and "O" in dtype
 
 
 def _arrays(path: Path, folders: Iterable[Path]) -> dict[str, StoredArray]:
-    """Describe the arrays of a store by their path, or by the store's name for one array."""
+    """Describe the arrays of a store, named by their paths, or by the store if there is just one."""
     places = {folder.relative_to(path).as_posix(): folder for folder in folders}
     return dict(_describe(path, path.stem if place == "." else place, folder) for place, folder in places.items())
 
@@ -145,7 +145,7 @@ def _describe(path: Path, name: str, folder: Path) -> tuple[str, StoredArray]:
 
 
 def open_zarr_matrix(path: Path, key: str | None) -> ZarrMatrix:
-    """Open one matrix of a store, by its path, without reading it."""
+    """Open one matrix of a store, given by its path, without reading its values."""
     folders = _array_folders(path)
     if (root := _anndata_root(path)) is not None:
         raise UnreadableFileError(f"{path} must be an array to be read in chunks, got AnnData: {root.path or '/'}")
@@ -177,7 +177,7 @@ class ZarrMatrix:
             return np.asarray(self._array[rows])
 
     def pieces(self, n_bytes: int) -> Iterator[tuple[slice, slice, Array]]:
-        """Yield all values in pieces of whole chunks: their rows, columns and values."""
+        """Yield all values in pieces of whole chunks, as (rows, columns, values)."""
         high, wide = self._array.chunks
         wide *= max(1, n_bytes // (high * wide * self.dtype.itemsize))
         high *= max(1, n_bytes // (high * min(wide, self.shape[1]) * self.dtype.itemsize))
@@ -190,7 +190,7 @@ class ZarrMatrix:
 
 
 def _values(path: Path, name: str, folder: Path, array: Any) -> Array:
-    # A store of a few bytes can declare any shape, because reading fills in chunks that were never written.
+    # A store of a few bytes can declare any shape, because chunks that were never written are filled in when read.
     require_memory(path, name, array.shape, np.dtype(array.dtype), "store fewer rows, or save it as .npy")
     require_chunks(path, name, tuple(array.shape), tuple(array.chunks), np.dtype(array.dtype))
     require_bounded_chunks(path, name, folder, tuple(array.chunks), np.dtype(array.dtype))

@@ -1,4 +1,4 @@
-"""The unpacked size of chunks of a Zarr array, checked before decoding."""
+"""Limit the size to which chunks of a Zarr array unpack, before decoding them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from shesha.support.memory import readable
 
 _METADATA = {".zarray", ".zattrs", "zarr.json"}
 _HARMLESS = 1 << 28
-"""Number of bytes to which any chunk may unpack, because text has no declared length."""
+"""Number of bytes to which any chunk may unpack, because chunks of text declare no size."""
 _DEFLATE_RATIO = 1032
-"""Largest compression ratio of zlib, gzip and deflate."""
+"""Largest compression ratio that zlib, gzip and deflate can reach."""
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_BLOCK = 1 << 17
 _SHARDED = "sharding_indexed"
 _NO_CHUNK = (1 << 64) - 1
-"""Value that marks an inner chunk that was never written, in place of its position and length."""
+"""Value that stands for the position and length of an inner chunk that was never written."""
 
 
 def require_bounded_chunks(path: Path, place: str, folder: Path, chunk: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Refuse an array with a chunk that unpacks to far more than its shape declares.
+    """Refuse an array if one of its chunks unpacks to far more than its shape declares.
 
     Parameters
     ----------
@@ -39,14 +39,15 @@ def require_bounded_chunks(path: Path, place: str, folder: Path, chunk: tuple[in
     folder : path
         Folder of the array.
     chunk : tuple of int
-        Declared shape of a chunk. If the metadata of the array have a chunk grid, its shape is used instead.
+        Declared shape of a chunk, which the chunk grid in the array's metadata overrides if there is one.
     dtype : numpy.dtype
         Data type of the array.
 
     Raises
     ------
     UnreadableFileError
-        If a chunk unpacks to more than twice its declared size and more than 256 MiB, or its codecs cannot be checked.
+        If a chunk unpacks to more than twice its declared size and to more than 256 MiB, or if its codecs cannot be
+        checked.
     """
     try:
         about = _metadata(folder)
@@ -84,7 +85,7 @@ def _metadata(folder: Path) -> dict[str, Any]:
 
 
 def _codecs(about: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the codecs in the order of packing, for either Zarr format."""
+    """Return the codecs in the order in which they pack data, for either version of the Zarr format."""
     if "codecs" in about:
         return list(about["codecs"])
     return [codec for codec in (*(about.get("filters") or ()), about.get("compressor")) if codec]
@@ -95,18 +96,18 @@ def _name(codec: dict[str, Any]) -> str:
 
 
 def _measure(codecs: Sequence[dict[str, Any]], shape: Sequence[int]) -> Measure | None:
-    """Return a function that measures the unpacked size of bytes; None if nothing is compressed."""
+    """Return a function that measures the unpacked size of bytes, or None if nothing is compressed."""
     packing = [codec for codec in codecs if _name(codec) in (*_SIZES, _SHARDED)]
     if not packing:
         return None
     if len(packing) > 1:
-        # The size after the first decompression is bounded, but a second one could expand it without limit.
+        # Only one decompression is measured; a second one could expand its result without limit.
         raise ValueError(" and ".join(map(_name, packing)))
     return _SIZES[_name(packing[0])] if _name(packing[0]) in _SIZES else _shard(packing[0]["configuration"], shape)
 
 
 def _shard(about: dict[str, Any], shape: Sequence[int]) -> Measure | None:
-    """Return a function that sums the unpacked sizes of a shard's inner chunks."""
+    """Return a function that sums the unpacked sizes of the inner chunks of a shard."""
     inner = about["chunk_shape"]
     measure = _measure(about["codecs"], inner)
     if measure is None:
@@ -140,7 +141,7 @@ def _deflate_size(data: Bytes, limit: int) -> int:
 
 
 def _stream_size(make: Callable[[], Any], data: Bytes, limit: int) -> int:
-    """Count unpacked bytes piece by piece until the end or the limit, over all concatenated streams."""
+    """Count unpacked bytes over all concatenated streams, stopping at the limit."""
     total, rest = 0, data[:]
     while rest and total <= limit:
         decoder = make()
@@ -153,12 +154,12 @@ def _stream_size(make: Callable[[], Any], data: Bytes, limit: int) -> int:
 
 
 def _size_reader(start: int) -> Measure:
-    """Return a function that reads the declared size: four bytes at a position in the header."""
+    """Return a function that reads the declared size from four bytes at this position of the header."""
     return lambda data, limit: int.from_bytes(data[start : start + 4], "little")
 
 
 def _zstd_size(data: Bytes, limit: int) -> int:
-    """Sum the largest sizes of all blocks, because content sizes in headers may be missing or wrong."""
+    """Sum the maximum sizes of all blocks, because the sizes that headers declare may be missing or wrong."""
     offset = total = 0
     while data[offset : offset + 4] == _ZSTD_MAGIC and offset + 6 <= len(data):
         declared, held, offset = _zstd_frame(data, offset)
@@ -167,7 +168,7 @@ def _zstd_size(data: Bytes, limit: int) -> int:
 
 
 def _zstd_frame(data: Bytes, offset: int) -> tuple[int, int, int]:
-    """Return the declared size of a frame, the largest size of its blocks, and its end."""
+    """Return the declared size of a frame, the maximum size of its blocks, and where the frame ends."""
     about = data[offset + 4]
     single = about >> 5 & 1
     content = (1 if single else 0, 2, 4, 8)[about >> 6]

@@ -1,4 +1,4 @@
-"""Read text tables with pandas, without shifting columns or losing digits."""
+"""Read text tables with pandas, without shifted columns or lost digits."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _TOO_MANY = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
 def csv_frame(path: Path, separator: str, *, named: bool = True, **options: Any) -> pd.DataFrame:
-    """Read a table whose lines have as many fields as the first; with `named`, the first line contains names."""
+    """Read a table in which every line has as many fields as the first, which holds names if `named`."""
     import pandas as pd
 
     layout: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig", "index_col": False}
     if named:
         _require_names(path, layout)
     with path.open("rb") as stream, _explain_parser_error(path, RAGGED):
-        # If pandas read the file in parts, the type of a column could change between them.
+        # If pandas read the file in parts, the type of a column could change from one part to the next.
         layout |= {"header": "infer" if named else None, "low_memory": False, **_precision_options(), **options}
         frame: pd.DataFrame = pd.read_csv(stream, **layout)
     return frame
 
 
 def _precision_options() -> dict[str, Any]:
-    """Request exact numbers; since pandas 3.1 they are the default, and the option would warn."""
+    """Request exact numbers; since pandas 3.1 this is the default, and the option causes a warning."""
     import pandas as pd
 
     return {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
@@ -42,9 +42,9 @@ def _precision_options() -> dict[str, Any]:
 def _require_names(path: Path, layout: dict[str, Any]) -> None:
     """Refuse a first row with more fields than column names.
 
-    By default, pandas uses the first fields of such rows as row names, so every column moves. This cannot be detected
-    afterwards, because row names that are consecutive numbers equal the default index. With `index_col=False`, pandas
-    drops the last fields instead, and does not warn if they are empty.
+    By default, pandas uses the first field of such rows as row names, so all columns are shifted. This cannot be
+    detected afterwards, because row names that are consecutive numbers look like the default index. With
+    `index_col=False`, pandas drops the last field instead, without a warning if it is empty.
     """
     import pandas as pd
 
@@ -54,7 +54,7 @@ def _require_names(path: Path, layout: dict[str, Any]) -> None:
 
 @contextmanager
 def _explain_parser_error(path: Path, message: str) -> Iterator[None]:
-    """Convert a parser error to one with the expected and actual number of fields, and the line."""
+    """Replace a parser error with one that states the line and the expected and actual number of fields."""
     try:
         yield
     except ValueError as error:

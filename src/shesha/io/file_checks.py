@@ -1,4 +1,4 @@
-"""Checks of paths, and one error type for unreadable files."""
+"""Checks of paths and sizes, and a single error class for unreadable files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from shesha.support.optional import require
 
 _NAMES_LISTED = 20
 _MOST_UNASKED = 1 << 28
-"""Number of bytes that any file may need in memory, regardless of its size."""
+"""Number of bytes that any file may need in memory, however small it is on disk."""
 _TIGHTEST = 1000
-"""Largest plausible number of unpacked bytes per stored byte, which deflated zeros reach."""
+"""Largest plausible number of unpacked bytes per stored byte; zeros packed with deflate reach it."""
 _SIGNATURES = {
     b"\x93NUMPY": "a .npy file",
     b"PK\x03\x04": "a zip archive such as .npz",
@@ -33,11 +33,11 @@ _SIGNATURES = {
 
 
 class UnreadableFileError(ValueError):
-    """The file is damaged, too large, or not of the kind that its ending indicates."""
+    """Raised if a file is damaged, too large, or not of the kind that its extension indicates."""
 
 
 def require_existing(path: str | os.PathLike[str]) -> Path:
-    """Return an existing path."""
+    """Check that a path exists, and return it."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a string or a path, got {type(path).__name__}")
     target = kinds.path(path, "path")
@@ -47,7 +47,7 @@ def require_existing(path: str | os.PathLike[str]) -> Path:
 
 
 def require_file(path: Path) -> Path:
-    """Return the path of a file that is not empty and may be read."""
+    """Check that a path is a regular file that can be read and is not empty, and return it."""
     if path.is_dir():
         raise IsADirectoryError(f"path must be a {path.suffix} file, got the directory {path}")
     if not path.is_file():
@@ -63,7 +63,7 @@ def _first_bytes(path: Path) -> bytes:
 
 
 def _advice(path: Path) -> str:
-    """Return advice for a damaged file."""
+    """Return advice on a damaged file."""
     start = _first_bytes(path) if path.is_file() else b""
     kind = next((kind for signature, kind in _SIGNATURES.items() if start.startswith(signature)), "")
     if kind and path.suffix.lower() not in kind:
@@ -73,15 +73,15 @@ def _advice(path: Path) -> str:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn any parser error into one error that names the file."""
+    """Replace any error of a parser with one that names the file."""
     try:
         yield
     except (UnreadableFileError, ImportError):
         raise
-    # For damaged bytes, parsers raise errors of many classes, which differ between versions. Only calls of parsers run
-    # in this block, so it hides no error of this library.
+    # Parsers raise errors of many classes for damaged bytes, and these classes differ between versions. Only calls of
+    # parsers run in this block, so errors of this library are not hidden.
     except BaseException as error:
-        # A panic of a library written in Rust is not an Exception, although it only means that the bytes are damaged.
+        # A panic in a Rust library is not an Exception, although it only means that the bytes are damaged.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         cause = f"{type(error).__name__}: {error}".rstrip(": ")
@@ -91,13 +91,13 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def optional(module: str, path: Path) -> ModuleType:
-    """Import a library of the extra `files`."""
+    """Import a library that the extra `files` installs."""
     package = module.partition(".")[0]
     return require(module, "files", f"{package} must be installed to read {path.suffix} files such as {path}")
 
 
 def require_memory(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[np.generic], instead: str) -> None:
-    """Refuse an array that would not fit, before it is read."""
+    """Refuse an array that would not fit in memory, before it is read."""
     need, limit = math.prod(shape) * dtype.itemsize, memory_budget()
     if need > limit:
         raise UnreadableFileError(
@@ -107,7 +107,7 @@ def require_memory(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtyp
 
 
 def require_plausible(path: Path, name: str, declared: int, stored: int) -> None:
-    """Refuse arrays with an implausible compression ratio."""
+    """Refuse arrays with an implausibly high compression ratio."""
     if declared > _MOST_UNASKED and declared > _TIGHTEST * stored:
         raise UnreadableFileError(
             f"{name} in {path} must have at most {_TIGHTEST:,} unpacked bytes per stored byte, got "
@@ -116,7 +116,7 @@ def require_plausible(path: Path, name: str, declared: int, stored: int) -> None
 
 
 def join_names(names: Iterable[str]) -> str:
-    """List the first few names, and count the rest."""
+    """List the first few names, and count the remaining ones."""
     items = list(names)
     text = ", ".join(items[:_NAMES_LISTED]) or "nothing"
     return text if len(items) <= _NAMES_LISTED else f"{text} and {len(items) - _NAMES_LISTED} more"

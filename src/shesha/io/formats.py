@@ -1,4 +1,4 @@
-"""The table of file formats by ending, and the decorator for formats of your own."""
+"""The table of file formats by extension, and the decorator that adds your own formats."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ FORMATS: dict[str, Format] = {
     ".h5ad": Format(labels_of_h5ad, lambda path, keys, *_: open_h5ad(path, keys)),
     ".zarr": Format(labels_of_zarr, lambda path, keys, _, layer_axis: open_zarr(path, keys, layer_axis), folder=True),
 }
-"""Formats that the library supports, by the ending of the file name."""
+"""Formats that the library supports, by file extension."""
 
 
 def formats() -> dict[str, Format]:
-    """Return all formats by ending, including marked ones."""
+    """Return all formats by file extension, including registered ones."""
     return FORMATS | registered_formats()
 
 
@@ -48,19 +48,19 @@ _own: dict[str, tuple[Read, Format]] = {}
 
 
 def reader(ending: str) -> Callable[[F], F]:
-    """Register a function as the reader of a file ending; all functions that take files then use it.
+    """Register a reader for a file extension; all functions that take files then support it.
 
     Parameters
     ----------
     ending : str
-        Ending of the file names, such as '.mat'. Each ending can have only one reader.
+        File extension, such as '.mat'. Each extension can have only one reader.
 
     Returns
     -------
     decorator
-        Decorator for a function that takes a path and returns arrays by name. 2-D arrays are representations, 3-D
-        arrays contain layers, and 1-D arrays may be labels. Errors of the function become an `UnreadableFileError` that
-        names the file. The function must not unpickle.
+        Decorator for a function that takes a path and returns arrays by name. Of these, 2-D arrays are representations,
+        3-D arrays contain layers, and 1-D arrays may be labels. An error in the function becomes an
+        `UnreadableFileError` that names the file. The function must not unpickle anything.
 
     Examples
     --------
@@ -84,13 +84,13 @@ def reader(ending: str) -> Callable[[F], F]:
 
 
 def registered_formats() -> dict[str, Format]:
-    """Marked formats by ending, including those of other packages."""
+    """Return registered formats by extension, including those of other packages."""
     load_marks()
     return {ending: file_format for ending, (_, file_format) in _own.items()}
 
 
 def _describe(function: Read, path: Path) -> dict[str, StoredArray]:
-    """Read a whole file by a registered function, and describe its arrays."""
+    """Read a whole file with a registered function, and describe its arrays."""
     with reading(path):
         result = function(path)
         arrays = {name: to_host(array) for name, array in result.items()}

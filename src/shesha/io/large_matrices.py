@@ -1,4 +1,4 @@
-"""Matrices in files that are read in chunks of rows."""
+"""Open matrices in files to read them in chunks of rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StoredRows(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of rows and of features."""
+        """Numbers of rows and features."""
         ...
 
     @property
@@ -34,30 +34,30 @@ class StoredRows(Protocol):
         ...
 
     def __getitem__(self, rows: slice, /) -> Array:
-        """Some rows."""
+        """Return some rows."""
         ...
 
 
 def open_matrix(path: str | os.PathLike[str], key: str | None = None) -> StoredRows:
-    """Open one matrix of a .npy file, a .zarr store, a .parquet file or a directory of files without reading it.
+    """Open a matrix in a .npy or .parquet file, .zarr store or directory, without reading its values.
 
     Parameters
     ----------
     path : str or path
-        Path of the file, store or directory. The .npy or .parquet files of a directory contain consecutive rows, in
-        the order of their names. Other kinds of files can only be read completely.
+        Path of the file, store or directory. A directory must contain .npy or .parquet files with consecutive rows, in
+        the order of the file names. Other kinds of files cannot be read in chunks.
     key : str, optional
-        Name of an array of a Zarr store, or of a column of lists of a .parquet file. Required if there are several.
+        Name of an array in a Zarr store, or of a column of lists in a .parquet file. Required if there are several.
 
     Returns
     -------
     StoredRows
-        Matrix with `shape` and `dtype`, whose slices read rows.
+        Object with `shape` and `dtype`; slicing it reads rows.
 
     Raises
     ------
     ValueError
-        If the path has another ending, or the file has several matrices and `key` names none of them.
+        If the path has another extension, or the file has several matrices and `key` names none of them.
     UnreadableFileError
         If the file is damaged or contains no matrix of real numbers.
     """
@@ -75,7 +75,7 @@ def open_matrix(path: str | os.PathLike[str], key: str | None = None) -> StoredR
 
 
 def is_sharded(path: Path) -> bool:
-    """Whether a path is a directory of several files, unlike a directory such as a Zarr store."""
+    """Return whether a path is a directory of several files, not a store such as Zarr."""
     return path.is_dir() and path.suffix.lower() not in ENDINGS
 
 

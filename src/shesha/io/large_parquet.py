@@ -1,4 +1,4 @@
-"""Parquet files that are read in chunks of rows, or copied a few columns at a time."""
+"""Read parquet files in chunks of rows, or copy them a few columns at a time."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from shesha.io.list_columns import list_columns, stack_lists
 from shesha.support.types import Array
 
 _UNPACKED = 24
-"""Bytes of memory per value while its column is decoded: page, dictionary and array."""
+"""Bytes of memory per value while a column is decoded: page, dictionary and array."""
 
 
 class ParquetMatrix:
-    """A column of lists, or all numeric columns, read one row group at a time."""
+    """A column of lists, or else all numeric columns, read one row group at a time."""
 
     def __init__(self, path: Path, key: str | None) -> None:
         self._path = path
@@ -47,11 +47,11 @@ class ParquetMatrix:
 
     @property
     def is_list(self) -> bool:
-        """Whether the rows are lists in one column; other columns then are not features."""
+        """Whether each row is a list in one column, so that other columns are not features."""
         return self._list is not None
 
     def __getitem__(self, rows: slice) -> Array:
-        """Return some rows from their row groups."""
+        """Return some rows, read from their row groups."""
         start, stop, _ = rows.indices(self._starts[-1])
         blocks = []
         while start < stop:
@@ -62,7 +62,7 @@ class ParquetMatrix:
         return np.concatenate(blocks) if blocks else np.empty((0, *self.shape[1:]), dtype=self.dtype)
 
     def pieces(self, n_bytes: int) -> Iterator[tuple[slice, slice, Array]]:
-        """Yield rows, columns and values of pieces, each of which needs about `n_bytes` bytes for decoding."""
+        """Yield (rows, columns, values) of pieces that each need about `n_bytes` bytes for decoding."""
         width = self.shape[1]
         for place, (start, end) in enumerate(zip(self._starts, self._starts[1:], strict=False)):
             together = 1 if self._list else min(max(1, n_bytes // (_UNPACKED * (end - start))), width)
@@ -75,7 +75,7 @@ class ParquetMatrix:
                     row += len(block)
 
     def _group(self, place: int) -> Array:
-        # Slices are read in order, so only the last group is kept.
+        # Slices are usually read in order, so it suffices to keep the last group.
         with self._lock:
             if self._last is None or self._last[0] != place:
                 with reading(self._path):
@@ -84,7 +84,7 @@ class ParquetMatrix:
             return self._last[1]
 
     def _batches(self, place: int, names: list[str], n_rows: int) -> Iterator[Array]:
-        """Yield the values of some columns of a row group, `n_rows` rows at a time."""
+        """Yield the values of the given columns in a row group, `n_rows` rows at a time."""
         options = {"batch_size": n_rows, "row_groups": [place], "columns": names, "use_threads": False}
         with reading(self._path):
             batches = self._file.iter_batches(**options)

@@ -34,7 +34,7 @@ _LEFT_OUT = "is a column of numbers in a file with columns of lists; name it in 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of an Arrow or parquet file: numbers, and lists of numbers."""
+    """The columns of an Arrow or parquet file, of which some contain lists of numbers."""
 
     table: Table
     lists: tuple[str, ...]
@@ -43,22 +43,22 @@ class Columns:
 
 
 def open_parquet(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
-    """Read a parquet file: each column of lists is a representation, otherwise all numeric columns form one."""
+    """Read a parquet file: each column of lists is a representation, or else all numeric columns form one."""
     return _open(path, _parquet_columns(path), keys, labels, layer_axis)
 
 
 def open_dataset(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
-    """Read representations from a folder of `datasets.save_to_disk`, or from one Arrow file."""
+    """Read representations from a `datasets.save_to_disk` folder, or from a single Arrow file."""
     return _open(path, _dataset_columns(path), keys, labels, layer_axis)
 
 
 def labels_of_dataset(path: Path, column: str | None) -> Array | NamedRows:
-    """Read a column as labels."""
+    """Read one column as labels."""
     return labels_of_table(path, _dataset_columns(path).table, column)
 
 
 def is_dataset(path: Path) -> bool:
-    """Whether a directory is a data set, or several splits of one, that `save_to_disk` wrote."""
+    """Return whether `save_to_disk` wrote this directory, as a data set or as several splits of one."""
     return path.is_dir() and any((path / name).is_file() for name in (_STATE, _SPLITS))
 
 
@@ -90,7 +90,7 @@ def _describe(path: Path, columns: Columns, name: str) -> StoredArray:
 
 
 def stack_lists(path: Path, name: str, column: Any) -> Array:
-    """Return lists of equal lengths and any depth as an array; rows without a list are an error."""
+    """Return lists of equal length, nested to any depth, as an array; every row must have a list."""
     shape, values = [len(column)], column
     while _is_list(values.type):
         if values.null_count:
@@ -115,7 +115,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def _holds_lists(kind: Any) -> bool:
-    """Whether values are lists of numbers, possibly nested."""
+    """Return whether a type is a list of numbers, possibly nested."""
     import pyarrow.types as kinds
 
     depth = 0
@@ -126,7 +126,7 @@ def _holds_lists(kind: Any) -> bool:
 
 def list_columns(schema: Any) -> tuple[str, ...]:
     """Return the names of the columns that contain lists of numbers."""
-    # If their library is not loaded, types such as Array2D appear as their storage type.
+    # Types such as Array2D appear as their storage type unless the library that defines them is loaded.
     return tuple(field.name for field in schema if _holds_lists(getattr(field.type, "storage_type", field.type)))
 
 
@@ -149,7 +149,7 @@ def _parquet_columns(path: Path) -> Columns:
 
 
 def _read_in_batches(path: Path, file: Any, name: str) -> Any:
-    """Read a column in chunks of rows, because list lengths are known only after reading."""
+    """Read a column in chunks of rows, because the lengths of lists are unknown until they are read."""
     batches, n_bytes = [], 0
     for batch in file.iter_batches(batch_size=_ROWS, columns=[name]):
         batches.append(batch)
@@ -168,7 +168,7 @@ def _dataset_columns(path: Path) -> Columns:
         pyarrow = optional("pyarrow", path)
         with reading(path):
             table = pyarrow.concat_tables([_open_arrow(path, file).select(list(names)) for file in files])
-            # Without this check, a damaged file makes the library read beyond its buffers.
+            # Without this check, a damaged file would make the library read beyond its buffers.
             table.validate(full=True)
         require_memory(path, join_names(names), (table.nbytes,), np.dtype("u1"), "name fewer columns")
         return table
@@ -186,7 +186,7 @@ def _schema(path: Path, file: Path) -> Any:
 
 
 def _open_arrow(path: Path, file: Path) -> Any:
-    """Memory-map an Arrow file, in the stream format (as in data sets) or the file format."""
+    """Memory-map an Arrow file, which has the stream format (as in data sets) or the file format."""
     pyarrow, ipc = optional("pyarrow", path), optional("pyarrow.ipc", path)
     source = pyarrow.memory_map(str(file))
     with file.open("rb") as stream:
@@ -195,7 +195,7 @@ def _open_arrow(path: Path, file: Path) -> Any:
 
 
 def _arrow_files(path: Path) -> list[Path]:
-    """List the parts of a data set in their order; one file is its only part."""
+    """List the parts of a data set in order; a file is its own single part."""
     if path.is_file():
         return [path]
     if (path / _SPLITS).is_file():

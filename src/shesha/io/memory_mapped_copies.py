@@ -1,4 +1,4 @@
-"""Files beyond the memory whose rows cannot be mapped (.zarr, .parquet): audits copy them to .npy first."""
+"""Copy large .zarr and .parquet files, whose rows cannot be memory-mapped, to .npy for an audit."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from shesha.support.memory import memory_budget, readable
 
 _COPIED = (".zarr", ".parquet")
 _PIECE = 1 << 26
-"""Maximum number of bytes that are copied at a time."""
+"""Maximum number of bytes to copy at a time."""
 _SHARE = 16
-"""Divisor of the memory budget that gives the largest size of a copied piece."""
+"""A copied piece may take at most one over this number of the memory budget."""
 _HELD = 4
-"""Divisor of the memory budget that gives the size above which a file is copied."""
+"""A file is copied if it needs more than one over this number of the memory budget."""
 _MAP_FROM, _TRIM_FROM = -3, -1
 """Options of the C library (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD)."""
 _MAPPED, _KEPT = 1 << 18, 1 << 25
-"""Size in bytes above which an array has its own memory pages, during the copy and afterwards."""
+"""Size in bytes above which an array gets memory pages of its own, during the copy and afterwards."""
 
 
 def copy_large_files(
@@ -37,9 +37,9 @@ def copy_large_files(
     tell: Callable[[str], None],
     inside: Sequence[str] = (),
 ) -> list[Path]:
-    """Return the files, with temporary .npy copies of those that need too much of the memory budget.
+    """Return the files, with temporary .npy copies in place of those too large for the memory budget.
 
-    `enter` enters a context, such as a temporary folder, which lasts until the work ends. `inside` names the columns
+    `enter` enters a context, such as a temporary folder, that lasts until the work ends. `inside` names the columns
     that contain labels.
     """
     return [
@@ -48,13 +48,13 @@ def copy_large_files(
 
 
 def _large(file: Path, inside: Sequence[str]) -> Any:
-    """Open the only matrix of a file if it needs too much memory and can be read in pieces."""
+    """Open a file's single matrix for piecewise reading if it is too large for memory, else return None."""
     if file.suffix.lower() not in _COPIED:
         return None
     try:
         matrix = open_matrix(file)
     except (ValueError, OSError):
-        # The reader of the file reports this error later.
+        # The same error is reported later, when the file is read.
         return None
     if isinstance(matrix, ParquetMatrix) and inside and not matrix.is_list:
         return None
@@ -85,7 +85,7 @@ def _copy(
 
 
 def _write(matrix: Any, target: Path, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Copy the values; if they do not fit the type (integers with missing values further down), return another one."""
+    """Copy the values, and return their type; it is a wider one if some values do not fit `dtype`."""
     n, d = (int(size) for size in matrix.shape)
     with target.open("wb") as stream:
         header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (n, d)}
@@ -101,7 +101,7 @@ def _write(matrix: Any, target: Path, dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _reserve(stream: IO[bytes], n_bytes: int) -> None:
-    """Make room for the values: writing to a map of a full disk would end the process."""
+    """Reserve disk space for the values, because writing to a map on a full disk would end the process."""
     stream.flush()
     start = stream.tell()
     if hasattr(os, "posix_fallocate"):
@@ -112,14 +112,15 @@ def _reserve(stream: IO[bytes], n_bytes: int) -> None:
 
 @contextmanager
 def _memory_given_back() -> Iterator[None]:
-    """Give the memory of decoded values back to the system, instead of keeping it in each thread that decoded some."""
+    """Return the memory of decoded values to the system instead of keeping it in each decoding thread."""
     library = ctypes.CDLL(None) if sys.platform == "linux" else None
     set_option = getattr(library, "mallopt", lambda option, n_bytes: None)
     set_option(_MAP_FROM, _MAPPED)
     try:
         yield
     finally:
-        # The C library itself sets these values after a program frees large arrays; a small budget needs lower ones.
+        # The C library would raise these limits by itself once large arrays are freed; a small budget needs lower
+        # limits.
         kept = min(_KEPT, memory_budget() // _SHARE)
         set_option(_MAP_FROM, kept)
         set_option(_TRIM_FROM, 2 * kept)

@@ -29,7 +29,7 @@ Reader = TypeVar("Reader")
 def _locate(
     path: str | os.PathLike[str], readers: Mapping[str, Reader], folders: Collection[str]
 ) -> tuple[Path, Reader]:
-    """Return an existing path and its format."""
+    """Check that a path exists, and return it with the reader of its format."""
     target = require_existing(path)
     if is_dataset(target):
         return target, readers[".arrow"]
@@ -56,26 +56,26 @@ def open_file(
     Parameters
     ----------
     path : str or path
-        A .npy, .npz, .safetensors, .parquet, .csv, .tsv or .h5ad file, a .zarr directory, or a file with an ending
-        that has a `reader`. Nothing is ever unpickled. A .npy file is memory-mapped, not loaded.
+        A .npy, .npz, .safetensors, .parquet, .csv, .tsv or .h5ad file, a .zarr directory, or a file whose extension has
+        a registered `reader`. Nothing is ever unpickled. A .npy file is memory-mapped, not loaded.
     keys : sequence of str, optional
-        Names to read, in this order: arrays (or single layers, such as ``hidden[3]``), columns of a table, or ``X``,
-        ``layers/NAME`` and ``obsm/KEY`` of AnnData. Default: all representations; for a table, all numeric columns
-        whose names are not label names; for AnnData, the embeddings in obsm, or X if there are none.
+        What to read, in this order: names of arrays (or of single layers, such as ``hidden[3]``), columns of a table,
+        or ``X``, ``layers/NAME`` and ``obsm/KEY`` of AnnData. Default: all representations; for a table, all numeric
+        columns that are not named like labels; for AnnData, the embeddings in obsm, or X if there are none.
     layer_axis : int, None or 'guess'
-        Axis of a 3-D array that counts layers, each of which is a representation. None: the array is one representation
-        of token sequences. 'guess': (rows, layers, features), or (layers, rows, features) if the first axis is at most
-        a third as long as the second. Only floats and at most 300 layers are split by a guess. `split` of the result
-        describes how each array was read.
+        Axis of a 3-D array along which its layers are stacked; each layer is a representation. None: the array is one
+        representation of token sequences. 'guess': (rows, layers, features), or (layers, rows, features) if the first
+        axis is at most a third as long as the second. With 'guess', only arrays of floats with at most 300 layers are
+        split. The attribute `split` of the result describes how each array was read.
     labels_column : str or sequence of str, optional
-        Columns of a table that contain labels and are therefore not features.
+        Columns of a table that contain labels and thus are not features.
     distances : bool
         Whether the arrays are distances between rows: square, condensed (1-D), or stacks (k, n, n) of square matrices.
 
     Returns
     -------
     Contents
-        Matrices in their own number type, with NaN for missing values, and the skipped contents with reasons.
+        The matrices in their stored number type, with NaN for missing values, and the skipped contents with reasons.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def open_file(
 def read(
     path: str | os.PathLike[str], *, keys: Sequence[str] | None = None, layer_axis: LayerAxis = "guess"
 ) -> dict[str, Array]:
-    """Read the representations of a file by name.
+    """Read the representations in a file, by name.
 
     Parameters
     ----------
@@ -111,9 +111,10 @@ def read(
     Returns
     -------
     dict of str to ndarray
-        2-D arrays of real numbers; rows are inputs, and columns are features. The only array or table of a file has the
-        name of the file. The layers of a 3-D array ``hidden`` are ``hidden[0]``, ``hidden[1]`` and so on. The attribute
-        ``n_tokens`` of the dictionary contains the numbers of tokens that an extraction recorded, or None.
+        2-D arrays of real numbers, whose rows are inputs and whose columns are features. If a format holds a single
+        array or table, it has the name of the file. The layers of a 3-D array ``hidden`` are ``hidden[0]``,
+        ``hidden[1]`` and so on. The dictionary also has an attribute ``n_tokens``: the number of tokens per input, if
+        an extraction recorded it, otherwise None.
 
     Examples
     --------
@@ -138,13 +139,13 @@ def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Arra
     path : str or path
         Any file that `read` accepts, or a .txt file with one label per line.
     column : str, optional
-        Array or column that contains the labels. Default: the only one, or the only one named label, labels, y, class
-        or target. AnnData always needs the name of a column of obs.
+        Array or column that contains the labels. Default: the only candidate, or the only one that is named label,
+        labels, y, class or target. For AnnData, name a column of obs; there is no default.
 
     Returns
     -------
     ndarray
-        1-D array of numbers, text or objects. Missing labels are kept.
+        1-D array of numbers, text or objects, in which missing labels are kept.
 
     Examples
     --------
@@ -158,7 +159,7 @@ def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Arra
 
 
 def read_named_labels(path: str | os.PathLike[str], column: str | None = None) -> Array | NamedRows:
-    """Read one label per row, with the names of the rows if the file has some."""
+    """Read one label per row, with row names if the file has them."""
     if not isinstance(column, str | None):
         raise TypeError(f"column must be a name or None, got {column!r}")
     known = formats()

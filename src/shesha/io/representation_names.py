@@ -1,4 +1,4 @@
-"""Unique names for the arrays of several files."""
+"""Unique names for arrays from several files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from pathlib import Path
 
 
 def full_name(path: Path, name: str, taken: Container[str], *, alone: bool) -> str:
-    """Return the name of an array, with the file's name or path if needed to be unique."""
+    """Return an array's name, preceded by the file's name or path if this is needed to make it unique."""
     full = name if alone or name == path.stem else f"{path.stem}:{name}"
     return f"{path}:{name}" if full in taken else full

@@ -1,4 +1,4 @@
-"""Safetensors files, with bfloat16 converted to float32."""
+"""Read safetensors files, with bfloat16 converted to float32."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _INSTEAD = "save it as .npy, which stays on disk"
 
 
 def safetensors_arrays(path: Path) -> dict[str, StoredArray]:
-    """Describe the tensors of a file in the order of their bytes."""
+    """Describe the tensors of a file, in the order in which they are stored."""
     safetensors = optional("safetensors", path)
     with reading(path):
         # Opening the file checks the header's length, the JSON and every offset, so the header can then be trusted.
@@ -47,7 +47,7 @@ def safetensors_arrays(path: Path) -> dict[str, StoredArray]:
 
 
 def _header(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
-    """Return the tensors' entries and the position of their first byte."""
+    """Return the entries of the tensors, and the position of their first byte."""
     with path.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
         header = json.loads(stream.read(length))

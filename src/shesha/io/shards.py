@@ -1,4 +1,4 @@
-"""Directories of many files that contain consecutive rows of one matrix."""
+"""Directories of files that contain consecutive rows of one matrix."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Opener = Callable[[Path], Any]
 
 
 class ShardedMatrix:
-    """The files of a directory, in the order of their names (part-2 before part-10), as one matrix.
+    """The files of a directory as one matrix, in the order of their names (part-2 before part-10).
 
-    Only the shape and the type of each file are kept; files are opened when their rows are read.
+    Only the shape and data type of each file are kept; a file is opened when its rows are read.
     """
 
     def __init__(self, path: Path, openers: dict[str, Opener]) -> None:

@@ -1,4 +1,4 @@
-"""Token counts that an extraction stored with its arrays."""
+"""Read the token counts that an extraction stored with its arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_HEAD = 10**8
 
 
 class ReadArrays(dict[str, Array]):
-    """Arrays of a file by name.
+    """The arrays of a file, by name.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class ReadArrays(dict[str, Array]):
 
 
 def shared_token_counts(paths: Iterable[str | os.PathLike[str]]) -> tuple[int, ...] | None:
-    """Return the numbers of tokens that files record; None if no file does, or files disagree.
+    """Return the numbers of tokens that files record; None if no file does or if they disagree.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def recorded_token_counts(path: Path) -> tuple[int, ...] | None:
         counts = _record(path)["inputs"]["n_tokens"]
         return tuple(int(count) for count in counts)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        # The reader of the arrays reports damaged files; here, such a file only lacks token counts.
+        # Damaged files are reported when their arrays are read; here, such a file simply has no token counts.
         return None
 
 
@@ -64,5 +64,5 @@ def _record(path: Path) -> Any:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return a file, or the files of a directory that is not a store."""
+    """Return a file or store itself, or the files of any other directory."""
     return sorted(path.iterdir()) if path.is_dir() and path.suffix != ".zarr" else [path]

@@ -1,1 +1,1 @@
-"""The numerical core: functions of arrays that were checked beforehand."""
+"""Numerical core: functions whose array arguments have already been checked."""

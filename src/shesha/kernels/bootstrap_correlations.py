@@ -1,9 +1,9 @@
-"""Rank correlations of bootstrap resamples of the rows, without recomputing distances or sorting again.
+"""Rank correlations for bootstrap resamples of the rows, without computing or sorting distances again.
 
-A resample is a vector of row counts c. The pair (i, j) has weight c_i c_j; pairs with i = j, which have
-distance zero in both halves, are left out. Ranks are coarsened once into cells; the weighted table of
-cells of a resample gives its rank correlation. Coarsening changes all correlations by nearly the same
-amount, about 1 / cells**2, which cancels in their deviations from the full data.
+A resample is a vector c of row counts. The pair (i, j) has weight c_i c_j; pairs with i = j, whose distance is zero in
+both halves, are left out. Ranks are binned once into coarse cells; for each resample, the weighted table of cells gives
+the rank correlation. The binning changes all correlations by nearly the same amount, about 1 / cells**2, so it cancels
+when a resample is compared with the full data.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from shesha.support.types import Matrix, Vector
 Cells = NDArray[np.int32]
 
 CELLS = 128
-"""Number of cells per axis of the table of ranks. The tables of 16 resamples then fit in the cache."""
+"""Number of cells along each axis of the rank table. With this size, the tables for 16 resamples fit in the cache."""
 _TOGETHER = 16
 _BLOCK = 1 << 17
 COMPILED_TOGETHER = 16
-"""Number of resamples that the compiled loops (cells.c) process at once."""
+"""Number of resamples that the compiled loops (cells.c) process together."""
 UNDEFINED = CELLS * CELLS
-"""Cell number of pairs whose distance is undefined."""
+"""Cell number assigned to pairs whose distance is undefined."""
 
 
 def row_counts(n_rows: int, n_resamples: int, rng: np.random.Generator) -> Matrix:
-    """Draw counts of each row, one column per resample of n_rows rows with replacement."""
+    """Draw resamples of n_rows rows with replacement: the count of each row, one column per resample."""
     draws = rng.integers(n_rows, size=(n_resamples, n_rows))
     return np.stack([np.bincount(draw, minlength=n_rows) for draw in draws], axis=1).astype(np.float64)
 
 
 def rank_cells(first: Ordering, second: Ordering) -> Cells:
-    """Cell of each pair from the orderings of `ranks.correlation`; tied pairs share a cell."""
+    """Cell of each pair, from the orderings that `ranks.correlation` uses; tied pairs share a cell."""
     n = len(first.order)
     along_first = _coarse(first.ranks, n)
     along_second = np.empty(n, dtype=np.int32)
@@ -55,11 +55,12 @@ def _coarse(ranks: Vector | None, n: int) -> Cells:
 def bootstrap_correlations(
     cells: Sequence[Cells], counts: Matrix, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
 ) -> Iterator[tuple[int, Matrix]]:
-    """Yield (first resample, correlations of shape (draws, resamples)) for groups of resamples.
+    """Yield (index of the first resample, correlations of shape (draws, resamples)) for successive groups.
 
-    `cells` contains the cell of each pair, one array per draw; `counts` contains row counts, one column per resample.
+    `cells` holds one array per draw, with the cell of each pair; `counts` holds the row counts, one resample per
+    column.
     """
-    # Products of counts and their sums are integers, so the compiled loops give the same values in half the memory.
+    # Products of counts and their sums are integers, so the compiled loops give identical values in half the memory.
     if native.is_available() and len(pairs[0]) * counts.max(initial=0.0) ** 2 < 2**31:
         yield from _native_correlations(cells, counts, pairs)
         return
@@ -71,7 +72,7 @@ def bootstrap_correlations(
 def _native_correlations(
     cells: Sequence[Cells], counts: Matrix, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
 ) -> Iterator[tuple[int, Matrix]]:
-    """Correlations of resamples in compiled code; a draw's pairs are sorted by cell once for all resamples."""
+    """Compute correlations in compiled code; each draw's pairs are sorted by cell once for all resamples."""
     firsts = range(0, counts.shape[1], COMPILED_TOGETHER)
     groups = [_weights(counts[:, first : first + COMPILED_TOGETHER]) for first in firsts]
     i, j = (np.ascontiguousarray(side, dtype=np.int64) for side in pairs)
@@ -93,7 +94,7 @@ def _native_correlations(
 
 
 def _weights(counts: Matrix) -> NDArray[np.int32]:
-    """Row counts of a group of resamples, padded with zeros."""
+    """Row counts for one group of resamples, padded with zero columns."""
     weights = np.zeros((len(counts), COMPILED_TOGETHER), dtype=np.int32)
     weights[:, : counts.shape[1]] = counts
     return weights
@@ -102,7 +103,7 @@ def _weights(counts: Matrix) -> NDArray[np.int32]:
 def _tables(
     cells: Sequence[Cells], group: Matrix, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
 ) -> Iterator[Vector]:
-    """Tables of ranks of a group of resamples, computed without compiled code."""
+    """Correlations for one group of resamples, computed from their rank tables without compiled code."""
     tables = np.zeros((len(cells), UNDEFINED + 1, group.shape[1]))
     for start in range(0, len(pairs[0]), _BLOCK):
         stretch = slice(start, start + _BLOCK)
@@ -121,7 +122,7 @@ def _add_weights(tables: NDArray[np.float64], cells: Sequence[Cells], weights: M
 
 
 def _table_correlation(table: Matrix) -> Vector:
-    """Rank correlation of each column of a weighted table of cells."""
+    """Rank correlation from each column of a weighted table of cells."""
     grid = table.reshape(CELLS, CELLS, -1)
     total = grid.sum(axis=(0, 1))
     centred = []

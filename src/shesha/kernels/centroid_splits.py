@@ -1,4 +1,4 @@
-"""Agreement of class centroids between class-balanced halves of the rows, for many splits at once."""
+"""Agreement between the class centroids in class-balanced halves of the rows, for many splits at once."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Cube = NDArray[np.float64]
 
 
 def random_halves(sizes: Sequence[int], n_splits: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
-    """Draw which places of each class belong to the first half, exactly size // 2: arrays (n_splits, size)."""
+    """For each class, draw the size // 2 positions that form the first half: arrays (n_splits, size)."""
     halves = []
     for size in sizes:
         chosen = np.zeros((n_splits, size), dtype=bool)
         half = size // 2
-        # The places of the smallest random numbers are a random subset of exactly this size.
+        # The positions of the smallest random numbers form a random subset of exactly this size.
         smallest = rng.random((n_splits, size)).argpartition(half - 1, axis=1)[:, :half]
         np.put_along_axis(chosen, smallest, True, axis=1)
         halves.append(chosen)
@@ -29,14 +29,14 @@ def random_halves(sizes: Sequence[int], n_splits: int, rng: np.random.Generator)
 
 
 def half_counts(chosen: NDArray[np.bool_], rows: Index, n_rows: int) -> tuple[Matrix, Matrix]:
-    """Counts of each row of a class in both halves, given the row at each position of the class.
+    """Count how often each row of a class occurs in the first and in the second half of each split.
 
     Parameters
     ----------
     chosen : array of shape (n_splits, size)
         Whether each position is in the first half.
     rows : array of shape (size,)
-        Row at each position; in a resample, rows occur several times.
+        Row at each position; in a bootstrap resample, a row can occupy several positions.
     n_rows : int
         Number of rows of the class.
 
@@ -52,7 +52,7 @@ def half_counts(chosen: NDArray[np.bool_], rows: Index, n_rows: int) -> tuple[Ma
 
 
 def agreements(first: Cube, second: Cube, metric: Metric) -> Vector:
-    """Rank correlation of the centroids' distances in two halves, for each split; NaN if it is undefined.
+    """Rank correlation of the centroid distances in the two halves of each split; NaN if undefined.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def agreements(first: Cube, second: Cube, metric: Metric) -> Vector:
         closeness = (standard @ standard.transpose(0, 2, 1))[:, i, j]
     distances = np.clip(1.0 - closeness, 0.0, 2.0)
     ordered = np.sort(distances, axis=1)
-    # Splits with possible ties are computed by the slower function with a tolerance.
+    # Splits with possible ties are recomputed by the slower function, which has a tolerance for ties.
     level = distance_rounding(standard[0], metric)
     close = np.asarray((np.diff(ordered, axis=1) <= 2 * level).any(axis=1))
     slow = np.logical_or(close[:n_splits], close[n_splits:])
@@ -82,7 +82,7 @@ def agreements(first: Cube, second: Cube, metric: Metric) -> Vector:
 
 
 def _rank_correlations(a: Matrix, b: Matrix) -> Vector:
-    """Rank correlation of corresponding rows of two matrices without ties."""
+    """Rank correlation between corresponding rows of two matrices without ties."""
     m = a.shape[1]
     places = [np.argsort(np.argsort(half, axis=1), axis=1) - (m - 1) / 2 for half in (a, b)]
     return np.asarray(np.einsum("sk,sk->s", *places) / ((m**3 - m) / 12))

@@ -1,4 +1,4 @@
-"""Mean distance between classes over mean distance within, for many resamples of the rows at once."""
+"""Ratio of the mean distances between and within classes, for many resamples of the rows at once."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 Panels = Callable[[int], Matrix]
 
 _PAIRS = 1 << 15
-"""Number of pairs that are weighted in one step, limited by the size of the cache."""
+"""Number of pairs that are weighted in one step, limited by the cache size."""
 _COLUMNS = 16
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums of distances and numbers of pairs, in total and within classes, for each column of counts."""
+    """Sums of distances and numbers of pairs, overall and within classes, for each column of counts."""
 
     total: Vector
     within: Vector
@@ -29,27 +29,28 @@ class Sums:
     n_within: Vector
 
     def subtract(self, other: Sums) -> Sums:
-        """Return the difference of the sums."""
+        """Return these sums minus another set of sums."""
         return Sums(*(getattr(self, field.name) - getattr(other, field.name) for field in fields(self)))
 
     @property
     def ratios(self) -> Vector:
-        """Ratio of mean distances between and within classes; NaN if undefined."""
+        """Ratio of the mean distance between classes to that within classes; NaN if undefined."""
         with np.errstate(invalid="ignore", divide="ignore"):
             ratios = ((self.total - self.within) / (self.n_total - self.n_within)) / (self.within / self.n_within)
         return np.asarray(np.where(np.isfinite(ratios), ratios, np.nan))
 
 
 def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Sums:
-    """Sums of distances over all pairs of different rows, for each column of row counts.
+    """Sum the distances over all pairs of different rows, for each column of row counts.
 
-    The sums are quadratic forms in the counts. Therefore one matrix product per panel of distances serves
-    all columns, and each distance is computed only once.
+    The sums are quadratic forms in the counts, so one matrix product per panel of distances serves all columns, and
+    each distance is computed only once.
 
     Parameters
     ----------
     distances_from : function
-        Function that returns the distances of a panel's rows to themselves and all later rows; they are overwritten.
+        Function that takes the first row number of a panel and returns the distances from the panel's rows to
+        themselves and to all later rows. The returned array is overwritten.
     codes : array of shape (n_rows,)
         Class of each row, in ascending order.
     counts : array of shape (n_rows, n_columns)
@@ -59,7 +60,7 @@ def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Su
     def sums(start: int) -> tuple[Matrix, Matrix]:
         distances = distances_from(start)
         width = len(distances)
-        distances[np.tril_indices(width)] = 0.0  # Pairs i < j only.
+        distances[np.tril_indices(width)] = 0.0  # Keep only the pairs i < j.
         panel_codes = codes[start : start + width]
         here = counts[start : start + width]
         total = np.einsum("ib,ib->b", here, distances @ counts[start:])
@@ -75,7 +76,7 @@ def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Su
 
 
 def sums_of_groups(distances: Vector, alike: NDArray[np.bool_], group: Index, weights: Matrix) -> Sums:
-    """Sums over given pairs, each weighted by its group's line of `weights`; `alike` marks pairs in the same class."""
+    """Sum over given pairs, weighted by their group's line of `weights`; `alike` marks same-class pairs."""
     n_groups = len(weights)
     of_pairs = np.ones(len(group)), alike.astype(np.float64)
     sums = [np.bincount(group, distances * indicator, n_groups) @ weights for indicator in of_pairs]

@@ -1,6 +1,6 @@
-"""Class means and scatter of the rows and of many resamples at once.
+"""Class means and scatter, for the rows themselves and for many resamples at once.
 
-A resample is a column of row counts, not a copy of rows, so one matrix product gives the class sums of all resamples.
+A resample is a column of row counts, not a copy of rows, so one matrix product gives the class sums for all resamples.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 _ROWS = 2048
 """Number of rows whose distances to the class means of all resamples are computed together."""
 _SQUARES = 1e-100, 1e100
-"""Range of deviations whose squares do not overflow or underflow."""
+"""Range within which a deviation can be squared without overflow or underflow."""
 _CACHED = 1 << 16
-"""Number of values in a block of rows. It is fixed because sums are computed block by block."""
+"""Number of values in a block of rows. It is fixed because the blockwise sums, including rounding, depend on it."""
 _FAR_FROM_MEAN = 1e-3
-"""Smallest ratio of the sum of squares about the mean to that about the first row that leaves enough digits."""
+"""Smallest ratio of the sum of squares about the mean to that about the first row that keeps enough significant digits.
+"""
 _FEW_DIGITS = 1e-9
-"""Share of the squared length below which a variance may be a rounding error."""
+"""A variance below this share of the squared length may be a rounding error."""
 
 
 def class_means(X: Matrix, codes: Labels) -> tuple[Matrix, Vector]:
-    """Mean row and number of rows of each class."""
+    """Mean row of each class and its number of rows."""
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     counts = np.diff(np.append(starts, len(codes))).astype(np.float64)
@@ -34,12 +35,12 @@ def class_means(X: Matrix, codes: Labels) -> tuple[Matrix, Vector]:
 
 
 def class_variance_share(X: Matrix, codes: Labels) -> float:
-    """Between-class share of the sum of squares; NaN if all rows are equal."""
+    """Share of the total sum of squares that lies between classes; NaN if all rows are equal."""
     if (X[0] == X[-1]).all() and (X[0] == X).all():
         return float("nan")
     n_classes = int(codes.max()) + 1
     counts = np.bincount(codes, minlength=n_classes)
-    # Centring takes as long as everything else, so it is tried only if the data have a large common offset.
+    # Centring takes as long as the rest of the computation, so it is done only if the data have a large common offset.
     for origin in (None, X[0].copy()):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             sums, squares = _class_sums(X, origin, codes, n_classes)
@@ -47,7 +48,7 @@ def class_variance_share(X: Matrix, codes: Labels) -> float:
             total = squares - len(X) * float(mean @ mean)
         if _SQUARES[0] ** 2 < total < _SQUARES[1] ** 2 and total > _FAR_FROM_MEAN * squares:
             return _between_class_share(sums, counts, mean, total)
-    # Squares overflow or underflow, or the first row is far from all others.
+    # Either squares overflow or underflow, or the first row is far from all other rows.
     centred = X / length_unit(X)
     centred -= centred.mean(axis=0)
     centred /= np.abs(centred).max()
@@ -56,7 +57,7 @@ def class_variance_share(X: Matrix, codes: Labels) -> float:
 
 
 def _between_class_share(sums: Matrix, counts: Index, mean: Vector, total: float) -> float:
-    """Share of the squares about the mean that are between the means of classes."""
+    """Share of the sum of squares about the mean that lies between the class means."""
     present = counts > 0
     means = sums[present] / counts[present][:, None] - mean
     ss_between = float(counts[present] @ np.einsum("ij,ij->i", means, means))
@@ -64,7 +65,7 @@ def _between_class_share(sums: Matrix, counts: Index, mean: Vector, total: float
 
 
 def _class_sums(X: Matrix, origin: Vector | None, codes: Labels, n_classes: int) -> tuple[Matrix, float]:
-    """Sum of the rows of each class and sum of all squares, relative to an origin, block by block."""
+    """Sum of the rows in each class and sum of all squared entries, relative to an origin, block by block."""
     sums, squares = np.zeros((n_classes, X.shape[1])), 0.0
     step = max(1, _CACHED // X.shape[1])
     indicators = (codes == np.arange(n_classes)[:, None]).astype(np.float64)
@@ -79,9 +80,9 @@ def _class_sums(X: Matrix, origin: Vector | None, codes: Labels, n_classes: int)
 def mean_separation(X: Matrix, members: Sequence[Index]) -> float:
     """Mean over classes of (inter - intra) / (inter + intra); NaN if no class gives a value.
 
-    `intra` is the mean distance of a class's rows to their own mean, and `inter` to the mean of all other rows.
+    `intra` is the mean distance from the rows of a class to their mean; `inter` is that to the mean of all other rows.
     """
-    # Subtracting the first row makes equal rows exact zeros, despite the rounding of the mean.
+    # Subtracting the first row makes rows that are all equal exactly zero, whatever the rounding of the mean.
     X = X / length_unit(X)
     X -= X[0].copy()
     total = X.sum(axis=0)
@@ -99,7 +100,7 @@ def mean_separation(X: Matrix, members: Sequence[Index]) -> float:
 
 
 def class_variance_shares(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vector:
-    """Between-class share of the sum of squares for each column of row counts; NaN if all rows are equal.
+    """Between-class share of the sum of squares, for each column of row counts; NaN if all rows are equal.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def class_variance_shares(X: Matrix, members: Sequence[Index], counts: Matrix) -
     members : sequence of arrays
         Row numbers of each class.
     counts : array of shape (n_rows, n_resamples)
-        Number of times that each row occurs in each resample.
+        Number of times that each resample contains each row.
     """
     centred = centred_rows(X)
     with single_threaded_blas():
@@ -125,9 +126,9 @@ def class_variance_shares(X: Matrix, members: Sequence[Index], counts: Matrix) -
 
 
 def mean_separations(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vector:
-    """Mean separation for each column of row counts; NaN if no class has a value.
+    """Mean separation (see `mean_separation`) for each column of row counts; NaN if no class has a value.
 
-    The arguments are those of `class_variance_shares`.
+    The arguments are the same as for `class_variance_shares`.
     """
     centred = centred_rows(X)
     sums = [_products(counts[rows].T, centred[rows]) for rows in members]
@@ -145,8 +146,8 @@ def mean_separations(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vec
 
 
 def _mean_distances(rows: Matrix, centres: Matrix, counts: Matrix, size: Vector) -> Vector:
-    """Mean distance of the rows to the centre of each resample, weighted by their counts."""
-    # An origin near all centres avoids the subtraction of large numbers.
+    """Mean distance from the rows to each resample's centre, weighted by their counts."""
+    # Choosing an origin near all centres avoids subtracting large numbers.
     origin = np.nan_to_num(centres).mean(axis=0)
     moved = centres - origin
     lengths = np.einsum("bj,bj->b", moved, moved)
@@ -164,8 +165,8 @@ def _mean_distances(rows: Matrix, centres: Matrix, counts: Matrix, size: Vector)
 
 
 def centred_rows(X: Matrix) -> Matrix:
-    """Centre rows after division by a power of two near their largest entry."""
-    # Subtracting the first row makes equal rows exact zeros, despite the rounding of the mean.
+    """Scale the rows by a power of two near their largest entry, then centre them."""
+    # Subtracting the first row makes rows that are all equal exactly zero, whatever the rounding of the mean.
     rows = X / length_unit(X)
     rows -= rows[0].copy()
     rows -= rows.mean(axis=0)
@@ -182,7 +183,7 @@ def _squared(rows: Matrix) -> Vector:
 
 
 def mean_of_known(scores: Matrix) -> Vector:
-    """Mean of each column without its missing values; NaN if all are missing."""
+    """Mean of each column over its non-missing values; NaN if all are missing."""
     known = np.isfinite(scores)
     n = known.sum(axis=0)
     return np.asarray(np.where(n > 0, np.where(known, scores, 0.0).sum(axis=0) / np.maximum(n, 1), np.nan))

@@ -1,6 +1,6 @@
-"""Compiled passes through keys, orders and ranks (ranks.c), equal to NumPy's.
+"""Compiled loops over sort keys, orders and ranks (ranks.c), whose results equal NumPy's.
 
-Pieces and groups of buckets depend only on the length and content of the vectors, and all sums are sums of integers.
+Work is divided only by the length and content of the vectors, and all sums are sums of integers.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ Places = NDArray[np.uint32]
 Pairs = NDArray[np.uint32]
 
 _PIECE = 1 << 20
-"""Number of entries per task of a thread."""
+"""Number of entries in one task for a thread."""
 _BUCKET_BITS = 10
-"""Log2 of the number of entries in a bucket, so that a bucket can be sorted in the first-level cache."""
+"""Log2 of the number of entries in a bucket; it is chosen so that a bucket is sorted within the first-level cache."""
 _MOST_BITS = 11
 """Log2 of the number of buckets per pass, limited by the size of the second-level cache."""
 _WINDOW_BITS = 15
-"""Log2 of the number of entries in a block with random writes, so that the block fits in the cache."""
+"""Log2 of the number of entries in a block with random writes; it is chosen so that the block fits in the cache."""
 MOST_PLACES = 1 << 32
-"""Largest number of entries for which position and rank fit in one integer."""
+"""Largest number of entries for which a position and a rank fit into one integer."""
 _KEEP_KEYS, _KEEP_INDICES, _PUT_PLACES, _MULTIPLY = range(4)
 
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """Conversion of values to integers: the key in the upper bits, the index in the lower bits."""
+    """Conversion of values to integers that hold a key in the upper bits and the index in the lower bits."""
 
     low: float
     scale: float
-    """Factor that brings the differences of values from `low` into the range [0, 1)."""
+    """Factor that maps the difference between a value and `low` into the range [0, 1)."""
     key_bits: int
     index_bits: int
     gap: int
-    """Largest difference of two keys that may represent tied values."""
+    """Largest difference between two keys that may represent tied values."""
 
 
 def sort_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:
-    """Fill `keys` with the sorted entries or their order; return the sum of squared lengths of linked runs."""
+    """Fill `keys` with sorted entries or their order; return the summed squared lengths of linked runs."""
     starts = _dealt(values, form, keys)
     then = _KEEP_INDICES if strip else _KEEP_KEYS
     return _runs(_sort_groups(starts, form, keys, then), form.gap)
 
 
 def places(values: Vector, form: FixedPoint, keys: Keys) -> tuple[Places, float]:
-    """Return the rank of each value, and the result of `sort_keys`; `keys` is work memory."""
+    """Return the rank of each value and the result of `sort_keys`; `keys` is used as work memory."""
     out = np.empty(len(values), dtype=np.uint32)
     groups = _sort_groups(_dealt(values, form, keys), form, keys, _PUT_PLACES, out)
     return out, _runs(groups, form.gap)
@@ -61,17 +61,18 @@ def places(values: Vector, form: FixedPoint, keys: Keys) -> tuple[Places, float]
 def sum_rank_products(
     values: Vector, form: FixedPoint, keys: Keys, *, places: Places | None = None, ranks: Vector | None = None
 ) -> tuple[float, float]:
-    """Sum of products of the values' centred ranks with those of another vector, and the result of `sort_keys`.
+    """Sum the products of the values' centred ranks with another vector's; also return `sort_keys`.
 
-    `places` contains the position of each value in the other vector's order; None if the values are in this order.
-    The other vector's rank at a position is the position itself, or its entry in `ranks`. `keys` is work memory.
+    `places` contains the position of each value in the other vector's order; None if the values are already in that
+    order. The other vector's rank at a position is the position itself, or the entry of `ranks` there. `keys` is used
+    as work memory.
     """
     groups = _sort_groups(_dealt(values, form, keys, places), form, keys, _MULTIPLY, None, ranks)
     return _total(sums for sums, _ in groups), _runs(groups, form.gap)
 
 
 def products(order: Index, first_ranks: Vector | None, second_ranks: Vector | None) -> float:
-    """Sum of products of centred ranks; `order` has the positions of the second vector in the first one's order."""
+    """Sum the products of centred ranks; `order` lists the second vector's order as first-order positions."""
     n = len(order)
 
     def some(start: int) -> Index:
@@ -84,10 +85,10 @@ def products(order: Index, first_ranks: Vector | None, second_ranks: Vector | No
 
 
 def subset_correlation(rows: Pairs, order: Index, inside: NDArray[np.uint8], place: Places) -> float:
-    """Rank correlation of the marked pairs of rows, given orders of all pairs without ties.
+    """Rank correlation over the pairs of marked rows, given the two orders of all pairs, without ties.
 
-    `rows` contains both row numbers (16 bits each) of the pairs in the first order. `order` contains the positions in
-    the first order of the pairs in the second order. `place` is work memory.
+    `rows` contains the two row numbers (16 bits each) of each pair, in the first order. `order` lists the pairs in the
+    second order, by their positions in the first. `inside` marks the rows. `place` is used as work memory.
     """
     out = np.empty(3, dtype=np.intp)
     native.call("shesha_products_within", len(order), rows, order, inside, place, out)
@@ -115,7 +116,7 @@ def write_ranks(order: Index, ranks: Vector | None, centre: float, scale: float,
 def write_many_ranks(order: Index, ranks: Vector | None, centre: float, scale: float, room: Keys) -> Vector:
     """Write (rank - centre) * scale for each value of a long vector, block by block.
 
-    The only work memory is `room`, which has the length of the order; the result overwrites the order.
+    The only work memory is `room`, which is as long as `order`; the result overwrites `order`.
     """
     n, shift = len(order), max(_WINDOW_BITS, (len(order) - 1).bit_length() - _MOST_BITS)
     n_windows = (n - 1 >> shift) + 1
@@ -144,7 +145,7 @@ def write_many_ranks(order: Index, ranks: Vector | None, centre: float, scale: f
 
 
 def _dealt(values: Vector, form: FixedPoint, keys: Keys, indices: Places | None = None) -> Index:
-    """Pack keys and indices in the order of the keys' leading bits; return the start of each bucket.
+    """Pack keys and indices into buckets by the leading bits of the keys; return the start of each bucket.
 
     The index of a value is its position in `values`, unless `indices` are given.
     """
@@ -170,7 +171,7 @@ def _dealt(values: Vector, form: FixedPoint, keys: Keys, indices: Places | None 
 
 
 _Group = tuple[Index, float]
-"""Outputs of `shesha_sort_buckets`: an array of statistics, and the sum of squared run lengths."""
+"""Output of `shesha_sort_buckets`: an array of statistics and the sum of squared run lengths."""
 
 
 def _sort_groups(
@@ -192,7 +193,7 @@ def _sort_groups(
 
 
 def _runs(groups: list[_Group], gap: int) -> float:
-    """Sum of squared lengths of runs of linked entries, which may continue across groups."""
+    """Sum the squared lengths of the runs of linked entries, which may continue across groups."""
     total, run, last = 0.0, 0, None
     for (_, _, first_run, last_run, first, own_last, size), squares in groups:
         if last is not None and first - last > gap:
@@ -210,7 +211,7 @@ def _square(run: int) -> float:
 
 
 def _total(sums: Iterator[Index]) -> float:
-    """Combine integers whose first parts count 2**48 times; they are four times the products."""
+    """Combine sums stored as two integers, in units of 2**48 and 1; divide by their common factor of 4."""
     return float(sum((int(some[0]) << 48) + int(some[1]) for some in sums)) / 4
 
 

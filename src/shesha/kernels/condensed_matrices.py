@@ -1,7 +1,7 @@
-"""Symmetric matrices stored as their upper triangle: sums, centring, inner products, products with vectors.
+"""Symmetric matrices stored as upper triangles: sums, centring, products with matrices and vectors.
 
-Work is divided into fixed blocks, each summed pairwise by one thread, so that results do not depend
-on the number of threads.
+Work is divided into blocks of fixed size, each summed by one thread, so that results do not depend on the number of
+threads.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def row_start(i: int, n: int) -> int:
 
 
 def write_rows(triangle: Vector, n: int, start: int, stop: int, block: NDArray[np.float64]) -> None:
-    """Write rows start to stop from a block whose first column is column start."""
+    """Write rows start to stop from a block whose first column is column `start` of the matrix."""
     for i in range(start, stop):
         triangle[row_start(i, n) : row_start(i + 1, n)] = block[i - start, i - start + 1 :]
 
 
 @elsewhere(device_kernels.row_sums)
 def row_sums(triangle: Vector, n: int) -> Vector:
-    """Sum of each row of the symmetric matrix without the diagonal."""
+    """Sum of each row of the symmetric matrix, without the diagonal."""
 
     def partial(start: int) -> Vector:
         sums = np.zeros(n)
@@ -72,7 +72,7 @@ def inner(a: Vector, b: Vector) -> float:
 
 @elsewhere(device_kernels.gaussian)
 def gaussian(squared: Vector, scale: float) -> Vector:
-    """exp(-squared / (2 scale)), in place of the squared distances."""
+    """Compute exp(-squared / (2 scale)), overwriting the squared distances."""
     with np.errstate(over="ignore"):
         squared /= scale
     squared *= -0.5
@@ -105,8 +105,8 @@ def _sum(size: int, work: Callable[[slice], float]) -> float:
 def largest_eigenvalue(triangle: Vector, n: int) -> float:
     """Largest absolute eigenvalue of a symmetric matrix with zero diagonal.
 
-    The Lanczos method begins with a fixed vector. The residual bounds the error; if it is too large, the
-    whole spectrum is computed. Results do not depend on the number of threads.
+    The Lanczos method starts from a fixed vector, so results do not depend on the number of threads. The residual
+    bounds the error; if it is too large, the whole spectrum is computed.
     """
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
@@ -131,7 +131,7 @@ _TOLERANCE = 1e-9
 
 
 def times(triangle: Vector, vector: Vector) -> Vector:
-    """Product of the symmetric matrix with zero diagonal and a vector."""
+    """Multiply the symmetric matrix with zero diagonal by a vector."""
     from scipy.linalg.blas import dtpmv
 
     # Stored row by row, the strict upper triangle is a packed triangular matrix with n - 1 rows.
@@ -144,7 +144,7 @@ def times(triangle: Vector, vector: Vector) -> Vector:
 
 @elsewhere(device_kernels.square)
 def square(triangle: Vector, n: int) -> NDArray[np.float64]:
-    """Return the whole symmetric matrix with zero diagonal."""
+    """Return the full symmetric matrix with zero diagonal."""
     matrix = np.zeros((n, n))
     matrix[np.triu_indices(n, k=1)] = triangle
     return matrix + matrix.T

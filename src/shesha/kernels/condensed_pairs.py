@@ -1,4 +1,4 @@
-"""Pairs of rows in condensed order, (0, 1), (0, 2), ..., (1, 2), ..., for arrays of any library."""
+"""Pairs of rows in condensed order, (0, 1), (0, 2), ..., (1, 2), ..., for arrays from any library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shesha.support.device_arrays import namespace
 
 
 def upper(n: int, like: Any, *, first: int | None = None) -> tuple[Any, Any]:
-    """Rows i < j of all pairs of n rows, or of those with i among the first few, on an array's device."""
+    """Row indices i < j of all pairs among n rows, or only those with i < first, on the device of `like`."""
     xp = namespace(like)
     places = xp.arange(n, device=like.device)
     i, j = xp.nonzero(places[None, :] > places[: n if first is None else first, None])
@@ -16,7 +16,7 @@ def upper(n: int, like: Any, *, first: int | None = None) -> tuple[Any, Any]:
 
 
 def condensed_index(i: Any, j: Any, n: int) -> Any:
-    """Position of the pairs (i, j), in either order, in condensed form."""
+    """Position of each pair (i, j), with the rows in either order, in condensed form."""
     xp = namespace(i)
     low, high = xp.minimum(i, j), xp.maximum(i, j)
     return low * n - low * (low + 1) // 2 + (high - low - 1)

@@ -1,4 +1,4 @@
-"""Mean responses of conditions in halves of the trials, their distances, and the agreement of distances."""
+"""Mean responses to conditions in halves of the trials, their distances, and how well these agree."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 Cube = NDArray[np.float64]
 
 _FEW_UNITS = 24
-"""Largest number of units (sets of trials) for which sums within units are computed once for all splits."""
+"""Largest number of units (sets of trials) for which the sums within units are computed once for all splits."""
 _FEWEST_PAIRS = 3
 
 
 def compress_columns(rows: Matrix) -> Matrix:
-    """Return rows of at most as many columns as there are rows, with the same inner products."""
+    """Reduce the columns to at most the number of rows, while preserving the inner products of the rows."""
     if rows.shape[1] <= len(rows):
         return rows
     upper = np.asarray(np.linalg.qr(rows.T, mode="r"), dtype=np.float64)
@@ -27,7 +27,7 @@ def compress_columns(rows: Matrix) -> Matrix:
 
 
 def centre_and_scale(rows: Matrix, *, unit: bool, centred: bool) -> Matrix:
-    """Return rows, optionally centred and of unit length; rows without a direction stay zero."""
+    """Optionally centre rows and scale them to unit length; rows without a direction stay zero."""
     if centred:
         rows = np.where(is_constant(rows, 1)[:, None], 0.0, rows - rows.mean(axis=1, keepdims=True))
     if unit:
@@ -37,25 +37,25 @@ def centre_and_scale(rows: Matrix, *, unit: bool, centred: bool) -> Matrix:
 
 
 def half_sums(rows: Matrix, codes: Labels, n_conditions: int, unit: Index, first: Mask) -> tuple[Cube, Cube]:
-    """Sum the rows of each condition in the first and in the second half of every split.
+    """For every split, sum the rows of each condition in the first and in the second half.
 
     Parameters
     ----------
     rows : array of shape (n_trials, n_columns)
         Responses.
     codes : array of shape (n_trials,)
-        Condition of each trial, from 0; -1 leaves a trial out.
+        Condition of each trial, numbered from 0; -1 leaves the trial out.
     n_conditions : int
         Number of conditions.
     unit : array of shape (n_trials,)
-        Unit of each trial, from 0; all trials of a unit are in the same half.
+        Unit of each trial, numbered from 0; all trials of a unit go into the same half.
     first : array of shape (n_splits, n_units)
-        Whether each unit is in the first half.
+        Whether each unit belongs to the first half.
 
     Returns
     -------
     two arrays of shape (n_splits, n_conditions, n_columns)
-        Sums in the first and in the second half.
+        Sums over the first and over the second half.
     """
     n_splits, n_units = first.shape
     if n_units <= _FEW_UNITS:
@@ -63,7 +63,7 @@ def half_sums(rows: Matrix, codes: Labels, n_conditions: int, unit: Index, first
         flat = sums.reshape(n_conditions, n_units, -1).transpose(1, 0, 2).reshape(n_units, -1)
         first_sums, other = (part.astype(np.float64) @ flat for part in (first, ~first))
         return first_sums.reshape(n_splits, n_conditions, -1), other.reshape(n_splits, n_conditions, -1)
-    # For many units, sum all trials once per split instead.
+    # With many units, it is faster to sum all trials once per split.
     half = 2 * np.arange(n_splits)[:, None] + ~first[:, unit]
     target = np.where(codes < 0, -1, half * n_conditions + codes)
     sums = _sum_by_target(rows, target, 2 * n_splits * n_conditions).reshape(n_splits, 2, n_conditions, -1)
@@ -71,23 +71,23 @@ def half_sums(rows: Matrix, codes: Labels, n_conditions: int, unit: Index, first
 
 
 def equal_sums(rows: Matrix, codes: Labels, n_conditions: int, parts: Index, keys: Matrix, sizes: Index) -> Cube:
-    """Sum equal numbers of rows of each condition in each part: those with the smallest keys.
+    """Sum an equal number of rows for each condition in each part, namely those with the smallest keys.
 
     Parameters
     ----------
     rows, codes, n_conditions
         As in `half_sums`.
     parts : array of shape (n_draws, n_trials)
-        Number of the part of each trial, such as 0 and 1 for two halves.
+        The part to which each trial belongs, such as 0 and 1 for two halves.
     keys : array of shape (n_draws, n_trials)
-        Random numbers.
+        Random numbers; in each draw, the trials with the smallest keys are selected.
     sizes : array of shape (n_draws,)
-        Number of trials per condition and part; the sum is zero for conditions with fewer trials in the part.
+        Number of trials to sum per condition and part. If a part has fewer trials of a condition, that sum is zero.
 
     Returns
     -------
     array of shape (n_draws, n_parts, n_conditions, n_columns)
-        Sums of the selected rows.
+        Sums over the selected rows.
     """
     n_draws, n_parts = len(parts), int(parts.max()) + 1
     n_groups = n_parts * n_conditions
@@ -106,20 +106,20 @@ def equal_sums(rows: Matrix, codes: Labels, n_conditions: int, parts: Index, key
 
 
 def count_groups(group: Index, n_groups: int) -> Index:
-    """Count the entries of each group in each line; the last group counts those that have none."""
+    """For each line, count the entries in each group; the last group is for entries without a group."""
     lines = np.arange(len(group))[:, None] * (n_groups + 1)
     return np.bincount((lines + group).ravel(), minlength=len(group) * (n_groups + 1)).reshape(len(group), -1)
 
 
 def count_trials(codes: Labels, n_conditions: int, parts: Index) -> Index:
-    """Count the trials of each condition in each part, of shape (n_draws, n_parts, n_conditions)."""
+    """Count the trials of each condition in each part: shape (n_draws, n_parts, n_conditions)."""
     n_groups = (int(parts.max()) + 1) * n_conditions
     counts = count_groups(np.where(codes < 0, n_groups, n_conditions * parts + codes), n_groups)
     return counts[:, :-1].reshape(len(parts), -1, n_conditions)
 
 
 def _sum_by_target(rows: Matrix, target: Index, n_targets: int) -> Matrix:
-    """Sum rows by target for each line of targets; -1 means no target."""
+    """For each line of `target`, sum the rows that share a target; -1 means no target."""
     kept = np.flatnonzero(target.ravel() >= 0)
     where = (target.ravel()[kept], kept % len(rows))
     indicator = sparse.csr_matrix((np.ones(len(kept)), where), shape=(n_targets, len(rows)))
@@ -127,9 +127,9 @@ def _sum_by_target(rows: Matrix, target: Index, n_targets: int) -> Matrix:
 
 
 def condition_distances(sums: Cube, counts: Matrix, metric: Metric) -> Matrix:
-    """Distances of all pairs of conditions, (n_splits, n_pairs); NaN for conditions without trials or direction.
+    """Distances (n_splits, n_pairs) between all conditions; NaN for those without trials or direction.
 
-    Cosines of sums equal cosines of means. For correlations, the rows must already be centred.
+    The cosine is the same for sums as for means. For correlation distances, the rows must already be centred.
     """
     i, j = np.triu_indices(sums.shape[1], k=1)
     if metric == "euclidean":
@@ -141,14 +141,14 @@ def condition_distances(sums: Cube, counts: Matrix, metric: Metric) -> Matrix:
         return distances
     grams = sums @ sums.transpose(0, 2, 1)
     lengths = np.sqrt(np.einsum("skk->sk", grams))
-    # A mean that is constant before centring consists of rounding errors afterwards.
+    # If a mean was constant before centring, only rounding errors remain afterwards.
     lengths = np.where((counts > 0) & (lengths > 1e-12 * counts), lengths, np.nan)
     cosine_distances: Matrix = np.clip(1.0 - grams[:, i, j] / (lengths[:, i] * lengths[:, j]), 0.0, 2.0)
     return cosine_distances
 
 
 def agreement(first: Matrix, second: Matrix) -> Vector:
-    """Rank correlation of corresponding lines over the pairs that both have; NaN if there are too few."""
+    """Rank correlation between corresponding lines, over the pairs finite in both; NaN with too few pairs."""
     both = np.isfinite(first) & np.isfinite(second)
     enough = np.where(both.sum(axis=1) >= _FEWEST_PAIRS, 1.0, np.nan)
     a, b = (centred_ranks(np.where(both, half, np.nan)) for half in (first, second))

@@ -1,12 +1,13 @@
-"""The participation ratio, corrected for rows or columns that are a sample of more (arXiv 2509.26560).
+"""Participation ratio, corrected for sampled rows or columns (arXiv 2509.26560).
 
 Let k_i be the squared length of centred row i, T the sum of all k_i, and Q the sum of their squares. Let F be the
-squared Frobenius norm of the Gram matrix, and C the covariance of the population. Averages over four different rows
-(U-statistics) estimate tr(C)^2 and tr(C^2) without bias. Up to one common factor, they are
+squared Frobenius norm of the Gram matrix, and C the population covariance. Averages over four different rows
+(U-statistics) give unbiased estimates of tr(C)^2 and tr(C^2). Up to a common factor, these are
 
     (n^2 - 3 n + 1) T^2 - n (n - 1) Q + 2 F    and    (n - 1) (n - 2) F - n (n - 1) Q + T^2.
 
-For a single column, both are equal. If the columns are a sample, the sums over single columns are subtracted from both.
+For a single column, the two are equal. If the columns are a sample, the sums over single columns are subtracted from
+both.
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ SAMPLES: tuple[str, ...] = get_args(Sample)
 FEWEST_ROWS = 4
 """Smallest number of rows for the correction, which averages over four different rows."""
 _ROUNDING = 1e-11
-"""Ratio of a denominator to its largest term below which the denominator is a rounding error."""
+"""If the ratio of a denominator to its largest term is below this value, the denominator is a rounding error."""
 
 
 @dataclass(frozen=True)
 class FourthMoments:
-    """Sums over centred entries, in units of the squared sum of squares; zeros if all rows are equal."""
+    """Sums over centred entries, divided by the squared total sum of squares; zeros if all rows are equal."""
 
     n_rows: int
     rows: float
-    """Sum of the fourth powers of the lengths of rows."""
+    """Sum of the fourth powers of the row lengths."""
     columns: float
-    """Sum of the fourth powers of the lengths of columns."""
+    """Sum of the fourth powers of the column lengths."""
     entries: float
     """Sum of the fourth powers of all entries."""
 
 
 def fourth_moments(X: Sliced) -> FourthMoments:
-    """Compute the sums of the correction, in three passes over blocks of rows."""
+    """Compute the sums that the correction needs, in three passes over blocks of rows."""
     n, d = X.shape
     total = rows = entries = 0.0
     columns = np.zeros(d)
@@ -59,16 +60,16 @@ def fourth_moments(X: Sliced) -> FourthMoments:
 
 
 def _centred_blocks(X: Sliced) -> Iterator[Matrix]:
-    """Yield blocks of centred rows, scaled to largest entries near 1."""
+    """Yield blocks of centred rows, scaled so that the largest entry is near 1."""
     n, d = X.shape
     step = max(1, ENTRIES // d)
 
     def blocks() -> Iterator[Matrix]:
         return (np.asarray(X[start : start + step], dtype=np.float64) for start in range(0, n, step))
 
-    # Division by a power of two is exact, however far the features are from zero.
+    # Division by a power of two is exact, even if the features are far from zero.
     largest = max(length_unit(block) for block in blocks())
-    # Subtracting the first row makes equal rows exact zeros, despite the rounding of the mean.
+    # Subtracting the first row makes rows that are all equal exactly zero, whatever the rounding of the mean.
     origin = np.asarray(X[0:1], dtype=np.float64)[0] / largest
     mean, spread = np.zeros(d), 0.0
     for block in blocks():
@@ -84,7 +85,7 @@ def _centred_blocks(X: Sliced) -> Iterator[Matrix]:
 
 
 def corrected_participation_ratio(variances: Vector, moments: FourthMoments, sample: Sample = "rows") -> float:
-    """tr(C)^2 / tr(C^2) from unbiased estimates of both; NaN if the second estimate is not positive."""
+    """Estimate tr(C)^2 / tr(C^2) from unbiased estimates of both terms; NaN if the second is not positive."""
     n, squared = moments.n_rows, float((variances**2).sum())
     if sample == "columns":
         above, below, largest = 1.0 - moments.columns, squared - moments.columns, squared

@@ -1,27 +1,25 @@
 """Total length of the cross-barcode: topological features of one distance matrix that another lacks.
 
-The barcode is the Vietoris-Rips H1 of the 2m points [[0, r_X], [r_X, r]] with r = min(r_X, r_Y), but
-only m points are needed. The m clones at distance zero, with all simplices that contain them, are
-contractible. Collapsing them leaves the complex of r with a cone over the simplices of r that have a
-clone near all their nodes. The cone's edges (i, k) are the edges of r_X, and edges with (i, j) and
-(j, k) in r_X for some j. The latter are sums of these two edges, so the cone may be over the complex
-of r_X alone. Therefore the barcode is that of the relative homology H1(VR(r), VR(r_X)), which has
+The barcode is that of the Vietoris-Rips H1 of the 2m points [[0, r_X], [r_X, r]] with r = min(r_X, r_Y), but only m
+points are needed. The m clones at distance zero, with all simplices that contain them, are contractible. Collapsing
+them leaves the complex of r with a cone over those simplices of r that have a clone near all their nodes. The edges of
+the cone's base are the edges (i, k) of r_X, and those for which (i, j) and (j, k) are edges of r_X for some j. The
+latter are sums of these two edges, so the cone can be taken over the complex of r_X alone. Therefore the barcode is
+that of the relative homology H1(VR(r), VR(r_X)), which has
 
-- a generator for each edge, born at r,
+- a generator for each edge, born at the edge's length in r,
 - a relation for each triangle of r, born with its longest edge: the three edges sum to zero,
-- a relation for each edge, born at r_X: the edge is zero.
+- a relation for each edge, born at the edge's length in r_X: the edge is zero.
 
-At the end all classes are dead, so the lengths sum to deaths minus births. A relation reduces the
-dimension by one if and only if it is independent of the earlier relations. Over the field of two
-elements, the sum of deaths is the weight of a minimum-weight basis of the relations. The basis is
-found greedily, like a minimum spanning tree.
+At the end all classes are dead, so the bar lengths sum to the deaths minus the births. A relation reduces the dimension
+by one if and only if it is independent of the earlier relations. Over the field of two elements, the sum of the deaths
+is the weight of a minimum-weight basis of the relations. Such a basis is found greedily, like a minimum spanning tree.
 
-Few generators and relations matter. The link of an edge is the set of nodes joined to both of its
-ends by shorter edges. An edge with a link is the sum of two shorter edges as soon as it is born. Two
-triangles on a new edge whose tips are joined within the link differ by older triangles. Therefore one
-triangle per connected part of the link is enough. An edge with a link in r_X is zero because two
-shorter edges are zero. For 500 rows, one or two thousand generators and as many relations remain, so
-that sets can be stored as the bits of Python integers.
+Few generators and relations are actually needed. The link of an edge is the set of nodes that shorter edges join to
+both of its ends. An edge with a nonempty link is the sum of two shorter edges as soon as it is born. Two triangles on a
+new edge whose tips are joined within the link differ by older triangles, so one triangle per connected component of the
+link is enough. An edge whose link in r_X is nonempty is zero because two shorter edges are zero. For 500 rows, one or
+two thousand generators and as many relations remain, so sets of them can be stored as the bits of Python integers.
 """
 
 from __future__ import annotations
@@ -39,14 +37,14 @@ from shesha.support.types import Matrix
 Nodes = int
 """A set of nodes: bit j is set if the set contains node j."""
 Chain = int
-"""A sum of generators over the field of two elements, as bits in order of birth."""
+"""A sum of generators over the field of two elements; bits are in the order of the generators' births."""
 Basis = dict[int, Chain]
-"""Independent chains by the position of their youngest generator."""
+"""Independent chains, each under the position of its youngest generator."""
 
 
 @dataclass(frozen=True)
 class _Loops:
-    """Generators and triangle relations of the smaller distances, which both orders of a pair share."""
+    """Generators and triangle relations of the elementwise minimum, which are shared by (X, Y) and (Y, X)."""
 
     births: list[float]
     chains: list[list[Chain]]
@@ -54,12 +52,12 @@ class _Loops:
 
 
 def total_lengths(first: Matrix, second: Matrix) -> tuple[float, float]:
-    """Sum of the bar lengths of [[0, first], [first, min(first, second)]] in dimension 1, and of the other order.
+    """Sum of the H1 bar lengths of [[0, first], [first, min(first, second)]], and with the roles swapped.
 
-    The second sum takes a fifth of the time of the first.
+    Most of the work is shared, so the second sum takes only a fifth of the time of the first.
     """
     lower = np.minimum(first, second)
-    # Central nodes get the highest bits: the tip is the highest bit of a link, and they are joined to most nodes.
+    # Central nodes, which have the most edges, get the highest bits, because the tip is the highest bit of a link.
     outer_first = np.argsort(-lower.sum(axis=0), kind="stable")
     order = np.ix_(outer_first, outer_first)
     loops = _loops(lower[order])
@@ -67,7 +65,7 @@ def total_lengths(first: Matrix, second: Matrix) -> tuple[float, float]:
 
 
 def _length(distances: Matrix, loops: _Loops) -> float:
-    """Deaths less births when edges become zero at these distances."""
+    """Sum of deaths minus sum of births, where each edge becomes zero at its entry in `distances`."""
     near = [0] * len(distances)
     edges = ((length, loops.chains[i][k]) for length, i, k, link in _edges(distances, near) if not link)
     basis: Basis = {}
@@ -81,7 +79,7 @@ def _length(distances: Matrix, loops: _Loops) -> float:
 
 
 def _loops(distances: Matrix) -> _Loops:
-    """Process the edges from short to long, and keep the generators and independent triangles."""
+    """Process the edges from short to long, and keep the generators and the independent triangles."""
     m = len(distances)
     near = [0] * m
     chains = [[0] * m for _ in range(m)]
@@ -94,7 +92,7 @@ def _loops(distances: Matrix) -> _Loops:
         if link:
             tip = link.bit_length() - 1
             chain = chains[i][tip] ^ chains[k][tip]
-            # If no loop is open, all further triangles depend on earlier triangles.
+            # While no loop is open, every further triangle depends on earlier ones.
             for other in _remaining_components(link, tip, near) if n_open else ():
                 relation = _extend_basis(basis, chain ^ chains[i][other] ^ chains[k][other])
                 if relation:
@@ -112,7 +110,7 @@ def _loops(distances: Matrix) -> _Loops:
 
 
 def _edges(distances: Matrix, near: list[Nodes]) -> Iterator[tuple[float, int, int, Nodes]]:
-    """Yield edges from short to long with their links, and record the neighbours of each node."""
+    """Yield the edges from short to long with their links, and record the neighbours of each node."""
     rows, columns = np.triu_indices(len(distances), k=1)
     lengths = distances[rows, columns]
     order = np.argsort(lengths, kind="stable")
@@ -123,7 +121,7 @@ def _edges(distances: Matrix, near: list[Nodes]) -> Iterator[tuple[float, int, i
 
 
 def _remaining_components(link: Nodes, tip: int, near: list[Nodes]) -> Iterator[int]:
-    """A node of each connected part of the link, except that of the tip."""
+    """Yield one node from each connected component of the link, except the one that contains the tip."""
     reached = link & near[tip] | 1 << tip
     rest = link ^ reached
     while rest:
@@ -141,12 +139,12 @@ def _remaining_components(link: Nodes, tip: int, near: list[Nodes]) -> Iterator[
             part |= new
         else:
             yield start
-        # A separate part has no neighbours in the rest, so marking it as reached connects nothing to the tip.
+        # A separate component has no other neighbours left, so marking it as reached connects nothing to the tip.
         reached |= part
 
 
 def _extend_basis(basis: Basis, chain: Chain) -> Chain:
-    """Reduce the chain by the basis, add the remainder and return it; zero if the chain depends on the basis."""
+    """Reduce the chain by the basis, then add and return the remainder; zero if the chain is dependent."""
     while chain:
         youngest = chain.bit_length()
         if youngest not in basis:

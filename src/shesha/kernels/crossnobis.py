@@ -1,4 +1,4 @@
-"""Cross-validated squared distances between conditions, unbiased by independent noise."""
+"""Cross-validated squared distances between conditions, which independent noise does not bias."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ Weigh = Callable[[Matrix], Matrix]
 
 
 def across_runs(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int, weigh: Weigh | None) -> Matrix:
-    """Mean over all pairs of runs of the product of the differences between two conditions.
+    """Average, over all pairs of different runs, the product of the differences between two conditions.
 
     Parameters
     ----------
     rows : array of shape (n_trials, n_channels)
         Responses.
     codes : array of shape (n_trials,)
-        Condition of each trial, from 0; -1 leaves a trial out.
+        Condition of each trial, numbered from 0; -1 leaves the trial out.
     runs : array of shape (n_trials,)
-        Run of each trial, from 0. The noise of different runs must be independent.
+        Run of each trial, numbered from 0. The noise in different runs must be independent.
     n_conditions : int
         Number of conditions.
     weigh : callable or None
-        Function that multiplies rows by the inverse covariance of the noise; None means no weighting.
+        Function that multiplies rows by the inverse noise covariance; None means no weighting.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def across_runs(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int, we
     """
     present = np.zeros((int(runs.max()) + 1, n_conditions), dtype=bool)
     present[runs[codes >= 0], codes[codes >= 0]] = True
-    # Runs without any condition are ignored.
+    # Runs that contain no condition are ignored.
     present = present[present.any(axis=1)]
     means = _means(rows, codes, runs, n_conditions)
     if present.all():
@@ -45,7 +45,7 @@ def across_runs(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int, we
 
 
 def _means(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int) -> Iterator[Matrix]:
-    """Yield the mean response of each condition in each run; zero for conditions without trials."""
+    """For each run, yield the mean response to each condition; zero for conditions without trials."""
     order = np.lexsort((codes, runs))
     order = order[codes[order] >= 0]
     for trials_of_run in np.split(order, np.flatnonzero(np.diff(runs[order])) + 1):
@@ -61,7 +61,7 @@ def _means(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int) -> Iter
 
 
 def _complete(means: Iterator[Matrix], n_runs: int, weigh: Weigh | None) -> Matrix:
-    """Process all pairs of runs together: products of the sums minus those within runs, with one run in memory."""
+    """Process all pairs of runs at once: products of the sums, minus the products within each run."""
     total, within = None, None
     for mean in means:
         total = mean.copy() if total is None else np.add(total, mean, out=total)
@@ -75,7 +75,7 @@ def _complete(means: Iterator[Matrix], n_runs: int, weigh: Weigh | None) -> Matr
 
 
 def _incomplete(means: list[Matrix], present: Mask, weigh: Weigh | None) -> Matrix:
-    """Process pairs of runs one by one; each pair of conditions uses the runs that have both."""
+    """Process the pairs of runs one by one; each pair of conditions uses the runs that contain both."""
     n = present.shape[1]
     sums, counts = np.zeros((n, n)), np.zeros((n, n))
     weighted = means if weigh is None else [weigh(mean) for mean in means]
@@ -89,23 +89,23 @@ def _incomplete(means: list[Matrix], present: Mask, weigh: Weigh | None) -> Matr
 
 
 def crossvalidated_products(sums: Matrix, weighted: Matrix, squares: Vector, counts: Vector) -> Matrix:
-    """Inner products of mean responses without products of a trial with itself, if the noise of trials is independent.
+    """Inner products of mean responses, without each trial's product with itself, which noise would bias.
 
     Parameters
     ----------
     sums : array of shape (n_conditions, n_channels)
         Sum of the responses to each condition.
     weighted : array of shape (n_conditions, n_channels)
-        The sums multiplied by the inverse covariance of the noise, or the sums themselves.
+        The sums multiplied by the inverse noise covariance, or the unweighted sums.
     squares : array of shape (n_conditions,)
-        Sum of the products of each trial with itself, with the same weighting.
+        For each condition, the sum of the products of its trials with themselves, weighted in the same way.
     counts : array of shape (n_conditions,)
-        Number of trials of each condition. With fewer than two, the condition's product with itself is NaN.
+        Number of trials of each condition. With fewer than two, the product of the condition with itself is NaN.
 
     Returns
     -------
     array of shape (n_conditions, n_conditions)
-        Inner products.
+        Inner products. They are unbiased if the noise of different trials is independent.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         products = weighted @ sums.T / np.outer(counts, counts)
@@ -115,7 +115,7 @@ def crossvalidated_products(sums: Matrix, weighted: Matrix, squares: Vector, cou
 
 
 def from_products(products: Matrix) -> Matrix:
-    """Squared distances from inner products, which may be asymmetric if they come from two runs."""
+    """Squared distances from inner products, which may be asymmetric if the factors come from two runs."""
     diagonal = np.diagonal(products)
     distances: Matrix = diagonal[:, None] + diagonal - products - products.T
     np.fill_diagonal(distances, np.where(np.isnan(diagonal), np.nan, 0.0))
@@ -123,6 +123,6 @@ def from_products(products: Matrix) -> Matrix:
 
 
 def centred_products(products: Matrix) -> Matrix:
-    """Inner products about the mean of the conditions."""
+    """Inner products of the deviations from the mean over conditions."""
     deviations: Matrix = products - products.mean(axis=0) - products.mean(axis=1)[:, None] + products.mean()
     return deviations

@@ -1,7 +1,7 @@
-"""Kernels for arrays on a device, written with the array API standard.
+"""Kernels for arrays on a device such as a GPU, written with the array API standard.
 
-Each function replaces a kernel of the same name that processes NumPy arrays in blocks and threads. The functions avoid
-scattering and sums in an undefined order, so that a device gives the same number every time.
+Each function replaces the kernel of the same name, which processes NumPy arrays in blocks and threads. The functions
+avoid scatter operations and sums of undefined order, so that a device gives identical numbers every time.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from shesha.support.types import Index, Matrix
 _PANEL = 2048
 """Number of rows whose distances are computed together."""
 _GATHERED = 1 << 26
-"""Maximum number of values that one step gathers."""
+"""Largest number of values gathered in one step."""
 _HELD = 1 << 28
-"""Maximum number of values in the square matrices whose rows are permuted together."""
+"""Largest number of values in the square matrices whose rows are permuted together."""
 _TOGETHER = 32
-"""Number of permutations whose results are fetched together."""
+"""Number of permutations whose results are copied to the host together."""
 
 
 def condensed_distances(rows: Any, metric: str, *, squared: bool = False) -> Any:
-    """Distances of all pairs i < j of standard rows, in the order of SciPy's condensed form."""
+    """Distances between all pairs i < j of standard rows, in SciPy's condensed order."""
     xp = namespace(rows)
     _require_pairs(rows)
     out = xp.concat([_upper(rows, metric, start) for start in range(0, rows.shape[0], _PANEL)])
@@ -36,7 +36,7 @@ def condensed_distances(rows: Any, metric: str, *, squared: bool = False) -> Any
 
 
 def _upper(rows: Any, metric: str, start: int) -> Any:
-    """(Squared) distances of the panel's rows to all later rows."""
+    """Distances (squared for 'euclidean') from the panel's rows to all later rows."""
     xp, later = namespace(rows), rows[start:, :]
     products = later[: min(_PANEL, later.shape[0]), :] @ later.T
     i, j = upper(later.shape[0], rows, first=products.shape[0])
@@ -55,7 +55,7 @@ def _upper(rows: Any, metric: str, start: int) -> Any:
 
 
 def _require_pairs(rows: Any) -> None:
-    """Refuse pairs that would not fit on the device, before its library runs out of memory."""
+    """Raise an error for pairs that would not fit on the device, before its library runs out of memory."""
     n, free = rows.shape[0], free_memory(rows)
     # Each pair needs memory for its value, its position and a copy.
     need = 24 * (n * (n - 1) // 2)
@@ -67,7 +67,7 @@ def _require_pairs(rows: Any) -> None:
 
 
 def inner_products(rows: Any) -> tuple[Any, Any]:
-    """Inner products of all pairs i < j of rows, and of each row with itself."""
+    """Inner products of all pairs i < j of rows, and the inner product of each row with itself."""
     n = rows.shape[0]
     _require_pairs(rows)
     i, j = upper(n, rows)
@@ -84,14 +84,14 @@ def squared_differences(rows: Any, i: Any, j: Any) -> Any:
 
 
 def take_condensed(triangle: Any, rows: Index, n: int) -> Any:
-    """Condensed form of all or some rows, in the given order."""
+    """Condensed form for a selection of rows, in the given order."""
     i, j = upper(len(rows), triangle)
     chosen = convert_like(rows, triangle)
     return take_rows(triangle, condensed_index(take_rows(chosen, i), take_rows(chosen, j), n))
 
 
 def square(triangle: Any, n: int) -> Any:
-    """Return the whole symmetric matrix with zero diagonal."""
+    """Return the full symmetric matrix with zero diagonal."""
     xp = namespace(triangle)
     i = xp.arange(n, device=triangle.device)[:, None]
     off = i != i.T
@@ -101,7 +101,7 @@ def square(triangle: Any, n: int) -> Any:
 
 
 def row_sums(triangle: Any, n: int) -> Any:
-    """Sum of each row of the symmetric matrix without the diagonal."""
+    """Sum of each row of the symmetric matrix, without the diagonal."""
     return namespace(triangle).sum(square(triangle, n), axis=1)
 
 
@@ -117,12 +117,12 @@ def inner(a: Any, b: Any) -> float:
 
 
 def gaussian(squared: Any, scale: float) -> Any:
-    """exp(-squared / (2 scale))."""
+    """Compute exp(-squared / (2 scale))."""
     return namespace(squared).exp(squared / (-2.0 * scale))
 
 
 def unit_ranks(values: Any, tolerance: float = 0.0, out: Any = None) -> Any:
-    """Centred ranks of unit length, with mean ranks for ties; all NaN if the values are equal."""
+    """Centred ranks scaled to unit length, with mean ranks for ties; all NaN if the values are equal."""
     xp, n = namespace(values), values.shape[0]
     order = xp.argsort(values)
     ordered = take_rows(values, order)
@@ -131,12 +131,12 @@ def unit_ranks(values: Any, tolerance: float = 0.0, out: Any = None) -> Any:
     starts, group = _groups(ordered, tolerance)
     if starts.shape[0] == 1:
         return xp.full_like(values, float("nan"))
-    # Mean of the first and the last rank of each group, from 0.
+    # Mean of the first and the last rank in each group, counted from 0.
     stops = xp.concat([starts[1:], convert_like(np.array([n]), starts)])
     mean = xp.astype(starts + stops - 1, xp.float64) / 2
     centred = take_rows(mean, group) - (n - 1) / 2
     scaled = centred / xp.sqrt(xp.sum(centred * centred))
-    # Sorting the order gives its inverse without scattering.
+    # Sorting the order gives its inverse without a scatter operation.
     return take_rows(scaled, xp.argsort(order))
 
 
@@ -148,7 +148,7 @@ def _groups(ordered: Any, tolerance: float) -> tuple[Any, Any]:
     ends = xp.concat([starts[1:], convert_like(np.array([ordered.shape[0]]), starts)]) - 1
     chained = take_rows(ordered, ends) - take_rows(ordered, starts) > MAX_SPAN * tolerance
     if bool(xp.any(chained)):
-        # If chains of near-ties become too long, group their values by the cells of a fixed grid.
+        # If a chain of near-ties is too long, its values are grouped by the cells of a fixed grid instead.
         cell = xp.floor(ordered / tolerance) if tolerance > 0 else ordered
         linked = linked & (~take_rows(chained, group)[1:] | (cell[1:] == cell[:-1]))
         starts, group = _cut(linked)
@@ -162,10 +162,10 @@ def _cut(linked: Any) -> tuple[Any, Any]:
 
 
 def permutation_grids(first: Sequence[Any], second: Sequence[Any], n: int, orders: Sequence[Index]) -> Iterator[Matrix]:
-    """For each permutation, yield the inner products of all first with all relabelled second matrices: (first, second).
+    """For each permutation, yield the inner products of every first with every permuted second matrix.
 
-    Whole matrices are relabelled, rows before columns. This reads each number twice, but contiguously, and needs no
-    index of pairs.
+    Each yielded matrix has shape (first, second). Whole matrices are permuted, rows before columns. This reads each
+    number twice, but contiguously, and needs no index of pairs.
     """
     xp = namespace(first[0])
     left = xp.reshape(xp.stack([square(triangle, n) for triangle in first]), (-1, n * n)) / 2.0
@@ -177,7 +177,7 @@ def permutation_grids(first: Sequence[Any], second: Sequence[Any], n: int, order
 
 
 def _permuted_columns(left: Any, second: Sequence[Any], moved: Any, n: int) -> Iterator[Matrix]:
-    """Yield the columns of some second matrices; the host waits for the device once per many permutations."""
+    """Yield the columns for some of the second matrices; many permutations share one transfer to the host."""
     xp = namespace(left)
     right = xp.stack([square(triangle, n) for triangle in second])
     for start in range(0, moved.shape[0], _TOGETHER):
@@ -190,19 +190,19 @@ def _permuted_columns(left: Any, second: Sequence[Any], moved: Any, n: int) -> I
 
 
 def squared_distances_to_candidates(rows: Any, chosen: Index, candidates: Index) -> Matrix:
-    """Squared distances of some rows to the candidates of each, of shape (m, width)."""
+    """Squared distances from each chosen row to its candidates, of shape (m, width)."""
     return squared_distances_between(rows, chosen[:, None], candidates)
 
 
 def squared_distances_between(rows: Any, own: Index, others: Index) -> Matrix:
-    """Squared distances between each row and the others in its line, of shape (m, width)."""
+    """Squared distances from each row in `own` to the rows on the same line of `others`, (m, width)."""
     own = np.broadcast_to(own, others.shape).ravel()
     distances = squared_differences(rows, convert_like(own, rows), convert_like(others.ravel(), rows))
     return np.reshape(to_host(distances), others.shape)
 
 
 def products_with_lists(rows: Any, lists: Index) -> Matrix:
-    """Inner product of each row with each of the rows that its line names, shape (n, k)."""
+    """Inner product of each row with each of the rows listed in its line, of shape (n, k)."""
     n, k = lists.shape
     step = max(1, _GATHERED // (k * rows.shape[1]))
     out = np.empty(lists.shape)

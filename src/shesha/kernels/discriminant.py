@@ -1,4 +1,4 @@
-"""Linear discriminant directions, and their agreement over resamples of the rows."""
+"""Linear discriminant directions, and how well they agree over resamples of the rows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from shesha.support.types import Index, Labels, Matrix
 
 _RIDGE = 1e-6
 _AT_ONCE = 8
-"""Number of resamples per task of a thread. Smaller tasks would take less time than their scheduling."""
+"""Number of resamples in one task for a thread. With fewer, scheduling would take longer than the work itself."""
 
 
 def overlaps(X: Matrix, codes: Labels, n_bootstrap: int, share: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Agreement of the full data's discriminant subspace with that of each resample; NaN if there is none."""
+    """Overlap between the discriminant subspaces of all data and of each resample; NaN if one is empty."""
     classes, means = _class_rows(X, codes)
     size = int(len(X) * share) // len(classes)
     draws = [[rng.integers(len(rows), size=size) for rows in classes] for _ in range(n_bootstrap)]
@@ -40,7 +40,7 @@ def overlaps(X: Matrix, codes: Labels, n_bootstrap: int, share: float, rng: np.r
 
 
 def _class_rows(X: Matrix, codes: Labels) -> tuple[list[Matrix], Matrix]:
-    """Rows of each class minus the class mean, and the class means."""
+    """Deviations of each class's rows from the class mean, and the class means."""
     codes = np.unique(codes, return_inverse=True)[1]
     X = X / huge_unit(X)
     centred = X - X.mean(axis=0)
@@ -51,9 +51,10 @@ def _class_rows(X: Matrix, codes: Labels) -> tuple[list[Matrix], Matrix]:
 
 
 def _discriminant_basis(classes: Sequence[Matrix], means: Matrix, counts: Sequence[Index]) -> Matrix:
-    """Orthonormal basis of the discriminant directions of counted rows; no columns if all class means coincide.
+    """Orthonormal basis of the discriminant directions of counted rows; empty if all class means coincide.
 
-    A row that is drawn twice has twice the weight, because there are fewer distinct rows than draws.
+    A row that is drawn twice gets twice the weight and is stored once, because there are fewer distinct rows than
+    draws.
     """
     drawn, n = [np.flatnonzero(count) for count in counts], sum(int(count.sum()) for count in counts)
     spread, shifted, start = np.empty((sum(map(len, drawn)), means.shape[1])), means.copy(), 0
@@ -81,7 +82,7 @@ def _orthonormal(directions: Matrix) -> Matrix:
 
 
 def _inverse_covariance_times(spread: Matrix, right: Matrix) -> Matrix:
-    """Solve (S'S + ridge) w = right; with fewer rows than features through the rows (Woodbury)."""
+    """Solve (S'S + ridge) w = right; if there are fewer rows than features, through the rows (Woodbury)."""
     rows, d = spread.shape
     if d <= rows:
         return _solve(spread, right)
@@ -89,7 +90,7 @@ def _inverse_covariance_times(spread: Matrix, right: Matrix) -> Matrix:
 
 
 def _solve(factor: Matrix, right: Matrix) -> Matrix:
-    """Solve (F'F + ridge) w = right: one triangle of the product is enough, and is computed alone."""
+    """Solve (F'F + ridge) w = right, computing only one triangle of the product."""
     from scipy.linalg.blas import dsyrk
     from scipy.linalg.lapack import dposv
 
@@ -97,5 +98,5 @@ def _solve(factor: Matrix, right: Matrix) -> Matrix:
     product = dsyrk(1.0, factor.T, lower=True) if transposed else dsyrk(1.0, factor, trans=True, lower=True)
     np.einsum("ii->i", product)[:] += _RIDGE
     _, solution, failed = dposv(product, right, lower=True, overwrite_a=True)
-    # If the decomposition fails, the ridge is below the rounding level, and least squares give the limit.
+    # If the decomposition fails, the ridge is below the rounding level, and least squares gives the limit.
     return np.asarray(np.linalg.lstsq(factor.T @ factor, right)[0] if failed else solution)

@@ -1,4 +1,4 @@
-"""Distances between rows in panels of fixed size, equal for any number of threads."""
+"""Distances between rows, in panels of fixed size so that the number of threads does not matter."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _PAIRS_AT_ONCE = 1 << 22
 
 
 def standard_rows(X: Matrix, metric: Metric) -> Matrix:
-    """Transform rows so that inner products give the metric; rows without a direction become zero.
+    """Transform rows so that inner products yield the metric; rows without a direction become zero.
 
-    Rows have unit length for 'cosine', and are also centred for 'correlation'. For 'euclidean', division by
-    `length_unit` keeps squares within range. Subtraction of column medians keeps the precision of data far
-    from the origin (means would follow a single outlying row).
+    Rows are scaled to unit length for 'cosine', and also centred for 'correlation'. For 'euclidean', division by
+    `length_unit` keeps squares within range, and subtracting column medians preserves the precision of data far from
+    the origin (a mean could be dominated by a single outlying row).
     """
     xp: Any = namespace(X)
     if metric == "euclidean":
         rows = X / length_unit(X)
         rows -= column_medians(rows)
         return rows
-    # Division by the largest entry keeps squares within range for rows of any size.
+    # Division by each row's largest entry keeps squares within range, whatever the scale of the row.
     rows = X / _or_one(_largest_of_rows(X))
     if metric == "correlation":
         rows -= xp.mean(rows, axis=1, keepdims=True)
@@ -46,34 +46,34 @@ def standard_rows(X: Matrix, metric: Metric) -> Matrix:
 
 
 def _largest_of_rows(X: Matrix) -> Any:
-    """Largest absolute entry of each row, from maximum and minimum to avoid a copy."""
+    """Largest absolute entry of each row, computed from its maximum and minimum to avoid a copy."""
     xp: Any = namespace(X)
     return xp.maximum(xp.max(X, axis=1, keepdims=True), -xp.min(X, axis=1, keepdims=True))
 
 
 def _or_one(sizes: Any) -> Any:
-    """Replace zeros by 1, so that sizes can be divisors."""
+    """Replace zeros by 1, so that the sizes can be used as divisors."""
     xp = namespace(sizes)
     return xp.where(sizes > 0, sizes, xp.ones_like(sizes))
 
 
 def find_undirected_rows(X: Matrix, metric: Metric) -> Index:
-    """Rows for which the metric is undefined: zero under cosine, constant under correlation."""
+    """Rows for which the metric is undefined: zero rows for cosine, constant rows for correlation."""
     if metric == "euclidean":
         return np.empty(0, dtype=np.intp)
     xp = namespace(X)
     low, high = to_host(xp.min(X, axis=1)), to_host(xp.max(X, axis=1))
     if metric == "cosine":
         return np.flatnonzero((low == 0) & (high == 0))
-    # Halves are subtracted, because the difference of two large numbers of opposite sign could overflow.
+    # The values are halved before subtraction, because the difference of large numbers of opposite sign could overflow.
     return np.flatnonzero(high / 2 - low / 2 <= 2 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high)))
 
 
 def distance_rounding(rows: Matrix, metric: Metric) -> float:
-    """Return the difference below which two (squared) distances count as equal."""
+    """Return the difference below which two (possibly squared) distances count as equal."""
     if metric != "euclidean":
         return ROUNDING
-    # The median length is used because, with the largest, one outlying row would make all others tie.
+    # With the largest length instead of the median, one outlying row would make all other distances tie.
     return ROUNDING * 2 * float(np.median(to_host(squared_lengths(rows))))
 
 
@@ -98,7 +98,7 @@ def inner_products(rows: Matrix) -> tuple[Vector, Vector]:
 
 @elsewhere(device_kernels.condensed_distances)
 def condensed_distances(rows: Matrix, metric: Metric, *, squared: bool = False) -> Vector:
-    """Distances of all pairs i < j of standard rows, in the order of SciPy's condensed form."""
+    """Distances between all pairs i < j of standard rows, in SciPy's condensed order."""
     n = len(rows)
     memory.require(8 * n_pairs(n), f"the {n_pairs(n):,} distances of {n:,} rows", "pass fewer rows")
     out = np.empty(n_pairs(n))
@@ -126,7 +126,7 @@ def _write_compiled(block: Matrix, lengths: Vector | None, root: bool, out: Vect
 
 
 def panel(rows: Matrix, metric: Metric, start: int) -> Matrix:
-    """(Squared) distances of the panel's rows to themselves and all later rows."""
+    """Distances (squared for 'euclidean') from the panel's rows to themselves and to all later rows."""
     return _distances(rows[start : start + PANEL] @ rows[start:].T, rows, metric, start)
 
 
@@ -155,7 +155,7 @@ def _recompute_close(block: Matrix, scale: Matrix, rows: Matrix, start: int) -> 
 
 
 def pair_distances(rows: Matrix, i: Index, j: Index, metric: Metric, *, squared: bool = False) -> Vector:
-    """Distances of the given pairs of standard rows."""
+    """Distances between the given pairs of standard rows."""
     out = np.empty(len(i))
     step = max(1, _PAIRS_AT_ONCE // rows.shape[1])
 

@@ -1,4 +1,4 @@
-"""One partition of the features: the rank order of all pairs in its two halves, and their correlation."""
+"""One partition of the features into halves: ranks of all pairs in each half, and their correlation."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from shesha.support.types import Index, Mask, Vector
 
 @dataclass(frozen=True)
 class Partition:
-    """The pairs in the order of the first half, and in the order of the second half."""
+    """The order of the pairs by distance in the first half, and by distance in the second half."""
 
     first: Ordering | None
-    """Ordering of the first half's distances; None if a half has fewer than two pairs or only equal distances."""
+    """Ordering of the first half's distances; None if a half has only equal distances or fewer than two pairs."""
     second: Ordering | None
-    """Ranks of the second half's distances, listed in the order of the first half's distances."""
+    """Ranks of the second half's distances, listed in the order given by the first half."""
     n_pairs: int
-    """Number of all pairs, including pairs with an undefined distance."""
+    """Number of all pairs, including those whose distance is undefined."""
     kept: Index | None
-    """Positions of the pairs that are defined in both halves; None if all pairs are defined."""
+    """Positions of the pairs whose distance is defined in both halves; None if all are defined."""
     directed: Mask | None
     """Rows that have a direction in both halves; None if all rows have one."""
 
     @classmethod
     def build(cls, closeness: Closeness, level: float) -> Partition:
-        """Order the pairs; the closeness is overwritten."""
+        """Rank the pairs in both halves; the closeness values are overwritten."""
         first, second, defined = closeness.first, closeness.second, closeness.defined_pairs()
         n_pairs = len(first)
         kept = None if defined is None else np.flatnonzero(defined)
@@ -49,18 +49,18 @@ class Partition:
 
     @property
     def n_dropped(self) -> int:
-        """Number of pairs whose distance is undefined in a half."""
+        """Number of pairs whose distance is undefined in at least one half."""
         return 0 if self.kept is None else self.n_pairs - len(self.kept)
 
     @property
     def correlation(self) -> float:
-        """Rank correlation of the two halves' distances; NaN if a half has no order."""
+        """Rank correlation between the two halves' distances; NaN if a half gives no ranking."""
         if self.first is None or self.second is None:
             return float("nan")
         return ranks.correlation(self.first, self.second)
 
     def cells(self, chosen: Index | None) -> bootstrap_correlations.Cells | None:
-        """Cell of each pair in the bootstrap's table of ranks; None without a correlation."""
+        """Cell of each pair in the bootstrap's rank table; None if there is no correlation."""
         if self.first is None or self.second is None:
             return None
         found = bootstrap_correlations.rank_cells(self.first, self.second)
@@ -71,7 +71,7 @@ class Partition:
         return found if chosen is None else found[chosen]
 
     def unit_ranks(self) -> tuple[Vector, Vector] | None:
-        """Centred ranks of unit length in both halves; their inner product is the correlation."""
+        """Centred ranks in each half, scaled to unit length, so that their inner product is the correlation."""
         if self.first is None or self.second is None:
             return None
         places = self.first.order
@@ -79,7 +79,7 @@ class Partition:
 
 
 def _unit(ordering: Ordering, places: Index) -> Vector:
-    """Write the centred rank of each position to its pair."""
+    """Assign to each pair the scaled, centred rank at its position."""
     n = len(places)
     ranked = np.arange(n, dtype=np.float64) if ordering.ranks is None else ordering.ranks + 0.0
     ranked -= (n - 1) / 2

@@ -1,4 +1,4 @@
-"""Distances between all pairs of rows in two halves of the features, for successive draws."""
+"""Distances between all pairs of rows in two halves of the features, for many random partitions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from shesha.support.warnings import NotEstimable
 Result = TypeVar("Result")
 
 DENSE_ROWS = 4096
-"""Largest number of rows for which whole Gram matrices are stored; with more, halves are computed in panels."""
+"""Largest number of rows for which full Gram matrices are stored; with more rows, halves are computed in panels."""
 _DIRECT = 1 / 16
-"""Share of a row's squared length in the second half below which that half is computed without subtraction."""
+"""If the second half has less than this share of a row's squared length, subtraction would lose precision there."""
 
 
 @dataclass(frozen=True)
 class Closeness:
-    """Closeness (larger is closer) of all pairs i < j in both halves, with work memory."""
+    """Closeness (larger means closer) of all pairs i < j in both halves, with work memory."""
 
     first: Vector
     second: Vector
@@ -37,23 +37,23 @@ class Closeness:
     """Rows that have a direction in both halves; None if all rows have one."""
 
     def defined_pairs(self) -> Mask | None:
-        """Pairs whose distance is defined in both halves; None if all are."""
+        """Mask of the pairs whose distance is defined in both halves; None if all are."""
         return None if self.directed is None else mark_pairs(self.directed)
 
 
 def mark_pairs(rows: Mask) -> Mask:
-    """Mark the pairs i < j, in condensed order, whose rows are both marked."""
+    """Mark those pairs i < j, in condensed order, whose rows are both marked."""
     i, j = np.triu_indices(len(rows), k=1)
     return rows[i] & rows[j]
 
 
 Use = Callable[[Closeness], Result]
 _Means = tuple[int, Vector | None]
-"""Number of features in one half, and the mean of each row over these features; None if means are not subtracted."""
+"""Number of features in a half, and each row's mean over these features; None if means are not subtracted."""
 
 
 class DenseHalves:
-    """Halves from one Gram matrix for all draws; a draw computes one half, because the halves add up to the whole."""
+    """Halves that share one Gram matrix: a draw computes one half, because the two add up to the matrix."""
 
     def __init__(self, rows: Matrix, metric: Metric, frame: Frame) -> None:
         n, pairs, workers = len(rows), n_pairs(len(rows)), n_threads()
@@ -65,13 +65,13 @@ class DenseHalves:
         self.gram = _gram(rows)
         i, j = np.triu_indices(n, k=1)
         self._upper = i * n + j
-        # Work memory is reused, because allocating new pages takes as long as filling them.
+        # Work memory is reused, because allocating new memory pages takes as long as filling them.
         self._free: SimpleQueue[tuple[Matrix, Matrix, Matrix]] = SimpleQueue()
         for _ in range(workers):
             self._free.put((np.empty((n, n)), np.empty((n, n)), np.empty((3, pairs))))
 
     def visit(self, draw: object, use: Use[Result]) -> Result:
-        """Compute the closeness for one draw and hand it to `use`, which may overwrite it."""
+        """Compute the closeness values for one draw and pass them to `use`, which may overwrite them."""
         memory = self._free.get()
         try:
             return use(self._closeness(*self.frame.halves(draw), *memory))
@@ -131,7 +131,7 @@ class DenseHalves:
 
 
 class PanelHalves:
-    """Halves for many rows: each half separately, panel by panel, without a square matrix."""
+    """Halves for many rows, each computed separately, panel by panel, without a square matrix."""
 
     def __init__(self, rows: Matrix, metric: Metric, frame: Frame) -> None:
         memory.require(24 * n_pairs(len(rows)), f"the pairs of {len(rows):,} rows", "pass pairs=1_000_000")
@@ -139,7 +139,7 @@ class PanelHalves:
         self.frame = frame
 
     def visit(self, draw: object, use: Use[Result]) -> Result:
-        """Compute the closeness for one draw and hand it to `use`, which may overwrite it."""
+        """Compute the closeness values for one draw and pass them to `use`, which may overwrite them."""
         rows = [standard_rows(half.T, self.metric) for half in self.frame.halves(draw)]
         first, second = (np.negative(condensed_distances(half, self.metric, squared=True)) for half in rows)
         directed = _unless_all(np.logical_and(rows[0].any(axis=1), rows[1].any(axis=1)), self.metric)
@@ -147,30 +147,30 @@ class PanelHalves:
 
 
 def halves(rows: Matrix, metric: Metric, frame: Frame) -> DenseHalves | PanelHalves:
-    """Choose the algorithm by the number of rows alone, so that results do not depend on the available memory."""
+    """Choose the algorithm by the number of rows alone, so that the available memory has no influence."""
     return (DenseHalves if len(rows) <= DENSE_ROWS else PanelHalves)(rows, metric, frame)
 
 
 class UndirectedHalfError(NotEstimable):
-    """Raised if some rows have no direction within a half of the features."""
+    """Raised if some rows have no direction within one half of the features."""
 
     def __init__(self, rows: Index, metric: Metric) -> None:
         super().__init__(rows, metric)
         self.rows, self.metric = rows, metric
 
     def __str__(self) -> str:
-        """Name the rows."""
+        """Name the rows that have no direction."""
         return f"rows without a direction within a half of the features: {check.join_items(self.rows)}"
 
 
 def require_directed(found: Closeness, metric: Metric) -> None:
-    """Refuse halves in which some rows have no direction."""
+    """Raise an error if some rows have no direction in a half."""
     if found.directed is not None:
         raise UndirectedHalfError(np.flatnonzero(~found.directed), metric)
 
 
 def correlation(found: Closeness, level: float, metric: Metric) -> float:
-    """Rank correlation of the two halves' distances, which are overwritten; NaN if those of a half are all equal."""
+    """Rank correlation of the halves' distances (overwritten); NaN if all distances in a half are equal."""
     require_directed(found, metric)
     return ranks.spearman(found.first, found.second, (level, level), found.scratch)
 
@@ -193,7 +193,7 @@ def _unless_all(rows: Mask, metric: Metric) -> Mask | None:
 
 
 def _centred(half: Matrix, metric: Metric) -> tuple[Matrix, Vector | None]:
-    """Remove each row's mean over the half's features (the rows of the data are the columns here)."""
+    """Subtract each row's mean over the half's features (rows of the data are stored as columns here)."""
     if metric != "correlation":
         return half, None
     mean = half.mean(axis=0)
@@ -203,7 +203,7 @@ def _centred(half: Matrix, metric: Metric) -> tuple[Matrix, Vector | None]:
 def _squared_lengths(half: Matrix, metric: Metric) -> Vector:
     lengths = np.einsum("ij,ij->j", half, half)
     if metric == "correlation":
-        # Rows have unit length, so what remains of a constant row after centring is a rounding error.
+        # Rows have unit length, so whatever remains of a constant row after centring is a rounding error.
         lengths[lengths <= len(half) * np.finfo(float).eps ** 2] = 0.0
     return np.asarray(lengths)
 
@@ -214,7 +214,7 @@ def _inverse_lengths(squared: Vector) -> Vector:
 
 
 def _compute_rows(gram: Matrix, half: Matrix, few: Index) -> None:
-    """Compute directly the rows for which the subtraction would lose precision."""
+    """Recompute, without subtraction, the rows for which the subtraction would lose precision."""
     if len(few):
         rows = half[:, few].T @ half
         gram[few] = rows

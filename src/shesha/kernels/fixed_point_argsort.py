@@ -1,7 +1,7 @@
-"""Argsort of a vector by packed fixed-point keys and indices.
+"""Argsort of a vector by integers that pack a fixed-point key and an index.
 
-If the keys are coarser than the tolerance, the possible error is bounded. If the bound is too large, values with close
-keys are sorted again by value.
+If the keys are coarser than the tolerance, the resulting error is bounded. If the bound is too large, values with
+nearly equal keys are sorted again by value.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Keys, Vector
 
 _KEY_BITS = 52
-"""Number of bits of a fixed-point key: the number of fraction bits of a double."""
+"""Number of bits in a fixed-point key, equal to the number of fraction bits of a double."""
 _MAX_ERROR = 5e-10
-"""Largest error of a rank correlation that may result from keys that are coarser than the tolerance."""
+"""Largest acceptable error in a rank correlation due to keys that are coarser than the tolerance."""
 _FEW_CLOSE = 0.25
-"""Largest share of values with nearly equal keys at which only these values are sorted again."""
+"""If at most this share of the values have nearly equal keys, only those values are sorted again."""
 _AT_ONCE = 1 << 18
-"""Number of entries that a thread packs or places at a time."""
+"""Number of entries that a thread packs or writes at a time."""
 _BLOCK = 1 << 15
-"""Number of entries per block. It is fixed because sums are computed block by block."""
+"""Number of entries per block. It is fixed because the blockwise sums, including rounding, depend on it."""
 
 
 @dataclass(frozen=True)
 class Ordering:
-    """The sorting order of a vector, with mean ranks for ties."""
+    """The sorting order of a vector, and its ranks, with mean ranks for ties."""
 
     order: Index
     ranks: Vector | None
@@ -47,7 +47,7 @@ def value_range(values: Vector) -> tuple[float, float]:
 
 
 def order_values(values: Vector, tolerance: float, keys: Keys) -> Ordering:
-    """Sort the values; `keys` is work memory of the same length and becomes the order."""
+    """Sort the values; `keys` is work memory of the same length and is overwritten by the order."""
     n = len(values)
     spread = value_range(values)
     if not spread[1] - spread[0] > tolerance:
@@ -67,7 +67,7 @@ def order_values(values: Vector, tolerance: float, keys: Keys) -> Ordering:
 
 
 def fixed_point(values: Vector, spread: tuple[float, float], tolerance: float) -> FixedPoint | None:
-    """Return the conversion of values to integers; None if it is impossible, or all values tie."""
+    """Return the conversion of values to integers; None if it is impossible or if all values tie."""
     low, high = spread
     index_bits = max(1, (len(values) - 1).bit_length())
     key_bits = min(_KEY_BITS, 64 - index_bits)
@@ -75,30 +75,30 @@ def fixed_point(values: Vector, spread: tuple[float, float], tolerance: float) -
     # A step that is subnormal or infinite does not allow scaling.
     if not (high - low > tolerance and np.finfo(float).tiny < step < np.inf):
         return None
-    # Slightly below one, so that the largest value cannot round up and wrap around to the smallest key.
+    # The factor is slightly below one, so that the largest value cannot round up and wrap around to the smallest key.
     scale = (1 - 2.0**-50) / (high - low)
     return FixedPoint(low, scale, key_bits, index_bits, max(1, int(np.ceil(tolerance / step))))
 
 
 def _step(form: FixedPoint, spread: tuple[float, float]) -> float:
-    """Difference of values whose keys differ by one."""
+    """Difference between two values whose keys differ by one."""
     return (spread[1] - spread[0]) * 2.0**-form.key_bits
 
 
 def may_stay(squares: float, form: FixedPoint, spread: tuple[float, float], tolerance: float, n: int) -> bool:
-    """Whether positions with nearly equal keys may stay unsorted; in a run of t, ranks change by at most t / 2."""
+    """Whether values with nearly equal keys may stay unsorted; in a run of t, ranks err by at most t / 2."""
     if squares == 0:
         return True
     return _step(form, spread) > tolerance and _is_negligible(squares, n)
 
 
 def _is_negligible(squares: float, n: int) -> bool:
-    """Whether runs of positions whose lengths have this sum of squares hardly change a rank correlation."""
+    """Whether unsorted runs whose squared lengths have this sum hardly change a rank correlation."""
     return 3 * squares / float(n) ** 2 <= _MAX_ERROR
 
 
 def sort_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:
-    """Fill `keys` with the sorted entries or their order; return the sum of squared lengths of linked runs."""
+    """Fill `keys` with sorted entries or their order; return the summed squared lengths of linked runs."""
     _pack(values, form, keys)
     sort_in_place(keys, form.key_bits + form.index_bits)
     squares = _squared_runs(_links(keys, np.uint64(form.index_bits), np.uint64(form.gap)))
@@ -129,7 +129,7 @@ def _pack(values: Vector, form: FixedPoint, keys: Keys) -> None:
 
 
 def _links(keys: Keys, shift: np.uint64, gap: np.uint64) -> Index:
-    """Return the sorted positions whose key is within the gap of the next key."""
+    """Return the positions in the sorted order whose key is within the gap of the next key."""
     links = [
         start + np.flatnonzero(np.diff(keys[start : stop + 1] >> shift) <= gap)
         for start, stop in block_bounds(len(keys))
@@ -145,7 +145,7 @@ def _exact_ordering(values: Vector, tolerance: float) -> Ordering:
 
 
 def _sort_close_values(values: Vector, form: FixedPoint, tolerance: float, keys: Keys) -> Ordering:
-    """Sort by keys, then sort values with close keys; all others differ by more than the tolerance."""
+    """Sort by key, then by value among close keys; all other values differ by more than the tolerance."""
     (compiled_ranks.sort_keys if native.is_available() else sort_keys)(values, form, keys, strip=False)
     links = _links(keys, np.uint64(form.index_bits), np.uint64(form.gap))
     if len(links) > _FEW_CLOSE * len(values):
@@ -167,7 +167,7 @@ def _sort_close_values(values: Vector, form: FixedPoint, tolerance: float, keys:
 
 
 def _spread_starts(positions: Index, starts: Index, n: int) -> Index:
-    """Starts of the groups of all n positions, given those of some positions; all others are single groups."""
+    """Starts of the groups among all n positions, given those at some positions; the rest are singletons."""
     is_start = np.ones(n, dtype=bool)
     is_start[positions] = False
     is_start[positions[starts[:-1]]] = True
@@ -180,7 +180,7 @@ def _group_starts(ordered: NDArray[np.uint64] | Vector, gap: np.uint64 | np.floa
     ends = np.append(starts[1:], len(ordered)) - 1
     chained = ordered[ends] - ordered[starts] > MAX_SPAN * gap
     if chained.any():
-        # If chains of near-ties become too long, group their values by the cells of a fixed grid.
+        # If a chain of near-ties is too long, its values are grouped by the cells of a fixed grid instead.
         cell = ordered // gap
         linked &= ~np.repeat(chained, ends - starts + 1)[1:] | (cell[1:] == cell[:-1])
         starts = np.flatnonzero(np.concatenate(([True], ~linked)))
@@ -188,7 +188,7 @@ def _group_starts(ordered: NDArray[np.uint64] | Vector, gap: np.uint64 | np.floa
 
 
 def _squared_runs(links: Index) -> float:
-    """Sum of squared lengths of the runs of linked positions."""
+    """Sum of the squared lengths of the runs of linked positions."""
     first = np.flatnonzero(np.diff(links, prepend=-2) != 1)
     sizes = np.diff(np.append(first, len(links))).astype(np.float64) + 1
     return float(np.sum(sizes**2))
@@ -201,7 +201,7 @@ def _ordering_with_ties(order: Index, ties: Index | None) -> Ordering:
     sizes = np.diff(ties)
     ranks = np.repeat(ties[:-1] + (sizes - 1) / 2, sizes)
     tied = sizes[sizes > 1].astype(np.float64)
-    # If all values tie, the variance is exactly zero, despite the rounding of both terms.
+    # If all values tie, the variance is set to exactly zero, despite the rounding of both terms.
     return Ordering(order, ranks, variance - float(np.sum(tied**3 - tied)) / 12 if len(sizes) > 1 else 0.0)
 
 

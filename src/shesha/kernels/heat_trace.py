@@ -1,4 +1,4 @@
-"""Heat trace of a neighbour graph: mean of exp(-t lambda) over the eigenvalues of its normalised Laplacian."""
+"""Heat trace of a neighbour graph: mean of exp(-t lambda) over the normalised Laplacian's eigenvalues."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ if TYPE_CHECKING:
 
 
 TIMES: Vector = np.geomspace(0.1, 10.0, 256)
-"""Times at which the heat trace is taken."""
+"""Times at which the heat trace is evaluated."""
 EXACT = 1000
 """Largest number of nodes for which eigenvalues are computed; larger graphs use Chebyshev moments."""
 STEPS = 8
-"""Number of Chebyshev steps. Each adds two moments; the truncation error is below 1e-12 of the weighted maximum."""
+"""Number of Chebyshev steps. Each step adds two moments; with eight, the truncation error is below 1e-12 of the
+weighted maximum."""
 _BLOCK = 32
 """Number of identity columns per task. It is fixed so that results do not depend on the number of threads."""
 _SPARSE_SHARE = 1 / 100
-"""Matrices stay sparse as long as a sparse product costs at most this share of a dense product."""
+"""Matrices stay sparse while a sparse product costs at most this share of a dense product."""
 
 
 def heat_trace(neighbours: Index) -> Vector:
-    """Heat trace at TIMES of the undirected graph that joins each row to its listed neighbours."""
+    """Heat trace, at TIMES, of the undirected graph that joins each row to its listed neighbours."""
     graph = _normalise_adjacency(neighbours)
     if len(neighbours) <= EXACT:
         with single_threaded_blas():
@@ -38,12 +39,12 @@ def heat_trace(neighbours: Index) -> Vector:
 
 
 def heat_distance(a: Vector, b: Vector) -> float:
-    """Largest weighted difference of two heat traces, times a million as published."""
+    """Largest weighted difference between two heat traces, times a million as in the publication."""
     return float(1e6 * np.max(np.exp(-2.0 * (TIMES + 1.0 / TIMES)) * np.abs(a - b)))
 
 
 def _normalise_adjacency(neighbours: Index) -> Graph:
-    """Adjacency divided by the square roots of both degrees: the identity minus the normalised Laplacian."""
+    """Adjacency divided by the square roots of both nodes' degrees: identity minus normalised Laplacian."""
     from scipy.sparse import csr_array
 
     n, k = neighbours.shape
@@ -55,10 +56,10 @@ def _normalise_adjacency(neighbours: Index) -> Graph:
 
 
 def _series(means: Vector) -> Vector:
-    """Heat trace from the mean Chebyshev polynomials of the graph's eigenvalues.
+    """Heat trace from the means of the Chebyshev polynomials over the graph's eigenvalues.
 
-    Let a = 1 - lambda in [-1, 1]. Then exp(-t lambda) = exp(-t) (I_0(t) + 2 sum of I_m(t) T_m(a)), where
-    the modified Bessel functions I_m decrease faster than geometrically in m.
+    Let a = 1 - lambda in [-1, 1]. Then exp(-t lambda) = exp(-t) (I_0(t) + 2 sum of I_m(t) T_m(a)), where the modified
+    Bessel functions I_m(t) decrease faster than geometrically as m grows.
     """
     from scipy.special import ive
 
@@ -92,7 +93,7 @@ def _moments(graph: Graph) -> Vector:
 
 
 def _sparse_steps(graph: Graph, overlaps: Vector) -> tuple[Graph, Graph, int]:
-    """Apply the recurrence to whole matrices while they are sparse; return the last two polynomials and the degree."""
+    """Apply the recurrence to sparse matrices while it pays; return the last two polynomials and degree."""
     from scipy.sparse import csr_array, eye_array
 
     degree = np.diff(graph.indptr)

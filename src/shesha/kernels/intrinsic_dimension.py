@@ -1,4 +1,4 @@
-"""Intrinsic dimension from ratios of distances to the neighbours of rank r and 2 r."""
+"""Intrinsic dimension from the ratios of the distances to the neighbours of rank r and 2 r."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _PRECISION = 1e-13
 
 
 def dimension_of_ratios(log_ratios: Vector, rank: int) -> float:
-    """Maximum likelihood dimension from logs of the distance ratios of the neighbours of rank r and 2 r.
+    """Maximum likelihood dimension from the logs of the distance ratios (neighbours of rank 2 r and r).
 
     The log-likelihood of Denti et al. 2022 (Gride) is concave in the dimension d, so Newton steps from the left find
-    the only root of its derivative. For r = 1, this is n / sum(log ratios), the estimate from two nearest neighbours.
-    The result is infinite if all ratios are 1, and NaN if there are none.
+    the only root of its derivative. For r = 1, the root is n / sum(log ratios), the estimate from two nearest
+    neighbours. The result is infinite if all ratios are 1, and NaN if there are no ratios.
     """
     total, n = float(log_ratios.sum()), len(log_ratios)
     if total <= 0:
         return float("inf") if n else float("nan")
-    # The derivative is convex and falls from infinity to -rank * total. Its root is not below this starting point.
+    # The derivative is convex and falls from infinity to -rank * total. This starting point is not above its root.
     d = n / ((2 * rank - 1) * total)
     for _ in range(_STEPS):
         slope, curvature = _derivatives(d, log_ratios, rank)
@@ -32,7 +32,7 @@ def dimension_of_ratios(log_ratios: Vector, rank: int) -> float:
 
 
 def _derivatives(d: float, log_ratios: Vector, rank: int) -> tuple[float, float]:
-    """First and second derivative of the log-likelihood in d."""
+    """First and second derivative of the log-likelihood with respect to d."""
     x = d * log_ratios
     safe = np.where(x > 1e-8, x, 1.0)
     lost = -np.expm1(-safe)

@@ -1,4 +1,4 @@
-"""L2-penalised logistic regressions of many label vectors on one matrix at once."""
+"""L2-penalised logistic regressions on one feature matrix, for many label vectors at once."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from shesha.kernels.threads import parallel
 from shesha.support.types import Labels, Mask, Matrix, Vector
 
 EXACT = 1e-12
-"""Size of the gradient, relative to its terms, at which coefficients have nine correct digits."""
+"""Gradient size, relative to its terms, at which the coefficients have nine correct digits."""
 _TOGETHER = 1 << 19
-"""Maximum number of predictions in memory."""
+"""Largest number of predictions held in memory."""
 _STEPS = 100
 _HALVINGS = 40
 _SUFFICIENT = 1e-4
-"""Armijo constant: smallest decrease of the loss per step, as a share of the predicted decrease."""
+"""Armijo constant: smallest decrease in the loss per step, as a share of the decrease predicted by the slope."""
 _SLACK = 1e-13
-"""Relative difference below which two losses are equal up to rounding."""
+"""Relative difference below which two losses count as equal up to rounding."""
 
 
 @dataclass(frozen=True)
 class Fits:
-    """Coefficients of each regression: of the second class against the first, or one line per class."""
+    """Coefficients of each regression: class 1 against class 0, or one line per class if there are more."""
 
     coefficients: NDArray[np.float64]
     """Coefficients, of shape (n_fits, 1 or n_classes, n_features)."""
@@ -34,18 +34,19 @@ class Fits:
 
 
 def fit_many(rows: Matrix, codes: Labels, weights: Matrix, n_classes: int, C: float, tolerance: float = EXACT) -> Fits:
-    """Minimise C * sum of weighted log losses + half the squared length of the coefficients; intercepts are free.
+    """Minimise C * weighted log loss + half the squared length of the coefficients (without intercepts).
 
-    Two classes have one coefficient vector; more classes have one each (softmax). Newton's method with conjugate
-    gradients shares products with the rows, so a thousand regressions take little longer than a hundred. Use principal
-    coordinates as columns of `rows`: then the diagonal is a good preconditioner. The optimum does not depend on it.
+    With two classes there is one coefficient vector; with more, there is one per class (softmax). Newton's method with
+    conjugate gradients shares products with the rows, so a thousand regressions take little longer than a hundred. Pass
+    principal coordinates as the columns of `rows`: the diagonal is then a good preconditioner. The optimum is the same
+    with other coordinates.
 
     Parameters
     ----------
     rows : array of shape (n, d)
         Features.
     codes : array of shape (n, n_fits)
-        Class of each row in each regression, from 0.
+        Class of each row in each regression, numbered from 0.
     weights : array of shape (n, n_fits)
         Weight of each row in each regression; every class needs a row with positive weight.
     """
@@ -66,7 +67,7 @@ def fit_many(rows: Matrix, codes: Labels, weights: Matrix, n_classes: int, C: fl
 
 
 class _Problem:
-    """Regressions that are solved together; arrays are (rows or coefficients, regressions, outputs)."""
+    """Regressions that are solved together; array axes are (rows or coefficients, regressions, outputs)."""
 
     def __init__(self, rows: Matrix, codes: Labels, weights: Matrix, n_classes: int, C: float) -> None:
         self._rows = np.column_stack([rows, np.ones(len(rows))])
@@ -100,7 +101,7 @@ class _Problem:
         return np.asarray(shares / shares.sum(axis=2, keepdims=True))
 
     def solve(self, tolerance: float) -> Fits:
-        """Iterate until the gradient is at rounding level, or nothing improves."""
+        """Iterate until every gradient is at rounding level or the maximum number of steps is reached."""
         d, (_, n_fits, n_outputs) = self._rows.shape[1], self._targets.shape
         theta = np.zeros((d, n_fits, n_outputs))
         small = tolerance * (1 + (self._weights[:, :, 0] * np.abs(self._rows).max(axis=1)[:, None]).sum(axis=0))
@@ -184,12 +185,12 @@ class _Problem:
 
 @dataclass(frozen=True)
 class _Point:
-    """State of the regressions that have not converged, with their targets."""
+    """State and data of the regressions that have not converged yet."""
 
     theta: NDArray[np.float64]
     targets: NDArray[np.float64]
     weights: NDArray[np.float64]
 
     def some(self, which: Mask) -> _Point:
-        """Remove the regressions that have converged."""
+        """Keep only the marked regressions."""
         return _Point(self.theta[:, which], self.targets[:, which], self.weights[:, which])

@@ -13,26 +13,26 @@ _TOLERANCE = 1e-10
 
 
 def rotate_onto(rows: Matrix, target: Matrix) -> Matrix:
-    """Return rows after the rotation (or reflection) that brings them closest to the target."""
+    """Return the rows after the rotation (or reflection) that brings them closest to the target."""
     left, _, right = np.linalg.svd(rows.T @ target)
     result: Matrix = rows @ (left @ right)
     return result
 
 
 def closeness(rows: Matrix, target: Matrix) -> float:
-    """Largest inner product of two configurations over all rotations."""
+    """Largest inner product of two configurations over all rotations and reflections."""
     return float(np.linalg.svd(rows.T @ target, compute_uv=False).sum())
 
 
 def mean_shape(configurations: Sequence[Matrix], start: Matrix | None = None) -> tuple[Matrix, int, bool]:
-    """Return the mean of configurations after rotations that maximise its norm (Gower 1975).
+    """Mean of the configurations after the rotations that maximise the norm of the mean (Gower 1975).
 
     Parameters
     ----------
     configurations : sequence of arrays of shape (n, d)
-        Centred configurations of equal shape.
+        Centred configurations that all have the same shape.
     start : array of shape (n, d), optional
-        Starting point of the search; by default, the configuration that is closest to all others.
+        Starting point of the search. Default: the configuration with the largest total closeness to the others.
 
     Returns
     -------

@@ -1,7 +1,8 @@
-"""Candidates for the nearest rows from single-precision products, with a bound for all others.
+"""Candidates for the nearest rows, from single-precision products, and a bound for all other rows.
 
-Each entry of a tile is a lower bound of a closeness, because possible rounding errors are subtracted. Together with the
-exact closeness of the candidates, the bounds show whether any other row could be nearer.
+Each entry of a tile is a lower bound on a closeness value (smaller is closer), because the largest possible rounding
+error has been subtracted. Together with the exact closeness of the candidates, the bounds show whether any other row
+could be nearer.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ from shesha.support.types import Index, Matrix, Vector
 
 Single = NDArray[np.float32]
 _BLOCK = 2048
-"""Number of rows and columns of a block of products for one thread."""
+"""Number of rows and of columns in the block of products that one thread computes."""
 _MOST = 64
-"""Maximum number of candidates per row for which sorted lists are faster than partitioning."""
+"""Largest number of candidates per row for which sorted lists are faster than partitioning."""
 _WIDEST = 1 << 16
-"""Maximum number of features for which the bound on rounding errors is tight enough."""
+"""Largest number of features for which the bound on rounding errors is tight enough."""
 _UNIT = 2.0**-24
 _EPS = float(np.finfo(float).eps)
 _TINY = 2.0**-110
-"""Largest possible loss by underflow in a sum of products of numbers near 1."""
+"""Largest possible loss through underflow in a sum of products of numbers near 1."""
 _FAR = 2.0**40
 """Largest entry, in units of the rows, for which single-precision bounds are valid."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The candidates of each row, and a lower bound of the closeness of all other rows."""
+    """The candidates for each row, and a lower bound on the closeness values of all other rows."""
 
     places: Index
     bounds: Vector
@@ -47,32 +48,32 @@ class Terms:
     """Factors of lower bounds of a closeness: the bound of i and j is left[i] @ right[j]."""
 
     unit: float
-    """A power of two near the largest entry of the rows."""
+    """A power of two near the largest absolute entry of the rows."""
     right: Callable[[Matrix], Single]
     left: Callable[[Single], Single]
 
     def candidates(self, places: Index, values: Single) -> Candidates:
-        """Return lists with their last entries as bounds, in the units of the rows; lists with gaps give no bound."""
+        """Return the lists, with each last entry converted to a bound in units of the rows (-inf if unfilled)."""
         last = values[:, -1].astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             bounds = (last - _TINY) * self.unit * self.unit
         return Candidates(places, np.where(np.isfinite(last), bounds, -np.inf))
 
     def holds(self, rows: Matrix) -> bool:
-        """Return whether the bounds are valid for these rows as well."""
+        """Return whether the bounds are also valid for these rows."""
         return float(np.abs(rows).max(initial=0.0)) <= _FAR * self.unit
 
 
 def serves(n_features: int, n_candidates: int) -> bool:
-    """Whether candidates can be found in this way, and faster than by partitioning."""
+    """Whether candidates can be found this way, and faster than by partitioning."""
     return native.provides("shesha_enter_tile") and n_candidates <= _MOST and n_features <= _WIDEST
 
 
 def distance_terms(rows: Matrix) -> Terms:
-    """Lower bounds of squared distances: (|x|^2 + |y|^2) (1 - c) - 2 xy of centred rows.
+    """Lower bounds on squared distances: (|x|^2 + |y|^2) (1 - c) - 2 xy, for centred rows.
 
-    The error of a sum of d + 2 products of rounded numbers is at most (d + 5) rounding units times the sum of their
-    absolute values. This sum is at most twice |x|^2 + |y|^2.
+    A sum of d + 2 products of rounded numbers has an error of at most (d + 5) rounding units times the sum of the
+    absolute products, which is at most twice |x|^2 + |y|^2.
     """
     mean, unit = rows.mean(axis=0), length_unit(rows)
     loss = 2.1 * (rows.shape[1] + 5) * _UNIT
@@ -84,7 +85,7 @@ def distance_terms(rows: Matrix) -> Terms:
         squared = squared_lengths(centred)
         out[:, :-2] = centred
         out[:, -2] = 1.0
-        # Centring adds rounding errors in proportion to the size of the uncentred rows.
+        # Centring adds rounding errors that are proportional to the size of the uncentred rows.
         out[:, -1] = squared * (1 - loss) - 16 * _EPS * (np.sqrt(squared) + 2 * mean_length) ** 2
         return out
 
@@ -97,7 +98,7 @@ def distance_terms(rows: Matrix) -> Terms:
 
 
 def product_terms(rows: Matrix) -> Terms:
-    """Lower bounds of minus the inner product: -xy - c |x| |y|."""
+    """Lower bounds on the negative inner product: -xy - c |x| |y|."""
     unit = length_unit(rows)
     loss = 1.1 * (rows.shape[1] + 5) * _UNIT
 
@@ -116,7 +117,7 @@ def product_terms(rows: Matrix) -> Terms:
 
 
 def candidates_of_all(terms: Terms, rows: Matrix, m: int, *, include_self: bool = False) -> Candidates:
-    """Find m candidates of each row among all rows; each product of two rows serves both."""
+    """Find m candidates for each row among all rows; the product of two rows is used for both of them."""
     n = len(rows)
     right = np.concatenate([terms.right(rows[start : start + _BLOCK]) for start in range(0, n, _BLOCK)])
     values, places, bounds = _empty_lists(n, m)
@@ -135,7 +136,8 @@ def candidates_of_all(terms: Terms, rows: Matrix, m: int, *, include_self: bool 
             bounds[panel] = values[panel, -1]
 
     for around in range(blocks):
-        # Pairs of blocks with equal sums (modulo the number of blocks) share no block, so no two threads write a list.
+        # Pairs of blocks whose numbers have the same sum modulo the number of blocks are disjoint, so no two threads
+        # write to the same list.
         pairs = [(i, (around - i) % blocks) for i in range(blocks) if i <= (around - i) % blocks]
         for _ in parallel(enter, pairs):
             pass
@@ -143,7 +145,7 @@ def candidates_of_all(terms: Terms, rows: Matrix, m: int, *, include_self: bool 
 
 
 def candidates_of_some(terms: Terms, queries: Matrix, blocks: Iterable[tuple[int, Matrix]], m: int) -> Candidates:
-    """Find m candidates of each query among the rows of all blocks, each with the number of its first row."""
+    """Find m candidates for each query among the rows of all blocks (number of the first row, rows)."""
     left = terms.left(terms.right(queries))
     values, places, _ = _empty_lists(len(queries), m)
 

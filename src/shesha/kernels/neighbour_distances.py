@@ -1,4 +1,4 @@
-"""Distances to the neighbours of given ranks, among all rows or random halves, in panels."""
+"""Distances to the neighbours of given ranks, among all rows or within random halves, panel by panel."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from shesha.support.types import Index, Matrix, Vector
 Halves = NDArray[np.bool_]
 """Mask of the rows in the first half, one line per split."""
 _SAME_POINT = 2.0**-40
-"""Distance, relative to the lengths of two rows, below which they are equal up to rounding."""
+"""Distance, relative to the length of a row, below which two rows count as equal."""
 
 
 def neighbour_distances(rows: Matrix, ranks: Index, halves: Halves | None = None) -> NDArray[np.float64]:
-    """Euclidean distance of each row to its neighbours of the given ranks, of shape (1 + splits, rows, ranks).
+    """Euclidean distance from each row to its neighbours of given ranks: (1 + splits, rows, ranks).
 
-    The first table has neighbours among all rows, each further table those within the same half. An entry is NaN if
-    too few of the nearest rows are in the same half.
+    In the first table, neighbours are sought among all rows; in each further table, among the rows of the same half. An
+    entry is NaN if too few of the nearest rows are in the same half.
     """
     n, splits = len(rows), np.empty((0, len(rows)), dtype=bool) if halves is None else halves
     lengths = np.einsum("ij,ij->i", rows, rows)
@@ -40,12 +40,12 @@ def neighbour_distances(rows: Matrix, ranks: Index, halves: Halves | None = None
 
 
 def _candidates(rank: int, halved: bool) -> int:
-    """Number of nearest rows that contain `rank` rows of the same half, except for one row in a billion."""
+    """Number of nearest rows that include `rank` rows of the same half, for all but one row in a billion."""
     return int(2 * rank + 6 * np.sqrt(2 * rank) + 8) if halved else rank
 
 
 def _nearest(rows: Matrix, lengths: Vector, start: int, width: int) -> tuple[Matrix, Index]:
-    """Sorted squared distances of a panel's rows to their nearest rows, with the indices of these."""
+    """Sorted squared distances from a panel's rows to their nearest rows, and the indices of those rows."""
     panel = rows[start : start + PANEL]
     scale = lengths[start : start + len(panel), None] + lengths
     block = scale - 2.0 * (panel @ rows.T)
@@ -53,7 +53,7 @@ def _nearest(rows: Matrix, lengths: Vector, start: int, width: int) -> tuple[Mat
     block[index, start + index] = np.inf
     nearest = np.argpartition(block, width - 1, axis=1)[:, :width]
     near = np.take_along_axis(block, nearest, axis=1)
-    # Distances of close rows are recomputed, because inner products lose their precision.
+    # Distances between close rows are recomputed, because inner products lose precision there.
     i, j = np.nonzero(near <= CLOSE * np.take_along_axis(scale, nearest, axis=1))
     for some in np.array_split(np.arange(len(i)), 1 + i.size * rows.shape[1] // (1 << 22)):
         difference = panel[i[some]] - rows[nearest[i[some], j[some]]]
@@ -63,17 +63,18 @@ def _nearest(rows: Matrix, lengths: Vector, start: int, width: int) -> tuple[Mat
 
 
 def _distances_at_ranks(near: Matrix, same: NDArray[np.bool_], ranks: Index) -> Matrix:
-    """Distances to the neighbours of the given ranks among those of the same half."""
+    """Distances to the neighbours of the given ranks, counted among the rows of the same half only."""
     counts = np.cumsum(same, axis=1)
     place = np.stack([np.argmax(counts == rank, axis=1) for rank in ranks], axis=1)
     return np.where(counts[:, -1:] >= ranks, np.take_along_axis(near, place, axis=1), np.nan)
 
 
 def distinct_rows(rows: Matrix) -> Index:
-    """Return the rows that do not repeat an earlier row, up to rounding."""
+    """Return the numbers of the rows that do not repeat an earlier row, up to rounding."""
     nearest = neighbour_distances(rows, np.array([1]))[0, :, 0] ** 2
     same_point = _SAME_POINT**2 * np.einsum("ij,ij->i", rows, rows)
-    # Of two coinciding rows, the shorter may exceed the tolerance for its own length, so both are examined.
+    # The tolerance depends on a row's length, so of two coinciding rows only the longer may be within it; the factor 2
+    # makes sure that both are examined.
     repeated = np.flatnonzero(nearest <= 2 * same_point + np.finfo(float).tiny)
     if not len(repeated):
         return np.arange(len(rows))
@@ -88,7 +89,7 @@ def distinct_rows(rows: Matrix) -> Index:
 
 
 def _repeats_of_earlier(rows: Matrix, lengths: Vector, start: int, same_point: Vector) -> list[int]:
-    """Rows of a panel that coincide with an earlier row."""
+    """Return the rows of a panel that coincide with an earlier row."""
     panel = rows[start : start + PANEL]
     scale = lengths[start : start + len(panel), None] + lengths
     close = scale - 2.0 * (panel @ rows.T) <= CLOSE * scale

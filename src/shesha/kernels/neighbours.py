@@ -1,7 +1,7 @@
 """The k nearest rows of each row; ties are ordered by row number.
 
-The order of ties is arbitrary, but not harmless: two unrelated representations that break ties by the same row numbers
-agree. Therefore a search reports whether there were ties.
+The order of ties is arbitrary, but not harmless: two unrelated representations agree if ties in both are broken by the
+same row numbers. Therefore a search reports whether there were ties.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ from shesha.support.device_arrays import (
 from shesha.support.types import Index, Matrix, Vector
 
 _SPARE = 6
-"""Number of candidates beyond k whose distances are computed directly: Gram matrices are imprecise for close
-rows."""
+"""Number of candidates beyond k whose distances are computed directly, because distances from Gram matrices are
+imprecise for close rows."""
 _GRAM_ERROR = 2.0**-45
-"""Rounding error of a squared distance from a Gram matrix, relative to the squared lengths of the rows."""
+"""Rounding error in a squared distance computed from a Gram matrix, relative to the squared lengths of the rows."""
 _EPS = float(np.finfo(float).eps)
 _FEW = 256
-"""Largest number of candidates that are kept in sorted lists; more are found by partitioning."""
+"""Largest number of candidates kept in sorted lists; larger numbers are found by partitioning."""
 _FILTERED = 4096
 """Smallest number of rows for which candidates are first found in single precision."""
 _NEARLY = 4.0
-"""Multiple of the rounding error below which two candidates count as nearly tied."""
+"""Multiple of the rounding error below which two candidates count as near-ties."""
 _SETTLED = 0.5
-"""Smallest share of sampled rows with certain neighbours at which single-precision candidates are used."""
+"""Single-precision candidates are used only if they settle at least this share of a sample of rows."""
 _KEPT_TIES = 1 << 23
-"""Maximum number of stored candidates of tied rows, so that ties can be broken again without a search."""
+"""Largest number of candidates stored for tied rows, so that ties can be broken again without a new search."""
 
 
 @dataclass(frozen=True)
 class Ties:
-    """The rows whose neighbours tie, and the tied candidates, to break ties in another order."""
+    """The rows that have tied neighbours, and the tied candidates, so that ties can be broken differently."""
 
     rows: Index
     candidates: Index
-    """Candidates for the k nearest rows of each row with ties, of shape (m, width)."""
+    """Candidates for the k nearest rows, for each row with ties, of shape (m, width)."""
     levels: Index
-    """Rank of each candidate: ties share a number, and padding has the largest."""
+    """Rank of each candidate: tied candidates share a number, and padding has the largest number."""
 
     def break_ties(self, place: Index, lists: Index) -> Index:
-        """Return the lists with ties broken in the order of `place`, a number for each row."""
+        """Return the lists with ties broken by `place`, which gives the position of each row in the new order."""
         keys = self.levels * len(place) + place[self.candidates]
         order = np.argsort(keys, axis=1)[:, : lists.shape[1]]
         out = lists.copy()
@@ -69,38 +69,38 @@ class Ties:
 
 @dataclass(frozen=True)
 class Found:
-    """The lists of neighbours, and the ties that were broken."""
+    """The lists of neighbours, and information about the ties that were broken."""
 
     lists: Index
     tied: bool
     ties: Ties | None = None
-    """Tied candidates; None if there are too many."""
+    """The tied candidates; None if there are no ties or too many to store."""
 
 
 @dataclass(frozen=True)
 class _Search:
-    """Functions that depend on the kind of closeness (smaller is closer)."""
+    """Functions for one kind of closeness, where smaller values mean closer."""
 
     panel: Callable[[Index], Any]
     """Function that returns the closeness of some rows to all rows, on any device."""
     doubt: Vector
-    """Difference below which rounding may have swapped two entries of a line."""
+    """For each row, the difference below which rounding may have swapped two entries of a line."""
     exact: Callable[[Index, Index, Matrix | None], tuple[Matrix, Matrix]]
-    """Function from row numbers, candidates and their closeness in the panel to exact closeness and tolerance."""
+    """Maps row numbers, candidates and their closeness in the panel to exact closeness values and their tolerance."""
     rows: Any = None
-    """Rows of the data; None if closeness has no single-precision bounds."""
+    """Rows of the data; None if there are no single-precision bounds for this kind of closeness."""
     terms: Callable[[Matrix], filters.Terms] | None = None
 
 
 def nearest_by_distance(rows: Matrix, k: int) -> Found:
-    """Row i lists the k rows with the smallest Euclidean distance from row i, nearest first, without itself."""
+    """For each row, list the k other rows at the smallest Euclidean distance, nearest first."""
     squared = squared_lengths(rows)
     lengths = np.sqrt(to_host(squared))
     # The rounding errors of the sum over features grow like a random walk.
     unit = (4 + np.sqrt(rows.shape[1])) * _EPS
 
     def panel(chosen: Index) -> Any:
-        # Doubling is exact, and it takes less time for the chosen rows than for their products.
+        # Doubling is exact, and it is faster for the chosen rows than for their products.
         block = (take_rows(rows, chosen) * -2.0) @ rows.T
         block += squared
         return block
@@ -115,7 +115,7 @@ def nearest_by_distance(rows: Matrix, k: int) -> Found:
 
 
 def nearest_by_product(rows: Matrix, k: int, *, include_self: bool = False) -> Found:
-    """Row i lists the k rows with the largest inner product with row i, largest first."""
+    """For each row, list the k rows with the largest inner product with it, largest first."""
     lengths = np.sqrt(to_host(squared_lengths(rows)))
     unit = (4 + np.sqrt(rows.shape[1])) * _EPS
 
@@ -131,7 +131,7 @@ def nearest_by_product(rows: Matrix, k: int, *, include_self: bool = False) -> F
 
 
 def nearest_of_distances(condensed: Vector, n: int, k: int) -> Found:
-    """Row i lists the k rows with the smallest given distance."""
+    """For each row, list the k rows at the smallest distance in the given condensed matrix."""
     matrix = square(condensed, n)
 
     def exact(chosen: Index, candidates: Index, near: Matrix | None) -> tuple[Matrix, Matrix]:
@@ -159,7 +159,7 @@ def _run(search: _Search, n: int, k: int, *, include_self: bool = False) -> Foun
 
 
 def _fill_settled_rows(search: _Search, lists: Index, *, include_self: bool) -> Index:
-    """Fill the lists of rows that few candidates decide with certainty; return the numbers of the other rows."""
+    """Fill the lists of rows whose candidates settle them with certainty; return the other rows' numbers."""
     (n, k), rows = lists.shape, search.rows
     m = k + _SPARE
     if search.terms is None or n < _FILTERED or not is_numpy(rows) or not filters.serves(rows.shape[1], m + 1):
@@ -169,7 +169,7 @@ def _fill_settled_rows(search: _Search, lists: Index, *, include_self: bool) -> 
     blocks = ((start, rows[start : start + _FILTERED]) for start in range(0, n, _FILTERED))
     some = filters.candidates_of_some(terms, rows[sample], blocks, m + 1)
     _, settled = _settle(search, sample, some, k)
-    # One more candidate is found, because here each row is among its own candidates.
+    # One candidate more than m is sought, because here each row is among its own candidates.
     if np.count_nonzero(settled) < _SETTLED * len(sample):
         return np.arange(n)
     candidates = filters.candidates_of_all(terms, rows, m, include_self=include_self)
@@ -184,7 +184,7 @@ def _fill_settled_rows(search: _Search, lists: Index, *, include_self: bool) -> 
 
 
 def _settle(search: _Search, chosen: Index, filtered: filters.Candidates, k: int) -> tuple[Index, NDArray[np.bool_]]:
-    """The first k candidates of some rows, and whether they are certainly the neighbours, without ties."""
+    """Return the first k candidates of some rows, and whether they are certainly the neighbours (no ties)."""
     candidates = np.sort(filtered.places, axis=1)
     values, slack = search.exact(chosen, candidates, None)
     order, tied = _order(values, _NEARLY * slack, k)
@@ -196,7 +196,7 @@ def _settle(search: _Search, chosen: Index, filtered: filters.Candidates, k: int
 
 
 _Tied = dict[int, tuple[Index, Index]]
-"""Candidates and their levels, by row."""
+"""Candidates and their tie levels, by row."""
 
 
 def _ties(tied: _Tied) -> Ties | None:
@@ -224,7 +224,7 @@ def _nearest(search: _Search, block: Any, k: int, chosen: Index, n_others: int) 
     n_candidates = min(k + _SPARE, n_others)
     if n_candidates < block.shape[1]:
         candidates = _smallest(block, n_candidates)
-        # Sort candidates by row number, so that a stable sort by distance keeps ties in this order.
+        # Candidates are sorted by row number, so that a stable sort by distance keeps tied rows in this order.
         candidates.sort(axis=1)
     else:
         candidates = np.broadcast_to(np.arange(n_candidates), block.shape).copy()
@@ -234,7 +234,7 @@ def _nearest(search: _Search, block: Any, k: int, chosen: Index, n_others: int) 
     tied = {int(chosen[i]): (candidates[i, order[i]], row_levels) for i, row_levels in levels.items()}
     if n_candidates == n_others:
         return nearest, tied
-    # If other rows may be as near as the k-th neighbour, all such rows are compared exactly.
+    # If rows outside the candidates may be as near as the k-th neighbour, all rows that compete are compared exactly.
     bound = np.partition(near, k - 1, axis=1)[:, k - 1] + 2 * search.doubt[chosen]
     for i in np.flatnonzero(near.max(axis=1) <= bound).tolist():
         row = to_host(block[i, :])
@@ -249,7 +249,7 @@ def _nearest(search: _Search, block: Any, k: int, chosen: Index, n_others: int) 
 
 
 def _smallest(block: Any, m: int) -> Index:
-    """Columns of the m smallest entries of each row, in any order; the choice among ties is arbitrary."""
+    """Columns of the m smallest entries of each row, in any order; ties are broken arbitrarily."""
     if not is_numpy(block) or m > _FEW or m >= block.shape[1] or not native.is_available():
         return smallest(block, m)
     columns = np.empty((len(block), m), dtype=np.intp)
@@ -274,9 +274,9 @@ def _minus_products(rows: Matrix, chosen: Index, candidates: Index) -> Matrix:
 
 
 def _order(values: Matrix, slack: Matrix, k: int) -> tuple[Index, dict[int, Index]]:
-    """Sort each row; values that are equal within a tolerance keep their order.
+    """Sort each row; values that are equal within the tolerance keep their order.
 
-    Also return, for rows with ties that involve the first k, the level of each sorted value; ties share a level.
+    For rows with ties that involve the first k, also return the level of each sorted value; tied values share a level.
     """
     order = np.argsort(values, axis=1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=1)

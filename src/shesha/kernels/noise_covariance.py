@@ -1,4 +1,4 @@
-"""Covariance of the noise of responses, with shrinkage so that it can be inverted."""
+"""Covariance of response noise, with shrinkage that makes it invertible."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """A factor of an invertible covariance."""
+    """An invertible noise covariance, stored as a factor."""
 
     factor: Matrix
     """Lower triangular Cholesky factor of the covariance."""
     shrinkage: float
-    """Shrinkage intensity: weight of the common variance."""
+    """Shrinkage intensity: the weight of the common variance in the estimate."""
 
     def weighted(self, rows: Matrix) -> Matrix:
-        """Multiply rows by the inverse of the covariance."""
+        """Multiply rows by the inverse covariance."""
         return np.asarray(cho_solve((self.factor, True), rows.T, check_finite=False).T)
 
     def whitened(self, rows: Matrix) -> Matrix:
-        """Whiten the noise of rows, so that their inner products are weighted by the inverse covariance."""
+        """Whiten rows, so that their inner products are weighted by the inverse noise covariance."""
         return np.asarray(solve_triangular(self.factor, rows.T, lower=True, check_finite=False).T)
 
 
 def residuals(rows: Matrix, codes: Labels) -> tuple[Matrix, int]:
-    """Return rows minus the mean of their condition, without rows of code -1, and the degrees of freedom."""
+    """Subtract each condition's mean, drop rows of code -1; return the residuals and degrees of freedom."""
     kept = codes >= 0
     rows, codes = rows[kept], codes[kept]
     order = np.argsort(codes, kind="stable")
@@ -40,24 +40,25 @@ def residuals(rows: Matrix, codes: Labels) -> tuple[Matrix, int]:
     counts = np.diff(starts, append=len(rows))
     means = np.add.reduceat(rows[order], starts, axis=0) / counts[:, None]
     noise = rows[order] - np.repeat(means, counts, axis=0)
-    # Rounding errors of channels that are constant within conditions are set to zero, because they would be divided by.
+    # In channels that are constant within conditions, rounding errors are set to zero, because they would become
+    # divisors.
     noise[:, np.abs(noise).max(axis=0, initial=0.0) <= 4 * _EPS * len(rows) * np.abs(rows).max(axis=0, initial=0.0)] = 0
     return noise, len(rows) - len(starts)
 
 
 def estimate_noise(left: Matrix, dof: int, n_channels: int, shrinkage: float | None) -> Noise | None:
-    """Estimate the covariance of residuals, shrunk towards equal variances; None without any noise.
+    """Estimate the covariance of residuals, shrunk towards equal variances; None if there is no noise.
 
     Parameters
     ----------
     left : array of shape (n_rows, n_columns)
-        Residuals, possibly in a basis of the space that they span.
+        Residuals, possibly expressed in a basis of the space that they span.
     dof : int
         Degrees of freedom of the residuals, at least 1.
     n_channels : int
         Number of channels before the change of basis.
     shrinkage : float or None
-        Shrinkage intensity in (0, 1]; None means the intensity of Ledoit and Wolf (2004).
+        Shrinkage intensity in (0, 1]; None means the intensity recommended by Ledoit and Wolf (2004).
     """
     covariance = left.T @ left
     mean = float(np.trace(covariance)) / n_channels
@@ -74,7 +75,7 @@ def estimate_noise(left: Matrix, dof: int, n_channels: int, shrinkage: float | N
 
 
 def ledoit_wolf(left: Matrix, products: Matrix, n_channels: int) -> float:
-    """Shrinkage intensity of Ledoit and Wolf (2004), from rows and the sum of their outer products."""
+    """Shrinkage intensity of Ledoit and Wolf (2004), from the rows and the sum of their outer products."""
     n, unit = len(left), length_unit(left)
     # Fourth powers of small numbers would underflow; division by a power of two is exact.
     left, products = left / unit, products / unit / unit

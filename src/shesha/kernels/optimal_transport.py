@@ -1,4 +1,4 @@
-"""Optimal transport between units of equal weight, for all or part of their mass."""
+"""Optimal transport between two sets of equally weighted units, for all or part of their mass."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from shesha.support.types import Matrix
 
 _MOST_COPIES = 2048
-"""Largest number of copies of units for which a transport is solved as an assignment of copies."""
+"""Largest number of copies of the units for which a transport is solved as an assignment between copies."""
 MOST_PAIRS = 250_000
-"""Largest number of pairs of units for which a linear program is solved, which takes seconds."""
+"""Largest number of pairs of units for which a linear program, which takes seconds, is solved."""
 
 
 def is_feasible(p: int, q: int) -> bool:
@@ -21,13 +21,13 @@ def is_feasible(p: int, q: int) -> bool:
 
 
 def best_transport(gain: Matrix, mass: float = 1.0) -> Matrix:
-    """Return the plan of this mass with the largest total gain; rows have at most 1/p and columns at most 1/q."""
+    """Plan of this mass with the largest total gain; rows sum to at most 1/p, columns to at most 1/q."""
     p, q = gain.shape
     copies = p if p == q else lcm(p, q)
     if p != q and copies > _MOST_COPIES:
         return _linear_program(gain, mass)
     wide = np.repeat(np.repeat(gain, copies // p, axis=0), copies // q, axis=1)
-    # The largest gain is concave in the mass, and linear between whole numbers of copies.
+    # As a function of the mass, the largest gain is concave, and linear between whole numbers of copies.
     low, high = floor(mass * copies + 1e-9), ceil(mass * copies - 1e-9)
     share = mass * copies - low if high > low else 0.0
     plan = _assignment(wide, high) * (share if high > low else 1.0)
@@ -37,13 +37,13 @@ def best_transport(gain: Matrix, mass: float = 1.0) -> Matrix:
 
 
 def _assignment(gain: Matrix, n_pairs: int) -> Matrix:
-    """Return the best matching of exactly this many pairs, as ones; unmatched units get partners without gain."""
+    """Best matching of exactly n_pairs pairs, marked by ones; all other units get dummy partners."""
     from scipy.optimize import linear_sum_assignment
 
     n, spare = len(gain), len(gain) - n_pairs
     padded = np.zeros((n + spare, n + spare))
     padded[:n, :n] = gain
-    # A large penalty keeps spare partners from being matched to each other.
+    # A large penalty keeps dummy partners from being matched to each other.
     padded[n:, n:] = -4.0 * (n + spare) * (1.0 + np.abs(gain).max(initial=0.0))
     rows, columns = linear_sum_assignment(padded, maximize=True)
     real = (rows < n) & (columns < n)

@@ -1,9 +1,9 @@
 """Sort packed (key, index) integers: NumPy's sort where it is vectorised, buckets elsewhere.
 
-NumPy sorts 64-bit integers with SIMD on many processors, but ten times slower on others (for
-instance, if the compress-store instruction is microcoded). There, a counting pass into small buckets,
-followed by a stable sort that only repairs the order within buckets, is three times faster. Both
-methods give the same array; a measurement once per process chooses the faster one.
+NumPy sorts 64-bit integers with SIMD instructions on many processors, but is ten times slower on others (for instance,
+if the compress-store instruction is microcoded). There, it is three times faster to distribute the integers into small
+buckets by counting, and then to run a stable sort that only repairs the order within buckets. Both methods give the
+same array; the faster one is determined by a measurement once per process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from shesha.support.types import Index, Keys
 
 _SMALL = 1 << 14
 _CACHED = 1 << 21
-"""Largest number of keys that fit in the cache; more keys are first distributed to groups."""
+"""Largest number of keys that fit in the cache; longer arrays are first distributed into groups."""
 _GROUP = 1 << 20
 _PIECE = 1 << 23
 """Number of keys distributed at a time, which limits the work memory."""
@@ -29,7 +29,7 @@ _PROBE = 1 << 16
 
 
 def sort_in_place(keys: Keys, n_bits: int) -> None:
-    """Sort unsigned integers below 2**n_bits, in place."""
+    """Sort unsigned integers below 2**n_bits in place."""
     if len(keys) < _SMALL or _numpy_is_faster():
         keys.sort()
     elif len(keys) <= _CACHED or n_bits <= _COARSE_BITS:
@@ -39,7 +39,7 @@ def sort_in_place(keys: Keys, n_bits: int) -> None:
 
 
 def repeated_places(numbers: Index | Keys) -> Index:
-    """Positions of the numbers that occur more than once, found by sorting."""
+    """Positions of the numbers that occur more than once."""
     ordered = np.sort(numbers)
     several = ordered[1:][ordered[1:] == ordered[:-1]]
     return np.flatnonzero(np.isin(numbers, several, kind="sort")) if len(several) else np.empty(0, dtype=np.intp)
@@ -52,7 +52,7 @@ def _bucket_sort(keys: Keys, n_bits: int) -> None:
 
 
 def _dealt_out(keys: Keys, shift: int, bits: int) -> tuple[Keys, NDArray[np.int32]]:
-    """Keys in the order of their highest bits, and the start of each bucket."""
+    """Distribute the keys into buckets by their highest bits; return them with the start of each bucket."""
     from scipy.sparse import csr_array
 
     bucket = (keys >> np.uint64(shift)).astype(np.int32)
@@ -63,7 +63,7 @@ def _dealt_out(keys: Keys, shift: int, bits: int) -> tuple[Keys, NDArray[np.int3
 
 
 def _sort_in_groups(keys: Keys, n_bits: int) -> None:
-    """Distribute the keys coarsely, then sort groups of neighbouring buckets in cache."""
+    """Distribute the keys coarsely, then sort groups of neighbouring buckets within the cache."""
     shift = n_bits - _COARSE_BITS
     starts = []
     for start in range(0, len(keys), _PIECE):

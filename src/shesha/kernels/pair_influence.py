@@ -1,4 +1,4 @@
-"""The influence of each pair of rows on a rank correlation, and the resulting standard errors."""
+"""The influence of each pair of rows on a rank correlation, and standard errors derived from it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from shesha.support.types import Index, Vector
 
 
 def spearman_influence(a: Vector, b: Vector, tolerance: tuple[float, float]) -> tuple[float, Vector]:
-    """Rank correlation and the influence of each entry on it; the vectors are overwritten.
+    """Rank correlation, and the influence of each entry on it; the vectors are overwritten.
 
-    Let u and v be the ranks scaled to (0, 1). The influence is 12 [(u - 1/2)(v - 1/2) + A(u) + B(v)] - 3 rho,
-    where A(u) is the sum of (v' - 1/2) over entries with u' >= u, divided by n; B(v) swaps the roles of u
-    and v. Ties are broken arbitrarily, because they are rare among distances of distinct rows.
+    Let u and v be the ranks scaled to (0, 1). The influence is 12 [(u - 1/2)(v - 1/2) + A(u) + B(v)] - 3 rho, where
+    A(u) is the sum of (v' - 1/2) over entries with u' >= u, divided by n, and B(v) is the same with u and v swapped.
+    Ties are broken arbitrarily, because they are rare among distances between distinct rows.
     """
     n = len(a)
     first = order_values(a, tolerance[0], np.empty(n, dtype=np.uint64))
@@ -49,36 +49,37 @@ def _write_means_above(values: Vector, out: Vector) -> None:
 def standard_errors(
     influence: Vector, i: Index, j: Index, drawn: Index | None = None, share: float = 0.0
 ) -> tuple[float, float]:
-    """Standard errors of the mean from the sampling of pairs, and from the sampling of pairs and rows.
+    """Standard errors of the mean, for the sampling of pairs and for the sampling of both pairs and rows.
 
-    The first treats pairs as independent draws from all pairs of these rows. If draws were scored several times,
-    `drawn` is the draw of each score; if pairs were drawn without replacement, `share` is the drawn share of all pairs.
-    The second adds the products of pairs that share a row (dyadic-robust: Aronow, Samii and Assenova 2015). If `i` and
-    `j` are group codes from 0 instead of row numbers, the second is for the sampling of groups.
+    The first treats the pairs as independent draws from all pairs of these rows. If a pair may have been scored several
+    times, `drawn` gives the drawn pair behind each score; if pairs were drawn without replacement, `share` is the
+    fraction of all pairs that was drawn. The second adds the products of pairs that share a row (dyadic-robust: Aronow,
+    Samii and Assenova 2015). If `i` and `j` are group codes from 0 instead of row numbers, it accounts for the sampling
+    of groups.
     """
     own_part = (1 - share) * _sum_of_squares(influence, drawn)
     size = int(max(i.max(initial=0), j.max(initial=0))) + 1
     if size > 2 * len(i):
-        # Renumber the rows, because sums for rows without pairs would only take memory.
+        # Renumber the rows, because rows without pairs would only take memory.
         codes = np.unique(np.concatenate([i, j]), return_inverse=True)[1]
         i, j, size = codes[: len(i)], codes[len(i) :], 2 * len(i)
     n_influences = len(influence)
     per_row = np.bincount(i, weights=influence, minlength=size)
     cross_pairs = i != j
     if not cross_pairs.all():
-        # A pair within a group must be counted only once for this group.
+        # A pair within one group must be counted only once for this group.
         influence, i, j = influence[cross_pairs], i[cross_pairs], j[cross_pairs]
     per_row += np.bincount(j, weights=influence, minlength=size)
     numbers = np.minimum(i, j).astype(np.int64, copy=False)
     numbers *= size
     numbers += np.maximum(i, j)
-    # Products of pairs that share both rows were counted once for each row.
+    # The product of two pairs that share both rows was counted twice, once for each row.
     shared = float((per_row**2).sum()) - _sum_of_squares(influence, numbers)
     return np.sqrt(own_part) / n_influences, np.sqrt(max(shared, own_part)) / n_influences
 
 
 def _sum_of_squares(values: Vector, numbers: Index | None) -> float:
-    """Sum the values with equal numbers, then sum the squares; without numbers, sum the squares of all values."""
+    """Sum the values that share a number, square and total the sums; without numbers, square each value."""
     total = float((values**2).sum())
     places = np.empty(0, dtype=np.intp) if numbers is None else repeated_places(numbers)
     if len(places):

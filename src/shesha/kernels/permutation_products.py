@@ -14,20 +14,20 @@ from shesha.support.device_arrays import elsewhere, is_numpy
 from shesha.support.types import Index, Matrix, Vector
 
 _NUMBERS = 1 << 16
-"""Number of values that a thread gathers in one step, limited by the size of the cache."""
+"""Number of values that a thread gathers in one step, limited by the cache size."""
 _TAKEN = 1 << 18
-"""Number of entries that are looked up in one step, to limit the memory for their positions."""
+"""Number of entries looked up in one step, which limits the memory for their positions."""
 _BAND = 8
 """Number of rows that a thread interleaves at a time."""
 _ORDERS = 8
 """Number of permutations per task of a thread."""
 _WIDE = 24
-"""Smallest number of matrices for which a separate call per row is faster."""
+"""Smallest number of second matrices for which a separate call per row is faster."""
 
 
 @elsewhere(device_kernels.take_condensed)
 def take_condensed(triangle: Vector, rows: Index, n: int) -> Vector:
-    """Condensed form of all or some rows, in the given order."""
+    """Condensed form for a selection of rows, in the given order."""
     m = len(rows)
     out = np.empty(m * (m - 1) // 2, dtype=triangle.dtype)
     step = max(1, _TAKEN // max(1, m))
@@ -40,14 +40,14 @@ def take_condensed(triangle: Vector, rows: Index, n: int) -> Vector:
 
 
 def permutation_products(first: Vector, second: Vector, n: int, orders: Sequence[Index]) -> Vector:
-    """Inner products of one condensed matrix with another, relabelled by each permutation."""
+    """Inner product of a condensed matrix with another one, after each permutation of the latter's rows."""
     return np.array([grid[0, 0] for grid in permutation_grids([first], [second], n, orders)])
 
 
 def permutation_grids(
     first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
 ) -> Iterator[Matrix]:
-    """For each permutation, yield inner products of all first and all relabelled second matrices: (first, second)."""
+    """For each permutation, yield the inner products of every first with every permuted second matrix."""
     if not is_numpy(first[0]):
         return device_kernels.permutation_grids(first, second, n, orders)
     if native.serves_grid(len(first), len(second)):
@@ -58,7 +58,7 @@ def permutation_grids(
 def _native_grids(
     first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
 ) -> Iterator[Matrix]:
-    """Gather and multiply at once, in compiled code."""
+    """Gather and multiply in one step, in compiled code."""
     n_left, n_right = len(first), len(second)
     left = native.laid_out([_whole(triangle, n) for triangle in first], native.cell_width(n_right))
     nothing = np.zeros(n * (n - 1) // 2)
@@ -74,14 +74,14 @@ def _native_grids(
 
 
 def _whole(triangle: Vector, n: int) -> Vector:
-    """Check the inputs of the compiled code."""
+    """Check a triangle before it is passed to the compiled code."""
     if triangle.shape != (n * (n - 1) // 2,):
         raise ValueError(f"each triangle of {n} rows must have {n * (n - 1) // 2} entries, got shape {triangle.shape}")
     return np.ascontiguousarray(triangle, dtype=np.float64)
 
 
 def _places(orders: Index, n: int) -> Index:
-    """Return the inverse permutations; all orders must be permutations."""
+    """Invert the permutations; raise an error if an order is not a permutation."""
     places = np.full(orders.shape, -1)
     if orders.shape == (len(orders), n) and orders.min() >= 0 and orders.max() < n:
         np.put_along_axis(places, orders, np.arange(n)[None], axis=1)
@@ -93,10 +93,10 @@ def _places(orders: Index, n: int) -> Index:
 def _numpy_grids(
     first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
 ) -> Iterator[Matrix]:
-    """Gather, then multiply.
+    """Gather the permuted entries with NumPy, then multiply.
 
-    The entries of all second matrices for one pair of rows are adjacent, so that they are gathered together. A
-    block of rows is gathered in the cache and multiplied with all first matrices in one product.
+    The entries of all second matrices for one pair of rows are adjacent, so that they are gathered together. A block of
+    rows is gathered within the cache and multiplied with all first matrices in one product.
     """
     n_right = len(second)
     right = _interleave(second, n)
@@ -122,7 +122,7 @@ def _numpy_grids(
 
 
 def _stretches(n: int, n_right: int) -> list[tuple[int, int]]:
-    """Divide the rows of the upper triangle into blocks whose entries fit in cache."""
+    """Divide the rows of the upper triangle into blocks whose entries fit in the cache."""
     cuts, start, size = [], 0, 0
     for i in range(n - 1):
         size += (n - i - 1) * n_right
@@ -133,7 +133,7 @@ def _stretches(n: int, n_right: int) -> list[tuple[int, int]]:
 
 
 def _gather_rows(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, workspace: Matrix) -> Matrix:
-    """Return rows start to stop of the relabelled upper triangle, row by row."""
+    """Return rows start to stop of the permuted upper triangle, gathered row by row."""
     offset, n = 0, len(order)
     for i in range(start, stop):
         length = n - i - 1
@@ -143,8 +143,8 @@ def _gather_rows(right: Matrix, order: Index, start: int, stop: int, moved: Matr
 
 
 def _gather_block(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, workspace: Matrix) -> Matrix:
-    """Gather whole rows at once, for few values per pair; entries below the diagonal are multiplied by zeros."""
-    # Work memory is reused, because allocating new pages takes longer than filling them.
+    """Gather whole rows at once, which is faster for few matrices; entries below the diagonal meet zeros."""
+    # Work memory is reused, because allocating new memory pages takes longer than filling them.
     rows = np.take(right, order[start:stop], axis=0, out=workspace[: stop - start], mode="clip")
     length = (stop - start) * (len(order) - start - 1)
     out = moved[:length].reshape(stop - start, -1, right.shape[2])
@@ -153,11 +153,11 @@ def _gather_block(right: Matrix, order: Index, start: int, stop: int, moved: Mat
 
 
 def _interleave(triangles: Sequence[Vector], n: int) -> Matrix:
-    """Square matrices with interleaved entries: shape (n, n, matrices)."""
+    """Full square matrices with interleaved entries, of shape (n, n, matrices)."""
     out = np.zeros((n, n, len(triangles)))
 
     def fill(start: int) -> None:
-        # A band of rows of all matrices, which is transposed in the cache.
+        # One band of rows from all matrices is transposed within the cache.
         stop = min(start + _BAND, n)
         band = np.zeros((len(triangles), stop - start, n))
         for square, triangle in zip(band, triangles, strict=True):
@@ -175,7 +175,7 @@ def _interleave(triangles: Sequence[Vector], n: int) -> Matrix:
 
 
 def _upper_block(triangles: Sequence[Vector], n: int, start: int, stop: int, *, ragged: bool) -> Matrix:
-    """Rows start to stop of each upper triangle, one line per matrix, padded with zeros to a block unless ragged."""
+    """Rows start to stop of each upper triangle, one line per matrix; padded with zeros unless ragged."""
     if ragged:
         return np.stack([triangle[row_start(start, n) : row_start(stop, n)] for triangle in triangles])
     block = np.zeros((len(triangles), stop - start, n - start - 1))

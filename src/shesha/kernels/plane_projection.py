@@ -1,4 +1,4 @@
-"""Principal plane of rows, its alignment with another plane, and its quality."""
+"""Principal plane of the rows, its alignment with another plane, and how well it preserves neighbours."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.support.types import Index, Matrix, Vector
 
 _DENSE = 2000
-"""Largest number of features or rows for which a Gram matrix is decomposed instead of iterating."""
+"""Up to this number of features or rows, a Gram matrix is decomposed; beyond it, an iterative method is used."""
 
 
 def principal_plane(rows: Matrix) -> tuple[Matrix, Vector]:
-    """Return rows on their first two principal axes, and the variance share of each axis.
+    """Project rows onto their first two principal axes; also return the variance share of each axis.
 
-    The farthest row along each axis has a positive coordinate, which determines the signs. Both shares are 0 if all
-    rows are equal.
+    Signs are chosen so that the farthest row along each axis has a positive coordinate. Both shares are 0 if all rows
+    are equal.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def principal_plane(rows: Matrix) -> tuple[Matrix, Vector]:
 
 
 def _two_axes(centred: Matrix) -> Matrix:
-    """Return two orthonormal directions of largest variance; the second is zero if there is one feature."""
+    """Return two orthonormal directions of largest variance; with a single feature, the second is zero."""
     n, d = centred.shape
     if d == 1:
         return np.array([[1.0, 0.0]])
@@ -52,9 +52,9 @@ def _two_axes(centred: Matrix) -> Matrix:
 
 
 def turn_onto(places: Matrix, target: Matrix) -> Matrix:
-    """Rotate or mirror positions to fit the target, and scale them to its spread.
+    """Rotate or mirror positions to fit the target, and scale them to the target's spread.
 
-    The orthogonal map is that of Procrustes analysis (Schönemann 1966). Scale is not part of a geometry, so positions
+    The orthogonal map comes from Procrustes analysis (Schönemann 1966). Scale is not part of a geometry, so positions
     are scaled to the target's root mean square distance from the origin.
 
     Examples
@@ -71,15 +71,15 @@ def turn_onto(places: Matrix, target: Matrix) -> Matrix:
 
 
 def trustworthiness(rows: Matrix, places: Matrix, k: int, asked: Index) -> float:
-    """Return the trustworthiness of neighbours in a plane: 1 is perfect, about 0.5 a random plane.
+    """Trustworthiness of the neighbours in a plane: 1 is perfect; a random plane gives about 0.5.
 
-    As defined by Venna and Kaski (2001): each row that is among the k nearest in the plane but not in the data costs
-    its rank in the data minus k. The cost is averaged over the rows `asked`.
+    Defined by Venna and Kaski (2001): a row that is among the k nearest in the plane but not in the data costs its
+    neighbour rank in the data minus k. The cost is averaged over the rows listed in `asked`.
 
     Parameters
     ----------
     rows, places : arrays of shape (n_rows, n_features) and (n_rows, 2)
-        Data, and their positions in the plane.
+        Data, and the positions of the rows in the plane.
     k : int
         Number of neighbours, below half the number of rows.
     asked : array of int
@@ -103,7 +103,7 @@ def trustworthiness(rows: Matrix, places: Matrix, k: int, asked: Index) -> float
 
 
 def _squared(rows: Matrix, queries: Index) -> Matrix:
-    """Squared distances of some rows to all, with infinity for a row and itself."""
+    """Squared distances from some rows to all rows; infinite between a row and itself."""
     lengths = np.einsum("ij,ij->i", rows, rows)
     with single_threaded_blas():
         out: Matrix = lengths[queries][:, None] + lengths - 2.0 * (rows[queries] @ rows.T)

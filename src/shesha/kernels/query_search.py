@@ -1,4 +1,4 @@
-"""Nearest rows of query rows among rows that come block by block."""
+"""Nearest rows to each query, among rows that are read block by block."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ class Rows:
 
     n_rows: int
     read: Callable[[Index], Matrix]
-    """Function that returns the rows with given numbers, which must increase."""
+    """Function that returns the rows with the given numbers, which must be in increasing order."""
     starts: Iterable[int]
-    """First rows of the blocks."""
+    """Numbers of the first rows of the blocks."""
     block: Callable[[int], Matrix]
 
     def blocks(self) -> Iterator[tuple[int, Matrix]]:
-        """Yield each block with the number of its first row, and read the next block in the background."""
+        """Yield each block with the number of its first row, while the next block is read in the background."""
         starts = list(self.starts)
         yield from zip(starts, parallel(self.block, starts), strict=True)
 
 
 def nearest_to_queries(rows: Rows, queries: Index, k: int, closeness: Closeness) -> Index:
-    """Line i lists the k rows nearest to row queries[i], nearest first, without itself.
+    """For each query i, list the k other rows nearest to row queries[i], nearest first.
 
-    Equally near rows are in the order of their numbers, as in a search for the neighbours of all rows.
+    Equally near rows are listed in order of their numbers, as in a search for the neighbours of all rows.
     """
     order = np.argsort(queries, kind="stable")
     query_rows, numbers = rows.read(queries[order]), queries[order]
@@ -72,7 +72,7 @@ def _search(rows: Rows, queries: Matrix, numbers: Index, k: int, closeness: Clos
 def _settle(
     rows: Rows, queries: Matrix, numbers: Index, filtered: filters.Candidates, lists: Index, closeness: Closeness
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Fill the lists that the exact closeness of the candidates determines; return their indices."""
+    """Fill the lists that the exact closeness of the candidates settles; return a mask of these queries."""
     k = lists.shape[1]
     settled = np.isfinite(filtered.bounds)
     # Number of queries whose candidate rows fit in memory together.
@@ -92,11 +92,11 @@ def _settle(
 
 
 _HELD = 1 << 25
-"""Maximum number of values of candidate rows in memory."""
+"""Largest number of values from candidate rows held in memory."""
 
 
 def _closeness(query: Matrix, others: Matrix, closeness: Closeness) -> tuple[Vector, Vector]:
-    """Closeness of a row to others, and the tolerance for ties."""
+    """Closeness of the query to other rows (smaller is closer), and the tolerance for ties."""
     unit = (4 + np.sqrt(len(query))) * _EPS
     lengths, query_length = np.sqrt(squared_lengths(others)), float(np.sqrt(query @ query))
     if closeness == "product":
@@ -107,18 +107,18 @@ def _closeness(query: Matrix, others: Matrix, closeness: Closeness) -> tuple[Vec
 
 @dataclass
 class _Nearest:
-    """The nearest rows of one query so far, by increasing row number."""
+    """The nearest rows to one query found so far, in order of row number."""
 
     places: Index
     values: Vector
     slack: Vector
 
     def bound(self, k: int) -> float:
-        """Closeness that other rows must reach to be among the first k."""
+        """Closeness value that another row must not exceed to be among the first k."""
         return float(np.partition(self.values, k - 1)[k - 1]) if len(self.values) >= k else np.inf
 
     def add(self, places: Index, values: Vector, slack: Vector, k: int) -> None:
-        """Add rows with larger numbers, and drop those that can no longer be among the first k."""
+        """Add rows with larger numbers, and drop rows that can no longer be among the first k."""
         self.places = np.concatenate([self.places, places])
         self.values, self.slack = np.concatenate([self.values, values]), np.concatenate([self.slack, slack])
         if len(self.places) > 2 * (k + _SPARE):
@@ -127,7 +127,7 @@ class _Nearest:
 
 
 def _search_exactly(rows: Rows, queries: Matrix, numbers: Index, k: int, closeness: Closeness) -> Index:
-    """Search in double precision if candidates do not decide the order."""
+    """Search in double precision, for queries whose candidates do not settle the order."""
     empty = np.empty(0)
     nearest = [_Nearest(np.empty(0, dtype=np.intp), empty, empty) for _ in numbers]
     lengths = squared_lengths(queries)

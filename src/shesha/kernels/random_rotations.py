@@ -1,4 +1,4 @@
-"""Coordinate frames for feature splits: the given axes, or random rotations."""
+"""Coordinate frames for feature splits: the original axes or random rotations."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ _LARGE = 256
 
 
 class Frame(Protocol):
-    """Computes the features of two halves from one draw, transposed to (features, rows)."""
+    """Computes two halves of the features from one draw, transposed to (features, rows)."""
 
     def halves(self, draw: object) -> tuple[Matrix, Matrix]:
-        """Return the first half, of d // 2 features, and the second."""
+        """Return the first half, which has d // 2 features, and the second half."""
 
 
 class Axes:
-    """Halves of the unrotated features; a draw is a permutation of the features."""
+    """Halves of the unrotated features; each draw is a permutation of the features."""
 
     def __init__(self, rows: Matrix) -> None:
-        # Features become contiguous, so that selecting half of them copies whole blocks.
+        # Features are stored contiguously, so that selecting half of them copies whole blocks.
         self.columns = np.ascontiguousarray(rows.T)
 
     def halves(self, draw: object) -> tuple[Matrix, Matrix]:
-        """Select the features in the order of the permutation."""
+        """Take the first d // 2 features of the permutation, and the remaining features."""
         assert isinstance(draw, np.ndarray)
         half = len(draw) // 2
         return self.columns[draw[:half]], self.columns[draw[half:]]
 
 
 class Rotations:
-    """Halves of the features after a random rotation; a draw is a generator.
+    """Halves of the features after a random rotation; each draw is a random generator.
 
-    The rows are first expressed in their own principal axes, with signs determined by the rows. A rotated or
-    reflected copy of the data has the same coordinates, so the same seed gives the same score for both.
+    The rows are first expressed in their principal axes, with signs determined by the rows. A rotated or reflected copy
+    of the data has the same coordinates, so the same seed gives both copies the same score.
     """
 
     def __init__(self, rows: Matrix) -> None:
@@ -46,7 +46,7 @@ class Rotations:
         self.coordinates = principal_coordinates(rows)
 
     def halves(self, draw: object) -> tuple[Matrix, Matrix]:
-        """Rotate by a Haar-random matrix."""
+        """Rotate the rows by a Haar-random matrix and split the rotated features."""
         assert isinstance(draw, np.random.Generator)
         basis = haar_columns(self.n_features, self.coordinates.shape[1], draw)
         rotated = basis @ self.coordinates.T
@@ -55,9 +55,9 @@ class Rotations:
 
 
 def principal_coordinates(rows: Matrix) -> Matrix:
-    """Rows in their uncentred principal axes: an isometric copy with at most min(n, d) columns."""
+    """Express rows in their uncentred principal axes: an isometric copy with at most min(n, d) columns."""
     if rows.shape[0] < rows.shape[1]:
-        # With fewer rows than features, the triangular factor has the same inner products in n columns.
+        # With fewer rows than features, the triangular factor preserves the inner products in only n columns.
         rows = np.asarray(np.linalg.qr(rows.T, mode="r")).T
     _, axes = np.linalg.eigh(rows.T @ rows)
     coordinates = rows @ axes[:, ::-1]
@@ -67,10 +67,11 @@ def principal_coordinates(rows: Matrix) -> Matrix:
 
 
 def haar_columns(n: int, r: int, rng: np.random.Generator) -> Matrix:
-    """r orthonormal columns in n dimensions, uniformly distributed (Mezzadri 2007: fix the signs of R)."""
+    """Draw r orthonormal columns in n dimensions uniformly (Mezzadri 2007: fix the signs of R)."""
     drawn = rng.standard_normal((n, r))
     if n >= _LARGE and 2 * r <= n:
-        # So few columns are well conditioned (about 6), and Cholesky gives the same matrix in a third of the time.
+        # A matrix with so few columns is well conditioned (about 6), so Cholesky gives the same result in a third of
+        # the time.
         triangle = cholesky(drawn.T @ drawn, check_finite=False)
         return np.asarray(solve_triangular(triangle, drawn.T, trans=1, check_finite=False).T)
     q, triangle = np.linalg.qr(drawn)

@@ -1,7 +1,7 @@
-"""Ranks, and rank correlation from two sorts of packed integers.
+"""Ranks, and rank correlation computed by sorting packed integers twice.
 
-Computed values that are equal in exact arithmetic differ by rounding errors, and their order would be noise.
-Therefore values that differ by less than `tolerance` tie, and tied values share their mean rank.
+Values that are equal in exact arithmetic differ by rounding errors once computed, so their order would be noise.
+Therefore values that differ by at most `tolerance` tie, and tied values share their mean rank.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from shesha.support.device_arrays import elsewhere
 from shesha.support.types import Index, Keys, Matrix, Vector
 
 _CACHED = 1 << 21
-"""Largest number of ranks that are written without sorting them into blocks of memory first."""
+"""Largest number of ranks written directly; longer vectors are first sorted into blocks of memory."""
 _AT_ONCE = 1 << 18
 """Number of entries that a thread writes at a time."""
 _DIGITS = 11
-"""Number of decimals, relative to the largest distance, beyond which digits are rounding errors."""
+"""Number of decimals, relative to the largest value, beyond which digits are rounding errors."""
 
 
 def spearman(
@@ -40,9 +40,9 @@ def spearman(
     tolerance: tuple[float, float] = (0.0, 0.0),
     scratch: Vector | None = None,
 ) -> float:
-    """Rank correlation of two vectors, which are overwritten; NaN if either is constant.
+    """Rank correlation between two vectors, which are overwritten; NaN if either is constant.
 
-    `b` may be a function that computes the vector; it is called when the work memory of `a` is free again.
+    `b` may be a function that computes the vector; it is called once the work memory for sorting `a` is free again.
     """
     keys = (np.empty_like(a) if scratch is None else scratch).view(np.uint64)
     if len(a) <= _CACHED and not callable(b) and native.is_available():
@@ -53,9 +53,9 @@ def spearman(
     if first.variance == 0:
         return float("nan")
     values = b() if callable(b) else b
-    # In the order of `a`, positions are ranks, so the ranks need no scattering.
+    # Once `b` is arranged in the order of `a`, positions are ranks, so no ranks need to be scattered.
     spread = _copy_in_order(values, first.order, a)
-    # The order is no longer needed; for long vectors, sorting needs its memory.
+    # The order is no longer needed, and for long vectors, sorting needs its memory.
     first = replace(first, order=np.empty(0, dtype=np.intp))
     form = fixed_point(a, spread, tolerance[1]) if native.is_available() else None
     if form is not None:
@@ -69,7 +69,7 @@ def spearman(
 
 
 def _correlation_without_ties(a: Vector, b: Vector, tolerance: tuple[float, float], keys: Keys) -> float | None:
-    """Rank correlation if everything fits in cache without ties; otherwise None, with both vectors unchanged."""
+    """Rank correlation for untied vectors that fit in the cache; otherwise None, with both unchanged."""
     n, spreads = len(a), (value_range(a), value_range(b))
     forms = [fixed_point(*case) for case in zip((a, b), spreads, tolerance, strict=True)]
     if forms[0] is None or forms[1] is None:
@@ -83,7 +83,7 @@ def _correlation_without_ties(a: Vector, b: Vector, tolerance: tuple[float, floa
 
 
 def _copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
-    """Copy the values in the given order; return their minimum and maximum."""
+    """Copy the values in the given order, and return their minimum and maximum."""
     if native.is_available():
         return compiled_ranks.copy_in_order(values, order, out)
     np.take(values, order, out=out, mode="clip")
@@ -91,7 +91,7 @@ def _copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, fl
 
 
 def correlation(first: Ordering, second: Ordering) -> float:
-    """Rank correlation of a vector's ordering with that of a second vector, arranged in the first one's order."""
+    """Rank correlation from two orderings; the second is that of a vector arranged in the first's order."""
     total = (
         compiled_ranks.products(second.order, first.ranks, second.ranks)
         if native.is_available()
@@ -111,13 +111,13 @@ def _product(first: Ordering, second: Ordering) -> float:
     for start, stop in block_bounds(n):
         x = second.order[start:stop] if first.ranks is None else np.take(first.ranks, second.order[start:stop])
         y = np.arange(start, stop) if second.ranks is None else second.ranks[start:stop]
-        # A pairwise sum is used because the rounding of a BLAS product depends on the number of threads.
+        # NumPy's pairwise sum is used because the rounding of a BLAS product depends on the number of threads.
         total += float(((x - centre) * (y - centre)).sum())
     return total
 
 
 def midranks(values: Vector, tolerance: float = 0.0) -> tuple[Vector, float]:
-    """Ranks from 0 (ties share their mean rank) and their summed squared deviation from the mean."""
+    """Ranks from 0, with mean ranks for ties, and the sum of their squared deviations from the mean."""
     ordering = order_values(values, tolerance, np.empty(len(values), dtype=np.uint64))
     return _scatter_ranks(ordering, np.empty(len(values)), 0.0, 1.0), ordering.variance
 
@@ -126,7 +126,7 @@ def midranks(values: Vector, tolerance: float = 0.0) -> tuple[Vector, float]:
 def unit_ranks(values: Vector, tolerance: float = 0.0, out: Vector | None = None) -> Vector:
     """Centred ranks scaled to unit length; all NaN if the values are equal.
 
-    `out` is work memory and may be the values themselves. It does not always contain the result.
+    `out` is work memory and may be `values` itself. It does not always contain the result.
     """
     ordering = order_values(values, tolerance, np.empty(len(values), dtype=np.uint64))
     scale = 1 / np.sqrt(ordering.variance) if ordering.variance > 0 else np.nan
@@ -134,7 +134,7 @@ def unit_ranks(values: Vector, tolerance: float = 0.0, out: Vector | None = None
 
 
 def _scatter_ranks(ordering: Ordering, room: Vector, centre: float, scale: float) -> Vector:
-    """Write (rank - centre) * scale for each value, to work memory or over the order."""
+    """Write (rank - centre) * scale for each value, into the work memory or over the order."""
     if not native.is_available():
         return _scatter_ranks_plainly(ordering, room, centre, scale)
     if _CACHED < len(room) <= compiled_ranks.MOST_PLACES:
@@ -159,7 +159,7 @@ def _scatter_ranks_plainly(ordering: Ordering, out: Vector, centre: float, scale
 
 
 def pearson(a: Vector, b: Vector, tolerance: tuple[float, float] = (0.0, 0.0)) -> float:
-    """Linear correlation of two vectors, which are overwritten; NaN if either is constant within its tolerance."""
+    """Pearson correlation of two vectors (overwritten); NaN if either is constant within its tolerance."""
     for values, level in ((a, tolerance[0]), (b, tolerance[1])):
         if not values.max() - values.min() > level:
             return float("nan")
@@ -172,11 +172,11 @@ def pearson(a: Vector, b: Vector, tolerance: tuple[float, float] = (0.0, 0.0)) -
 
 
 def centred_ranks(values: Matrix) -> Matrix:
-    """Centred ranks of unit length of the finite entries of each line, others 0; NaN if all are equal."""
+    """Centred unit-length ranks of each line's finite entries, 0 for other entries; NaN if all are equal."""
     known = np.isfinite(values)
     filled = np.where(known, values, 0.0)
     top = np.abs(filled).max(axis=1, keepdims=True)
-    # Unknown entries rank last, so they do not affect the ranks of the others.
+    # Non-finite entries rank last, so they do not affect the ranks of the finite ones.
     ranks = rankdata(np.where(known, np.round(filled / np.where(top > 0, top, 1.0), _DIGITS), np.inf), axis=1)
     counts = known.sum(axis=1, keepdims=True)
     ranks = np.where(known, ranks - (counts + 1) / 2, 0.0)

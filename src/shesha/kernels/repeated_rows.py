@@ -1,4 +1,4 @@
-"""Exact duplicates of rows, found by hashing their bits."""
+"""Exact duplicates among the rows, found by hashing the bits of each row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Hashes = NDArray[np.uint64]
 
 _ENTRIES = 1 << 18
 _FEW = 16
-"""Number of evenly spaced columns that are hashed first; only rows that agree in them are read in full."""
+"""Number of evenly spaced columns that are hashed first; only rows that agree in them are hashed in full."""
 
 
 @lru_cache(maxsize=2)
@@ -25,28 +25,28 @@ def row_keys(n_columns: int) -> Hashes:
 
 
 def hash_rows(block: NDArray[np.float64], keys: Hashes) -> Hashes:
-    """Hash the bits of each row to 64 bits; chance collisions are negligible."""
+    """Hash the bits of each row to 64 bits; the probability of a collision is negligible."""
     bits = (block + 0.0).view(np.uint64)  # -0.0 becomes 0.0.
-    # The high bits of a product depend on all bits of its factors, so they are combined with the low bits.
+    # The high bits of a product depend on all bits of its factors, so they are mixed into the low bits.
     mixed = (bits ^ (bits >> np.uint64(29))) * keys
     mixed ^= mixed >> np.uint64(32)
     return np.asarray((mixed * keys[::-1]).sum(axis=1, dtype=np.uint64))
 
 
 def repeats(hashes: Hashes) -> Index:
-    """Return the rows whose hash occurred in an earlier row."""
+    """Return the numbers of the rows whose hash also occurs in an earlier row."""
     order = np.argsort(hashes, kind="stable")
     same = np.flatnonzero(hashes[order][1:] == hashes[order][:-1]) + 1
     return np.sort(order[same])
 
 
 def row_hashes(X: NDArray[Any]) -> Hashes:
-    """Hash every row, so that hashes agree only for repeated rows."""
+    """Hash the rows so that two hashes agree only if one row repeats the other."""
     few = np.unique(np.linspace(0, X.shape[1] - 1, _FEW).astype(np.intp))
     hashes = _hash_rows(X, np.arange(len(X)), few)
     if len(few) < X.shape[1]:
         candidates = repeated_places(hashes)
-        # An odd factor makes hashes of whole rows different from hashes of a few columns.
+        # The odd factor makes hashes of full rows differ from hashes of a few columns.
         hashes[candidates] = _hash_rows(X, candidates) * np.uint64(0x9E3779B97F4A7C15)
     return hashes
 

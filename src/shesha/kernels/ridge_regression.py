@@ -1,4 +1,4 @@
-"""Ridge regression by folds, with one decomposition per fold for all penalties and targets."""
+"""Cross-validated ridge regression, with one decomposition per fold for all penalties and targets."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from shesha.support.types import Index, Matrix, Vector
 
 PENALTIES = np.geomspace(1e-6, 1e4, 31)
-"""Penalties to choose from, in units of the largest variance of the training rows."""
+"""Candidate penalties, in units of the largest variance of the training rows."""
 _RANK = 1e-12
-"""Share of the largest variance below which a variance is a rounding error."""
+"""A variance below this share of the largest variance counts as a rounding error."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """The decomposition of the rows outside a fold."""
+    """The decomposition of the training rows of one fold, which are all rows outside it."""
 
     rest: Index
     held_out: Index
@@ -29,7 +29,7 @@ class Training:
 
 
 def decompose_folds(rows: Matrix, fold: Index, n_folds: int) -> list[Training]:
-    """Decompose the rows outside each fold; the columns of all rows have mean zero."""
+    """Decompose the rows outside each fold; the columns of `rows` must have mean zero over all rows."""
     products = rows.T @ rows
     return [_decompose_fold(rows, products, fold == k) for k in range(n_folds)]
 
@@ -37,7 +37,7 @@ def decompose_folds(rows: Matrix, fold: Index, n_folds: int) -> list[Training]:
 def _decompose_fold(rows: Matrix, products: Matrix, out: NDArray[np.bool_]) -> Training:
     held_out, rest = np.flatnonzero(out), np.flatnonzero(~out)
     held_out_rows = rows[held_out]
-    # The columns sum to zero over all rows, so the sums of the other rows are minus those of the held-out rows.
+    # The columns sum to zero over all rows, so the sums over the training rows are minus those over the held-out rows.
     mean = -held_out_rows.sum(axis=0) / len(rest)
     variances, axes = np.linalg.eigh(products - held_out_rows.T @ held_out_rows - len(rest) * np.outer(mean, mean))
     variances, axes = variances[::-1], axes[:, ::-1]
@@ -46,7 +46,7 @@ def _decompose_fold(rows: Matrix, products: Matrix, out: NDArray[np.bool_]) -> T
 
 
 def prediction_errors(rows: Matrix, parts: list[Training], targets: Matrix) -> tuple[float, float]:
-    """Predict each fold's targets from the rows outside; return squared errors of this and of the mean.
+    """Predict each fold from the other rows; return the squared errors of predictions and of the mean.
 
     All targets share the penalty with the smallest generalised cross-validation score on the training rows (Golub,
     Heath and Wahba 1979). This score is the leave-one-out error, up to a rotation of the rows.
@@ -58,7 +58,7 @@ def prediction_errors(rows: Matrix, parts: list[Training], targets: Matrix) -> t
 
 
 def predict_held_out(rows: Matrix, parts: list[Training], targets: Matrix) -> Matrix:
-    """Predict the targets of each fold from the rows outside, with the penalty of `prediction_errors`.
+    """Predict the targets of each fold from the other rows, with the penalty as in `prediction_errors`.
 
     The columns of rows and of targets must have mean zero over all rows, as in `prediction_errors`.
     """
@@ -78,7 +78,7 @@ def _errors(rows: Matrix, part: Training, targets: Matrix, cross: Matrix) -> tup
 
 
 def _fold_prediction(rows: Matrix, part: Training, targets: Matrix, cross: Matrix) -> tuple[Vector, Matrix]:
-    """Return the mean of the training targets, and the predicted deviations of the held-out rows from it."""
+    """Return the mean of the training targets, and the predicted deviations from it for held-out rows."""
     held_out_rows, wanted = rows[part.held_out], targets[part.held_out]
     mean = -wanted.sum(axis=0) / len(part.rest)
     shared = cross - held_out_rows.T @ wanted - len(part.rest) * np.outer(part.mean, mean)
@@ -90,7 +90,7 @@ def _fold_prediction(rows: Matrix, part: Training, targets: Matrix, cross: Matri
 
 
 def _penalty(part: Training, projections: Matrix, total: float) -> float:
-    """The penalty that generalised cross-validation prefers among the training rows."""
+    """Return the penalty that generalised cross-validation selects on the training rows."""
     n = len(part.rest)
     if not len(part.variances):
         return 1.0

@@ -1,8 +1,8 @@
-"""Feature halves with randomly matched rows, from pairs within small blocks of rows.
+"""Agreement of feature halves whose rows are matched at random, from pairs within small row blocks.
 
-A block of 16 rows gives 120 pairs; 120 independent pairs would need 240 rows. Within a block, each pair shares a row
-with 28 other pairs, which widens a null distribution slightly and never narrows it. Blocks of wide rows are larger,
-because reading the rows takes most of the time.
+A block of 16 rows gives 120 pairs; 120 independent pairs would need 240 rows. Each pair shares a row with 28 other
+pairs in its block, which widens a null distribution slightly and never narrows it. Blocks of wide rows contain more
+rows, because reading them takes most of the time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shesha.support.types import Index, Matrix, Vector
 Cube = NDArray[np.float64]
 
 _BLOCK, _WIDE_BLOCK = 16, 64
-"""Number of rows per block, for narrow and for wide rows."""
+"""Number of rows per block, for narrow rows and for wide rows."""
 _WIDE = 1024
 _ENTRIES = 1 << 18
 """Number of values gathered in one step. It is fixed so that sums do not depend on the available memory."""
@@ -35,25 +35,25 @@ def row_matching_correlations(
     partners: Sequence[Index],
     rng: np.random.Generator,
 ) -> Vector:
-    """Rank correlation of distances in the first half with those of each row's partner in the second.
+    """Rank correlation between distances in the first half and those of the rows' partners in the second.
 
     Parameters
     ----------
     rows : array of shape (n_rows, n_features)
         Finite features.
     n_pairs : int
-        Minimum number of pairs of rows; all matchings use the same pairs.
+        Smallest number of pairs of rows; all matchings use the same pairs.
     metric : {'cosine', 'correlation', 'euclidean'}
-        Distance within the halves.
+        Distance to compute within each half.
     draw : Masks or Planes
-        A single partition of the features.
+        The draw of a single partition of the features.
     partners : sequence of arrays of shape (n_rows,)
-        For each matching, the row whose second half is matched with the first half of each row.
+        For each matching, the partner of each row: the row whose second half is matched with its first half.
 
     Returns
     -------
     array of shape (n_partners,)
-        Correlations; NaN if fewer than two pairs are defined, or all distances are equal.
+        Correlations; NaN if fewer than two pairs are defined or if all distances in a half are equal.
     """
     size = block_size(rows.shape[1])
     i, j = np.triu_indices(size, k=1)
@@ -79,7 +79,7 @@ def row_matching_correlations(
 
 
 def block_size(n_features: int) -> int:
-    """Number of rows per block."""
+    """Number of rows per block, given the number of features."""
     return _BLOCK if n_features <= _WIDE else _WIDE_BLOCK
 
 
@@ -92,7 +92,7 @@ def _second_half(x: Matrix, draw: Masks | Planes) -> Matrix:
 
 
 def _closeness(half: Matrix, metric: Metric) -> Callable[[Index], Cube]:
-    """Return a function for the closeness of all pairs of each block, where larger is closer."""
+    """Return a function that computes the closeness of all pairs in each block; larger means closer."""
     if metric == "euclidean":
         half = half - half.mean(axis=0)
         lengths = np.einsum("ij,ij->i", half, half)

@@ -1,4 +1,4 @@
-"""Distances in both halves of the features for random pairs of rows, from memory or disk."""
+"""Distances in both halves of the features, for random pairs of rows in memory or on disk."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from shesha.support import memory as memory
 from shesha.support.types import Index, Matrix, Vector
 
 Rows = Callable[[Index], Matrix]
-"""Function that reads rows by number as finite float64."""
+"""Function that reads the rows with given numbers as finite float64."""
 
 _ENTRIES = 1 << 18
-"""Number of values gathered in one step, limited by the size of the cache.
-
-It is fixed so that sums do not depend on the available memory.
+"""Number of values gathered in one step, limited by the cache size. It is fixed so that sums do not depend on the
+available memory.
 """
 _DIRECT = 1 / 16
 _OFTEN = 0.5
-"""Largest share of distinct rows among the drawn rows at which quantities are computed once per distinct row."""
+"""If the distinct rows are at most this share of the drawn rows, their quantities are computed once per distinct row.
+"""
 _HELD = 1 << 24
-"""Maximum number of values in memory for rows that were drawn repeatedly."""
+"""Largest number of values held in memory for rows that are drawn repeatedly."""
 
 
 @dataclass(frozen=True)
 class SampledPairs:
-    """Closeness of each sampled pair in each draw's halves (NaN where undefined), larger is closer."""
+    """Closeness of each sampled pair in the two halves of each draw (larger is closer; NaN if undefined)."""
 
     first: Matrix
     second: Matrix
@@ -42,7 +42,7 @@ class SampledPairs:
 
 @dataclass(frozen=True)
 class Masks:
-    """Draws of half of the features: one column of zeros and ones per draw."""
+    """Draws of half of the features, as one column of zeros and ones per draw."""
 
     first: Matrix
 
@@ -64,24 +64,24 @@ class Masks:
         return len(self.first) // 2
 
     def project(self, x: Matrix) -> tuple[Matrix, ...]:
-        """Return the features that `inner` needs: the first half for one draw, or all for several draws."""
+        """Return the features that `inner` needs: the first half for a single draw, all features for several."""
         return (np.take(x, np.flatnonzero(self.first[:, 0]), axis=1) if len(self) == 1 else x,)
 
     def inner(self, x: tuple[Matrix, ...], y: tuple[Matrix, ...]) -> Matrix:
-        """Inner products of paired rows over the first half of each draw."""
+        """For each draw, the inner products of paired rows over the first half of the features."""
         if len(self) == 1:
             return np.asarray(np.einsum("ij,ij->i", x[0], y[0])[:, None])
         return np.asarray((x[0] * y[0]) @ self.first)
 
     def second_half(self, x: Matrix, draw: int, metric: Metric) -> Matrix:
-        """Rows restricted to the second half of one draw."""
+        """Restrict rows to the second half of the features in one draw."""
         half = x[:, self.first[:, draw] == 0]
         return half - half.mean(axis=1, keepdims=True) if metric == "correlation" else half
 
 
 @dataclass(frozen=True)
 class Planes:
-    """Draws of a random half of all directions: an orthonormal basis of each."""
+    """Draws of a random half of all directions, each as an orthonormal basis."""
 
     bases: tuple[Matrix, ...]
 
@@ -91,7 +91,7 @@ class Planes:
 
     @staticmethod
     def build(n_features: int, generators: Sequence[np.random.Generator]) -> Planes:
-        """Draw the span of the first half of the axes after a random rotation."""
+        """For each draw, rotate the axes at random and keep the span of the first half of them."""
         half = n_features // 2
         memory.require(
             8 * n_features * half * len(generators),
@@ -101,21 +101,21 @@ class Planes:
         return Planes(tuple(haar_columns(n_features, half, rng) for rng in generators))
 
     def second_half(self, x: Matrix, draw: int, metric: Metric) -> Matrix:
-        """Rows with their component in one plane removed."""
+        """Remove from rows their component in the plane of one draw."""
         basis = self.bases[draw]
         return x - (x @ basis) @ basis.T
 
     def project(self, x: Matrix) -> tuple[Matrix, ...]:
-        """Coordinates of rows in each plane."""
+        """Coordinates of rows in the plane of each draw."""
         return tuple(x @ basis for basis in self.bases)
 
     def inner(self, x: tuple[Matrix, ...], y: tuple[Matrix, ...]) -> Matrix:
-        """Inner products of paired rows within each plane."""
+        """For each draw, the inner products of paired rows within its plane."""
         return np.stack([np.einsum("ij,ij->i", a, b) for a, b in zip(x, y, strict=True)], axis=1)
 
 
 def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Index, Index]:
-    """Independent, uniform pairs of different rows, in the fastest order for reading."""
+    """Draw independent, uniform pairs of different rows, sorted by first row so that reading is fast."""
     i = np.sort(rng.integers(n_rows, size=n_pairs))
     j = rng.integers(n_rows - 1, size=n_pairs)
     j += j >= i
@@ -123,7 +123,7 @@ def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Ind
 
 
 def distinct_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Index, Index]:
-    """Random pairs i < j without repeats, in random order; at least as many must exist."""
+    """Draw random pairs i < j without repeats, in random order; n_pairs different pairs must exist."""
     every = n_rows * (n_rows - 1) // 2
     pairs = rng.permutation(every)[:n_pairs] if 2 * n_pairs > every else np.empty(0, dtype=np.intp)
     while len(pairs) < n_pairs:
@@ -134,7 +134,7 @@ def distinct_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple
 
 
 def _first_draws(drawn: Index) -> Index:
-    """Indices of the first draw of each number, in the order of the draws."""
+    """Keep only the first occurrence of each number, in the order of the draws."""
     places = repeated_places(drawn)
     kept = np.ones(len(drawn), dtype=np.bool_)
     kept[places] = False
@@ -143,7 +143,7 @@ def _first_draws(drawn: Index) -> Index:
 
 
 def closeness(rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, draws: Masks | Planes) -> SampledPairs:
-    """Compute both halves' closeness for all pairs and draws, a block of pairs at a time."""
+    """Compute the closeness in both halves for all pairs and draws, one block of pairs at a time."""
     memory.require(16 * len(draws) * len(i), f"{len(i):,} pairs in {len(draws)} draws", "pass fewer pairs")
     first, second = (np.empty((len(draws), len(i))) for _ in range(2))
     step = max(1, _ENTRIES // n_features)
@@ -180,21 +180,21 @@ class _Directions:
 
     inverse_first: Matrix
     inverse_second: Matrix
-    """Inverse length in each half; NaN for rows without a direction."""
+    """Inverse length of each row in the second half; both inverse lengths are NaN for rows without a direction."""
     sums: Matrix | None
     """Sum of each row over the first half of the features, for centring; the sum over both halves is zero."""
     few: NDArray[np.bool_]
-    """Rows that are nearly zero in the second half of the features, which is therefore computed directly."""
+    """Marks rows that are nearly zero in the second half, for which that half is computed directly."""
 
     def take(self, rows: Index) -> _Directions:
-        """Return the quantities of some rows."""
+        """Return the quantities of the given rows."""
         sums = None if self.sums is None else self.sums[rows]
         return _Directions(self.inverse_first[rows], self.inverse_second[rows], sums, self.few[rows])
 
 
 @dataclass(frozen=True)
 class _Side:
-    """Rows with all quantities that their cosines need, for any partner."""
+    """Rows with everything that is needed to compute their cosines with any partner."""
 
     rows: Matrix
     projected: tuple[Matrix, ...]
@@ -202,21 +202,21 @@ class _Side:
 
     @classmethod
     def build(cls, x: Matrix, metric: Metric, draws: Masks | Planes) -> _Side:
-        """Compute the quantities that do not depend on a row's partner."""
+        """Compute the quantities that do not depend on the row's partner."""
         if metric == "correlation":
             x -= x.mean(axis=1, keepdims=True)
         projected = draws.project(x)
         return cls(x, projected, _half_directions(x, projected, metric, draws))
 
     def take(self, rows: Index) -> _Side:
-        """Return the rows and quantities at some positions, in any order."""
+        """Return the rows and quantities at the given positions, in any order."""
         return _Side(self.rows[rows], tuple(matrix[rows] for matrix in self.projected), self.directions.take(rows))
 
 
 def _often_drawn(
     rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, draws: Masks | Planes
 ) -> tuple[_Side, Index, Index] | None:
-    """Rows that occur in several pairs, and their positions; None if most rows occur in one or two."""
+    """Rows that occur in several pairs, with the pairs' positions; None if few rows occur repeatedly."""
     if metric == "euclidean" or len(draws) > 1:
         return None
     both = np.concatenate([i, j])
@@ -245,7 +245,7 @@ def _half_directions(x: Matrix, projected: tuple[Matrix, ...], metric: Metric, d
 
 
 def _inverse_length(squared: Matrix, total: Matrix, metric: Metric) -> Matrix:
-    # What remains of a constant row after centring is a rounding error.
+    # Whatever remains of a constant row after centring is a rounding error.
     defined = squared > (np.finfo(float).eps ** 2 * total if metric == "correlation" else 0.0)
     return np.where(defined, 1.0 / np.sqrt(np.where(defined, squared, 1.0)), np.nan)
 
@@ -272,7 +272,7 @@ def _cosines(a: _Side, b: _Side, metric: Metric, draws: Masks | Planes) -> tuple
 
 @dataclass(frozen=True)
 class SampledScore:
-    """Rank correlation of one draw, and the influence of each pair that is defined in both halves."""
+    """Rank correlation in one draw, and the influence of each pair that is defined in both halves."""
 
     score: float
     i: Index
@@ -283,7 +283,7 @@ class SampledScore:
 def score(
     rows: Rows, n_features: int, pairs: tuple[Index, Index], metric: Metric, draw: Masks | Planes
 ) -> SampledScore:
-    """Correlate the halves of a single draw over the given pairs."""
+    """Correlate the two halves of a single draw over the given pairs."""
     i, j = pairs
     halves = closeness(rows, n_features, i, j, metric, draw)
     a, b = halves.first[0], halves.second[0]
@@ -294,7 +294,7 @@ def score(
 
 
 def correlate_pairs(i: Index, j: Index, a: Vector, b: Vector, levels: tuple[float, float]) -> SampledScore:
-    """Correlate the closeness of pairs in both halves, which is overwritten; levels are the rounding of each half."""
+    """Correlate two halves' closeness values (overwritten), given their rounding levels."""
     if len(a) < 2:
         return SampledScore(float("nan"), i, j, np.zeros(len(a)))
     rho, influence = spearman_influence(a, b, levels)

@@ -1,4 +1,4 @@
-"""Separate clusters: no row of one is among the nearest rows of another."""
+"""Separate clusters, where no row of one cluster is among the nearest rows of another."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import numpy as np
 from shesha.support.types import Index, Matrix
 
 _N_NEAREST = 4
-"""Number of nearest rows that link clusters. Groups of up to four rows thereby join the nearest cluster."""
+"""Number of nearest rows to which each row is linked. With four, groups of up to four rows join the nearest cluster."""
 
 
 def separate_clusters(gram: Matrix) -> Index:
-    """Label of each row, from inner products: components of the graph of nearest rows by Euclidean distance.
+    """Cluster label of each row: connected components of the Euclidean nearest-neighbour graph.
 
-    The rows of one cloud are connected, for any shape and any lengths of rows, because outlying rows are linked to
-    their nearest rows. Clusters are separated only by gaps that no link crosses. Each has at least five rows.
+    The distances come from the inner products in `gram`. The rows of one cloud are connected, whatever its shape and
+    the lengths of its rows, because even outlying rows are linked to their nearest rows. Clusters are separated only by
+    gaps that no link crosses, and each has at least five rows.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components

@@ -1,4 +1,4 @@
-"""Class statistics under many label shuffles at once; what does not depend on labels is shared.
+"""Class statistics for many label shuffles, which share everything that does not depend on labels.
 
 A shuffle is a line of class codes, one per row of the data. All shuffles have the same class sizes.
 """
@@ -18,18 +18,18 @@ from shesha.support.types import Index, Matrix, Vector
 Panels = Callable[[int], Matrix]
 
 _TOGETHER = 16
-"""Number of shuffles that a thread computes in one task."""
+"""Number of shuffles in one task for a thread."""
 _ENTRIES = 1 << 15
-"""Number of values that are processed in one step, limited by the size of the cache."""
+"""Number of values processed in one step, limited by the cache size."""
 _PAIRS = 1 << 11
 _ROWS = 1 << 10
 _FEW = 16
-"""Maximum number of classes for which one matrix product covers all classes."""
+"""Largest number of classes for which one matrix product covers all classes."""
 _ROUNDING = 1e-13
 
 
 def sums_of_classes(X: Matrix, shuffled: Index, n_classes: int) -> Matrix:
-    """Sum of the rows of each class in each shuffle: an array of shape (n_shuffles, n_classes, n_features)."""
+    """Sum of the rows in each class for each shuffle, of shape (n_shuffles, n_classes, n_features)."""
     from scipy.sparse import csc_array
 
     n_shuffles, n = shuffled.shape
@@ -41,7 +41,7 @@ def sums_of_classes(X: Matrix, shuffled: Index, n_classes: int) -> Matrix:
 
 
 def class_variance_shares(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
-    """Between-class share of the sum of squares in each shuffle of the labels."""
+    """Between-class share of the sum of squares for each shuffle of the labels."""
     centred = centred_rows(X)
     sizes = np.maximum(np.bincount(shuffled[0], minlength=n_classes), 1)
     total = float(np.einsum("ij,ij->", centred, centred))
@@ -55,7 +55,7 @@ def class_variance_shares(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
 
 
 def mean_separations(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
-    """Mean over classes of (inter - intra) / (inter + intra) in each shuffle of the labels; NaN if undefined."""
+    """Mean over classes of (inter - intra) / (inter + intra), for each shuffle; NaN if undefined."""
     centred = centred_rows(X)
     total, lengths = centred.sum(axis=0), np.einsum("ij,ij->i", centred, centred)
     dots = centred @ total
@@ -70,7 +70,7 @@ def mean_separations(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
 
 
 def _own_class_products(X: Matrix, codes: Index, sums: Matrix) -> Matrix:
-    """Product of each row with the sum of its class in each shuffle: an array of shape (n_shuffles, n_rows)."""
+    """Inner product of each row with the sum of its class, for each shuffle: shape (n_shuffles, n_rows)."""
     own_products, (n_shuffles, n_classes, d) = np.empty(codes.shape), sums.shape
     if n_classes > _FEW:
         step = max(1, (_ENTRIES << 3) // d)
@@ -87,7 +87,7 @@ def _own_class_products(X: Matrix, codes: Index, sums: Matrix) -> Matrix:
 
 
 def _separation(lengths: Vector, dots: Vector, total: Vector, codes: Index, sums: Matrix, product: Vector) -> float:
-    """Mean separation of one shuffle, from the product of each row with its class's sum."""
+    """Mean separation for one shuffle, given the inner product of each row with the sum of its class."""
     n, sizes = len(lengths), np.bincount(codes, minlength=len(sums))
     usable = (sizes >= 2) & (sizes < n)
     means = []
@@ -95,7 +95,7 @@ def _separation(lengths: Vector, dots: Vector, total: Vector, codes: Index, sums
         number = np.maximum(number, 1)
         length = np.einsum("cj,cj->c", centre, centre) / number**2
         squared = lengths - 2 * times / number[codes] + length[codes]
-        # For rows at their centre, the remaining distance is a rounding error.
+        # If a row coincides with its centre, the remaining distance is a rounding error.
         squared[squared < _ROUNDING * (lengths + length[codes])] = 0.0
         means.append(np.bincount(codes, np.sqrt(squared), len(sums)) / np.maximum(sizes, 1))
     intra, inter = means
@@ -105,33 +105,34 @@ def _separation(lengths: Vector, dots: Vector, total: Vector, codes: Index, sums
 
 
 def class_sums(panel: Panels, width: int, shuffled: Index, n_classes: int) -> Vector:
-    """Sum the values of all pairs of rows of the same class, in each shuffle of the labels.
+    """For each shuffle of the labels, sum the values of all pairs of rows in the same class.
 
     Parameters
     ----------
     panel : function
-        Function that returns the values of `width` rows with themselves and all later rows; they are overwritten.
+        Function that takes the first row number of a panel and returns the values of `width` rows with themselves and
+        all later rows; the returned array is overwritten.
     shuffled : array of shape (n_shuffles, n_rows)
-        Class codes from 0.
+        Class codes, numbered from 0.
     """
     work = _sums_by_products if n_classes <= _FEW else _sums_by_masks
     codes = _compact_codes(shuffled)
 
     def some(start: int) -> Vector:
         numbers = panel(start)
-        numbers[np.tril_indices(len(numbers))] = 0.0  # Pairs i < j only.
+        numbers[np.tril_indices(len(numbers))] = 0.0  # Keep only the pairs i < j.
         return work(numbers, codes[:, start:], n_classes)
 
     return np.asarray(np.sum(list(parallel(some, range(0, shuffled.shape[1], width))), axis=0))
 
 
 def _compact_codes(codes: Index) -> NDArray[Any]:
-    """Convert codes to the smallest integer type, because most of the work is comparing them."""
+    """Convert codes to the smallest integer type, because comparing them is most of the work."""
     return codes.astype(np.min_scalar_type(int(codes.max(initial=0))))
 
 
 def _sums_by_products(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> Vector:
-    """Compute the sums of a panel with all classes of some shuffles, and select that of each row's own class."""
+    """Multiply a panel with the class indicators, and select the sum for each row's class in each shuffle."""
     totals = []
     for start in range(0, len(codes), _TOGETHER):
         batch = codes[start : start + _TOGETHER]
@@ -142,7 +143,7 @@ def _sums_by_products(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> V
 
 
 def _sums_by_masks(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> Vector:
-    """Compute the sums of `class_sums` pair by pair."""
+    """Compute the sums for `class_sums` by comparing the codes of each pair."""
     totals, step = np.zeros(len(codes)), max(1, _ENTRIES // numbers.shape[1])
     for start in range(0, len(numbers), step):
         stretch = numbers[start : start + step]
@@ -152,7 +153,7 @@ def _sums_by_masks(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> Vect
 
 
 def sums_of_pairs(numbers: Vector, i: Index, j: Index, shuffled: Index) -> tuple[Vector, Vector]:
-    """Sum of the values of given pairs (i, j) over the pairs of one class, and their number."""
+    """For each shuffle, the sum of the given values over pairs in the same class, and their number."""
     codes = _compact_codes(shuffled)
 
     def some(start: int) -> Matrix:

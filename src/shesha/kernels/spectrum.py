@@ -1,4 +1,4 @@
-"""The spectrum of centred rows, from memory or disk, and its summaries."""
+"""The spectrum of centred rows, read from memory or disk, and its summaries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENTRIES = 1 << 19
 
 
 class Sliced(Protocol):
-    """A matrix that can be read in slices of rows, from memory or from disk."""
+    """A matrix in memory or on disk whose rows can be read in slices."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -26,12 +26,12 @@ class Sliced(Protocol):
         ...
 
     def __getitem__(self, rows: slice, /) -> NDArray[Any]:
-        """Return some rows."""
+        """Return a slice of the rows."""
         ...
 
 
 def centred_variances(X: Sliced) -> Vector:
-    """Squared singular values of the centred rows, largest first, scaled to sum 1; zeros if all rows are equal."""
+    """Squared singular values of the centred rows, descending, with sum 1; zeros if all rows are equal."""
     from scipy.linalg import eigvalsh
 
     n, d = X.shape
@@ -39,14 +39,14 @@ def centred_variances(X: Sliced) -> Vector:
     with single_threaded_blas():
         gram = _feature_gram(X) if d <= n else _row_gram(X)
         values = eigvalsh(gram, lower=True, overwrite_a=True, check_finite=False)[::-1]
-    # Eigenvalues below the rounding level of the largest are zeros.
+    # Eigenvalues below the rounding level of the largest one are set to zero.
     values = np.where(values > values[0] * max(n, d) * np.finfo(float).eps, values, 0.0)
     total = values.sum()
     return np.asarray(values / total if total > 0 else values)
 
 
 def _feature_gram(X: Sliced) -> Matrix:
-    """Lower triangle of X'X after centring and scaling, from three passes over blocks of rows."""
+    """Lower triangle of X'X after centring and scaling, computed in passes over blocks of rows."""
     from scipy.linalg.blas import dsyrk
 
     n, d = X.shape
@@ -55,9 +55,9 @@ def _feature_gram(X: Sliced) -> Matrix:
     def blocks() -> Iterator[Matrix]:
         return (np.asarray(X[start : start + step], dtype=np.float64) for start in range(0, n, step))
 
-    # Division by a power of two is exact, however far the features are from zero.
+    # Division by a power of two is exact, even if the features are far from zero.
     largest = max(length_unit(block) for block in blocks())
-    # Subtracting the first row makes equal rows exact zeros, despite the rounding of the mean.
+    # Subtracting the first row makes rows that are all equal exactly zero, whatever the rounding of the mean.
     origin = np.asarray(X[0:1], dtype=np.float64)[0] / largest
     mean = sum((block / largest - origin).sum(axis=0) for block in blocks()) / n
     gram = np.zeros((d, d), order="F")
@@ -73,7 +73,7 @@ def _feature_gram(X: Sliced) -> Matrix:
 def _row_gram(X: Sliced) -> Matrix:
     rows = np.asarray(X[:], dtype=np.float64)
     rows = rows / length_unit(rows)
-    # Subtracting the first row makes equal rows exact zeros, despite the rounding of the mean.
+    # Subtracting the first row makes rows that are all equal exactly zero, whatever the rounding of the mean.
     rows -= rows[0].copy()
     rows -= rows.mean(axis=0)
     rows /= max(float(rows.max()), -float(rows.min())) or 1.0
@@ -81,7 +81,7 @@ def _row_gram(X: Sliced) -> Matrix:
 
 
 def effective_rank(variances: Vector) -> float:
-    """exp of the entropy of the singular values, scaled to sum 1 (Roy and Vetterli 2007); NaN without variance."""
+    """exp of the entropy of the normalised singular values (Roy and Vetterli 2007); NaN without variance."""
     singular = np.sqrt(variances[variances > 0])
     if not len(singular):
         return float("nan")

@@ -1,4 +1,4 @@
-"""Natural cubic splines of a covariate."""
+"""Natural cubic splines of a single covariate."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ import numpy as np
 from shesha.support.types import Matrix, Vector
 
 MOST_TERMS = 4
-"""Default maximum number of spline terms; more terms would often fit noise."""
+"""Largest default number of spline terms; more terms would often fit noise."""
 _DENSITY = 2 / 3
-"""Exponent of the gaps between values when knots are placed; below 1, the tails receive knots as well."""
+"""Exponent applied to the gaps between values when knots are placed; below 1, the tails get more knots."""
 
 
 def natural_spline(values: Vector, n_terms: int) -> Matrix:
-    """Return standardised terms whose combinations are the natural cubic splines of a number.
+    """Return standardised terms whose linear combinations are the natural cubic splines of a covariate.
 
     Parameters
     ----------
     values : array of shape (n,)
         Finite values, not all equal.
     n_terms : int
-        Number of terms; 1 gives the values only. Up to 4 terms have knots at quantiles; more terms favour the tails.
+        Number of terms; 1 gives the values only. With up to 4 terms, knots are at quantiles; with more, they favour the
+        tails.
 
     Returns
     -------
     array of shape (n, n_found)
-        The values, then the other terms. If repeated values make knots coincide, n_found is smaller than n_terms.
+        The values, followed by the other terms. If repeated values make knots coincide, n_found is less than n_terms.
 
     References
     ----------
@@ -48,7 +49,7 @@ def natural_spline(values: Vector, n_terms: int) -> Matrix:
 
 
 def _knots(unit: Vector, n_knots: int) -> Vector:
-    """Return distinct knots; the outer ones are the extremes, as in R's ns()."""
+    """Return distinct knots; the outer knots are the extreme values, as in R's ns()."""
     places = np.linspace(0, 1, n_knots)
     if n_knots <= MOST_TERMS + 1:
         return np.unique(np.quantile(unit, places))

@@ -10,9 +10,9 @@ from shesha.support.types import Array, Matrix
 
 _STEPS, _TOLERANCE = 1000, 1e-10
 _STARTS, _FIRST_STEPS, _FINISHED = 12, 15, 1
-"""Number of starting rotations, of steps from each, and of further starts (besides the means) that are completed."""
+"""Number of starting rotations, of steps from each, and of starts besides the means that are run to convergence."""
 _NEAREST = 1e-12
-"""Smallest distance of two trials in units of the mean distance; smaller distances are replaced by it."""
+"""Smallest allowed distance between two trials, in units of the mean distance; smaller ones are replaced by it."""
 
 
 def symmetric_roots(covariances: Array) -> Array:
@@ -32,11 +32,11 @@ def symmetric_roots(covariances: Array) -> Array:
 def gaussian_distance(
     means: tuple[Matrix, Matrix], covariances: tuple[Array, Array], weight: float
 ) -> tuple[float, Matrix]:
-    """Return the mean squared distance of Gaussian clouds, and the rotation of the second that minimises it.
+    """Mean squared distance between Gaussian clouds, and the rotation of the second set that minimises it.
 
-    The distance of two clouds is `weight` times the squared distance of their means, and 2 - `weight` times the squared
-    Bures distance of their covariances. Rotations within clouds and of all clouds are optimised in turn. The result is
-    the best of several starts and may be a local minimum.
+    The squared distance between two clouds is `weight` times the squared distance between their means, plus 2 -
+    `weight` times the squared Bures distance between their covariances. Rotations within each cloud and the rotation of
+    all clouds are optimised alternately. The result is the best of several starts, but may be a local minimum.
 
     Examples
     --------
@@ -69,11 +69,11 @@ def gaussian_distance(
 
 
 def energy_distance(first: Sequence[Matrix], second: Sequence[Matrix]) -> tuple[float, Matrix]:
-    """Return the mean energy distance of clouds of trials, and the rotation of the second that minimises it.
+    """Mean energy distance between clouds of trials, and the rotation of the second set that minimises it.
 
-    The rotation minimises the mean distance between trials of the two clouds, by reweighted least squares. Means over
-    pairs within a cloud exclude pairs of a trial with itself, so that a small number of trials does not bias the
-    distance.
+    The rotation minimises the mean distance between the trials of the two clouds, by iteratively reweighted least
+    squares. Means over pairs within a cloud exclude each trial's pair with itself, so that the distance is not biased
+    if there are few trials.
 
     Examples
     --------
@@ -107,17 +107,17 @@ def energy_distance(first: Sequence[Matrix], second: Sequence[Matrix]) -> tuple[
 
 
 def _best(descend: Callable[[Matrix, int], tuple[float, Matrix]], from_means: Matrix) -> Matrix:
-    """Return the rotation with the lowest value from several fixed starting points."""
+    """Return the rotation with the lowest value that is reached from several fixed starting points."""
     by_means, *others = [descend(start, _FIRST_STEPS) for start in _starts(from_means)]
     others.sort(key=lambda end: end[0])
     return min((descend(start, _STEPS) for _, start in (by_means, *others[:_FINISHED])), key=lambda end: end[0])[1]
 
 
 def _starts(from_means: Matrix) -> Iterator[Matrix]:
-    """Yield the rotation that fits the means best, then further starting rotations.
+    """Yield the rotation that fits the means best, then other starting rotations.
 
-    Means of few conditions do not determine all directions. Half of the further rotations differ only in the
-    undetermined directions, and half are random.
+    The means of only a few conditions do not determine all directions. Half of the other rotations differ from the
+    first only in the undetermined directions, and half are completely random.
     """
     rng, n = np.random.default_rng(0), len(from_means)
     left, values, right = np.linalg.svd(from_means)
@@ -136,20 +136,20 @@ def _products(first: Sequence[Matrix], second: Sequence[Matrix], weights: Sequen
 
 
 def nearest_rotation(product: Matrix) -> tuple[Matrix, float]:
-    """Return the orthogonal matrix that is closest to a matrix, and their inner product."""
+    """Return the orthogonal matrix closest to the transpose, transposed back, and the inner product."""
     left, values, right = np.linalg.svd(product)
     return left @ right, float(values.sum())
 
 
 def nearest_rotations(products: Array) -> Array:
-    """Return the orthogonal matrix that is closest to each transposed matrix of a stack, transposed back."""
+    """Return the orthogonal matrix closest to each transposed matrix in a stack, transposed back."""
     left, _, right = np.linalg.svd(products)
     rotations: Array = left @ right
     return rotations
 
 
 def lengths(a: Matrix, b: Matrix) -> Matrix:
-    """Return the distances of all rows of one matrix to all of another."""
+    """Return the distances from all rows of one matrix to all rows of another."""
     squares = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T
     distances: Matrix = np.sqrt(np.maximum(squares, 0.0))
     return distances

@@ -1,4 +1,4 @@
-"""Split scores on many subsets of the rows at once, from the distances and orders of all rows."""
+"""Split scores on many subsets of the rows at once, from the distances and sorting orders of all rows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.types import Index, Matrix, Vector
 
 _MOST_ROWS = 1 << 14
-"""Maximum number of rows for which row numbers fit in 16 bits, and sums of products of ranks in 64 bits."""
+"""Largest number of rows for which row numbers fit in 16 bits and sums of rank products in 64 bits."""
 
 
 def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object], subsets: Sequence[Index]) -> Matrix:
-    """Return the correlation of the halves for the rows of each subset: shape (draws, subsets).
+    """For each draw, correlate the two halves over the rows of each subset: shape (draws, subsets).
 
-    In the frame, the coordinates of a row must not depend on the other rows.
+    In the frame, a row's coordinates must not depend on the other rows.
     """
     tolerance = distance_rounding(rows, metric)
     with single_threaded_blas():
@@ -40,7 +40,7 @@ def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object], 
 def _scores_from_full_order(
     closeness: Closeness, tolerance: float, pairs: compiled_ranks.Pairs, n: int, subsets: Sequence[Index]
 ) -> Vector | None:
-    """Sort all pairs once, and skip those outside each subset; None if pairs tie."""
+    """Sort all pairs once, then skip those outside each subset; None if any pairs tie."""
     first = order_values(closeness.first, tolerance, closeness.scratch.view(np.uint64))
     if first.ranks is not None:
         return None
@@ -61,7 +61,7 @@ def _scores_from_full_order(
 def _scores_from_distances(
     closeness: Closeness, tolerance: float, pairs: tuple[Index, Index], n: int, subsets: Sequence[Index]
 ) -> Vector:
-    """Rank the distances within each subset."""
+    """Rank the distances within each subset separately."""
     correlations = []
     for subset in subsets:
         inside = np.zeros(n, dtype=np.bool_)

@@ -1,7 +1,7 @@
 """Threads for independent tasks, each with a single-threaded BLAS.
 
-Pieces depend only on the problem, not on the number of threads, and one thread computes each
-piece. Therefore results are bit-for-bit equal for any number of threads.
+The division into pieces depends only on the problem, and each piece is computed by one thread. Therefore results are
+bit-for-bit equal for any number of threads.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _blas_depth = 0
 
 
 def n_threads() -> int:
-    """Return the number of threads to use: SHESHA_THREADS, or the cores this process may use.
+    """Return the number of threads to use: SHESHA_THREADS, or the number of cores this process may use.
 
-    Far more threads than cores only take memory, so the setting is limited.
+    The setting is capped, because many more threads than cores only take memory.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     setting = os.environ.get("SHESHA_THREADS", "")
@@ -52,11 +52,11 @@ def _blas() -> Any:
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Keep BLAS calls in their caller's thread; the previous setting returns with the outermost exit."""
+    """Keep BLAS calls in the calling thread; the previous setting is restored at the outermost exit."""
     global _blas_depth, _blas_settings
     with _blas_lock:
         if _blas_depth == 0:
-            # Querying only this number of each library is much faster than the limit function of threadpoolctl.
+            # Querying only the thread number of each library is much faster than threadpoolctl's limit function.
             settings = [(library, library.get_num_threads()) for library in _blas().lib_controllers]
             _blas_settings = [(library, n) for library, n in settings if n is not None and n != 1]
             for library, _ in _blas_settings:
@@ -76,16 +76,16 @@ _blas_settings: list[tuple[Any, int]] = []
 
 
 def threads_for(n_multiplications: int) -> int | None:
-    """Return the number of tasks to run at once: 1 for little work, None for all threads."""
+    """Return how many tasks to run at once: 1 if there is little work, None for all threads."""
     return 1 if n_multiplications < _SMALL else None
 
 
 def parallel(
     work: Callable[[Item], Result], items: Collection[Item], *, at_once: int | None = None
 ) -> Iterator[Result]:
-    """Yield the results for each item, in order, with at most two items per thread in progress.
+    """Yield the result for each item, in order, with at most two items per thread in progress.
 
-    `at_once` limits the number of threads, for items that need much memory.
+    `at_once` limits the number of threads, for items that need a lot of memory.
     """
     # Nested calls use one thread, because the outer call uses all threads.
     nested = current_thread().name.startswith(_NAME)
@@ -101,7 +101,7 @@ def _pool_results(work: Callable[[Item], Result], items: Collection[Item], worke
     queue = iter(items)
     pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix=_NAME)
     try:
-        # Few pending results at a time keep the memory of long runs constant.
+        # Only a few results are pending at a time, so that the memory use of long runs stays constant.
         pending: list[Future[Result]] = [pool.submit(work, item) for item in islice(queue, 2 * workers)]
         while pending:
             result = pending.pop(0).result()

@@ -9,16 +9,16 @@ import numpy as np
 from shesha.support.types import Index, Vector
 
 _ENTRIES = 1 << 22
-"""Maximum number of correlations in memory."""
+"""Largest number of correlations held in memory."""
 _NONE = 1e-9
-"""Value of leaving a unit unmatched, below the value of any partner."""
+"""Value of leaving a unit unmatched, which is below the value of any partner."""
 
 Edges = tuple[Index, Index, Vector]
-"""Unit numbers of the first and second side, and the correlation of each pair."""
+"""Numbers of the units on the first and on the second side, and the correlation of each pair."""
 
 
 def column_spreads(X: Any) -> tuple[Vector, Vector]:
-    """Means of the columns, sparse or dense, and the lengths of the centred ones; 0 for constant columns."""
+    """Mean of each column (sparse or dense) and its length after centring; the length is 0 if constant."""
     n = X.shape[0]
     mean = np.asarray(X.mean(axis=0)).ravel()
     squares = X.multiply(X).sum(axis=0) if hasattr(X, "tocsr") else np.einsum("ij,ij->j", X, X)
@@ -28,9 +28,9 @@ def column_spreads(X: Any) -> tuple[Vector, Vector]:
 
 
 def best_partners(X: Any, Y: Any, k: int) -> Edges:
-    """For each column of X, its k best-correlated columns of Y with positive correlation.
+    """For each column of X, find the k columns of Y with the highest positive correlation.
 
-    Pairs of sparse columns that are never active together are skipped, because their correlation is not positive.
+    Sparse columns that are never active together are skipped, because their correlation is not positive.
     """
     n, sparse = X.shape[0], hasattr(X, "tocsr")
     (mean_x, spread_x), (mean_y, spread_y) = column_spreads(X), column_spreads(Y)
@@ -57,7 +57,7 @@ def _entries(block: Any) -> tuple[Index, Index, Vector]:
 
 
 def _largest(block: Any, mean: Vector, others: Vector, spread: Vector, k: int) -> tuple[Index, Index, Vector]:
-    """The k entries of each row with the largest correlation."""
+    """For each row, the k entries with the largest correlation."""
     with np.errstate(divide="ignore", invalid="ignore"):
         order = np.where(spread > 0, (block - np.outer(mean, others)) / spread, -np.inf)
     width = min(k, block.shape[1])
@@ -67,14 +67,14 @@ def _largest(block: Any, mean: Vector, others: Vector, spread: Vector, k: int) -
 
 
 def _first_of_each(i: Index, j: Index, values: Vector, k: int) -> Edges:
-    """The k largest positive values of each i; equal i must be adjacent."""
+    """The k largest positive values for each index i; entries with the same i must be adjacent."""
     rest, parts = values.copy(), []
     starts = np.flatnonzero(np.diff(i, prepend=-1))
     counts = np.diff(starts, append=len(i))
     for _ in range(k if len(i) else 0):
         best = np.maximum.reduceat(rest, starts)
         picks = np.flatnonzero((rest == np.repeat(best, counts)) & (rest > 0))
-        # Of equal values, only the first is taken.
+        # Among equal values, only the first is taken.
         picks = picks[np.flatnonzero(np.diff(i[picks], prepend=-1))]
         if not len(picks):
             break
@@ -85,7 +85,7 @@ def _first_of_each(i: Index, j: Index, values: Vector, k: int) -> Edges:
 
 
 def _scale(X: Any) -> Any:
-    """Scale columns to largest entry 1, so that squares stay in range; centre dense columns, and zero constant ones."""
+    """Scale columns to largest entry 1 to keep squares in range; centre dense columns, zero constant ones."""
     if hasattr(X, "tocsr"):
         largest = np.asarray(abs(X).max(axis=0).todense()).ravel()
         return (X @ _diagonal(1 / np.where(largest > 0, largest, 1.0))).tocsr()
@@ -104,7 +104,7 @@ def _diagonal(values: Vector) -> Any:
 
 
 def match_candidates(X: Any, Y: Any, k: int) -> Edges:
-    """Match columns one to one so that the sum of correlations is largest, each among its k best partners."""
+    """Match columns one to one, among each unit's k best partners, to maximise the sum of correlations."""
     X, Y = _scale(X), _scale(Y)
     i, j, correlations = best_partners(X, Y, k)
     back_j, back_i, back = best_partners(Y, X, k)
@@ -118,7 +118,7 @@ def _match(i: Index, j: Index, values: Vector, X: Any, Y: Any) -> Edges:
     p, q = X.shape[1], Y.shape[1]
     code, first = np.unique(i * q + j, return_index=True)
     i, j, values = code // q, code % q, values[first]
-    # A unit that stays unmatched gets a dummy partner that no other unit can have.
+    # Each unit also gets a dummy partner that no other unit can have, in case it stays unmatched.
     alone = np.arange(p)
     cost = np.concatenate([1 + 2 * _NONE - values, np.full(p, 1 + _NONE)])
     graph = coo_array((cost, (np.concatenate([i, alone]), np.concatenate([j, q + alone]))), shape=(p, q + p))

@@ -1,4 +1,4 @@
-"""First-order effect of the weights of entries on (rank) correlations."""
+"""First-order effect of the entries' weights on (rank) correlations."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from shesha.support.types import Matrix, Vector
 
 
 def correlation_influence(lines: SortedVectors, cells: Sequence[tuple[int, int]], *, ranked: bool) -> Matrix:
-    """Influence of the weight of each entry on the correlation of each pair of lines, one line per pair.
+    """Influence of each entry's weight on the correlation of each pair of lines, one output line per pair.
 
     With weights w, a correlation is approximately its unweighted value plus sum((w - 1) influence) / sum(w). With
-    `ranked`, this includes the change of the ranks themselves, also of ties. Constant lines give NaN.
+    `ranked`, this includes the change in the ranks themselves, also with ties. Constant lines give NaN.
     """
     n = lines.values.shape[1]
     values = lines.ranks(np.ones(n)) / n if ranked else lines.values
@@ -24,7 +24,7 @@ def correlation_influence(lines: SortedVectors, cells: Sequence[tuple[int, int]]
     unit = centred / spread[:, None]
 
     def covariance(a: int, b: int) -> Vector:
-        """Influence on the covariance, plus a constant."""
+        """Influence on the covariance, up to an additive constant."""
         products: Vector = unit[a] * unit[b]
         if ranked:
             products += _mean_above(lines, a, unit[b]) / spread[a]
@@ -40,7 +40,7 @@ def correlation_influence(lines: SortedVectors, cells: Sequence[tuple[int, int]]
 
 
 def _mean_above(lines: SortedVectors, line: int, other: Vector) -> Vector:
-    """For each entry, the sum of `other` over the entries above it in a line (ties count half), divided by n.
+    """For each entry, the sum of `other` over the entries above it (ties count half), divided by n.
 
     The mean of `other` must be zero.
     """

@@ -1,4 +1,4 @@
-"""Ranks of many vectors under changing weights, without sorting again."""
+"""Ranks of many vectors under varying weights, without sorting again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shesha.support.types import Index, Matrix, Vector
 
 @dataclass(frozen=True)
 class SortedVectors:
-    """Vectors with the order of their entries, so that ranks under any weights need no sorting."""
+    """Vectors with the sorting order of their entries, so that ranks under any weights need no sorting."""
 
     values: Matrix
     order: Index
@@ -43,14 +43,14 @@ class SortedVectors:
 
 
 def _runs(ordered: Vector) -> tuple[Index, Index]:
-    """For each position in an order, the first position with an equal entry and the position after the last."""
+    """For each sorted position, the first position with an equal entry and the position after the last."""
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else np.empty(0, np.intp)
     lengths = np.diff(np.append(starts, len(ordered)))
     return np.repeat(starts, lengths), np.repeat(starts + lengths, lengths)
 
 
 def weighted_correlations(values: Matrix, weights: Vector) -> Matrix:
-    """Correlations of all pairs of lines if entry p occurs weights[p] times; NaN for constant lines."""
+    """Correlations between all pairs of lines if entry p occurs weights[p] times; NaN for constant lines."""
     total = weights.sum()
     if not total > 0:
         return np.full((len(values), len(values)), np.nan)

@@ -25,7 +25,7 @@ _RECOMMENDED = "recommended"
 
 
 def names() -> list[str]:
-    """Return the names of all measures, including those of other packages.
+    """Return the names of all measures, including measures from other packages.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def get(name: str | Measure | Callable[..., float]) -> Measure:
     Parameters
     ----------
     name : str, Measure or function
-        A name is compared without case, spaces and punctuation, and may end with options in parentheses.
+        Names are compared without case, spaces and punctuation, and may end with options in parentheses.
 
     Examples
     --------
@@ -69,12 +69,13 @@ def get(name: str | Measure | Callable[..., float]) -> Measure:
 
 
 def as_measure(chosen: str | Measure | Callable[..., float]) -> Measure:
-    """Return one measure, as `get` does, or from any f(X, Y) -> float whose higher values mean closer.
+    """Return one measure, as `get` does; plain functions f(X, Y) -> float are also accepted.
 
     Parameters
     ----------
     chosen : str, Measure or function
-        As for `get`; a function that is not marked as a measure is called with two NumPy matrices.
+        As for `get`. A function that is not marked as a measure is called with two NumPy matrices, and its higher
+        values must mean closer.
 
     Examples
     --------
@@ -89,7 +90,7 @@ def as_measure(chosen: str | Measure | Callable[..., float]) -> Measure:
 def choose(
     chosen: str | Measure | Callable[..., float] | Iterable[str | Measure | Callable[..., float]],
 ) -> list[Measure]:
-    """Return the measures for 'recommended', 'standard', 'all', a family, a group, names or functions."""
+    """Return the measures that names, functions, families or groups (also 'standard', 'all') refer to."""
     if isinstance(chosen, str | Measure) or callable(chosen):
         chosen = [chosen]
     if not isinstance(chosen, Iterable) or not kinds.has_entries(chosen):
@@ -113,7 +114,7 @@ def _meant(choice: str | Measure | Callable[..., float]) -> list[Measure]:
 
 
 def _group_members() -> dict[str, list[Measure]]:
-    """Return families and groups by name."""
+    """Return the measures in each family and group, by its name."""
     everything = list(registered_measures().values())
     members = {
         ALL: everything,
@@ -127,7 +128,7 @@ def _group_members() -> dict[str, list[Measure]]:
 
 
 def _close(base: str) -> list[str]:
-    """Return names similar to a misspelt one."""
+    """Return the names of measures that resemble a misspelt name."""
     called = {alias.lower(): m.name for m in registered_measures().values() for alias in (m.name, m.function.__name__)}
     return [called[alias] for alias in spelling.close_names(base, called, cutoff=0.5)]
 
@@ -172,14 +173,14 @@ def _line(measure: Measure) -> dict[str, Any]:
 
 @cache
 def load_entry_points() -> None:
-    """Import measures of other packages; warn about one that cannot be imported."""
+    """Import measures from other packages; warn about each that cannot be imported."""
     load_marks()
     for _ in import_entry_points(ENTRY_POINTS, "measure"):
         pass
 
 
 def _parse(text: str) -> tuple[str, dict[str, Any]]:
-    """Split 'name(option=value, ...)'; values are Python literals or words."""
+    """Split 'name(option=value, ...)' into the name and the options; values are Python literals or words."""
     match = re.fullmatch(r"\s*([^()]+?)\s*(?:\((.*)\))?\s*", text)
     if not match:
         raise ValueError(f"measure must be a name or name(option=value, ...), got {text!r}")

@@ -1,4 +1,4 @@
-"""Cards of measures as text, and the list of all measures."""
+"""The text card of a measure, and the list of all measures."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _COSTS = {
 
 
 def card(measure: Measure) -> str:
-    """Return the card of a measure as text."""
+    """Return the card that describes a measure, as text."""
     kinds.instance(measure, Measure, "measure", "a Measure, as `shesha.measures.get` returns")
     return as_card(f"{measure.name}: {first_sentence(measure)}", facts(measure))
 
 
 def first_sentence(measure: Measure) -> str:
-    """Return the first sentence of the documentation."""
+    """Return the first paragraph of the measure's documentation."""
     return measure.doc.split("\n\n")[0].replace("\n", " ")
 
 
@@ -66,7 +66,7 @@ def facts(measure: Measure) -> list[tuple[str, str]]:
 
 
 def overview(of: Iterable[Measure] | None = None) -> str:
-    """Return the list of all measures by family, or of some."""
+    """Return the list of all measures, or of the given ones, by family."""
     load_entry_points()
     measures = list(registered_measures().values() if of is None else kinds.several(of, Measure, "of", "measures"))
     side = max((len(measure.name) for measure in measures), default=0)

@@ -1,4 +1,4 @@
-"""Version of a measure's code, for stores of results."""
+"""Version of a measure's code, which stores of results record."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from shesha.support import argument_types as kinds
 
 
 def code_version(measure: Measure) -> str:
-    """Return a hash of the code of a measure: its function, its view, and the library modules that they use.
+    """Return a hash of a measure's code: its function, its view, and the library modules that they use.
 
-    The hash changes if a kernel changes, but not if comments, docstrings, formatting or the texts of cards change.
-    Options are part of a measure's name, not of its version.
+    The hash changes if a kernel changes, but not if only comments, docstrings, formatting or card texts change. Options
+    are part of a measure's name, not of its version.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def code_version(measure: Measure) -> str:
     12
     """
     kinds.instance(measure, Measure, "measure", "a Measure, as `shesha.measures.get` returns")
-    # Imported here because this package takes longer to import than all measures.
+    # Imported here because that package takes longer to import than all measures together.
     from shesha.runs import version_of_code
 
     return version_of_code(measure.function, measure.view)

@@ -1,4 +1,4 @@
-"""Caveats that the cards of several measures share."""
+"""Caveats that appear on the cards of several measures."""
 
 FEW_UNITS = (
     "A small number of recorded units lowers the score: two populations with the same latent signals score 0.38 with "

@@ -16,7 +16,7 @@ from shesha.views import Basis
 
 FAMILY = "canonical correlation"
 _EQUAL = 1e-8
-"""Difference below which canonical correlations are equal up to rounding."""
+"""Difference below which two canonical correlations count as equal."""
 
 
 def _require_freedom(*sides: Basis) -> None:
@@ -49,9 +49,9 @@ def _require_freedom(*sides: Basis) -> None:
 def cca(a: Basis, b: Basis) -> float:
     """Mean canonical correlation: how well the linear subspaces of the two representations agree.
 
-    If the rank of either side is at least n - 1, every canonical correlation is 1, and the value is NaN with this
-    reason. The calibration study uses single precision and an absolute ridge of 1e-6, which distorts small values;
-    this function uses neither.
+    If the rank of either side is at least n - 1, every canonical correlation is 1 for any data; the value is then NaN,
+    and the warning gives this reason. The calibration study uses single precision and an absolute ridge of 1e-6, which
+    distort small values; this function uses neither.
 
     Examples
     --------
@@ -89,10 +89,10 @@ def svcca(a: Basis, b: Basis, *, components: float | int | Literal["published"] 
     Parameters
     ----------
     components : float in (0, 1], int or 'published'
-        Share of the variance that the components explain, or their number (10 in the calibration study). Components
-        with equal singular values stay together. The rule 'published' is that of the ReSi benchmark's code. It compares
-        the cumulative *share* with 0.99 times the *total* variance, and so keeps one component unless the total is
-        below about 1.
+        Share of the variance that the components must explain, or the number of components (10 in the calibration
+        study). Components with equal singular values are kept or dropped together. 'published' is the rule in the ReSi
+        benchmark's code. It compares the cumulative *share* with 0.99 times the *total* variance, and so keeps only one
+        component unless the total is below about 1.
 
     Examples
     --------
@@ -138,16 +138,16 @@ def _n_components(side: Basis, components: float | int | str) -> int:
 def pwcca(a: Basis, b: Basis, *, weights: Literal["projection", "l1"] = "projection") -> float:
     """Mean canonical correlation, weighted by how much each direction contributes to the features of X.
 
-    Canonical directions with equal correlations are arbitrary within the space that they span, so each of them gets
-    the mean weight over all directions in this space. The ReSi benchmark's code skips the whitening, adds column means
-    back and fails for p > q.
+    Canonical directions with equal correlations are arbitrary within the space that they span, so each of them gets the
+    mean weight over all directions in that space. The ReSi benchmark's code, in contrast, skips the whitening, adds
+    column means back and fails for p > q.
 
     Parameters
     ----------
     weights : {'projection', 'l1'}
-        'projection': ``alpha_i = sum_j |<h_i, x_j>|``. The directions h_i and the columns x_j belong to the side with
-        the smaller rank, as in the original code, or to X if the ranks are equal. 'l1': the l1 norm of h_i. These
-        directions always belong to X, as in the calibration study.
+        'projection': ``alpha_i = sum_j |<h_i, x_j>|``, where the directions h_i and the columns x_j belong to the side
+        with the smaller rank, as in the original code, or to X if the ranks are equal. 'l1': the l1 norm of h_i, where
+        the directions always belong to X, as in the calibration study.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def pwcca(a: Basis, b: Basis, *, weights: Literal["projection", "l1"] = "project
         a, b = b, a
     rotation, correlations = _canonical(a, b)
     if weights == "projection":
-        # Columns are directions * singular values @ loadings, so projections need no rows.
+        # Each column is directions * singular values @ loadings, so the projections can be computed without the rows.
         carried = (rotation.T * convert_like(a.singular_values, rotation)) @ a.loadings
     else:
         carried = (a.directions @ rotation).T
@@ -170,10 +170,10 @@ def pwcca(a: Basis, b: Basis, *, weights: Literal["projection", "l1"] = "project
 
 
 def _canonical(a: Basis, b: Basis) -> tuple[Matrix, Vector]:
-    """Canonical directions of `a` in its basis, with their correlations.
+    """Canonical directions of `a`, expressed in its basis, and their correlations.
 
-    If `a` has the larger rank, some of its directions have no partner. If some correlations are also 0, the directions
-    of both kinds cannot be distinguished, and all of them are returned.
+    If `a` has the larger rank, some of its directions have no partner. If some correlations are 0 as well, these
+    directions cannot be told apart from those without a partner, and all of them are returned.
     """
     overlap = a.overlap(b)
     rotation, correlations, _ = thin_svd(overlap)
@@ -185,7 +185,7 @@ def _canonical(a: Basis, b: Basis) -> tuple[Matrix, Vector]:
 
 
 def _mean_weights(carried: Matrix, correlations: Vector) -> Vector:
-    """Weight of each direction: the l1 norm of its projections, averaged over directions of equal correlation."""
+    """Weight of each direction: the l1 norm of its projections, averaged over equal correlations."""
     starts = np.flatnonzero(np.diff(correlations, prepend=np.inf) < -_EQUAL)
     sizes = np.diff(starts, append=len(correlations))
     lengths = np.sqrt(np.add.reduceat(carried**2, starts, axis=0)).sum(axis=1)
@@ -193,5 +193,5 @@ def _mean_weights(carried: Matrix, correlations: Vector) -> Vector:
 
 
 def _mean_entry(n: int) -> float:
-    """Mean absolute entry of a random unit vector in n dimensions."""
+    """Mean absolute value of an entry of a random unit vector in n dimensions."""
     return exp(lgamma(n / 2) - lgamma((n + 1) / 2)) / sqrt(pi)

@@ -1,4 +1,4 @@
-"""Distances between the two clouds of rows as distributions, with corresponding features."""
+"""Distances between the distributions of rows in two representations whose features correspond."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sliced_wasserstein(a: Projections, b: Projections, *, n_projections: int = 1
     n_projections : int
         Number of random directions.
     seed : int, Generator or None
-        Seed of the directions, which are the same for both sides.
+        Seed for the random directions, which are the same for both sides.
 
     Examples
     --------
@@ -92,8 +92,8 @@ def mmd(a: Features, b: Features, *, bandwidth: float | None = None) -> float:
     Parameters
     ----------
     bandwidth : float, optional
-        Bandwidth of the kernel. Default: the median distance between all rows of both sides, or between at most 2,000
-        evenly spaced rows.
+        Bandwidth of the kernel. Default: the median distance between all rows of both sides, or between about 2,000
+        evenly spaced rows if there are more.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def mmd(a: Features, b: Features, *, bandwidth: float | None = None) -> float:
         raise NotEstimable("the median distance between rows is zero: pass a bandwidth")
     x, y = x / scale, y / scale
     squared = _mean_kernel(x, x) + _mean_kernel(y, y) - 2 * _mean_kernel(x, y)
-    # For equal distributions, the result is the rounding error of three sums.
+    # For equal distributions, only the rounding error of the three sums remains.
     return float(np.sqrt(squared)) if squared > 1e-14 else 0.0
 
 

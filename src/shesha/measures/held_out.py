@@ -1,7 +1,7 @@
-"""Held-out values of measures that fit a map on some rows and evaluate it on others.
+"""Held-out values for measures that fit a map to some rows and evaluate it on other rows.
 
-Each measure has two functions. The first returns sums over the test rows of a fold, and the second computes the value
-from the sums over all folds.
+Each measure has two functions. The first returns sums over the test rows of one fold, and the second computes the value
+from these sums, added over all folds.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Basis, Representation
 
 _FEWEST = 3
-"""Smallest number of test rows whose correlation is not always 1 or -1."""
+"""Smallest number of test rows for which a correlation is not always 1 or -1."""
 _UNDETERMINED = 1e-10
 
 
 @dataclass(frozen=True)
 class Split:
-    """Two representations, fitted on some of their rows and evaluated on the others."""
+    """Two representations, each divided into training rows and test rows."""
 
     x: Matrix
     y: Matrix
@@ -33,14 +33,14 @@ class Split:
     y_test: Matrix
 
     def centred(self) -> Split:
-        """All rows minus the mean of the training rows."""
+        """Subtract the mean of the training rows from all rows."""
         x, y = self.x.mean(axis=0), self.y.mean(axis=0)
         return Split(self.x - x, self.y - y, self.x_test - x, self.y_test - y)
 
 
 @dataclass(frozen=True)
 class _HeldOut:
-    """The held-out form of a measure."""
+    """The held-out form of one measure."""
 
     sums: Callable[[Split, Mapping[str, Any]], Vector]
     value: Callable[[Vector], float]
@@ -57,7 +57,7 @@ def measures_held_out() -> tuple[str, ...]:
 
 
 def held_out_score(measure: Measure, x: Matrix, y: Matrix, fold: Index) -> float:
-    """Fit on the rows outside each fold, and evaluate on those inside, for all folds together."""
+    """Fit to the rows outside each fold, evaluate on the rows inside, and combine all folds."""
     form = _form(measure)
     assert form is not None
     totals = [
@@ -80,8 +80,8 @@ _USUAL = {"center": True, "scale": True, "published": False}
 
 
 def _rotation(x: Matrix, y: Matrix) -> tuple[Matrix, Matrix]:
-    """Maps of both into the common space of the best rotation, within the span of the training rows."""
-    # If there are fewer rows than columns, coordinates in the span of the rows are enough.
+    """Maps of both sides into a common space by the best rotation, within the span of the training rows."""
+    # If there are fewer rows than columns, coordinates in the span of the rows suffice.
     left, right = (np.linalg.qr(side.T) if side.shape[1] > len(side) else (None, side.T) for side in (x, y))
     u, values, vt = np.linalg.svd(left[1] @ right[1].T, full_matrices=False)
     known = values > _UNDETERMINED * values.max(initial=0.0)
@@ -91,7 +91,7 @@ def _rotation(x: Matrix, y: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _shape_sums(split: Split, options: Mapping[str, Any]) -> Vector:
-    """Inner product after the rotation, and the two squared norms."""
+    """Inner product of the test rows after the rotation, and the squared norm of each side."""
     centred = split.centred()
     to_x, to_y = _rotation(centred.x, centred.y)
     inner = float(np.sum((centred.x_test @ to_x) * (centred.y_test @ to_y)))
@@ -105,7 +105,7 @@ def _shape_cosine(sums: Vector) -> float:
 
 
 def _cosine_sums(split: Split, options: Mapping[str, Any]) -> Vector:
-    """Sum of the cosines of test rows after the rotation, without centring, and the number of rows."""
+    """Sum of the cosines between test rows after rotation without centring, and the number of rows."""
     to_x, to_y = _rotation(split.x, split.y)
     lengths = np.linalg.norm(split.x_test, axis=1) * np.linalg.norm(split.y_test, axis=1)
     products = np.sum((split.x_test @ to_x) * (split.y_test @ to_y), axis=1)
@@ -118,12 +118,12 @@ def _bases(split: Split) -> tuple[Basis, Basis]:
 
 
 def _coordinates(basis: Basis, rows: Matrix) -> Matrix:
-    """Rows in the directions of a basis, scaled to unit length over the training rows."""
+    """Coordinates of rows along a basis, scaled to unit length over the training rows."""
     return np.asarray((rows / basis.unit) @ basis.loadings.T / basis.singular_values)
 
 
 def _canonical_sums(split: Split, options: Mapping[str, Any]) -> Vector:
-    """Mean correlation of the training rows' canonical variates over the test rows, times their number."""
+    """Mean correlation of the fitted canonical variates over the test rows, times the number of test rows."""
     a, b = _bases(split)
     if "components" in options:
         a, b = (side.truncated(_n_components(side, options["components"])) for side in (a, b))
@@ -140,7 +140,7 @@ def _canonical_sums(split: Split, options: Mapping[str, Any]) -> Vector:
 
 
 def _regression_sums(split: Split, options: Mapping[str, Any]) -> Vector:
-    """Squared errors of X predicted from Y, and squared distances of X from the training mean."""
+    """Squared errors in predicting X from Y, and squared distances of X from the training mean."""
     centred, (_, basis) = split.centred(), _bases(split)
     predicted = _coordinates(basis, centred.y_test) @ (basis.directions.T @ centred.x)
     return np.array([np.sum((centred.x_test - predicted) ** 2), np.sum(centred.x_test**2)])

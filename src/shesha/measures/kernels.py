@@ -1,4 +1,4 @@
-"""Kernel alignment (CKA and relatives): agreement of the similarities between rows."""
+"""Kernel alignment (CKA and related measures): agreement of the similarities between rows."""
 
 from __future__ import annotations
 
@@ -49,10 +49,11 @@ def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "
     Parameters
     ----------
     kernel : {'linear', 'rbf'}
-        Inner product, or Gaussian kernel exp(-d^2 / (2 bandwidth^2)) of the distance d between rows.
+        Kernel: inner product, or Gaussian exp(-d^2 / (2 bandwidth^2)), where d is the distance between two rows.
     bandwidth : 'median', float or 'published'
-        Bandwidth for 'rbf': the median of the distances between different rows, or a number. 'published' is the square
-        root of the lower median of all n^2 squared distances, including zeros, as in the calibration study.
+        Bandwidth for 'rbf': 'median' is the median distance between different rows; a number is used as given.
+        'published' is the square root of the lower median of all n^2 squared distances, including the zeros, as in the
+        calibration study.
 
     Examples
     --------
@@ -89,10 +90,10 @@ def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "
     expected=Gram.mean_inner,
 )
 def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "median") -> float:
-    """CKA from the unbiased estimator of HSIC: about 0 for independent data of any n and d.
+    """CKA from the unbiased estimator of HSIC: about 0 for independent data, whatever n and d are.
 
-    `cka_debiased` in the public shesha package keeps the diagonal of the centred Gram matrix and is hardly debiased. It
-    gives 0.128 for independent data for which this function gives -0.003.
+    `cka_debiased` in the public shesha package keeps the diagonal of the centred Gram matrix, so most of the bias
+    remains: for independent data where this function gives -0.003, it gives 0.128.
 
     Parameters
     ----------
@@ -135,11 +136,11 @@ def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Band
 def sampled_cka(a: Gram, b: Gram) -> float:
     """CKA of the populations of inputs and features, estimated from a sample of both.
 
-    Recording few of many units lowers CKA, even the estimator that is unbiased for few rows. The reason is that the
-    norm of each kernel matrix includes the products of each feature with itself. Here the norms are estimated from
-    pairs of different features, so the numerator and both squared norms are unbiased for any number of rows and
-    features. Their ratio is nearly unbiased from about 30 features, and too high with 10. The value is NaN if different
-    features do not agree, because they then contain no information about unrecorded features.
+    If only a few of many units are recorded, CKA is too low, even with the estimator that is unbiased for few rows. The
+    reason is that the norm of each kernel matrix includes the products of each feature with itself. Here the norms are
+    estimated from pairs of different features, so the numerator and both squared norms are unbiased for any number of
+    rows and features. Their ratio is nearly unbiased from about 30 features, and too high with 10. The value is NaN if
+    different features do not agree, because they then contain no information about unrecorded features.
 
     Examples
     --------
@@ -170,7 +171,7 @@ def sampled_cka(a: Gram, b: Gram) -> float:
     anywhere=True,
 )
 def rv(a: Gram, b: Gram) -> float:
-    """RV coefficient: linear CKA under its older name.
+    """RV coefficient, which is an older name for linear CKA.
 
     Examples
     --------
@@ -201,7 +202,7 @@ def rv(a: Gram, b: Gram) -> float:
     sample=sampled_estimates.SampledPairs(sampled_estimates.distance_correlation, size=3, metric="euclidean"),
 )
 def distance_correlation(a: Gram, b: Gram) -> float:
-    """Distance correlation: its population value is 0 only for independent representations.
+    """Distance correlation, whose population value is 0 only for independent representations.
 
     Examples
     --------
@@ -228,14 +229,15 @@ def distance_correlation(a: Gram, b: Gram) -> float:
     anywhere=True,
 )
 def pwcka(a: Basis, b: Basis, *, variance: float = 0.99) -> float:
-    """Linear CKA of equal numbers of leading principal components.
+    """Linear CKA of the leading principal components, with equal numbers for both sides.
 
-    If the cut separates components of equal variance, the score is the mean over all choices among them.
+    If the cut falls between components of equal variance, the score is averaged over all choices among them.
 
     Parameters
     ----------
     variance : float in (0, 1]
-        Share of the variance that determines the number of components of each side. The smaller number is used.
+        Share of the variance that determines the number of components for each side; the smaller of the two numbers is
+        used.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Held-out prediction of one representation from another by a linear map."""
+"""Prediction of one representation from another by a linear map, evaluated on held-out rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIRECTIONS: tuple[Direction, ...] = ("mean", "forward", "backward")
 
 
 def _declare(direction: Direction, **options: Any) -> Mapping[str, Any]:
-    """One direction alone is not symmetric."""
+    """Declare the measure symmetric only if it averages both directions."""
     return {"symmetric": direction == "mean"}
 
 
@@ -50,22 +50,22 @@ def linear_predictivity(
     groups: Groups | None = None,
     seed: Seed = 0,
 ) -> float:
-    """Share of the variance of held-out rows that ridge regression predicts, in both directions.
+    """Share of the variance in held-out rows that ridge regression predicts, mean of both directions.
 
-    The value is R squared over all features and held-out rows together. One penalty for all features is chosen by
-    generalised cross-validation on the training rows of each fold, without the held-out rows. The value is a lower
-    limit for a linear map that is fitted on more rows.
+    The value is R squared over all features and held-out rows together. In each fold, one penalty for all features is
+    chosen by generalised cross-validation on the training rows, without the held-out rows. The value is a lower bound
+    on what a linear map fitted to more rows would reach.
 
     Parameters
     ----------
     direction : {'mean', 'forward', 'backward'}
-        Mean of both directions, prediction of Y from X, or prediction of X from Y.
+        'mean' of both directions, 'forward' for prediction of Y from X, or 'backward' for prediction of X from Y.
     n_folds : int
         Number of folds: at least 2, and at most half the number of rows.
     groups : Groups, optional
-        `shesha.measures.Groups(labels)` keeps rows with equal labels in one fold. Default: no groups.
+        `shesha.measures.Groups(labels)` keeps rows with equal labels in the same fold. Default: no groups.
     seed : int, Generator or None
-        Seed of the random division into folds.
+        Seed for the random division into folds.
 
     Examples
     --------

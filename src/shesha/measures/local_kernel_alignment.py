@@ -1,4 +1,4 @@
-"""Kernel alignment of neighbours only (CKNNA)."""
+"""Kernel alignment restricted to nearest neighbours (CKNNA)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shesha.views import Neighbours
 
 @dataclass(frozen=True)
 class _Edges:
-    """A sparse square matrix: entry `values[e]` at row `rows[e]`, column `columns[e]`."""
+    """A sparse square matrix, with the entry `values[e]` at row `rows[e]` and column `columns[e]`."""
 
     n: int
     rows: Index
@@ -53,9 +53,9 @@ def _size(multiply: Callable[[_Edges, _Edges], float], side: Neighbours) -> floa
 
 
 def _shared(a: Neighbours, b: Neighbours) -> tuple[_Edges, _Edges]:
-    """Both matrices, restricted to their common edges."""
+    """Restrict both matrices to the edges that they have in common."""
     n, ranks = a.n_rows, b.ranks_of_neighbours(a).T.ravel()
-    # Searching booleans is several times as fast as searching numbers.
+    # Searching booleans is several times faster than searching numbers.
     places = (ranks != 0).nonzero()[0]
     rows, columns = places % n, a.rank_major_lists.ravel()[places]
     of_a = a.products_with_rank(rows, places // n + 1)
@@ -64,21 +64,21 @@ def _shared(a: Neighbours, b: Neighbours) -> tuple[_Edges, _Edges]:
 
 
 def _frobenius(a: _Edges, b: _Edges) -> float:
-    """<H A H, H B H> of two matrices with the same edges, from their sums."""
+    """<H A H, H B H> for two matrices with the same edges, computed from their sums."""
     (rows_a, columns_a), (rows_b, columns_b) = a.margins(), b.margins()
     margins = (rows_a.dot(rows_b) + columns_a.dot(columns_b)) / a.n
     return float(a.values.dot(b.values) - margins + a.total() * b.total() / a.n**2)
 
 
 def _trace(a: _Edges, b: _Edges) -> float:
-    """tr(A H B H), which equals `_frobenius` only for symmetric matrices; neighbour masks are not symmetric."""
+    """tr(A H B H), which equals `_frobenius` only for symmetric matrices; neighbour masks are asymmetric."""
     (rows_a, columns_a), (rows_b, columns_b) = a.margins(), b.margins()
     margins = (columns_a.dot(rows_b) + columns_b.dot(rows_a)) / a.n
     return float(_transpose_product(a, b) - margins + a.total() * b.total() / a.n**2)
 
 
 def _u_statistic(a: _Edges, b: _Edges) -> float:
-    """The U-statistic (Song et al. 2012) in place of the trace, without the diagonal."""
+    """U-statistic (Song et al. 2012) that leaves out the diagonal and replaces the trace."""
     n, a, b = a.n, a.off_diagonal(), b.off_diagonal()
     shared = a.margins()[1].dot(b.margins()[0])
     total = a.total() * b.total() / ((n - 1) * (n - 2))
@@ -86,7 +86,7 @@ def _u_statistic(a: _Edges, b: _Edges) -> float:
 
 
 def _transpose_product(a: _Edges, b: _Edges) -> float:
-    """tr(A B): sum of the products of entry (i, j) of A and entry (j, i) of B."""
+    """tr(A B): sum over (i, j) of the products of entry (i, j) of A with entry (j, i) of B."""
     codes = [a.rows * a.n + a.columns, b.columns * b.n + b.rows]
     _, at_a, at_b = np.intersect1d(codes[0], codes[1], assume_unique=True, return_indices=True)
     return float(a.values[at_a].dot(b.values[at_b]))
@@ -128,14 +128,14 @@ def cknna(
     """CKA of the inner products between rows that are neighbours in both representations.
 
     The calibration study's code differs from its definition in three ways, each of which is an option. It does not
-    centre the columns, so a common offset makes the score 0. It includes each row in its own neighbours. It computes
-    tr(K H L H), which is the inner product for symmetric matrices only. `center=False, include_self=True,
-    product="trace"` gives the value of this code. `center=False, product="unbiased"` gives the value of Huh et al.
+    centre the columns, so that a common offset makes the score 0. It counts each row among its own neighbours. It
+    computes tr(K H L H), which is an inner product only for symmetric matrices. `center=False, include_self=True,
+    product="trace"` gives the value of that code. `center=False, product="unbiased"` gives the value of Huh et al.
 
     Parameters
     ----------
     k : int
-        Number of neighbours with the largest inner products, below the number of rows.
+        Number of neighbours (the rows with the largest inner products), below the number of rows.
     center : bool
         Whether to subtract column means first.
     include_self : bool

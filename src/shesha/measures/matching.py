@@ -1,4 +1,4 @@
-"""Matching of single features of two representations."""
+"""Matching of the individual features of two representations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAMILY = "matching"
 
 
 def _correlations(a: Features, b: Features) -> Matrix:
-    """Correlation of every column of one side with every column of the other side; 0 for constant columns."""
+    """Correlate every column of one side with every column of the other; 0 for constant columns."""
     correlations = a.correlations(b)
     for side, width in ((a, correlations.shape[0]), (b, correlations.shape[1])):
         if len(side.constant_columns) == width:
@@ -24,7 +24,7 @@ def _correlations(a: Features, b: Features) -> Matrix:
 
 
 def _constant(a: Features, b: Features) -> str:
-    """Return which columns are constant."""
+    """Return a note that names the constant columns; empty if there are none."""
     parts = [
         f"columns {check.join_items(side.constant_columns)} of the {name}"
         for name, side in (("first", a), ("second", b))
@@ -77,11 +77,11 @@ def permutation_procrustes(a: Features, b: Features) -> float:
 
 
 def _column_gain(narrow: Features, wide: Features, unit: float) -> Matrix:
-    """Inner products of columns, without the part that no matching changes.
+    """Inner products between columns, without the part that is the same for every matching.
 
-    A common offset of all columns would dominate every inner product and cost precision, so column means enter as
-    differences. A constant added to a row of the gain does not change the matching, because every column of the
-    narrower side is matched. A constant added to a column has no effect only if the widths are equal.
+    A common offset of all columns would dominate every inner product and reduce precision, so the column means enter as
+    differences. Adding a constant to a row of the gain does not change the best matching, because every column of the
+    narrower side is matched. Adding a constant to a column has no effect only if the widths are equal.
     """
     x, y = (side.centred * (side.unit / unit) for side in (narrow, wide))
     means, others = ((side.rows[0] - side.centred[0]) * (side.unit / unit) for side in (narrow, wide))
@@ -112,9 +112,9 @@ def _column_gain(narrow: Features, wide: Features, unit: float) -> Matrix:
     remark=_constant,
 )
 def hard_correlation_match(a: Features, b: Features) -> float:
-    """Mean correlation of the best one-to-one matching of columns; with unequal widths, some columns remain unmatched.
+    """Mean correlation in the best one-to-one matching of columns; some of the wider side stay unmatched.
 
-    Constant columns have no correlations, so these are set to 0, with a warning.
+    Constant columns have no correlations, so theirs are set to 0, with a warning.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def hard_correlation_match(a: Features, b: Features) -> float:
 def soft_correlation_match(a: Features, b: Features) -> float:
     """Mean correlation of each column with its best match in the other representation, in both directions.
 
-    Constant columns have no correlations, so these are set to 0, with a warning.
+    Constant columns have no correlations, so theirs are set to 0, with a warning.
 
     Examples
     --------
@@ -183,15 +183,15 @@ def soft_correlation_match(a: Features, b: Features) -> float:
     remark=_constant,
 )
 def soft_matching(a: Features, b: Features, *, mass: float = 1.0) -> float:
-    """Mean correlation of tuning curves under optimal transport, in which a unit may match parts of several units.
+    """Mean correlation of units under optimal transport, in which a unit may match parts of several units.
 
-    Unlike a one-to-one matching, it includes every unit of the wider side. If `mass` is below 1, the units that match
-    worst, such as noise, are left out.
+    Unlike a one-to-one matching, the transport includes every unit of the wider side. If `mass` is below 1, the
+    worst-matching units, such as noise, are left out.
 
     Parameters
     ----------
     mass : float
-        Share of the units of each side that is matched, in (0, 1].
+        Share of the units on each side that is matched, in (0, 1].
 
     Examples
     --------

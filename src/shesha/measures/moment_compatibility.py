@@ -1,4 +1,4 @@
-"""Measures that are functions of means and products, and so exact for any number of rows."""
+"""Measures that depend only on means and products, and can be computed exactly for any number of rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shesha.support.warnings import NotEstimable
 
 
 def takes_moments(measure: Measure) -> bool:
-    """Whether sums over rows (`shesha.Moments`) suffice for a measure, found by trying it on a few rows."""
+    """Whether sums over rows (`shesha.Moments`) suffice for a measure, found by a trial on a few rows."""
     instance(measure, Measure, "measure", "a Measure, as `shesha.measures.get` returns")
     rows = np.random.default_rng(0).standard_normal((2, 60, 12))
     sums = sum_panel(list(rows), [(0, 1)])

@@ -19,13 +19,13 @@ _SELF_BY_NUMBER = "A row is excluded from its own neighbours, but its duplicates
 
 
 def _jaccard_of_rows(a: Neighbours, b: Neighbours, **_: Any) -> Vector:
-    """Jaccard index of the two lists of each row."""
+    """Jaccard index between each row's two lists of neighbours."""
     common = np.count_nonzero(b.ranks_of_neighbours(a), axis=1)
     return cast(Vector, common / (2 * a.k - common))
 
 
 def _rank_similarity_of_rows(a: Neighbours, b: Neighbours, **_: Any) -> Vector:
-    """Agreement of the ranks of the common neighbours of each row."""
+    """For each row, the agreement of the ranks of its common neighbours."""
     r, s = np.arange(1, a.k + 1), b.ranks_of_neighbours(a).astype(np.intp)
     agreement = np.where(s > 0, 2.0 / ((1 + np.abs(r - s)) * (r + s)), 0.0).sum(axis=1)
     harmonic = np.concatenate([[1.0], np.cumsum(1.0 / np.arange(1, a.k + 1))])
@@ -33,7 +33,7 @@ def _rank_similarity_of_rows(a: Neighbours, b: Neighbours, **_: Any) -> Vector:
 
 
 def _cosines_of_rows(a: Neighbours, b: Neighbours, *, similarities: bool = False, **_: Any) -> Vector:
-    """Cosine between the distances of each row to its neighbours in either representation."""
+    """For each row, the cosine between its distances to its neighbours in either representation."""
     check.boolean(similarities, "similarities")
     if similarities and (a.rows is None or b.rows is None):
         raise NotEstimable("cosine similarities need the features, got distances between rows")
@@ -54,12 +54,12 @@ def _cosines_of_rows(a: Neighbours, b: Neighbours, *, similarities: bool = False
 
 
 def _share_of_rows(a: Neighbours, b: Neighbours, **_: Any) -> Vector:
-    """Share of common neighbours of each row."""
+    """For each row, the share of its neighbours that both representations have in common."""
     return cast(Vector, np.count_nonzero(b.ranks_of_neighbours(a), axis=1) / a.k)
 
 
 def _returns_of_rows(a: Neighbours, b: Neighbours, **_: Any) -> Vector:
-    """Whether each row is among the neighbours in X of one of its neighbours in Y."""
+    """Whether each row is an X neighbour of at least one of its Y neighbours."""
     return cast(Vector, (a.ranks_between(b.nearest, a.queries[:, None]) > 0).any(axis=1) * 1.0)
 
 
@@ -81,14 +81,14 @@ def _returns_of_rows(a: Neighbours, b: Neighbours, **_: Any) -> Vector:
     sample=SampledRows(_jaccard_of_rows),
 )
 def jaccard(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "cosine") -> float:
-    """Mean over rows of the Jaccard index of the two sets of k nearest neighbours.
+    """Mean over rows of the Jaccard index between the two sets of k nearest neighbours.
 
     Parameters
     ----------
     k : int
         Number of neighbours, below the number of rows.
     metric : {'cosine', 'correlation', 'euclidean', 'dot'}
-        Distance or similarity that defines the nearest rows.
+        Distance or similarity that determines the nearest rows.
 
     Examples
     --------
@@ -117,7 +117,9 @@ def jaccard(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "co
     sample=SampledRows(_rank_similarity_of_rows),
 )
 def rank_similarity(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "cosine") -> float:
-    """Agreement of the ranks of common neighbours, weighted towards the nearest; 0 for rows without them.
+    """Agreement of the ranks of common neighbours, with more weight on the nearest ones.
+
+    Rows without common neighbours score 0.
 
     Parameters
     ----------
@@ -151,15 +153,15 @@ def rank_similarity(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standa
     sample=SampledRows(_cosines_of_rows),
 )
 def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similarities: bool = False) -> float:
-    """Mean cosine between the two vectors of distances from each row to its neighbours in either representation.
+    """Mean cosine between a row's two vectors of distances to its neighbours in either representation.
 
     Parameters
     ----------
     k : int
         Number of neighbours, below the number of rows.
     similarities : bool
-        Whether to compare cosine similarities, as in the survey's text, instead of cosine distances, as in the
-        benchmark's code.
+        Whether to compare cosine similarities, as in the text of the survey, instead of cosine distances, as in the
+        code of the benchmark.
 
     Examples
     --------
@@ -192,15 +194,15 @@ def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similariti
     sample=SampledRows(_share_of_rows),
 )
 def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "dot") -> float:
-    """Mean share of each row's k nearest neighbours that both representations have in common.
+    """Mean share of each row's k nearest neighbours that the two representations have in common.
 
     Parameters
     ----------
     k : int
         Number of neighbours, below the number of rows.
     metric : {'dot', 'cosine', 'correlation', 'euclidean'}
-        Distance or similarity that defines the nearest rows. The calibration study uses inner products of rows of unit
-        length, which are cosines. Use 'cosine' for rows of different lengths.
+        Distance or similarity that determines the nearest rows. The calibration study uses inner products between rows
+        of unit length, which are cosines. Use 'cosine' for rows of different lengths.
 
     Examples
     --------
@@ -232,7 +234,7 @@ def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = 
     sample=SampledRows(_returns_of_rows),
 )
 def cycle_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "dot") -> float:
-    """Share of rows that are a neighbour in X of one of their neighbours in Y.
+    """Share of rows that are a neighbour in X of at least one of their neighbours in Y.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from shesha.views import Comparisons, RowRanks
 
 FAMILY = "ordinal"
 _LARGE_ERROR = 0.005
-"""Smallest Monte Carlo standard error that a note reports."""
+"""Smallest Monte Carlo standard error that is reported in a note."""
 
 
 def _agreement(a: Comparisons, b: Comparisons) -> float:
@@ -19,7 +19,7 @@ def _agreement(a: Comparisons, b: Comparisons) -> float:
 
 
 def _monte_carlo_error(a: Comparisons, b: Comparisons) -> str:
-    """Return a note on the sampling error, if it exceeds the third decimal."""
+    """Return a note on the sampling error if it exceeds `_LARGE_ERROR`; otherwise an empty string."""
     share, n = _agreement(a, b), a.tuples.shape[1]
     error = float(np.sqrt(share * (1 - share) / n))
     if not a.sampled or error <= _LARGE_ERROR:
@@ -54,19 +54,19 @@ _CAVEATS = (
 def triplet_similarity(
     a: Comparisons, b: Comparisons, *, metric: Metric = "euclidean", n_samples: int = 200_000, seed: Seed = None
 ) -> float:
-    """Share of triplets of rows for which both agree on which of two rows is nearer to the third.
+    """Share of triplets for which both representations agree on which of two rows is nearer to the third.
 
-    Only distances from the same row are compared, so two representations with different local densities can still
-    score 1. By default, all triplets are compared for up to 74 rows, and a sample for more rows.
+    Only distances from the same row are compared, so two representations can score 1 even if their local densities
+    differ. By default, all triplets are compared for up to 74 rows, and a random sample for more rows.
 
     Parameters
     ----------
     metric : {'euclidean', 'cosine', 'correlation'}
-        Distance between rows. It does not apply to inputs that are distances already.
+        Distance between rows. It is ignored for inputs that are already distances.
     n_samples : int
-        Number of triplets to compare; all triplets if there are not more.
+        Number of triplets to compare; if there are no more triplets than that, all are compared.
     seed : int, Generator or None
-        Seed of the sampled triplets, which are the same for all representations.
+        Seed for sampling the triplets, which are the same for all representations.
 
     Examples
     --------
@@ -98,8 +98,9 @@ def quadruplet_similarity(
 ) -> float:
     """Share of pairs of distances between four different rows that have the same order in both.
 
-    Without ties, the value is (1 + Kendall's tau) / 2 of the distances, over pairs of distances that share no row. By
-    default, all quadruplets are compared for up to 37 rows, and a sample for more rows.
+    Without ties, the value is (1 + tau) / 2, where tau is Kendall's rank correlation of the distances, over pairs of
+    distances that share no row. By default, all quadruplets are compared for up to 37 rows, and a random sample for
+    more rows.
 
     Parameters
     ----------
@@ -135,15 +136,15 @@ def quadruplet_similarity(
 def information_imbalance(a: RowRanks, b: RowRanks, *, k: int = 1, metric: Metric = "euclidean") -> float:
     """How poorly nearest neighbours in X predict nearest neighbours in Y: 0 is perfect, 1 is chance.
 
-    If several rows tie for the last places among the nearest neighbours, these places are shared equally. Rows at equal
-    distances have their mean rank.
+    If several rows tie for the last places among the nearest neighbours, they share these places equally. Rows at equal
+    distances get their mean rank.
 
     Parameters
     ----------
     k : int
         Number of neighbours, below the number of rows.
     metric : {'euclidean', 'cosine', 'correlation'}
-        Distance between rows. It does not apply to inputs that are distances already.
+        Distance between rows. It is ignored for inputs that are already distances.
 
     Examples
     --------

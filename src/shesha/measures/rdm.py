@@ -21,7 +21,7 @@ FAMILY = "distances"
 
 
 def _lacks_pairs(options: Mapping[str, Any]) -> str:
-    """Return the reason why random pairs do not give the spectral norm."""
+    """Return the reason why random pairs cannot give the spectral norm; empty for the Frobenius norm."""
     return "" if options["norm"] == "frobenius" else "the spectral norm needs all pairs of rows: use norm=frobenius"
 
 
@@ -47,22 +47,22 @@ def _lacks_pairs(options: Mapping[str, Any]) -> str:
     self_value=1.0,
     groups=("ReSi",),
     anywhere=True,
-    # Permutations match each pair of rows with every pair equally often, so correlations cancel.
+    # Over all permutations, each pair of rows is matched with every pair equally often, so correlations cancel.
     expected=lambda a, b: 0.0,
     sample=sampled_estimates.SampledPairs(sampled_estimates.correlation),
 )
 def rsa(a: RankedRdm, b: RankedRdm, *, metric: Metric = "correlation", method: Method = "spearman") -> float:
-    """Correlation between the distances of two representations.
+    """Correlation between the distances in the two representations.
 
-    This function always uses all pairs of rows. The calibration study uses Euclidean distances, and its code uses 8,192
+    This function always uses all pairs of rows. The calibration study uses Euclidean distances; its code samples 8,192
     random pairs if n is at least 182.
 
     Parameters
     ----------
     metric : {'correlation', 'cosine', 'euclidean'}
-        Distance between rows. It does not apply to inputs that are distances already.
+        Distance between rows. It is ignored for inputs that are already distances.
     method : {'spearman', 'pearson'}
-        Correlation of ranks, or of the distances themselves.
+        Whether to correlate the ranks of the distances or the distances themselves.
 
     Examples
     --------
@@ -98,8 +98,8 @@ def rsm_norm_difference(a: Distances, b: Distances, *, norm: Literal["spectral",
     Parameters
     ----------
     norm : {'spectral', 'frobenius'}
-        Norm of the difference. The ReSi benchmark's values use the spectral norm (largest absolute eigenvalue), whereas
-        its text defines the Frobenius norm.
+        Norm of the difference. The values in the ReSi benchmark use the spectral norm (largest absolute eigenvalue),
+        although its text defines the Frobenius norm.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Drift: the distances of a representation compared with those of an earlier one."""
+"""Drift: how far the distances in a representation differ from those in an earlier one."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from shesha.views.rdm import Method
     sample=sampled_estimates.SampledPairs(sampled_estimates.drift),
 )
 def rdm_drift(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine", method: Method = "spearman") -> float:
-    """One minus the correlation between the distances of two representations.
+    """One minus the correlation between the distances in two representations.
 
-    The value is identical to that of `shesha.rdm_drift`. If a row has no direction under the metric, this measure
-    returns NaN with a warning, whereas `shesha.rdm_drift` raises an error.
+    The value is the same as that of `shesha.rdm_drift`. If a row has no direction under the metric, however, this
+    measure returns NaN with a warning, whereas `shesha.rdm_drift` raises an error.
 
     Parameters
     ----------
     metric : {'cosine', 'correlation', 'euclidean'}
-        Distance between rows. It does not apply to inputs that are distances already.
+        Distance between rows. It is ignored for inputs that are already distances.
     method : {'spearman', 'pearson'}
-        Correlation of ranks, or of the distances themselves.
+        Whether to correlate the ranks of the distances or the distances themselves.
 
     Examples
     --------

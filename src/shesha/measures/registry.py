@@ -1,4 +1,4 @@
-"""The decorator and the registry of similarity measures."""
+"""The registry of similarity measures, and the decorator that adds to it."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ IMPLIED: Mapping[str, tuple[Invariance, ...]] = {
     "linear": ("orthogonal", "permutation", "scaling"),
     "orthogonal": ("permutation",),
 }
-"""Invariances that each invariance implies: affine maps include linear maps, rotations, shifts, ..."""
+"""The invariances that each invariance implies; for example, affine maps include linear maps, rotations and shifts."""
 Cost = Literal["n d", "n d^2", "n d^2 + d^3", "n^2 d", "more"]
 COSTS: tuple[Cost, ...] = get_args(Cost)
-"""Classes of computing time by growth with n rows and d features, cheapest first."""
+"""Classes of computing time, by its growth with n rows and d features, cheapest first."""
 
 
 @dataclass(frozen=True)
@@ -49,64 +49,64 @@ class Measure:
     bounds: tuple[float, float]
     symmetric: bool
     invariant: frozenset[Invariance]
-    """Changes of either representation that do not change the value."""
+    """Changes to either representation that leave the value unchanged."""
     family: str
     cost: Cost
     formula: str = field(repr=False)
     reference: str = field(repr=False)
     caveats: tuple[str, ...] = field(default=(), repr=False)
     paired: bool = True
-    """Whether row i of both representations must be the same input; if not, the numbers of rows may differ."""
+    """Whether row i must be the same input in both representations; if not, the numbers of rows may differ."""
     inner_product: bool = False
-    """True if the value depends only on `a.inner(b)` and the function also accepts an array of such inner products.
+    """True if the value depends only on `a.inner(b)`, and the function also accepts an array of such inner products.
     Layer grids and null distributions then need only one matrix product per permutation."""
     anywhere: bool = False
-    """Whether view and function accept arrays of any library on any device, such as a GPU, besides NumPy arrays."""
+    """Whether the view and the function accept arrays from any library and device (such as a GPU), not only NumPy."""
     equal_widths: bool = False
     """Whether feature j must be the same feature in both representations."""
     needs_features: bool = False
-    """Whether the measure needs features although distances suffice for its view."""
+    """Whether the measure needs features even though distances would suffice for its view."""
     self_value: float | None = None
-    """Value for a representation compared with itself; None if this value varies."""
+    """Value when a representation is compared with itself; None if that value varies."""
     estimates: tuple[float, float] | None = None
-    """Range of the estimated quantity, if estimates can lie outside this range."""
+    """Range of the estimated quantity, if the estimates can lie outside it."""
     groups: frozenset[str] = frozenset()
     view_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """Options of the view that the measure fixes."""
+    """View options whose values the measure fixes."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Options that differ from the function's defaults."""
+    """Options whose values differ from the function's defaults."""
     remark: Callable[..., str] | None = field(default=None, repr=False)
-    """Function of two views that returns a note on the value, or nothing."""
+    """Function of two views that returns a note on the value, or an empty string."""
     expected: Callable[..., float] | None = field(default=None, repr=False)
-    """Function of two views that returns the mean over all permutations of the rows, if there is a formula."""
+    """Function of two views that returns the mean value over all permutations of the rows, if there is a formula."""
     sample: SampledRows | SampledPairs | None = field(default=None, repr=False)
-    """Estimation of the value from sampled rows or pairs."""
+    """How to estimate the value from sampled rows or pairs, if that is possible."""
     under: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False)
-    """Function that returns the declared properties that depend on the options."""
+    """Function of the options that returns those declared properties that depend on them."""
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
-        """All options with their values."""
+        """All options of the measure and their values."""
         parameters = inspect.signature(self.function).parameters.values()
         return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY} | dict(self.options)
 
     @property
     def higher_is_closer(self) -> bool:
-        """Whether higher values mean closer."""
+        """Whether higher values mean closer representations."""
         return self.closer == "higher"
 
     @property
     def takes_distances(self) -> bool:
-        """Whether distances between rows may be given instead of features."""
+        """Whether distances between rows can be passed instead of features."""
         return not self.needs_features and self.view.takes_distances(**dict(self.view_key[1]))
 
     @property
     def doc(self) -> str:
-        """The function's documentation."""
+        """The documentation of the function."""
         return inspect.cleandoc(self.function.__doc__ or "")
 
     def with_options(self, **options: Any) -> Measure:
-        """Return the same measure with other options, which are part of its name."""
+        """Return the same measure with other options, which become part of its name."""
         unknown = sorted(set(options) - set(self.parameters))
         if unknown:
             known = ", ".join(self.parameters) or "none"
@@ -126,7 +126,7 @@ class Measure:
 
     @cached_property
     def view_key(self) -> tuple[type[View], tuple[tuple[str, Any], ...]]:
-        """Key of the measure's view; measures with equal keys share their views."""
+        """Key that identifies the measure's view; measures with equal keys share their views."""
         known = inspect.signature(self.view.build).parameters.values()
         chosen = {p.name: p.default for p in known if p.kind is p.KEYWORD_ONLY}
         chosen |= {name: value for name, value in self.parameters.items() if name in chosen}
@@ -139,18 +139,18 @@ class Measure:
         return source.view(kind, **dict(options))
 
     def with_seed(self, seed: Seed = None) -> Measure:
-        """Return the measure with a fixed seed, so that it makes the same random choices for all representations."""
+        """Return the measure with a fixed seed, so that all representations get the same random choices."""
         if "seed" not in self.parameters:
             return self
         own_seed = self.parameters["seed"]
         return replace(self, options=dict(self.options) | {"seed": draw_seed(seed if own_seed is None else own_seed)})
 
     def score(self, X: Data, Y: Data, covariates: ArrayLike | Rdm | None = None) -> float:
-        """Compare two representations after removing covariates; NotEstimable gives the reason for a missing value."""
+        """Compare two representations after removing covariates; raise NotEstimable if there is no value."""
         return self.score_and_remark(X, Y, covariates)[0]
 
     def score_and_remark(self, X: Data, Y: Data, covariates: ArrayLike | Rdm | None = None) -> tuple[float, str]:
-        """Compare two representations; return the value, and a note if necessary."""
+        """Compare two representations; return the value and a note, which is empty if not needed."""
         inputs = {"X": Representation.build(X, "X"), "Y": Representation.build(Y, "Y")}
         sides, _ = adjust_for_covariates(list((align_rows(inputs) if self.paired else inputs).values()), covariates)
         a, b = aligned(sides[0], sides[1], self.view.folding, anywhere=self.anywhere)
@@ -161,19 +161,19 @@ class Measure:
             return drawn.compare_views(*views), drawn.format_remark(*views)
 
     def format_remark(self, a: View, b: View) -> str:
-        """Return a note on the value of two views; empty if there is none."""
+        """Return the note on the value for two views; empty if there is none."""
         return "" if self.remark is None else self.remark(a, b)
 
     def compare_views(self, a: View, b: View) -> float:
-        """Compare two views that `look` returned."""
+        """Compare two views, as returned by `look`."""
         return float(self.function(a, b, **self.parameters))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the import path of the marked function, and the options."""
+        """Pickle the import path of the marked function and the options."""
         return _restore, (self.function.__module__, self.function.__name__, self.name, dict(self.options))
 
     def require_comparable(self, a: Representation, b: Representation) -> None:
-        """Refuse rows or widths that do not correspond."""
+        """Raise an error if rows or widths that must correspond differ, or if distances cannot be used."""
         if self.paired and a.n_rows != b.n_rows:
             raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
         distances = a.has_distances_only or b.has_distances_only
@@ -184,7 +184,7 @@ class Measure:
 
 
 Choice = str | Measure | Callable[..., float]
-"""A measure as users give it: a name, a measure, or a marked function."""
+"""A measure as users specify it: a name, a Measure object, or a marked function."""
 
 
 def _restore(module: str, function: str, name: str, options: dict[str, Any]) -> Measure:
@@ -210,17 +210,17 @@ def measure(
     reference: str,
     **declared: Any,
 ) -> Callable[[Callable[Concatenate[V, V, P], float]], Callable[Concatenate[Data, Data, P], float]]:
-    """Mark a function of two views as a measure, and return a function of two matrices.
+    """Register a function of two views as a measure, and return a function of two matrices.
 
-    Keyword-only parameters of the function that the view's `build` method accepts are passed to the view; all of them
-    are passed to the function. `docs/first_contribution.md` shows how to define a measure.
+    The decorated function receives all keyword-only options; those that the view's `build` method accepts are also
+    passed to the view. `docs/first_contribution.md` shows how to define a measure.
 
     Parameters
     ----------
     name : str
         Name in the literature. Lookup ignores case, spaces and punctuation, and also accepts the function's name.
     view : type of View
-        Part of a representation that the measure uses.
+        Type of view that the measure computes from each representation.
     closer : {'higher', 'lower'}
         Which values mean more similar.
     bounds : (float, float)
@@ -228,11 +228,11 @@ def measure(
     symmetric : bool
         Whether f(X, Y) = f(Y, X).
     invariant : collection of {'orthogonal', 'linear', 'affine', 'permutation', 'scaling', 'translation'}
-        Changes of the features of either representation that do not change the value; implied changes are added.
+        Changes to the features of either representation that leave the value unchanged; implied changes are added.
     cost : {'n d', 'n d^2', 'n d^2 + d^3', 'n^2 d', 'more'}
-        Growth of the computing time. Measures with 'more' are left out of the standard comparison.
+        Growth of the computing time. Measures with 'more' are excluded from the standard comparison.
     family, formula, reference : str
-        All measures of a family can be requested by its name. Formula and reference are shown on the card.
+        Family (all measures in a family can be requested by its name), and the formula and reference shown on the card.
     **declared
         Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features, self_value,
         estimates, groups, view_options, remark, expected, sample, under.
@@ -280,13 +280,13 @@ def _as_function(
     )
     compare.__signature__ = inspect.Signature([*data, *kept, less], return_annotation="float")  # type: ignore[attr-defined]
     compare.measure = declared  # type: ignore[attr-defined]
-    # This attribute would show the signature of the function of views.
+    # With this attribute, `inspect` would show the signature of the function of views.
     del compare.__wrapped__
     return cast(Callable[Concatenate[Data, Data, P], float], compare)
 
 
 def register(declared: Measure) -> None:
-    """Add a measure to the registry; a name can be used only once."""
+    """Add a measure to the registry; each name can be used only once."""
     for name in (names := (declared.name, declared.function.__name__)):
         taken = _aliases.get(_key(name))
         if taken is not None and _measures[taken].function.__module__ != declared.function.__module__:
@@ -297,12 +297,12 @@ def register(declared: Measure) -> None:
 
 
 def registered_measures() -> dict[str, Measure]:
-    """All measures by name, in the order of registration."""
+    """Return all measures by name, in order of registration."""
     return dict(_measures)
 
 
 def find_by_alias(text: str) -> Measure | None:
-    """Find a measure by its name or its function's name, ignoring case and punctuation."""
+    """Find a measure by its name or its function's name, ignoring case and punctuation; None if unknown."""
     return _measures.get(_aliases.get(_key(text), ""))
 
 

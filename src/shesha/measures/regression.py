@@ -32,10 +32,10 @@ _ROUNDING = 1e-13
     anywhere=True,
 )
 def linear_regression(a: Basis, b: Basis) -> float:
-    """Share of the variance of X that a linear map of Y explains.
+    """Share of the variance in X that a linear map of Y explains.
 
-    Invertible linear maps of Y do not change the value. The ReSi benchmark's code inverts Y'Y, which is unreliable if
-    this matrix is singular. This function projects on the column space of Y at numerical rank.
+    The value does not change under invertible linear maps of Y. The ReSi benchmark's code inverts Y'Y, which is
+    unreliable if this matrix is singular; this function projects onto the column space of Y at numerical rank.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def linear_regression(a: Basis, b: Basis) -> float:
 
 
 def _declare(ridge: float) -> Mapping[str, Any]:
-    """Invariances with a ridge penalty."""
+    """Check the ridge penalty, and return the invariances that hold with it."""
     rigid = ("orthogonal", "permutation", "scaling", "translation")
     return {
         "invariant": frozenset(rigid if check.require_at_least(ridge, "ridge", 0) else (*rigid, "linear", "affine"))
@@ -79,14 +79,14 @@ def _declare(ridge: float) -> Mapping[str, Any]:
 def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     """Difference between ridge predictions from the two representations, over all possible targets.
 
-    Columns are centred, and matrices are scaled to Frobenius norm sqrt(n). At ridge 0, invertible affine maps do not
-    change the value. The ReSi benchmark's code then inverts eigenvalues at rounding level, which can give negative
-    values, and refuses p > n. This function uses the numerical rank.
+    Columns are centred, and matrices are scaled to Frobenius norm sqrt(n). With ridge 0, the value does not change
+    under invertible affine maps. In this case, the ReSi benchmark's code inverts eigenvalues at rounding level, which
+    can give negative values, and it rejects p > n; this function uses the numerical rank.
 
     Parameters
     ----------
     ridge : float
-        Ridge penalty, at least 0, relative to the total variance, which is 1.
+        Ridge penalty, at least 0, relative to the total variance, which is scaled to 1.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     shared = float(shrunk_a @ a.squared_overlap(b) @ shrunk_b)
     total = float((shrunk_a**2).sum() + (shrunk_b**2).sum())
     difference = total - 2 * shared
-    # For equal spaces, the difference is the rounding error of sums of this size.
+    # For equal spaces, only the rounding error of sums of this size remains.
     return difference if difference > _ROUNDING * total else 0.0
 
 
@@ -120,9 +120,9 @@ def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     anywhere=True,
 )
 def eigenspace_overlap(a: Basis, b: Basis) -> float:
-    """Overlap of the two column spaces, as a share of the larger one, without centring.
+    """Overlap of the two column spaces without centring, as a share of the larger space.
 
-    If the columns of a representation are linearly dependent, it scores below 1 even when compared with itself.
+    If the columns of a representation are linearly dependent, its score is below 1 even with itself.
 
     Examples
     --------

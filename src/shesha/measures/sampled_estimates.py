@@ -1,4 +1,4 @@
-"""Measures estimated from random rows, pairs or triples, with the influence of every draw."""
+"""Estimates of measures from random rows, pairs or triples, with the influence of each draw."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _EQUAL = "all distances between sampled rows are equal, so they have no correlat
 
 @dataclass(frozen=True)
 class PairSample:
-    """Distances within random tuples of rows on both sides: one line per tuple, one column per pair in it."""
+    """Distances within random tuples of rows, for both sides; one line per tuple, one column per pair."""
 
     first: Matrix
     second: Matrix
     n_rows: int
     tolerances: tuple[float, float]
-    """For each representation, the difference below which two distances count as equal."""
+    """For each side, the difference below which two distances count as equal."""
 
 
 Estimate = tuple[float, Vector]
-"""Value, and influence of each tuple on the value. Influences have mean 0 and the spread of the sampling error."""
+"""The value, and the influence of each tuple on it. Influences have mean 0 and the spread of the sampling error."""
 
 
 @dataclass(frozen=True)
 class SampledRows:
-    """Estimation of a measure from random rows, as the mean of `terms` over rows."""
+    """Estimation of a measure from random rows, as the mean over rows of `terms`."""
 
     terms: Callable[..., Vector]
     """Function of two views and the options that returns one number per row."""
@@ -47,13 +47,13 @@ class SampledPairs:
     Attributes
     ----------
     estimate : function of a PairSample and the measure's options
-        Returns the value and the influence of each tuple.
+        Returns the value and the influence of each tuple on it.
     size : int
-        Number of rows in a tuple.
+        Number of rows in each tuple.
     metric : str or None
-        Distance between rows. None means the value of the measure's option `metric`.
+        Distance between rows. None means the value of the measure's `metric` option.
     lacks : function of the options, optional
-        Returns the reason why there is no estimate; empty if there is one. Default: there always is an estimate.
+        Returns the reason why there is no estimate for these options; empty if there is one, which is the default.
     """
 
     estimate: Callable[[PairSample, Mapping[str, Any]], Estimate]
@@ -63,7 +63,7 @@ class SampledPairs:
 
 
 def correlation(sample: PairSample, options: Mapping[str, Any]) -> Estimate:
-    """(Rank) correlation of the distances."""
+    """Pearson or Spearman correlation between the distances."""
     a, b = sample.first[:, 0].copy(), sample.second[:, 0].copy()
     if options["method"] == "spearman":
         value, influence = spearman_influence(a, b, sample.tolerances)
@@ -80,13 +80,13 @@ def correlation(sample: PairSample, options: Mapping[str, Any]) -> Estimate:
 
 
 def drift(sample: PairSample, options: Mapping[str, Any]) -> Estimate:
-    """One minus the correlation of the distances."""
+    """One minus the correlation between the distances."""
     value, influence = correlation(sample, options)
     return 1.0 - value, influence
 
 
 def frobenius(sample: PairSample, options: Mapping[str, Any]) -> Estimate:
-    """Frobenius norm of the difference of the distance matrices."""
+    """Frobenius norm of the difference between the two distance matrices."""
     squared = (sample.first[:, 0] - sample.second[:, 0]) ** 2
     total = sample.n_rows * (sample.n_rows - 1) * float(squared.mean())
     if total == 0:
@@ -95,10 +95,10 @@ def frobenius(sample: PairSample, options: Mapping[str, Any]) -> Estimate:
 
 
 def distance_correlation(sample: PairSample, options: Mapping[str, Any]) -> Estimate:
-    """Square root of the correlation of the double-centred distances of all n rows, from means over triples.
+    """Distance correlation over all n rows, estimated from means over triples of rows.
 
-    The sum of the entrywise product of two double-centred matrices depends on four means over different rows i, j, k.
-    These are the means of d_ij d'_ij, d_ij, d'_ij and d_ij d'_ik. A triple has three pairs and three corners.
+    The sum of the entrywise product of two double-centred matrices depends on four means over different rows i, j and
+    k: those of d_ij d'_ij, d_ij, d'_ij and d_ij d'_ik. A triple has three pairs and three corners.
     """
     a, b = sample.first, sample.second
     parts = [_product_moments(x, y) for x, y in ((a, b), (a, a), (b, b))]
@@ -114,7 +114,7 @@ def distance_correlation(sample: PairSample, options: Mapping[str, Any]) -> Esti
 
 
 def _product_moments(a: Matrix, b: Matrix) -> Matrix:
-    """For each triple, the means of d d', of d d' over corners, of d, and of d'."""
+    """For each triple, the mean of d d' over pairs, its mean over corners, and the means of d and of d'."""
     products = (a * b).mean(axis=1)
     sums = a.sum(axis=1), b.sum(axis=1)
     corners = (sums[0] * sums[1] - 3 * products) / 6
@@ -122,7 +122,7 @@ def _product_moments(a: Matrix, b: Matrix) -> Matrix:
 
 
 def _centred_product(moments: Vector, n: int) -> tuple[float, Vector]:
-    """Mean entry of the product of two double-centred matrices with zero diagonals, and its gradient."""
+    """Mean entry of the product of two double-centred matrices with zero diagonal, and its gradient."""
     pairs = (n - 1) / n
     corners = pairs * (n - 2) / n
     of_products = pairs - 2 * pairs / n

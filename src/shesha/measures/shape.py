@@ -18,7 +18,7 @@ FAMILY = "shape"
 
 
 def _shape_cosine(a: Features, b: Features) -> float:
-    """Nuclear norm of the cross-product of centred rows of unit norm."""
+    """Nuclear norm of the cross-product between two sides that are centred and scaled to unit norm."""
     if a.centred_norm == 0 or b.centred_norm == 0:
         raise NotEstimable("all rows are equal")
     return min(1.0, a.nuclear_norm(b) / (a.centred_norm * b.centred_norm))
@@ -56,7 +56,7 @@ def aligned_cosine(a: Features, b: Features) -> float:
     if not len(kept):
         raise NotEstimable("no row is nonzero in both representations")
     left, _, right = thin_svd(a.rows.T @ b.rows)
-    # Directions that the cross-product does not determine are multiplied by zeros, so the reduced map is enough.
+    # Directions that the cross-product leaves undetermined are multiplied by zeros, so the reduced map suffices.
     x, y = (standard_rows(take_rows(side.rows, kept), "cosine") for side in (a, b))
     return float(np.clip(to_host(xp.sum((x @ left @ right) * y, axis=1)), -1.0, 1.0).mean())
 
@@ -78,7 +78,7 @@ def aligned_cosine(a: Features, b: Features) -> float:
     anywhere=True,
 )
 def angular_shape(a: Features, b: Features) -> float:
-    """Angle between two shapes: a metric on representations up to rotation, scale and offset.
+    """Angle between two shapes, a metric on representations up to rotation, scale and offset.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def angular_shape(a: Features, b: Features) -> float:
     >>> round(angular_shape(X, 3 * X[:, ::-1] + 1), 5)
     0.0
     """
-    # Near a cosine of 1, the arccosine loses twice as many digits to rounding as this formula.
+    # Near a cosine of 1, the arccosine would lose twice as many digits to rounding as this formula.
     return float(min(np.pi / 2, 2 * np.arcsin(np.sqrt(max(0.0, 1.0 - _shape_cosine(a, b)) / 2))))
 
 
@@ -152,7 +152,7 @@ def procrustes_size_and_shape(a: Features, b: Features) -> float:
 
 
 def _declare(center: bool, scale: bool, published: bool) -> Mapping[str, Any]:
-    """Invariances and range of Procrustes similarity for its options."""
+    """Invariances and range of Procrustes similarity, given its options."""
     invariant = {"orthogonal", "permutation", "scaling", "translation"}
     for value, name in ((center, "center"), (scale, "scale"), (published, "published")):
         check.boolean(value, name)
@@ -198,8 +198,12 @@ def procrustes_similarity(
     center, scale : bool
         Whether to subtract the column means, and whether to divide by the Frobenius norm.
     published : bool
-        Whether to compute the calibration study's 1 - d / ||Y||, where d is the distance after the best rotation
-        without scaling. This value is asymmetric and unbounded below.
+        Whether to compute the formula of the calibration study, 1 - d /
+
+        Y
+
+        , where d is the distance after the best rotation without scaling. This value is asymmetric and has no lower
+        bound.
 
     Examples
     --------
@@ -232,6 +236,6 @@ def _similarity_without_centring(a: Features, b: Features, scale: bool) -> float
 
 
 def _size_agreement(first: float, second: float) -> float:
-    """2 r s / (r^2 + s^2): the factor for unequal sizes."""
+    """Factor 2 r s / (r^2 + s^2) that accounts for unequal sizes r and s."""
     ratio = min(first, second) / max(first, second)
     return 2 * ratio / (1 + ratio**2)

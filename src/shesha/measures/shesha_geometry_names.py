@@ -1,4 +1,4 @@
-"""Names of measures as in shesha-geometry, where an alias is not enough."""
+"""Measures whose signatures in shesha-geometry differ from those in this library."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def cka(X: ArrayLike, Y: ArrayLike, debiased: bool = False) -> float:
     Parameters
     ----------
     X, Y : arrays of shape (n_samples, n_features)
-        Representations of the same inputs, row by row. Widths may differ.
+        Representations of the same inputs, row by row. Their widths may differ.
     debiased : bool
         Whether to use the unbiased estimator, which is about 0 for independent data. The public package keeps the
-        diagonal of the centred Gram matrix and is therefore hardly debiased.
+        diagonal of the centred Gram matrix, so most of the bias remains there.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Comparison of spectra and leading subspaces."""
+"""Comparison of spectra and of leading subspaces."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def subspace_overlap(a: Basis, b: Basis, *, k: int = 10) -> float:
     Parameters
     ----------
     k : int
-        Number of leading directions, at most the rank of either side. The drift study uses 5, 10 and 20.
+        Number of leading directions, at most the rank of each side. The drift study uses 5, 10 and 20.
 
     Examples
     --------
@@ -80,5 +80,5 @@ def eigenspectrum_similarity(a: Spectrum, b: Spectrum) -> float:
     """
     x, y = np.sqrt(a.variances), np.sqrt(b.variances)
     shorter = min(len(x), len(y))
-    # The shares of variance sum to one, so these vectors have unit length.
+    # The variance shares sum to one, so these vectors have unit length.
     return float(np.clip((x[:shorter] * y[:shorter]).sum(), 0.0, 1.0))

@@ -1,4 +1,4 @@
-"""Measures that compare one number per representation."""
+"""Measures that compare a single number per representation."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from shesha.views import Concentricity, Magnitude, SplitStability, Uniformity
 FAMILY = "statistics"
 _COARSE = "Unrelated representations can have equal values, and so a difference of 0."
 _ALONE = 1e-6
-"""Share of the mean due to pairs of different rows below which these pairs have no visible effect."""
+"""If pairs of different rows contribute less than this share of the mean, they have no visible effect."""
 
 
 def _no_near_rows_note(a: Uniformity, b: Uniformity) -> str:
-    """Return a note if no two different rows are close enough to count on either side."""
+    """Return a note if, on either side, no two different rows are close enough to contribute."""
     share = max(a.beyond, b.beyond)
     if share >= _ALONE or min(a.n_rows, b.n_rows) < 2:
         return ""
@@ -71,7 +71,7 @@ def magnitude_difference(a: Magnitude, b: Magnitude) -> float:
     groups=("ReSi",),
 )
 def concentricity_difference(a: Concentricity, b: Concentricity) -> float:
-    """Difference between the two mean cosines between rows and their mean row.
+    """Difference between the two mean cosines of rows with their mean row.
 
     Examples
     --------
@@ -140,9 +140,9 @@ def stability_difference(
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows.
     n_splits : int
-        Number of random halves of the features.
+        Number of random divisions of the features into halves.
     seed : int, Generator or None
-        Seed of the halves, as for `shesha.feature_split`. An int gives representations of equal width the same halves.
+        Seed for the halves, as for `shesha.feature_split`. An int gives representations of equal width the same halves.
 
     Examples
     --------

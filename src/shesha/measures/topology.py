@@ -31,15 +31,15 @@ FAMILY = "topology"
     anywhere=True,
 )
 def imd(a: HeatTrace, b: HeatTrace, *, k: int = 5) -> float:
-    """Difference between the heat traces of the two graphs of nearest neighbours, times a million as published.
+    """Difference between the heat traces of the nearest-neighbour graphs, times a million as published.
 
     The published code estimates the trace from random vectors, and gives about 1.7 for two equal inputs. This function
-    is exact (up to 1e-9 for more than a few thousand rows).
+    is exact (with an error below 1e-9 for large inputs).
 
     Parameters
     ----------
     k : int
-        Number of neighbours (Euclidean) in the graph.
+        Number of (Euclidean) neighbours to which each row is joined in the graph.
 
     Examples
     --------
@@ -71,17 +71,18 @@ def imd(a: HeatTrace, b: HeatTrace, *, k: int = 5) -> float:
 def rtd(
     a: DistanceSubsets, b: DistanceSubsets, *, n_subsets: int = 10, subset_size: int = 500, seed: Seed = None
 ) -> float:
-    """Representation topology divergence: differences of clusters and loops, over all scales.
+    """Representation topology divergence: differences in clusters and loops, over all scales.
 
-    The published code computes the barcode of 2 m points for a subset of m rows. This function computes the same
+    For a subset of m rows, the published code computes the barcode of 2 m points. This function obtains the same
     lengths from m points (see `shesha.kernels.cross_barcode`).
 
     Parameters
     ----------
     n_subsets, subset_size : int
-        Number and size of the random subsets of rows. With at most `subset_size` rows, one subset contains all rows.
+        Number and size of the random subsets. If there are at most `subset_size` rows, a single subset contains all of
+        them.
     seed : int, Generator or None
-        Seed of the subsets, which contain the same rows on both sides.
+        Seed for the subsets, which contain the same rows on both sides.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Plain functions f(X, Y) -> float used as measures."""
+"""Plain functions f(X, Y) -> float that are used as measures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shesha.views import Representation, View
 
 @dataclass(frozen=True)
 class Rows(View):
-    """A view that is the matrix itself."""
+    """The trivial view: the matrix itself."""
 
     rows: NDArray[np.float64]
 
@@ -39,19 +39,19 @@ class Rows(View):
 
 @dataclass(frozen=True)
 class PlainMeasure(Measure):
-    """A user function f(X, Y) -> float without a mark."""
+    """A user's function f(X, Y) -> float that is not marked as a measure."""
 
     place: str = field(default="", repr=False)
-    """Import path for other processes, as module:name; empty if there is none."""
+    """Import path for other processes, as module:name; empty if the function cannot be imported."""
 
     def compare_views(self, a: View, b: View) -> float:
-        """Call the function with copies of two matrices, so that it cannot change the originals."""
+        """Call the function with copies of the matrices, so that it cannot change the originals."""
         assert isinstance(a, Rows) and isinstance(b, Rows)
         return check.real_number(self.function(a.rows.copy(), b.rows.copy()), f"the value of {self.name}")
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Options of the measure, of which a user function has none."""
+        """Options of the measure; a user's function has none."""
         return {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -62,7 +62,7 @@ class PlainMeasure(Measure):
 
 
 def plain(function: Callable[..., float], name: str = "", place: str = "") -> PlainMeasure:
-    """Return a function as a measure without declared properties; its higher values mean more similar."""
+    """Wrap a function as a measure without declared properties; higher values mean more similar."""
     called = name or getattr(function, "__name__", type(function).__name__)
     import_path = place or _place(function)
     return PlainMeasure(
@@ -88,9 +88,9 @@ def _place(function: Callable[..., float]) -> str:
 
 
 def import_measure(place: str) -> Measure:
-    """Return the measure at 'module:name': a marked function, a Measure, or any f(X, Y) -> float.
+    """Return the measure at 'module:name': a marked function, a Measure, or any plain f(X, Y) -> float.
 
-    A function without a mark is assumed to be asymmetric, with higher values for more similar representations.
+    A plain function is assumed to be asymmetric, with higher values for more similar representations.
     """
     module, _, name = place.partition(":")
     if not module or not name:

@@ -1,4 +1,4 @@
-"""Sums over rows that may not fit in memory, and views of them for linear measures."""
+"""Sums over rows that may not fit in memory, and views computed from these sums for linear measures."""
 
 from shesha.moments.jackknife_accumulator import compact_parts, leave_one_out
 from shesha.moments.layer_pair_sums import LayerMoments

@@ -1,4 +1,4 @@
-"""Checks of a batch of rows: equal numbers of rows, known numbers of features, no NaN."""
+"""Checks on a batch of rows: equal numbers of rows, the expected numbers of features, no NaN."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shesha.support.device_arrays import is_numpy, namespace, stays, to_host
 
 
 def batch_sides(batch: Any) -> list[Any]:
-    """Return the matrices of a batch from a loader: a tuple, a list, or a mapping of columns."""
+    """Return the matrices in a loader's batch, which may be a tuple, a list or a mapping of columns."""
     if isinstance(batch, Mapping):
         return list(batch.values())
     if isinstance(batch, tuple | list):
@@ -21,14 +21,15 @@ def batch_sides(batch: Any) -> list[Any]:
 
 
 def check_batch(sides: Sequence[Any], names: Sequence[str], widths: Sequence[int] | None) -> list[Any]:
-    """Return the batch as checked matrices of numbers on their devices.
+    """Check a batch, and return it as matrices of numbers on their devices.
 
     Raises
     ------
     TypeError
         If a matrix does not contain real numbers.
     ValueError
-        If a matrix is not 2-D, has a different width from earlier batches, or more or fewer rows than the first matrix.
+        If a matrix is not 2-D, or if its width differs from earlier batches or its number of rows from the first
+        matrix.
     """
     sides_as_matrices = [_as_matrix(side, name) for side, name in zip(sides, names, strict=True)]
     for place, (side, name) in enumerate(zip(sides_as_matrices, names, strict=True)):
@@ -46,7 +47,7 @@ def check_batch(sides: Sequence[Any], names: Sequence[str], widths: Sequence[int
 
 
 def require_finite(sides: Sequence[Any], names: Sequence[str], first_row: int) -> None:
-    """Refuse NaN and infinity; rows are counted from the start of the stream."""
+    """Raise an error for NaN and infinity; `first_row` is the position of the batch in the stream."""
     for side, name in zip(sides, names, strict=True):
         if not is_finite(side):
             rows = np.flatnonzero(~np.isfinite(_dense(side)).all(axis=1))
@@ -57,7 +58,7 @@ def require_finite(sides: Sequence[Any], names: Sequence[str], first_row: int) -
 
 
 def storage_rounding(side: Any) -> float:
-    """Relative rounding error of a matrix in its input type."""
+    """Relative rounding error that the data type of a matrix implies."""
     kind = str(side.dtype).rpartition(".")[2]
     return {"float16": 2.0**-10, "float32": 2.0**-23, "bfloat16": 2.0**-23}.get(kind, 2.0**-52)
 

@@ -1,4 +1,4 @@
-"""Sums over Dask arrays: workers sum chunks, and only sums are transferred."""
+"""Sums over Dask arrays: workers sum their chunks, and only the sums are transferred."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from shesha.moments.sums import Sums, merge
 from shesha.support.optional import require
 
 _TOGETHER = 8
-"""Number of lists of parts that are joined at a time."""
+"""Number of lists of parts that are joined in one task."""
 _FEWEST_ROWS = 64
-"""Minimum number of rows of a part."""
+"""Smallest number of rows in a part."""
 
 
 def sum_dask(sides: Sequence[Any], names: Sequence[str], pairs: Pairs) -> list[Sums]:
-    """Return the sums of all parts in order, computed on the user's Dask scheduler.
+    """Return the sums over consecutive parts of the rows, computed by the user's Dask scheduler.
 
     Raises
     ------
     ValueError
-        If the sides have different numbers of rows, or Dask does not know these numbers.
+        If the sides have different numbers of rows, or if Dask does not know these numbers.
     """
     dask = require("dask", "dask", "dask must be installed to sum over Dask arrays")
     _check_shapes(sides, names)
@@ -56,17 +56,18 @@ def _check_shapes(sides: Sequence[Any], names: Sequence[str]) -> None:
 
 
 def _align(sides: Sequence[Any]) -> list[Any]:
-    """Divide all sides at every chunk boundary of any side, without splitting rows."""
+    """Rechunk all sides at the union of their chunk boundaries along the rows, and keep rows whole."""
     ends = sorted({int(end) for side in sides for end in np.cumsum(side.chunks[0])})
     rows = tuple(int(length) for length in np.diff(ends, prepend=0) if length)
     return [side.rechunk({0: rows, 1: -1}) for side in sides]
 
 
 def _chunk_sums(sides: Sequence[Any], names: Sequence[str], pairs: Pairs, most: int) -> list[Any]:
-    """Return a delayed list of parts for every chunk.
+    """Return, for every chunk, a delayed list of the sums over its parts.
 
-    Dask fuses `blockwise` with the computation of the chunks, so that one task computes and sums the chunks of both
-    sides. In separate tasks, these chunks might be computed on different workers and then be transferred.
+    Dask fuses `blockwise` with the computation of the chunks, so that a single task computes and sums the corresponding
+    chunks of all sides. In separate tasks, these chunks might be computed on different workers and would then have to
+    be transferred.
     """
     da: Any = import_module("dask.array")
     lengths = sides[0].chunks[0]
@@ -81,7 +82,7 @@ def _chunk_sums(sides: Sequence[Any], names: Sequence[str], pairs: Pairs, most: 
             n_parts=max(2, -(-most // (2 * len(lengths)))),
             widths=[int(side.shape[1]) for side in sides],
         ),
-        # No index is summed over, because Dask fuses only such operations.
+        # No index is contracted, because Dask fuses only operations without contraction.
         tuple(range(1 + len(sides))),
         places,
         (0,),
@@ -95,7 +96,7 @@ def _chunk_sums(sides: Sequence[Any], names: Sequence[str], pairs: Pairs, most: 
 
 
 def _concatenation(side: Any) -> bool | None:
-    """Return how the last operation on a side takes its chunks; Dask fuses only operations of the same kind."""
+    """Return the `concatenate` flag of a side's last operation, because Dask fuses only equal ones."""
     flag = getattr(side.dask.layers.get(side.name), "concatenate", True)
     return flag if flag is None else bool(flag)
 
@@ -103,7 +104,7 @@ def _concatenation(side: Any) -> bool | None:
 def _sum_chunk(
     place: Any, *sides: Any, names: Sequence[str], pairs: Pairs, n_parts: int, widths: Sequence[int]
 ) -> list[Sums]:
-    """Sum a chunk in one thread, because Dask runs one task per thread."""
+    """Sum one chunk in a single thread, because Dask already runs one task per thread."""
     first_row, n_rows = place[0].item()
     rows = check_batch(sides, names, None)
     for side, name, width in zip(rows, names, widths, strict=True):
@@ -119,7 +120,7 @@ def _sum_chunk(
                 _sum_rows([side[start : start + length] for side in rows], pairs) for start in range(0, n_rows, length)
             ]
     except ValueError:
-        # Raise an error that names the rows that are not finite.
+        # Raise a clearer error, which names the rows that are not finite.
         require_finite(rows, names, first_row)
         raise
 

@@ -1,7 +1,7 @@
-"""Sums over a stream of rows in consecutive parts, for the jackknife over parts.
+"""Sums over a stream of rows, divided into consecutive parts for the jackknife.
 
-The boundaries of panels and parts depend on row numbers only. Therefore the sums are bit-for-bit equal for all batch
-sizes and numbers of threads.
+Where panels and parts begin depends only on row numbers. Therefore the sums are bit-for-bit equal for all batch sizes
+and numbers of threads.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from shesha.support.device_arrays import namespace, stays, to_host
 
 MOST_PARTS, FEWEST_PARTS = 64, 8
 _FIRST_PART = 64
-"""Initial number of rows of a part; with too many parts, neighbouring parts are merged and the length doubles."""
+"""Initial number of rows per part. When there are too many parts, neighbouring parts are merged and this number
+doubles."""
 
 
 @dataclass
 class Accumulator:
-    """Sums over the finished parts of a stream and the current part, and pending rows."""
+    """Sums over a stream: finished parts, the part being filled, and rows that do not fill a panel yet."""
 
     widths: tuple[int, ...]
     pairs: Pairs
@@ -37,22 +38,22 @@ class Accumulator:
     n_pending: int = 0
     part_rows: int = _FIRST_PART
     _owns_current: bool = False
-    """Whether the current part may be overwritten, because nothing else refers to it."""
+    """Whether the current part may be overwritten because nothing else refers to it."""
 
     @property
     def n_rows(self) -> int:
-        """Total number of rows, including pending ones."""
+        """Total number of rows, including pending rows."""
         parts = [*self.parts, *([] if self.current is None else [self.current])]
         return sum(part.n_rows for part in parts) + self.n_pending
 
     def add(self, sides: Sequence[Any]) -> None:
-        """Add a batch of matrices of equal length; stop before the first panel with NaN or infinity."""
+        """Add a batch of equally long matrices; stop before the first panel that contains NaN or infinity."""
         n, start = int(sides[0].shape[0]), 0
         if not self.n_rows:
             self._require_memory()
         while start < n:
             size = self._panel_size()
-            # Number of whole panels before the next change of the panel size.
+            # Number of whole panels before the panel size changes.
             count = min((self.n_pending + n - start) // size, max(1, self._rows_until_growth() // size))
             if not count:
                 self._keep(sides, start, n)
@@ -61,19 +62,19 @@ class Accumulator:
             work = partial(self._sum_rows, sides, size, start)
             for panel in parallel(work, starts, at_once=self._panels_at_once()):
                 self._add_panel(panel)
-                # The first panel contained the pending rows.
+                # The pending rows were part of the first panel.
                 self.pending, self.n_pending = [], 0
             start = starts.stop
 
     def _sum_rows(self, sides: Sequence[Any], size: int, first: int, start: int) -> Sums:
-        """Sums over the panel that begins at row `start`; rows before `first` are the pending ones."""
+        """Sum over the panel that begins at row `start`; rows before `first` come from the pending batches."""
         rows = [side[max(start, first) : start + size] for side in sides]
         if start < first:
             rows = join_batches([*self.pending, tuple(rows)])
         return sum_panel(rows, self.pairs)
 
     def snapshot(self) -> Callable[[], None]:
-        """Return a function that restores the present state, if at most one batch was added since."""
+        """Return a function that restores the present state, if at most one batch is added in between."""
         self._owns_current = False
         kept = list(self.parts), self.current, self.pending, self.n_pending, self.part_rows
         n_blocks = len(self.pending)
@@ -86,7 +87,7 @@ class Accumulator:
         return restore
 
     def parts_with_pending(self) -> list[Sums]:
-        """All parts, including pending rows; the accumulator is unchanged."""
+        """Sums over all parts, with the pending rows in the last one; the accumulator is not changed."""
         self._owns_current = False
         parts = list(self.parts)
         last = [sums for sums in (self.current, self._sum_pending()) if sums is not None]
@@ -96,13 +97,13 @@ class Accumulator:
         return sum_panel(self.join_pending(), self.pairs) if self.n_pending else None
 
     def join_pending(self) -> list[Any]:
-        """Pending rows, which do not fill a panel yet, as one matrix per side."""
+        """Join the pending rows, which do not fill a panel yet, into one matrix per side."""
         return join_batches(self.pending)
 
     def _keep(self, sides: Sequence[Any], start: int, stop: int) -> None:
         if not all(is_finite(side[start:stop]) for side in sides):
             raise ValueError("rows must be finite, got NaN or infinity")
-        # Copy the rows, because loaders may reuse their buffer.
+        # The rows are copied, because loaders may reuse their buffer.
         self.pending.append(tuple(_copy(side[start:stop]) for side in sides))
         self.n_pending += stop - start
 
@@ -131,13 +132,14 @@ class Accumulator:
         return 8 * (sum(sides) + sum((self.widths[i] + 1) * (self.widths[j] + 1) for i, j in self.pairs))
 
     def most_parts(self) -> int:
-        """Maximum number of parts, which is smaller if each part takes much memory."""
-        # A quarter of the memory budget; an even number, so that neighbouring parts can be merged in pairs.
+        """Largest number of parts, which is smaller if each part takes much memory."""
+        # The parts may take a quarter of the memory budget. Their number is even, so that neighbours can be merged in
+        # pairs.
         room = memory.memory_budget() // 4 // max(1, self._sums_bytes())
         return int(np.clip(room // 2 * 2, FEWEST_PARTS, MOST_PARTS))
 
     def _panels_at_once(self) -> int:
-        # Each thread has one waiting result and one that it is computing.
+        # For each thread, one result is being computed and one is waiting.
         return max(1, memory.memory_budget() // 4 // (4 * self._sums_bytes()))
 
     def _require_memory(self) -> None:
@@ -148,7 +150,7 @@ class Accumulator:
 
 
 def compact_parts(parts: Sequence[Sums], most: int) -> list[Sums]:
-    """Merge neighbouring parts until there are at most this many."""
+    """Merge neighbouring parts until there are at most `most` of them."""
     merged = list(parts)
     while len(merged) > most:
         merged = _merge_neighbours(merged)
@@ -156,7 +158,7 @@ def compact_parts(parts: Sequence[Sums], most: int) -> list[Sums]:
 
 
 def leave_one_out(parts: Sequence[Sums], others: Sums | None = None) -> Iterator[Sums]:
-    """For each part, the sums of all other parts, without subtraction, which would lose precision."""
+    """For each part, yield the sum of all others, without subtraction, which would lose precision."""
     if len(parts) == 1:
         assert others is not None
         yield others
@@ -172,7 +174,7 @@ def _merge_neighbours(parts: Sequence[Sums]) -> list[Sums]:
 
 
 def join_batches(batches: Sequence[Sequence[Any]]) -> list[Any]:
-    """Rows of consecutive batches as one matrix per side."""
+    """Join the rows of consecutive batches into one matrix per side."""
     return list(batches[0]) if len(batches) == 1 else [concatenate(column) for column in zip(*batches, strict=True)]
 
 
@@ -183,7 +185,7 @@ def _copy(rows: Any) -> Any:
 
 
 def concatenate(blocks: Sequence[Any]) -> Any:
-    """Concatenate rows: NumPy arrays, arrays on one device, or sparse matrices."""
+    """Concatenate rows, which may be NumPy arrays, arrays on one device, or sparse matrices."""
     first = blocks[0]
     if all(isinstance(block, np.ndarray) for block in blocks):
         return np.concatenate(blocks)

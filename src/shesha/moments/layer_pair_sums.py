@@ -1,4 +1,4 @@
-"""Sums for all pairs of layers of two models, from one pass over batches of their activations."""
+"""Sums for all pairs of layers from two models, from one pass over batches of their activations."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from shesha.support import memory
 from shesha.support.types import Seed
 
 _PANEL_ROWS = 1024
-"""Number of rows that are summed at a time; with many rows, adding to the sums takes little time."""
+"""Number of rows that are summed together. With this many rows, adding to the totals takes little time."""
 Layers = Mapping[str, Any]
 
 
 class LayerMoments:
-    """Means and products for all pairs of layers of two models, accumulated batch by batch.
+    """Means and products for all pairs of layers from two models, accumulated batch by batch.
 
-    Activations are summed and not stored. Pass the moments to `shesha.compare_layers` in place of the layers, for
-    measures that are functions of means and products, such as CKA and CCA. The sums need 8 bytes for each pair of
-    features of two compared layers; 24 x 24 layers of 768 features need 2.7 GB.
+    Activations are summed but not stored. Pass this object to `shesha.compare_layers` in place of the layers, for
+    measures that depend only on means and products, such as CKA and CCA. The sums need 8 bytes for each pair of
+    features in each pair of layers; 24 x 24 layers with 768 features need 2.7 GB.
 
     Parameters
     ----------
     project : int, optional
-        Number of random directions on which layers with more features are projected. Kernel alignments (CKA) are then
-        unbiased estimates with a standard error; other measures are refused. By default, nothing is projected.
+        Number of random directions onto which layers with more features are projected. Kernel alignments (CKA) are then
+        unbiased estimates with a standard error; other measures raise an error. By default, nothing is projected.
     seed : int, Generator or None
-        Seed of the random directions.
+        Seed for the random directions.
 
     Examples
     --------
@@ -55,19 +55,20 @@ class LayerMoments:
     def __init__(self, *, project: int | None = None, seed: Seed = 0) -> None:
         self.projection = RandomProjection.build(project, seed)
         self.projected: list[bool] = []
-        """Whether each layer was projected: layers of the first model, then of the second."""
+        """Whether each layer was projected: first the layers of the first model, then those of the second."""
         self._names: tuple[tuple[str, ...], tuple[str, ...]] | None = None
         self._sums: Sums | None = None
         self._given: list[int] = []
         self._pending: list[list[Any]] = []
         self._n_pending = 0
         self._is_partial = False
-        """Whether an update was interrupted while sums were changed. Some pairs then lack rows."""
+        """Whether an update was interrupted while the sums were being changed, so that some pairs lack rows."""
         self.precisions: list[float] = []
-        """Relative rounding error of each layer in its input type: layers of the first model, then of the second."""
+        """Relative rounding error in each layer's input type: first the layers of the first model, then those of the
+        second."""
 
     def update(self, first: Layers, second: Layers) -> None:
-        """Add a batch: row i of every layer is the same input.
+        """Add a batch, in which row i of every layer belongs to the same input.
 
         Parameters
         ----------
@@ -77,9 +78,10 @@ class LayerMoments:
         Raises
         ------
         ValueError
-            If names, widths or numbers of rows do not match, or entries are not finite; the batch is not counted.
+            If names, widths or numbers of rows do not match, or if entries are not finite; the batch is then not
+            counted.
         RuntimeError
-            If an earlier update was interrupted while it changed the sums.
+            If an earlier update was interrupted while it was changing the sums.
         """
         self._require_whole()
         kinds.mapping(first, "first")
@@ -104,20 +106,20 @@ class LayerMoments:
 
     @property
     def first_names(self) -> tuple[str, ...]:
-        """Layers of the first model."""
+        """Names of the layers in the first model."""
         return () if self._names is None else self._names[0]
 
     @property
     def second_names(self) -> tuple[str, ...]:
-        """Layers of the second model."""
+        """Names of the layers in the second model."""
         return () if self._names is None else self._names[1]
 
     def width(self, n_features: int) -> int:
-        """Number of columns of a layer after a possible projection."""
+        """Number of columns that a layer has after a possible projection."""
         return n_features if self.projection is None else self.projection.width(n_features)
 
     def sums(self) -> Sums:
-        """Sums over all rows: the layers of the first model, then those of the second."""
+        """Sums over all rows; the sides are the layers of the first model, then those of the second."""
         self._require_whole()
         self._sum_pending()
         if self._sums is None:
@@ -129,7 +131,7 @@ class LayerMoments:
         return self._n_pending + (0 if self._sums is None else self._sums.n_rows)
 
     def _keep(self, side: Any, second: bool) -> Any:
-        """Return a copy, because loaders may reuse the buffer; wide layers are projected."""
+        """Project wide layers; return a copy of other NumPy arrays, because loaders may reuse the buffer."""
         if self.projection is not None and self.projection.applies(int(side.shape[1])):
             return self.projection.project(side, int(second))
         return side.copy() if isinstance(side, np.ndarray) else side
@@ -145,7 +147,7 @@ class LayerMoments:
             return
         columns = [concatenate(blocks) for blocks in zip(*self._pending, strict=True)]
         self._is_partial = True
-        # Release the batches before their panels are made, because both together would need twice the memory.
+        # Release the batches before the panels are built, because both together would need twice the memory.
         self._pending, self._n_pending = [], 0
         panels = list(parallel(Panel.build, columns))
         self._sums = self._start(panels) if self._sums is None else _absorb(self._sums, panels)
@@ -175,7 +177,7 @@ class LayerMoments:
 
 
 def grid_bytes(first: list[int], second: list[int]) -> int:
-    """Memory in bytes for the sums of all pairs of layers with these widths, and for a panel of rows."""
+    """Bytes that the sums for all pairs of layers and one panel of rows need, given the layers' widths."""
     return 8 * (
         sum(first) * sum(second)
         + 2 * sum(width**2 for width in (*first, *second))
@@ -184,7 +186,7 @@ def grid_bytes(first: list[int], second: list[int]) -> int:
 
 
 def _absorb(sums: Sums, panels: list[Panel]) -> Sums:
-    """Add panels to sums in place, because a copy would need twice the memory."""
+    """Add the panels to the sums in place, because a copy would need twice the memory."""
     n = int(panels[0].z.shape[0])
     sides = list(parallel(Panel.sums, panels))
     meetings = [Meeting.build(a, b, sums.n_rows, n) for a, b in zip(sums.sides, sides, strict=True)]

@@ -25,10 +25,10 @@ from shesha.support.types import Matrix, Vector
 class Moments:
     """Counts, means and products of rows, accumulated batch by batch.
 
-    Pass them to `shesha.compare` in place of the arrays, for linear measures of any number of rows. Sums are in double
-    precision, about means that follow the data, so that offsets lose no digits. The result does not depend on the batch
-    size. Up to 64 parts of the products of all features are stored, for intervals; fewer if these would take more than
-    a quarter of the memory budget.
+    Pass this object to `shesha.compare` in place of the arrays to compute linear measures over any number of rows. Sums
+    are accumulated in double precision about means that follow the data, so that offsets cost no precision. The result
+    does not depend on the batch size. For intervals, the products of all features are stored separately for up to 64
+    parts of the rows, or for fewer parts if they would take more than a quarter of the memory budget.
 
     Parameters
     ----------
@@ -62,20 +62,20 @@ class Moments:
         self._precisions = [0.0] * len(side_names)
 
     def update(self, *sides: Any, rows: ArrayLike | None = None) -> None:
-        """Add a batch in which row i of each matrix is the same input.
+        """Add a batch in which row i of every matrix belongs to the same input.
 
         Parameters
         ----------
         *sides : arrays of shape (n_rows, n_features)
-            One matrix per name: NumPy arrays, torch tensors (multiplied on their device) or SciPy sparse matrices.
+            One matrix per name: a NumPy array, a torch tensor (multiplied on its device) or a SciPy sparse matrix.
         rows : array of shape (n_rows,), optional
-            Identifiers of the rows, as whole numbers or text. Rows that were counted before are left out, because
-            distributed samplers repeat rows to balance processes. By default, all rows are counted.
+            Identifiers of the rows, as whole numbers or text. Rows whose identifiers were counted before are left out,
+            because distributed samplers repeat rows to balance processes. By default, all rows are counted.
 
         Raises
         ------
         ValueError
-            If shapes do not match, or entries are not finite; no row of the batch is counted.
+            If shapes do not match or entries are not finite; no row of the batch is then counted.
         """
         if len(sides) != len(self.names):
             raise TypeError(f"sides must be {len(self.names)} matrices, one for each name, got {len(sides)}")
@@ -104,20 +104,20 @@ class Moments:
             state.add(sides)
             self._state, self._register, self._named_rows = state, register, rows is not None
         except BaseException:
-            # After any interruption, including Ctrl-C, a batch is counted completely or not at all.
+            # A batch is counted either completely or not at all, even after an interruption such as Ctrl-C.
             restore()
             raise
         self.note_precision(sides)
 
     def merge(self, other: Moments) -> Moments:
-        """Return the moments of the rows of both, which are unchanged.
+        """Return the moments over the rows of both objects, which are not changed.
 
-        Merging is associative and commutative up to rounding.
+        The result does not depend on the order of merging, up to rounding.
 
         Raises
         ------
         ValueError
-            If names or widths differ, both contain the same row, or only one has row identifiers.
+            If names or widths differ, if both objects contain the same row, or if only one has row identifiers.
         """
         if not isinstance(other, Moments):
             raise TypeError(f"other must be Moments, got {type(other).__name__}")
@@ -138,7 +138,7 @@ class Moments:
         return merged
 
     def set_parts(self, like: Accumulator, parts: Sequence[Sums]) -> None:
-        """Add consecutive parts that were summed by other processes."""
+        """Set the state to consecutive parts that were summed by other processes."""
         self._state = Accumulator(like.widths, like.pairs, compact_parts(parts, MOST_PARTS))
         self._state.part_rows = max(self._state.part_rows, *(part.n_rows for part in self._state.parts))
 
@@ -155,18 +155,18 @@ class Moments:
         ----------
         *sources
             Two representations: arrays, memory maps, sparse matrices, Dask arrays (summed by the workers), or paths of
-            .npy, .zarr and .parquet files, which are read in chunks of rows. Or a single iterable of batches, tuples
-            (x, y) or dicts, such as a torch `DataLoader` or `dataset.iter(batch_size=...)`.
+            .npy, .zarr and .parquet files, which are read in chunks of rows. Alternatively, a single iterable of
+            batches, which are tuples (x, y) or dicts, such as a torch `DataLoader` or `dataset.iter(batch_size=...)`.
         names : pair of str
             Names of the two representations.
         state : path, optional
-            File to which the sums are written at intervals, on Ctrl-C and on errors; the same call resumes from it.
-            The file remains at the end and can be loaded. By default, no file is written.
+            File to which the sums are written from time to time, on Ctrl-C and on errors; repeating the call resumes
+            from it. The file is kept at the end and can be loaded. By default, no file is written.
 
         Raises
         ------
         ValueError
-            If the numbers of rows differ, an entry is not finite, or the state belongs to other data.
+            If the numbers of rows differ, an entry is not finite, or the state file belongs to other data.
         """
         fresh = cls(names)
         if len(sources) == 1:
@@ -176,21 +176,21 @@ class Moments:
         return count_sides(fresh, sources, state)
 
     def add_unchecked(self, sides: list[Any]) -> None:
-        """Add rows whose entries are checked while they are summed."""
+        """Add rows whose entries are not checked first, but while they are summed."""
         before = len(self)
         try:
             self._add(sides, None, checked=True)
         except ValueError:
-            # Raise an error that names the rows that are not finite.
+            # Raise a clearer error, which names the rows that are not finite.
             require_finite(sides, self.names, before)
             raise
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the moments to an .npz file atomically; `load` reads it."""
+        """Write the moments to an .npz file atomically; `load` reads the file."""
         self.save_with_source(path, [])
 
     def save_with_source(self, path: str | os.PathLike[str], source: list[Any]) -> None:
-        """Write the moments with an identification of their data."""
+        """Write the moments together with a description of their source."""
         if self._state is None:
             raise ValueError("moments must have at least one row to be saved, got none")
         header = {
@@ -203,7 +203,7 @@ class Moments:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Moments:
-        """Read moments that `save` wrote; nothing is unpickled.
+        """Read moments from a file that `save` wrote; nothing is unpickled.
 
         Raises
         ------
@@ -214,7 +214,7 @@ class Moments:
 
     @classmethod
     def load_with_header(cls, path: str | os.PathLike[str]) -> tuple[Moments, dict[str, Any]]:
-        """Read moments, and the values that were saved with them."""
+        """Read moments and the other values that were saved with them."""
         state, header, register = files.load(path)
         moments = cls(header["names"])
         moments._state, moments._register, moments._named_rows = state, register, header["named_rows"]
@@ -236,13 +236,13 @@ class Moments:
         return self._register.n_repeated
 
     def parts(self) -> list[Sums]:
-        """Sums over consecutive parts of the rows; the jackknife leaves out each part in turn."""
+        """Return the sums over consecutive parts of the rows; the jackknife leaves out one part at a time."""
         if self._state is None:
             raise ValueError("moments must have at least one row, got none; call update() first")
         return self._state.parts_with_pending()
 
     def precision(self, place: int) -> float:
-        """Relative rounding error of the input, the largest of all batches."""
+        """Relative rounding error of one side's input, as the largest over all batches."""
         return self._precisions[place] or float(np.finfo(np.float64).eps)
 
     def side(self, name: str) -> SummedRepresentation:
@@ -255,7 +255,7 @@ class Moments:
         return merge_all(self.parts()).sides[self._place(name)].mean
 
     def covariance(self, name: str, other: str | None = None) -> Matrix:
-        """Return the covariances of the features of one representation, or of two (divided by n - 1)."""
+        """Return the covariances between features, within one representation or across two (divided by n - 1)."""
         first, second = self._place(name), self._place(name if other is None else other)
         sums = merge_all(self.parts())
         if sums.n_rows < 2:
@@ -269,11 +269,11 @@ class Moments:
         return self.names.index(name)
 
     def note_precision(self, sides: Sequence[Any]) -> None:
-        """Update the largest relative rounding error of the input."""
+        """Update the largest relative rounding error of each side's input."""
         for place, side in enumerate(sides):
             self._precisions[place] = max(self._precisions[place], storage_rounding(side))
 
     def __repr__(self) -> str:
-        """Print a summary."""
+        """Return a summary as text."""
         widths = " and ".join(f"{name} ({width:,})" for name, width in zip(self.names, self.widths, strict=False))
         return f"Moments of {len(self):,} rows" + (f": {widths} features" if widths else "")

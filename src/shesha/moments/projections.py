@@ -1,4 +1,4 @@
-"""Seeded random projections of wide layers, so that the sums of many pairs of layers fit the memory."""
+"""Seeded random projections of wide layers, so that the sums for many pairs of layers fit in memory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from shesha.support.seeds import draw_seed
 from shesha.support.types import Matrix, Seed
 
 FEWEST_DIRECTIONS = 32
-"""Minimum number of directions; the error is estimated by leaving out groups of directions."""
+"""Smallest number of directions. The error is estimated by leaving out groups of directions."""
 
 
 @dataclass(frozen=True)
 class RandomProjection:
-    """Normal directions, independent for the two models: inner products of rows keep their expected values."""
+    """Random normal directions, drawn separately for each model; inner products are right on average."""
 
     n_directions: int
     seed: int
@@ -26,7 +26,7 @@ class RandomProjection:
 
     @classmethod
     def build(cls, project: int | None, seed: Seed) -> RandomProjection | None:
-        """Check the requested number of directions; None means no projection."""
+        """Check the requested number of directions, and draw the seed; None means no projection."""
         if project is None:
             return None
         return cls(check.count(project, "project", minimum=FEWEST_DIRECTIONS), draw_seed(seed))
@@ -36,11 +36,11 @@ class RandomProjection:
         return width > self.n_directions
 
     def width(self, width: int) -> int:
-        """Number of columns of a layer after projection."""
+        """Number of columns that a layer of this width has after projection."""
         return min(width, self.n_directions)
 
     def project(self, rows: Any, model: int) -> Any:
-        """Project the rows of a layer of the first model (0) or the second (1), if it is wide."""
+        """Project the rows of a layer of the first (0) or second (1) model; narrow layers are returned as is."""
         if not self.applies(int(rows.shape[1])):
             return rows
         directions = self._directions(model, int(rows.shape[1]))
@@ -51,7 +51,7 @@ class RandomProjection:
         return doubles(rows) @ convert_like(directions, rows)
 
     def _directions(self, model: int, width: int) -> Matrix:
-        """Directions of all layers with one width in one model."""
+        """Return the directions shared by all layers of this width in one model."""
         if (model, width) not in self._matrices:
             rng = np.random.default_rng([self.seed, model, width])
             drawn = rng.standard_normal((width, self.n_directions)) / np.sqrt(self.n_directions)

@@ -1,7 +1,7 @@
-"""Read the next rows from disk in a separate thread, while the previous rows are processed.
+"""Reading the next rows from disk in a background thread while the previous rows are processed.
 
-Rows of a memory map are read from disk when a thread first uses them. Without reading ahead, threads that compute
-products would wait for the disk, page by page.
+The rows of a memory map are read from disk when a thread first uses them. Without reading ahead, the threads that
+compute products would wait for the disk at every page.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Item = TypeVar("Item")
 _PANELS = 8
 """Number of panels that are read together, if memory allows."""
 _WAITING = 3
-"""Number of chunks in memory at a time: one in use, one waiting, and one being read."""
+"""Number of chunks in memory at the same time: one in use, one waiting, and one being read."""
 _ANNOUNCED = 3
-"""Number of chunks that the system is asked to read in advance, which keeps the disk busy."""
+"""Number of chunks that the operating system is asked to read in advance, to keep the disk busy."""
 
 
 def stretch_rows(sides: Sequence[Any]) -> int:
-    """Number of rows that are read together: whole panels within a small share of the memory budget."""
+    """Number of rows to read together: whole panels within a small share of the memory budget."""
     rows = panel_rows([int(side.shape[1]) for side in sides])
     panel = rows * sum(int(side.shape[1]) * max(1, np.dtype(side.dtype).itemsize) for side in sides if _is_host(side))
     room = memory.memory_budget() // 8 // max(1, _WAITING * panel)
@@ -36,7 +36,7 @@ def stretch_rows(sides: Sequence[Any]) -> int:
 
 
 def read_ahead(sides: Sequence[Any], starts: range) -> Iterator[list[Any]]:
-    """Yield a chunk of rows of all sides from each start, while the next chunk is being read."""
+    """For each start, yield the rows of all sides while the next chunk is read in the background."""
     yield from _one_ahead(_read(sides, starts))
 
 
@@ -50,7 +50,7 @@ def _read(sides: Sequence[Any], starts: range) -> Iterator[list[Any]]:
 
 
 def _one_ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield the items; a thread prepares the next item while the current one is used."""
+    """Yield the items; a background thread prepares the next one while the current one is in use."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         ahead = pool.submit(lambda: list(islice(items, 1)))
         while head := ahead.result():
@@ -65,13 +65,13 @@ def _read_pages(rows: Any) -> Any:
     if not rows.flags.c_contiguous:
         return np.array(rows)
     pages = rows.reshape(-1).view(np.uint8)[:: mmap.PAGESIZE]
-    # A reduction lets other threads run, unlike a loop or `mmap.madvise`.
+    # Unlike a Python loop or `mmap.madvise`, a reduction lets other threads run.
     pages.max()
     return rows
 
 
 def _announce(side: Any, start: int, stop: int) -> None:
-    """Ask the system to read rows of a file in advance; the system may ignore this hint."""
+    """Ask the system to read a range of rows from a file in advance; the system may ignore this hint."""
     if not hasattr(os, "posix_fadvise") or not isinstance(side, np.memmap) or not side.flags.c_contiguous:
         return
     rows = side[start:stop]
@@ -90,7 +90,7 @@ def _announce(side: Any, start: int, stop: int) -> None:
 
 
 def _place_in_file(rows: Any) -> int:
-    """Position in the file of the first byte of some memory-mapped rows."""
+    """Byte offset in the file at which the given memory-mapped rows start."""
     start = rows.offset - rows.offset % mmap.ALLOCATIONGRANULARITY
     mapped = np.frombuffer(rows._mmap, dtype=np.uint8)
     return int(start + rows.ctypes.data - mapped.ctypes.data)

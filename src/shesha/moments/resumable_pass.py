@@ -1,4 +1,4 @@
-"""One pass over all rows of a source, with interruption and resumption."""
+"""One pass over all rows of a source, which can be interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from shesha.moments.row_sources import describe_source, open_side, stream, stret
 from shesha.moments.sums import Sums
 
 _SAVE_EVERY = 60.0
-"""Seconds between two writes of the state of a long pass."""
+"""Seconds between two writes of the state during a long pass."""
 State = str | os.PathLike[str] | None
 
 
 class Countable(Protocol):
-    """Sums over rows that a pass extends and that can be saved."""
+    """Sums over rows that a pass can extend and save."""
 
     names: tuple[str, ...]
 
@@ -37,11 +37,11 @@ class Countable(Protocol):
         ...
 
     def add_unchecked(self, sides: list[Any]) -> None:
-        """Add rows whose entries are checked while they are summed."""
+        """Add rows whose entries are not checked first, but while they are summed."""
         ...
 
     def set_parts(self, like: Accumulator, parts: Sequence[Sums]) -> None:
-        """Use sums that were computed by other processes."""
+        """Set the state to sums that were computed by other processes."""
         ...
 
     def note_precision(self, sides: Sequence[Any]) -> None:
@@ -79,7 +79,7 @@ def count_sides(fresh: M, sources: Sequence[Any], state: State) -> M:
 
 
 def count_stream(fresh: M, batches: Iterable[Any], state: State) -> M:
-    """Sum over the batches of a loader or a generator."""
+    """Sum over the batches that a loader or a generator yields."""
     if isinstance(batches, str | os.PathLike) or hasattr(batches, "shape"):
         kind = type(batches).__name__
         raise TypeError(f"Moments.of needs two representations, or one iterable of batches, got one {kind}")
@@ -92,7 +92,7 @@ def count_stream(fresh: M, batches: Iterable[Any], state: State) -> M:
 
 
 def count_dask(fresh: M, sources: Sequence[Any], state: State) -> M:
-    """Sum over the rows of Dask arrays on their workers."""
+    """Let the workers sum over the rows of Dask arrays."""
     if state is not None:
         raise ValueError("state must be left out with Dask arrays, got both; the Dask scheduler keeps finished work")
     pairs = all_pairs(len(sources))
@@ -105,7 +105,7 @@ def count_dask(fresh: M, sources: Sequence[Any], state: State) -> M:
 
 
 def _resume(fresh: M, state: State) -> tuple[M, list[Any] | None]:
-    """Return the saved sums, if any, and the description of their source."""
+    """Return the saved sums, or fresh ones without a file, and the description of the saved sums' source."""
     if state is None or not Path(state).exists():
         return fresh, None
     moments, header = fresh.load_with_header(state)
@@ -125,7 +125,7 @@ def _count(moments: M, batches: Iterable[list[Any]], state: State, source: list[
                 moments.save_with_source(state, source)
                 last = time.monotonic()
     except BaseException:
-        # After Ctrl-C, an error of the loader or a batch with NaN, save what was counted before.
+        # After Ctrl-C, an error in the loader or a batch with NaN, save everything that was counted before.
         if state is not None and len(moments):
             moments.save_with_source(state, source)
         raise

@@ -1,4 +1,4 @@
-"""Sums over panels of rows, sized for the processor's cache."""
+"""Sums over panels of rows, whose size is adapted to the processor's cache."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from shesha.support.memory import memory_budget
 from shesha.support.types import Array, Matrix, Vector
 
 _ENTRIES = 1 << 20
-"""Number of values in a block of rows: 8 MB in double precision."""
+"""Number of values in a block of rows; 8 MB in double precision."""
 _BLOCKS = 4
 """Number of blocks per panel. The blocks of a panel are summed before the result is added to the totals."""
 _MOST_TOGETHER = 2048
-"""Largest total number of features for which one product of all columns is computed."""
+"""Largest total number of features for which a single product covers all sides."""
 _PILOT_ROWS = 32
-"""Number of rows whose mean is subtracted before products. It is close enough to the mean of the panel to keep all
-digits."""
+"""Number of rows whose mean is subtracted before products are computed. It is close enough to the panel's mean to
+preserve all digits."""
 _SAFE = 2.0**400
-"""Largest squared length (and inverse of the smallest) that is computed without a change of unit."""
+"""Largest squared length that is used without a change of unit; its inverse is the smallest."""
 Pairs = Collection[tuple[int, int]]
 
 
 def panel_rows(widths: Sequence[int]) -> int:
-    """Return the number of rows of a panel: a power of two, large enough that adding to the sums costs little."""
+    """Number of rows in a panel: a power of two, so large that adding to the totals takes little time."""
     return _block_rows(widths) * (_BLOCKS if sum(widths) <= _MOST_TOGETHER else 1)
 
 
@@ -41,12 +41,12 @@ def _block_rows(widths: Sequence[int]) -> int:
 
 
 def all_pairs(n_sides: int) -> list[tuple[int, int]]:
-    """All pairs of different sides; products of a side with itself are in its `SideSums`."""
+    """All pairs of different sides; the products of a side with itself are in its `SideSums`."""
     return list(combinations(range(n_sides), 2))
 
 
 def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
-    """Sums over some rows of equally long matrices: NumPy, sparse, or on a device, which then computes the products.
+    """Sum over some rows of equally long matrices, which may be NumPy arrays, sparse, or on a device.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
 
 
 def _sum_together(arrays: Sequence[Array], pairs: Pairs) -> Sums | None:
-    """Sums of all pairs of sides from one symmetric product of their joined columns.
+    """Compute the sums for all pairs of sides from one symmetric product of their joined columns.
 
     Returns None if there are too many columns, or if squares would overflow or underflow.
     """
@@ -102,7 +102,7 @@ def _add_blocks(
     product: Matrix,
     products: Matrix,
 ) -> Vector | None:
-    """Add the products of all columns of z to the last argument, and return the sum of z."""
+    """Add the products of all columns of z to `products`, and return the sum of z; None on overflow."""
     products[:] = 0
     total, ones = np.zeros(len(products)), np.ones(len(block))
     lengths = [span.stop - 1 for span in columns]
@@ -114,7 +114,7 @@ def _add_blocks(
                 return None
             z[:, span.stop - 1] = squares
         if start == 0:
-            # Lengths relative to the mean of the first block keep their digits.
+            # Lengths lose no digits if they are taken relative to the mean of the first block.
             middles = z[:, lengths].mean(axis=0)
         z[:, lengths] -= middles
         products += np.matmul(z.T, z, out=product)
@@ -124,7 +124,7 @@ def _add_blocks(
 
 @dataclass(frozen=True)
 class Panel:
-    """Rows minus a pilot row, with squared lengths as a last column, both approximately centred."""
+    """Rows minus a pilot row, and their squared lengths as a last column, both approximately centred."""
 
     z: Any
     pilot: Vector
@@ -134,30 +134,30 @@ class Panel:
 
     @classmethod
     def build(cls, side: Any) -> Panel:
-        """Prepare some rows of one representation."""
+        """Prepare a panel of rows from one representation."""
         rows = _as_array(side)
         z, pilot, unit = _centre(rows) if is_numpy(rows) else _centre_on_device(doubles(rows))
         ones = convert_like(np.ones(z.shape[0]), z)
         return cls(z, pilot, unit, to_host(ones @ z) / z.shape[0])
 
     def products(self, other: Panel) -> Matrix:
-        """Products of z with z of another side, both centred on the means of the panel."""
+        """Products of this side's z with another side's z, both centred on their means in the panel."""
         return _about_means(to_host(self.z.T @ other.z), self.z.shape[0], self.mean, other.mean)
 
     def sums(self) -> SideSums:
-        """Sums of this side alone."""
+        """Sums over the panel for this side alone."""
         return SideSums(self.pilot, self.mean[:-1], self.unit, self.products(self))
 
 
 def _about_means(products: Matrix, n_rows: int, first: Vector, second: Vector) -> Matrix:
-    """Convert products about pilot rows to products about mean rows, in place; the means are of z."""
+    """Convert products about pilot rows to products about mean rows, in place; the vectors are means of z."""
     add_outer_product(products, -(n_rows * first), second)
     shift_means(products, -first[:-1], -second[:-1])
     return products
 
 
 _spare: list[Array] = []
-"""Memory of finished panels, for reuse; requesting new memory takes as much time as products of narrow matrices."""
+"""Memory of finished panels, for reuse. Allocating new memory takes as long as the products of narrow matrices."""
 
 
 def _allocate_panel(shape: tuple[int, int]) -> Matrix:
@@ -172,7 +172,7 @@ def _allocate_panel(shape: tuple[int, int]) -> Matrix:
 
 
 def _recycle(z: Any) -> None:
-    """Keep the memory of a panel for the next one, within a small share of the memory budget."""
+    """Keep the memory of a panel for later panels, within a small share of the memory budget."""
     if is_numpy(z) and (len(_spare) + 1) * z.base.nbytes <= memory_budget() // 32:
         _spare.append(z.base)
 
@@ -201,9 +201,9 @@ def _centre(rows: Array) -> tuple[Matrix, Vector, float]:
 def _subtract(rows: Array, pilot: Vector, z: Matrix) -> Vector:
     """Write rows minus the pilot row into all but the last column of z, and return their squared lengths."""
     moved = z[:, :-1]
-    # The data type converts integers and single precision before the subtraction.
+    # `dtype` makes NumPy convert integers and single precision before the subtraction.
     with np.errstate(invalid="ignore", over="ignore"):
-        # Infinity is refused later.
+        # Infinity raises an error later.
         np.subtract(rows, pilot, out=moved, dtype=np.float64)
         return np.asarray(np.einsum("ij,ij->i", moved, moved))
 
@@ -226,12 +226,12 @@ def _centre_on_device(rows: Any) -> tuple[Any, Vector, float]:
 def _pilot_row(rows: Array) -> Vector:
     chosen = rows[:: max(1, rows.shape[0] // _PILOT_ROWS)].astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        # The mean is taken relative to the first row, so that equal rows have exactly their value as mean.
+        # The mean is taken relative to the first row, so that the mean of equal rows is exact.
         return np.asarray(chosen[0] + (chosen - chosen[0]).mean(axis=0))
 
 
 def _is_safe(lengths: Vector) -> bool:
-    """Return whether squares of the squared lengths stay within the range of doubles."""
+    """Return whether the squares of the squared lengths stay within the range of doubles."""
     top = float(lengths.max())
     return top == 0 or 1 / _SAFE < top < _SAFE
 

@@ -1,4 +1,4 @@
-"""Register of the counted rows, to leave out rows that distributed samplers repeat."""
+"""Register of the rows counted so far, used to leave out rows that distributed samplers repeat."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from shesha.support.types import Index
 
 @dataclass
 class RowRegister:
-    """Identifiers of the counted rows as sorted 64-bit numbers; text is hashed."""
+    """Identifiers of the rows counted so far, as sorted 64-bit numbers; text is hashed."""
 
     seen: Index = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     n_repeated: int = 0
 
     def new_rows(self, ids: ArrayLike, n_rows: int) -> tuple[Index, Index]:
-        """Return which rows of a batch have not been counted, and their codes.
+        """Return the positions of the rows in a batch that have not been counted, and their codes.
 
         Raises
         ------
@@ -38,11 +38,11 @@ class RowRegister:
         return kept, codes[kept]
 
     def count(self, codes: Index, n_rows: int) -> RowRegister:
-        """Return a register that also contains rows with these codes, from a batch of `n_rows` rows."""
+        """Return a register to which the new codes from a batch of `n_rows` rows have been added."""
         return RowRegister(np.union1d(self.seen, codes), self.n_repeated + n_rows - len(codes))
 
     def join(self, other: RowRegister) -> RowRegister:
-        """Return the union of two registers; refuse common rows, which cannot be removed from the sums."""
+        """Return the union of two registers; raise an error for common rows, whose sums cannot be separated."""
         shared = np.intersect1d(self.seen, other.seen, assume_unique=True)
         if len(shared):
             raise ValueError(f"rows must be counted once, got {count(len(shared), 'row')} in both Moments objects")

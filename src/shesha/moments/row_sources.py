@@ -1,4 +1,4 @@
-"""Sources of rows: arrays, files beyond memory, and streams of batches."""
+"""Sources of rows: arrays, files larger than memory, and streams of batches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_dask(side: Any) -> bool:
 
 
 def open_side(side: Any, name: str) -> Any:
-    """Return an object whose rows can be sliced: an opened file, or the array itself."""
+    """Return an object whose rows can be sliced: an opened file or the array itself."""
     if isinstance(side, str | os.PathLike):
         return open_matrix(side)
     if hasattr(side, "tocsr"):
@@ -37,7 +37,7 @@ def open_side(side: Any, name: str) -> Any:
 
 
 def stretches(sides: Sequence[Any], start: int) -> Iterator[list[Any]]:
-    """Yield chunks of rows of all sides, from a given row on, while the next chunk is being read."""
+    """Yield the rows of all sides in chunks, starting at row `start`, while the next chunk is read."""
     starts = range(start, int(sides[0].shape[0]), stretch_rows(sides))
     yield from track(read_ahead(sides, starts), len(starts), "chunks of rows")
 
@@ -45,14 +45,14 @@ def stretches(sides: Sequence[Any], start: int) -> Iterator[list[Any]]:
 def stream(
     batches: Iterable[Any], names: Sequence[str], n_skipped: int = 0, source: list[Any] | None = None
 ) -> Iterator[list[Any]]:
-    """Yield the batches of a stream, without the rows that were already counted.
+    """Yield the batches of a stream, without the rows that have already been counted.
 
-    `source` is the fingerprint of the counted stream, to which the sums of new rows are added.
+    `source` is the fingerprint of the counted stream; the sums of new rows are appended to it.
 
     Raises
     ------
     ValueError
-        If the first rows differ from the counted rows, or the stream has fewer rows than were counted.
+        If the first rows differ from the counted rows, or if the stream has fewer rows than were counted.
     """
     fingerprint = StreamFingerprint([] if source is None else source)
     start = 0
@@ -74,7 +74,7 @@ def stream(
 
 
 def describe_source(sides: Sequence[Any] | None) -> list[list[Any]]:
-    """Identify data by shapes, types, files and file times, to refuse resuming with other data."""
+    """Describe data by shapes, types, files and file times, so that a pass is not resumed with other data."""
     return [] if sides is None else [_describe_side(side) for side in sides]
 
 

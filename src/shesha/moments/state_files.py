@@ -1,4 +1,4 @@
-"""Moments in .npz files, checked when read and never unpickled."""
+"""Moments in .npz files, which are checked when they are read and never unpickled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DamagedStateError(ValueError):
 
 
 def save(path: str | os.PathLike[str], state: Accumulator, header: Mapping[str, Any], register: RowRegister) -> None:
-    """Write everything that is needed to resume."""
+    """Write everything that is needed to resume a pass."""
     arrays: dict[str, Array] = {"rows": register.seen}
     for place, part in enumerate([*state.parts, *([] if state.current is None else [state.current])]):
         arrays |= _part_arrays(f"part {place}", part)
@@ -54,7 +54,7 @@ def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any], Row
     Raises
     ------
     DamagedStateError
-        If the file is incomplete, is of another kind, or has another format.
+        If the file is incomplete or damaged, or if it has another format.
     """
     place = kinds.path(path, "path")
     with place.open("rb") as stream:

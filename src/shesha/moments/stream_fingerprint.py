@@ -1,4 +1,4 @@
-"""Recognise the stream of rows that a saved state has counted."""
+"""Fingerprint of a stream of rows, by which a saved state recognises the stream that it has counted."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import numpy as np
 from shesha.support.device_arrays import to_host
 
 _SAME_ROW = 1e-2
-"""Largest relative difference of a row's sums between two runs of one model, due to rounding."""
+"""Largest relative difference, due to rounding, between a row's sums in two runs of the same model."""
 
 
 class StreamFingerprint:
-    """Sums of the rows 0, 1, 2, 4, 8, ... of a stream, which identify the stream and its order.
+    """Sums of the entries in rows 0, 1, 2, 4, 8, ... of a stream, which identify the stream and its order.
 
     Parameters
     ----------
     known : list
-        Entries [row number, [[sum, sum of absolute values] of each side]] of a saved state; new entries are appended.
+        Entries [row number, [[sum, sum of absolute values] for each side]] from a saved state; new entries are
+        appended.
 
     Raises
     ------
@@ -34,12 +35,12 @@ class StreamFingerprint:
         self._rows = {int(row): sums for row, sums in known}
 
     def check(self, start: int, sides: Sequence[Any]) -> None:
-        """Compare a batch, which begins at a row number, with the recorded rows, and record its new rows.
+        """Compare a batch that begins at row `start` with the recorded rows, and record its new rows.
 
         Raises
         ------
         ValueError
-            If a row differs from the recorded row with the same number.
+            If a row differs from the recorded row of the same number.
         """
         for row in _powers_of_two(start, start + int(sides[0].shape[0])):
             sums = [_row_sums(side[row - start : row - start + 1]) for side in sides]

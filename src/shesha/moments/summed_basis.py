@@ -1,4 +1,4 @@
-"""Principal directions of a representation from sums over its rows."""
+"""Principal directions of a representation, computed from sums over its rows."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from shesha.views import Basis
 
 
 class SummedBasis(Basis):
-    """Directions in sample space, available only as inner products with those of another representation."""
+    """Directions in sample space, available only through inner products with other representations."""
 
     sums: Sums
     index: int
     axes: Matrix
-    """Orthonormal coordinates of the directions (columns) in feature space, divided by the singular values."""
+    """Coordinates of the directions (columns) in feature space: orthonormal axes divided by the singular values."""
     constant: Vector | None
-    """Component of each direction along the constant vector, if the columns are not centred."""
+    """Component of each direction along the constant vector; None if the columns are centred."""
 
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(values)
@@ -42,7 +42,7 @@ class SummedBasis(Basis):
 
     @property
     def directions(self) -> Matrix:
-        """Not available from sums over rows."""
+        """Raise an error, because directions in sample space need the rows."""
         raise NotEstimable(NEEDS_ROWS)
 
     @property
@@ -81,7 +81,7 @@ class SummedBasis(Basis):
 
 
 def _decompose(side: SideSums, source: SummedSource) -> tuple[Vector, Matrix]:
-    """Singular values of the centred rows above the rounding level, largest first, and their axes (columns)."""
+    """Singular values of the centred rows above rounding level, descending, and their axes (columns)."""
     squares, axes = _decompose_products(side.features)
     mean, n, d = side.mean / side.unit, source.n_rows, side.n_features
     return _keep_above(squares, axes, _storage_rounding(side.squared_norm + n * float(mean @ mean), source, d))
@@ -93,22 +93,22 @@ def _decompose_products(products: Matrix) -> tuple[Vector, Matrix]:
 
 
 def _keep_above(squares: Vector, axes: Matrix, level: float) -> tuple[Vector, Matrix]:
-    # The products contain squared singular values, and their rounding errors hide small values.
+    # The products contain squared singular values, so their rounding errors hide small singular values.
     hidden = 8 * len(squares) * np.finfo(float).eps * max(float(squares[0]), 0.0)
     rank = int(np.count_nonzero(squares > max(hidden, level**2)))
     return np.sqrt(squares[:rank]), axes[:, :rank]
 
 
 def _storage_rounding(squared_norm: float, source: SummedSource, d: int) -> float:
-    """Size of singular values that are due to the rounding of stored numbers."""
+    """Size of the singular values that the rounding of the stored numbers can produce."""
     typical = sqrt(squared_norm / (source.n_rows * d))
     return float(source.precision * typical * (sqrt(source.n_rows) + sqrt(d)))
 
 
 def _directions_without_centring(source: SummedSource) -> dict[str, Any]:
-    """Directions of the uncentred columns.
+    """Directions in sample space for columns that are not centred.
 
-    In the feature directions that are orthogonal to the mean row, the columns are already centred. The remaining
+    Along all feature directions orthogonal to the mean row, the columns are already centred. The one remaining
     direction is that of the mean row, made orthogonal to the others.
     """
     side, n, d = source.side, source.n_rows, source.side.n_features
@@ -128,7 +128,7 @@ def _directions_without_centring(source: SummedSource) -> dict[str, Any]:
         last = towards - scaled @ (scaled.T @ (products @ towards))
         size = sqrt(n * length**2 + float(last @ products @ last))
         scaled, constant = np.column_stack([last / size, scaled]), np.append(sqrt(n) * length / size, constant)
-    # Singular values and loadings are not computed, because no user of uncentred directions needs them.
+    # Singular values and loadings are not computed, because nothing needs them for uncentred directions.
     return {
         "axes": scaled,
         "constant": constant,

@@ -1,4 +1,4 @@
-"""One representation in sums over rows, without its views."""
+"""A representation that is known only by sums over its rows, without its views."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEEDS_ROWS = "needs rows, got sums over rows; compare the arrays themselves, or 
 
 
 class SummedSource(Representation):
-    """One representation of which only sums over rows are known."""
+    """A representation of which only the sums over its rows are known."""
 
     def __init__(self, sums: Sums, index: int, precision: float) -> None:
         super().__init__(np.broadcast_to(np.float64(0), (sums.n_rows, sums.sides[index].n_features)), precision)
@@ -21,10 +21,10 @@ class SummedSource(Representation):
 
     @property
     def side(self) -> SideSums:
-        """Return the sums of this representation alone."""
+        """The sums for this representation alone."""
         return self.sums.sides[self.index]
 
     @property
     def rows(self) -> Matrix:
-        """Return None, because there are no rows."""
+        """Raise an error, because there are no rows."""
         raise NotEstimable(NEEDS_ROWS)

@@ -1,4 +1,4 @@
-"""Views of representations from sums over their rows, for linear measures."""
+"""Views computed from sums over rows, for linear measures."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Basis, Features, Gram, Magnitude, Spectrum, Variances, View
 
 _DEGENERATE = 1e-14
-"""Ratio of a squared norm to the terms of its sum below which the norm is a rounding error."""
+"""If a squared norm is below this share of the terms in its sum, it is a rounding error."""
 
 
 class SummedRepresentation(SummedSource):
-    """One side of sums over rows, with the views for which sums suffice."""
+    """One side of sums over rows, with those views for which the sums suffice."""
 
     def view(self, kind: type[Any], **options: Any) -> Any:
         """Return the view, computed from the sums.
@@ -30,7 +30,7 @@ class SummedRepresentation(SummedSource):
         Raises
         ------
         NotEstimable
-            If the view needs the rows.
+            If the view needs the rows themselves.
         """
         build = _BUILDERS.get(kind)
         if build is None:
@@ -39,7 +39,7 @@ class SummedRepresentation(SummedSource):
 
 
 class SummedGram(Gram):
-    """The centred linear kernel matrix of unit norm, available only as inner products."""
+    """The centred linear kernel matrix, scaled to unit norm and available only through inner products."""
 
     def __init__(self, source: SummedSource, unbiased: bool) -> None:
         self._set(n_rows=source.n_rows, unbiased=unbiased, factor=None, given=None, size=1.0)
@@ -66,7 +66,7 @@ class SummedGram(Gram):
     def from_sums(
         cls, source: SummedSource, *, kernel: str, bandwidth: Any, unbiased: bool, sampled: bool
     ) -> SummedGram:
-        """Build the view, if the kernel is linear."""
+        """Build the view; raise an error if the kernel is not linear or the view needs rows."""
         if kernel != "linear" or sampled:
             raise NotEstimable(NEEDS_ROWS)
         if unbiased and source.n_rows < 4:
@@ -74,7 +74,7 @@ class SummedGram(Gram):
         return cls(source, unbiased)
 
     def inner(self, other: Gram) -> float:
-        """Inner product with another view of the same rows: 1 for equal views."""
+        """Inner product with another view of the same rows; 1 for equal views."""
         assert isinstance(other, SummedGram)
         return self._raw_inner(other) / (self.norm * other.norm)
 
@@ -83,13 +83,13 @@ class SummedGram(Gram):
         inner = float((block[:-1, :-1] ** 2).sum())
         if not self.unbiased:
             return inner
-        # Song et al. 2012, eq. 5, as for Gram matrices; the last entry is centred.
+        # Song et al. 2012, eq. 5, as for Gram matrices; the last entry of the block is centred.
         diagonals = float(block[-1, -1]) + self.traces * other.traces / n
         return inner - n / (n - 2) * diagonals + self.traces * other.traces / ((n - 1) * (n - 2))
 
 
 class SummedFeatures(Features):
-    """Features, available only as norms and as products with those of another representation."""
+    """Features, available only through norms and products with another representation's features."""
 
     sums: Sums
     index: int
@@ -103,7 +103,7 @@ class SummedFeatures(Features):
 
     @property
     def rows(self) -> Matrix:
-        """Return None, because there are no rows."""
+        """Raise an error, because there are no rows."""
         raise NotEstimable(NEEDS_ROWS)
 
     @property
@@ -128,11 +128,11 @@ class SummedFeatures(Features):
 
     @property
     def constant_columns(self) -> Index:
-        """Constant columns."""
+        """Indices of the constant columns."""
         return self._deviations[1]
 
     def correlations(self, other: Features) -> Matrix:
-        """Correlation of every column of one side with every column of the other side; 0 for constant columns."""
+        """Correlate every column of one side with every column of the other; 0 for constant columns."""
         assert isinstance(other, SummedFeatures)
         block = self.sums.cross_products(self.index, other.index)[:-1, :-1]
         scales = [np.divide(1.0, v, out=np.zeros_like(v), where=v > 0) for v in (self._length, other._length)]
@@ -143,7 +143,7 @@ class SummedFeatures(Features):
         return self._deviations[0]
 
     def nuclear_norm(self, other: Features) -> float:
-        """Sum of the singular values of the cross-product of the centred rows."""
+        """Sum of the singular values of the cross-product between the centred rows of both sides."""
         assert isinstance(other, SummedFeatures)
         block = self.sums.cross_products(self.index, other.index)[:-1, :-1]
         return float(
@@ -161,7 +161,7 @@ def _spectrum(source: SummedSource) -> Spectrum:
 
 
 def _variances(source: SummedSource) -> Variances:
-    """Variance shares, with sums for their correction for few rows or columns."""
+    """Variance shares, with the sums that correct them for few rows or columns."""
     side, shares = source.side, _spectrum(source).variances
     total = side.squared_norm
     lengths = float(side.products[-1, -1]) + total**2 / source.n_rows

@@ -1,8 +1,8 @@
-"""Counts, means and products of rows of several representations, which can be merged over batches.
+"""Counts, means and products over the rows of several representations, which can be merged.
 
-Each row x is represented by z = (x - m, |x - m|^2), where m is the mean row. Products of z contain all that linear
-measures need; unbiased estimators use the products of squared lengths. Batches are merged by the pairwise update
-(Chan, Golub and LeVeque 1983), not by adding raw sums, so that offsets lose no digits.
+Each row x is represented by z = (x - m, |x - m|^2), where m is the mean row. The products of z contain everything that
+linear measures need; unbiased estimators use the products with squared lengths. Batches are merged by the pairwise
+update (Chan, Golub and LeVeque 1983) rather than by adding raw sums, so that offsets cost no precision.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ import numpy as np
 from shesha.support.types import Matrix, Vector
 
 _ENTRIES_AT_ONCE = 1 << 13
-"""Number of entries of an outer product per step; few enough for the cache, without new memory."""
+"""Number of entries of an outer product per step; few enough to stay in the cache and to reuse one buffer."""
 
 
 @dataclass(frozen=True)
 class SideSums:
-    """Sums of one representation: its mean row, and the products of its centred rows.
+    """Sums over one representation: its mean row, and the products of its centred rows.
 
-    The mean row is origin + unit * offset. The origin is near the data, so that the offset is precise even if the
-    features are far from zero.
+    The mean row is origin + unit * offset. The origin is near the data, so that the offset is precise even for features
+    far from zero.
     """
 
     origin: Vector
     offset: Vector
     unit: float
-    """Unit of offset and products, a power of two: 1 unless squares would leave the range of doubles."""
+    """Unit of `offset` and `products`: a power of two, or 1 unless squares would leave the range of doubles."""
     products: Matrix
-    """Products of the centred features and then the centred squared length: (d + 1) x (d + 1)."""
+    """Products of the d centred features and, last, the centred squared length: (d + 1) x (d + 1)."""
 
     @property
     def n_features(self) -> int:
@@ -41,7 +41,7 @@ class SideSums:
 
     @property
     def features(self) -> Matrix:
-        """Products of the centred features: n times their covariance."""
+        """Products of the centred features, which are n times their covariance."""
         return self.products[:-1, :-1]
 
     @property
@@ -62,36 +62,36 @@ class Sums:
     n_rows: int
     sides: tuple[SideSums, ...]
     cross: dict[tuple[int, int], Matrix]
-    """Products of the columns z of two sides, for each pair of sides that will be compared."""
+    """For each pair of sides to be compared, the products of the columns of z of both sides."""
 
     @property
     def n_bytes(self) -> int:
-        """Memory of the products."""
+        """Memory in bytes that the products occupy."""
         return sum(side.products.nbytes for side in self.sides) + sum(block.nbytes for block in self.cross.values())
 
     def cross_products(self, first: int, second: int) -> Matrix:
-        """Products of z of two sides, in either order, or of a side with itself."""
+        """Products of z between two sides, in either order, or of one side with itself."""
         if first == second:
             return self.sides[first].products
         block = self.cross.get((first, second))
         return self.cross[second, first].T if block is None else block
 
     def copy(self) -> Sums:
-        """An independent copy of the sums."""
+        """Return an independent copy of the sums."""
         sides = tuple(replace(side, products=side.products.copy()) for side in self.sides)
         return Sums(self.n_rows, sides, {pair: block.copy() for pair, block in self.cross.items()})
 
     def take(self, first: int, second: int) -> Sums:
-        """The sums of two sides only, as sides 0 and 1."""
+        """Return the sums for two sides only, as sides 0 and 1."""
         return Sums(self.n_rows, (self.sides[first], self.sides[second]), {(0, 1): self.cross_products(first, second)})
 
     def replace_cross(self, block: Matrix) -> Sums:
-        """Return two sides with new cross-products."""
+        """Return the same sums for two sides with other cross-products."""
         return replace(self, cross={(0, 1): block})
 
 
 def merge(first: Sums, second: Sums, *, in_place: bool = False) -> Sums:
-    """Return the sums over the rows of both; `in_place` overwrites both."""
+    """Return the sums over the rows of both arguments; `in_place` overwrites both."""
     meetings = [
         Meeting.build(a, b, first.n_rows, second.n_rows) for a, b in zip(first.sides, second.sides, strict=True)
     ]
@@ -108,20 +108,20 @@ def merge(first: Sums, second: Sums, *, in_place: bool = False) -> Sums:
 
 @dataclass(frozen=True)
 class Meeting:
-    """The shifts and scales that combine the sums of one side over two sets of rows."""
+    """The shifts and scales that combine one side's sums over two sets of rows."""
 
     weight: float
     unit: float
     ratios: tuple[float, float]
-    """Units of both sets of rows, divided by the common unit."""
+    """Units of the two sets of rows, each divided by the common unit."""
     moves: tuple[Vector, Vector]
-    """Vectors from the common mean row to each mean row."""
+    """Vectors from the common mean row to the mean row of each set."""
     step: Vector
-    """Difference of the two means of z, about the common mean row."""
+    """Difference between the two means of z, relative to the common mean row."""
 
     @classmethod
     def build(cls, a: SideSums, b: SideSums, n_a: int, n_b: int) -> Meeting:
-        """Compute the shifts and scales for two sets of rows of one side."""
+        """Compute the shifts and scales for one side over two sets of rows."""
         unit = max(a.unit, b.unit)
         ratios = a.unit / unit, b.unit / unit
         gap = (b.origin - a.origin) / unit + (b.offset * ratios[1] - a.offset * ratios[0])
@@ -134,13 +134,13 @@ class Meeting:
         return cls(n_a * (n_b / n), unit, ratios, moves, np.append(gap, lengths[1] - lengths[0]))
 
     def join_sides(self, a: SideSums, b: SideSums, *, in_place: bool = False) -> SideSums:
-        """Sums of the side over both sets of rows."""
+        """Combine one side's sums over both sets of rows."""
         products = join_blocks(a.products, b.products, self, self, in_place=in_place)
         return SideSums(a.origin, a.offset * self.ratios[0] - self.moves[0], self.unit, products)
 
 
 def join_blocks(first: Matrix, second: Matrix, row: Meeting, column: Meeting, *, in_place: bool = False) -> Matrix:
-    """Products of two sides over both sets of rows; `in_place` overwrites both blocks and returns the first."""
+    """Combine products of two sides over both sets of rows; `in_place` overwrites both, returns the first."""
     total, other = (first, second) if in_place else (first.copy(), second.copy())
     for place, block in enumerate((total, other)):
         _rescale(block, row.ratios[place], column.ratios[place])
@@ -151,9 +151,9 @@ def join_blocks(first: Matrix, second: Matrix, row: Meeting, column: Meeting, *,
 
 
 def add_outer_product(block: Matrix, column: Vector, row: Vector) -> None:
-    """Add the products of all entries of two vectors to a block, in place."""
+    """Add the outer product of two vectors to a block, in place."""
     n_rows = min(len(column), max(16, _ENTRIES_AT_ONCE // len(row)))
-    # One buffer for all steps: Dask workers return freed memory to the system, and allocating it again takes time.
+    # One buffer serves all steps: Dask workers return freed memory to the system, and allocating it again takes time.
     room = np.empty((n_rows, len(row)))
     for start in range(0, len(column), n_rows):
         some = column[start : start + n_rows, np.newaxis]
@@ -161,12 +161,12 @@ def add_outer_product(block: Matrix, column: Vector, row: Vector) -> None:
 
 
 def merge_all(parts: Sequence[Sums]) -> Sums:
-    """Sums over the rows of all parts."""
+    """Return the sums over the rows of all parts."""
     return reduce(merge, parts)
 
 
 def _rescale(block: Matrix, row: float, column: float) -> None:
-    """Change the unit of z in place; its last entry is a square."""
+    """Change the unit of z in place; its last entry is a square and scales accordingly."""
     if row == 1 and column == 1:
         return
     block *= row * column

@@ -1,4 +1,4 @@
-"""Neural recordings: scores of trials of neurons under conditions, with null distributions."""
+"""Neural recordings: scores for trials of neurons under conditions, with null distributions."""
 
 from shesha.neuro.coupling_with_behaviour import behaviour_coupling
 from shesha.neuro.crossnobis import crossnobis, discriminability

@@ -1,4 +1,4 @@
-"""The scores of one area in one session."""
+"""The scores of a single area in a single session."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ class AreaOptions:
     seed: int
 
     def orders(self, n_trials: int, null: Null) -> Orders:
-        """Permutations of the trials, the same for all areas of a session."""
+        """Permutations of the trials, which are the same for all areas of a session."""
         return Orders.build(n_trials, self.n_permutations, null, alpha=self.alpha, seed=self.seed)
 
     def halves(self, n_trials: int) -> Halves:
-        """Halves of the trials, the same for all areas of a session."""
+        """Halves of the trials, which are the same for all areas of a session."""
         return Halves.build(n_trials, self.how, self.n_splits, self.n_blocks, spawn(self.seed, 1))
 
     def neurons(self, n: int) -> list[Index]:
-        """Return the neurons to score: all, or several random draws of a given number."""
+        """Return which neurons to score: all of them, or several random draws of `n_neurons`."""
         if self.n_neurons is None or self.n_neurons == n:
             return [np.arange(n)]
         rng = spawn(self.seed, 2)
@@ -94,16 +94,16 @@ ALL: Mapping[str, Scorer] = {
 
 
 def score_area(trials: Trials, outcome: Vector | None, options: AreaOptions) -> dict[str, AreaScore]:
-    """Compute all requested scores of an area, averaged over draws if numbers of neurons are equalised."""
+    """Compute the requested scores of an area, averaged over draws of neurons if `n_neurons` is set."""
     drawn = [trials.take_neurons(neurons) for neurons in options.neurons(trials.n_neurons)]
     with warnings.catch_warnings():
-        # The reasons are stored with the scores, so warnings would repeat them.
+        # The reasons are stored with the scores, so the warnings would only repeat them.
         warnings.simplefilter("ignore", NotEstimableWarning)
         return {name: _mean([ALL[name](draw, outcome, options) for draw in drawn], options) for name in options.scores}
 
 
 def _mean(scores: list[TrialScore], options: AreaOptions) -> AreaScore:
-    """Average the score and its permuted values over draws of neurons, which share permutations."""
+    """Average the score and its permuted values over draws of neurons, which share their permutations."""
     known = [score for score in scores if score.observed == score.observed]
     if not known:
         return AreaScore(value=float("nan"), reason=scores[0].reason)

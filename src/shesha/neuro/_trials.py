@@ -1,4 +1,4 @@
-"""Trials and conditions, checked once."""
+"""Trials and their conditions, checked once."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ ROLES = (
     ("neuron", "unit", "cell", "neuroid", "channel", "electrode", "roi"),
     ("time", "time_bin", "bin", "timepoint"),
 )
-"""Known names of the axes of labelled arrays, in the singular; if all names are known, axes may have any order."""
+"""Known names of the axes of labelled arrays, in the singular. If all names are known, the axes may be in any order."""
 Conditions = ArrayLike | str | Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Responses of neurons in trials, in the order in which they were recorded."""
+    """Responses of neurons in trials, in the order of recording."""
 
     values: Array
-    """Responses of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), float64."""
+    """Responses of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), as float64."""
     codes: Labels
-    """Code of the condition of each trial; -1 for a trial that is left out."""
+    """Code for the condition of each trial; -1 for a trial that is left out."""
     names: tuple[str, ...]
     """Names of the conditions."""
     source: Any = None
-    """Input array with named axes; None for other inputs."""
+    """The input array if its axes are named; None for other inputs."""
     notes: tuple[str, ...] = ()
 
     @classmethod
     def build(cls, X: Any, conditions: Conditions | None, name: str = "X", *, min_trials: int = 2) -> Trials:
-        """Check responses and conditions; leave out conditions with too few trials, with a warning."""
+        """Check responses and conditions; leave out conditions with too few trials, and note which."""
         values, source = responses(X, name)
         if conditions is None:
             return cls(values, np.zeros(len(values), dtype=np.intp), ("",), source)
@@ -54,7 +54,7 @@ class Trials:
 
     @property
     def n_trials(self) -> int:
-        """Number of trials, including those of conditions that are left out."""
+        """Number of trials, including trials of conditions that are left out."""
         return len(self.values)
 
     @property
@@ -64,27 +64,27 @@ class Trials:
 
     @property
     def n_conditions(self) -> int:
-        """Number of conditions with enough trials."""
+        """Number of conditions that have enough trials."""
         return len(self.names)
 
     @property
     def rates(self) -> Matrix:
-        """Mean over time, of shape (n_trials, n_neurons)."""
+        """Responses averaged over time, of shape (n_trials, n_neurons)."""
         rates: Matrix = self.values if self.values.ndim == 2 else self.values.mean(axis=2)
         return rates
 
     @property
     def silent(self) -> Mask:
-        """Neurons that respond in no trial."""
+        """Mask of the neurons that respond in no trial."""
         return np.asarray(~self.values.any(axis=(0, 2) if self.values.ndim == 3 else 0))
 
     def take_neurons(self, neurons: Index | Mask) -> Trials:
-        """Return the same trials of some neurons."""
+        """Return the same trials for some of the neurons."""
         return replace(self, values=self.values[:, neurons], source=None)
 
 
 def responses(X: Any, name: str = "X", *, min_trials: int = 2) -> tuple[Array, Any]:
-    """Return finite responses (trials, neurons[, times]) as float64, and the labelled array if there was one."""
+    """Return finite responses (trials, neurons[, times]) and the labelled array; None if unlabelled."""
     source = transpose_axes(X, ROLES) if is_labelled(X) else None
     array = check.dense(X if source is None else source, name)
     if array.dtype.kind == "O" and not array.ndim:
@@ -113,7 +113,7 @@ def condition_codes(X: Any, conditions: Conditions, n_trials: int, name: str = "
 
 
 def _conditions_from_coordinates(X: Any, conditions: Any, name: str) -> Any:
-    """Look up conditions among the coordinates of a labelled array."""
+    """Look up conditions by name among the coordinates of a labelled array."""
     named = [conditions] if isinstance(conditions, str) else conditions
     if not is_labelled(X):
         if isinstance(conditions, str):

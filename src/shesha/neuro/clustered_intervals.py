@@ -1,4 +1,4 @@
-"""Means and correlations of clustered observations, such as areas of a session."""
+"""Means and correlations of clustered observations, such as the areas of one session."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ UNKNOWN: Interval = (float("nan"), float("nan"))
 
 
 def mean_interval(values: Vector, clusters: Sequence[str], confidence: float) -> Interval:
-    """Interval of the mean of clustered observations; NaN for a single cluster.
+    """Confidence interval for the mean of clustered observations; NaN for a single cluster.
 
-    The interval uses Student's t with n_clusters - 1 degrees of freedom, which makes it wide for few clusters. A
-    bootstrap over as few as four animals would be far too narrow.
+    The interval uses Student's t with n_clusters - 1 degrees of freedom, which makes it wide if there are few clusters.
+    A bootstrap over as few as four animals would give far too narrow an interval.
     """
     codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
     n_clusters = int(codes.max()) + 1 if len(codes) else 0
@@ -33,7 +33,7 @@ def mean_interval(values: Vector, clusters: Sequence[str], confidence: float) ->
 def jackknife_correlation(
     score: Callable[[Vector], float], clusters: Sequence[str], confidence: float
 ) -> tuple[Interval, float]:
-    """Interval and p-value of a correlation, from a jackknife over clusters.
+    """Confidence interval and p-value of a correlation, from a jackknife over clusters.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def jackknife_correlation(
     Returns
     -------
     interval, p-value
-        From Student's t on Fisher's scale. NaN for fewer than three clusters.
+        Both are computed from Student's t on Fisher's scale; NaN if there are fewer than three clusters.
     """
     codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
     n = int(codes.max()) + 1 if len(codes) else 0

@@ -1,4 +1,4 @@
-"""Relation between the strength of a trial's response and its outcome."""
+"""Relation between the size of the response in a trial and the trial's outcome."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def behaviour_coupling(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TrialScore:
-    """Rank correlation over trials between the size of the population response and the outcome.
+    """Rank correlation, over trials, between the size of the population response and the outcome.
 
-    Both change slowly along a session (arousal, satiety), which alone correlates them. The null shifts the outcomes
-    along the session, and so preserves the slow changes of both.
+    Both change slowly along a session (arousal, satiety), which alone makes them correlated. The null distribution
+    comes from shifting the outcomes along the session, which preserves the slow changes of both.
 
     Parameters
     ----------
     X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
-        Responses, with trials in the order of recording; averaged over time.
+        Responses, with trials in the order of recording; they are averaged over time.
     outcome : array of shape (n_trials,)
-        Number for each trial, such as a reaction time, or 1 for correct and 0 for wrong.
+        One number per trial, such as a reaction time, or 1 for correct and 0 for wrong.
     n_permutations, null, blocks, block_length, alpha, seed
         See `trial_split`.
 
     Returns
     -------
     TrialScore
-        In [-1, 1], with a two-sided p-value. NaN, with a reason and a warning, if the outcome or the size of the
+        Value in [-1, 1], with a two-sided p-value; NaN, with a reason and a warning, if the outcome or the size of the
         response is constant over trials.
 
     Examples
@@ -67,7 +67,7 @@ def behaviour_coupling(
 
 
 def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScore:
-    """Score checked trials."""
+    """Score the coupling for trials and outcomes that have been checked."""
     # Sizes that differ only by rounding, such as those of unit-length responses, count as ties.
     size, other = centred_ranks(np.linalg.norm(trials.rates, axis=1)[None])[0], _ranks(outcome)
     return orders.summarise(
@@ -81,7 +81,7 @@ def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScor
 
 
 def check_outcome(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> Vector:
-    """Return one finite number per trial."""
+    """Check that the outcome has one finite number per trial, and return it."""
     array = to_host(split_names(outcome, name)[0])
     if array.shape != (n_trials,) or array.dtype.kind not in "fiub":
         raise ValueError(
@@ -91,7 +91,7 @@ def check_outcome(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> V
 
 
 def _ranks(values: Vector) -> Vector:
-    """Centred ranks of unit length; NaN if all are equal."""
+    """Centred ranks scaled to unit length; NaN if all values are equal."""
     ranks = rankdata(values)
     ranks -= ranks.mean()
     length = float(np.linalg.norm(ranks))

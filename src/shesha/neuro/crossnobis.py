@@ -1,4 +1,4 @@
-"""Cross-validated distances between conditions, without bias from noise."""
+"""Cross-validated distances between conditions, which noise does not bias."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Weigh = Callable[[Matrix], Matrix]
 
 @dataclass(frozen=True, eq=False)
 class Crossed:
-    """Trials by run, prepared for distances under any labels."""
+    """Trials grouped by run, prepared for computing distances under any labels."""
 
     rows: Matrix
     runs: Labels | None
@@ -39,10 +39,11 @@ class Crossed:
 
     @classmethod
     def build(cls, trials: Trials, runs: Labels | None, noise: Any) -> Crossed:
-        """Check the noise, and reduce the columns if there are few trials and channels do not matter."""
+        """Check the noise argument; reduce the columns if trials are few and single channels are not needed."""
         n = trials.n_neurons
         covariance = check_noise(noise, n)
-        # With estimated noise, distances do not depend on units, so data can be rescaled. Others could overflow.
+        # With estimated noise, distances do not depend on units, so the data can be rescaled. Otherwise, squares could
+        # overflow.
         estimated = covariance is not None and not isinstance(covariance, np.ndarray)
         unit = length_unit(trials.rates) if estimated else huge_unit(trials.rates)
         if unit != 1.0 and not estimated:
@@ -51,13 +52,13 @@ class Crossed:
                 f"{np.abs(trials.rates).max():.0e}; divide X by a constant"
             )
         rates = trials.rates / unit
-        # The mean of all trials does not affect distances, but products of large numbers would lose digits.
+        # The mean over all trials does not affect distances, but products of large numbers would lose digits.
         rates = rates - rates.mean(axis=0)
         turned = not isinstance(covariance, np.ndarray) and covariance != "diagonal" and n > trials.n_trials
         return cls(compress_columns(rates) if turned else rates, runs, trials.n_conditions, n, covariance)
 
     def distances(self, codes: Labels) -> Matrix:
-        """Squared distances per channel."""
+        """Squared distances divided by the number of channels."""
         weigh = self._weigh(codes)
         if self.runs is not None:
             distances = across_runs(self.rows, codes, self.runs, self.n_conditions, weigh)
@@ -74,7 +75,7 @@ class Crossed:
         return from_products(crossvalidated_products(sums, weighted, indicator @ squares, indicator.sum(axis=1)))
 
     def _weigh(self, codes: Labels) -> Weigh | None:
-        """Return the transform that multiplies rows by the inverse of the noise."""
+        """Return a function that multiplies rows by the inverse noise covariance; None without weighting."""
         if self.noise is None:
             return None
         if isinstance(self.noise, np.ndarray):
@@ -87,7 +88,7 @@ class Crossed:
             )
         if self.noise == "diagonal":
             variances = np.einsum("ij,ij->j", deviations, deviations) / dof
-            # A channel without variance within conditions has weight 0 instead of an infinite weight.
+            # A channel without variance within conditions gets weight 0 instead of an infinite weight.
             weights = np.divide(1.0, variances, out=np.zeros_like(variances), where=variances > 0)
             return lambda rows: np.asarray(rows * weights)
         shrinkage = None if isinstance(self.noise, str) else self.noise
@@ -104,31 +105,32 @@ def crossnobis(
     *,
     noise: Estimate | float | ArrayLike | None = "ledoit-wolf",
 ) -> Any:
-    """Cross-validated squared Mahalanobis distances between conditions: 0 on average without a difference.
+    """Cross-validated squared Mahalanobis distances between conditions, 0 on average without a difference.
 
-    The difference between two conditions in one run is multiplied with the difference in another run. The noise of runs
-    is independent, so it adds nothing on average. Without a true difference, about half of the distances are negative;
-    they are not set to 0. Each pair of conditions uses all runs that contain both. Numbers of trials may differ.
+    The difference between two conditions in one run is multiplied by the difference in another run. Noise is
+    independent between runs, so it adds nothing on average. Without a true difference, about half of the distances are
+    negative; they are not set to 0. For each pair of conditions, all runs that contain both are used. Numbers of trials
+    may differ.
 
     Parameters
     ----------
     X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
-        Responses; averaged over time.
+        Responses, which are averaged over time.
     conditions : array of shape (n_trials,) or (n_trials, n_columns), or names of coordinates of a DataArray
         The condition of each trial.
     runs : as `conditions`, optional
-        Part of the recording with independent noise, such as a run or a block of trials, for each trial. None: each
-        trial is a run, which biases distances if responses change slowly.
+        For each trial, the part of the recording to which it belongs, such as a run or a block of trials. Noise must be
+        independent between parts. None: each trial is its own run, which biases distances if responses change slowly.
     noise : {'ledoit-wolf', 'diagonal'}, float, array of shape (n_neurons, n_neurons) or None
-        Estimate of the noise covariance from deviations of trials from the mean of their condition. It is shrunk by
-        the intensity of Ledoit and Wolf, to its diagonal, or by a share in (0, 1]. An array is the inverse of the
-        covariance. None: Euclidean distances.
+        Noise covariance. It is estimated from the deviations of trials from the mean of their condition, and shrunk:
+        'ledoit-wolf' uses the intensity of Ledoit and Wolf, 'diagonal' keeps only the variances, and a number in (0, 1]
+        is the intensity itself. An array is used as the inverse covariance. None: Euclidean distances.
 
     Returns
     -------
     array of shape (n_conditions, n_conditions), or xarray.DataArray if X is one
         Squared distances divided by the number of neurons, with conditions in sorted order. NaN, with a warning, for
-        pairs that occur together in fewer than two runs.
+        pairs of conditions that occur together in fewer than two runs.
 
     Raises
     ------
@@ -178,7 +180,7 @@ def discriminability(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TrialScore:
-    """Mean cross-validated distance between conditions, with its null distribution.
+    """Mean cross-validated distance between conditions, compared with its null distribution.
 
     Parameters
     ----------
@@ -190,7 +192,8 @@ def discriminability(
     Returns
     -------
     TrialScore
-        The chance level is 0 if trials are independent. NaN, with a reason and a warning, if no pair has a distance.
+        Score whose chance level is 0 if trials are independent; NaN, with a reason and a warning, if no pair has a
+        distance.
 
     Examples
     --------
@@ -226,7 +229,7 @@ def discriminability(
 
 
 def check_noise(noise: Any, n_channels: int) -> Estimate | Matrix | float | None:
-    """Return the method to estimate the noise, or the given inverse covariance."""
+    """Check the noise argument, and return the estimation method or the given inverse covariance."""
     if noise is None:
         return None
     if isinstance(noise, str):
@@ -242,14 +245,14 @@ def check_noise(noise: Any, n_channels: int) -> Estimate | Matrix | float | None
 
 
 def _asymmetry(matrix: Matrix) -> float:
-    """Largest difference between a matrix and its transpose, as a share of the largest entry."""
+    """Largest difference between a matrix and its transpose, relative to the largest entry."""
     largest = max(float(matrix.max()), -float(matrix.min()))
     gap = max(float(np.abs(row - column).max()) for row, column in zip(matrix, matrix.T, strict=True))
     return gap / largest if largest > 0 else 0.0
 
 
 def run_codes(X: Any, trials: Trials, runs: Conditions | None) -> Labels | None:
-    """Number the run of each trial; None if every trial is its own run."""
+    """Return the number of each trial's run; None if every trial is its own run."""
     if runs is None:
         return None
     return condition_codes(X if trials.source is None else trials.source, runs, trials.n_trials)[0]

@@ -1,4 +1,4 @@
-"""Test which pairs of conditions differ, by cross-validated distances and permuted trials."""
+"""Test which pairs of conditions differ, using cross-validated distances and permuted trials."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _TIE = 1e-12
 
 @dataclass(frozen=True)
 class CrossnobisPairs(Result):
-    """Cross-validated distances between pairs of conditions, with a p-value each."""
+    """Cross-validated distances between pairs of conditions, each with a p-value."""
 
     ALIGNED = (("first", "second", "distances", "p_values", "p_holm", "p_benjamini_hochberg"),)
 
     first: tuple[str, ...]
     second: tuple[str, ...]
     distances: tuple[float, ...]
-    """Squared distances per neuron; about half are negative if conditions do not differ."""
+    """Squared distances per neuron; if conditions do not differ, about half of them are negative."""
     p_values: tuple[float, ...]
     p_holm: tuple[float, ...]
     """Holm-corrected p-values (familywise error rate)."""
@@ -60,7 +60,7 @@ class CrossnobisPairs(Result):
         return pd.DataFrame(dict(zip(names, values, strict=True)))
 
     def __str__(self) -> str:
-        """Print how many pairs differ, and the most different ones."""
+        """Return a text that says how many pairs differ and lists the most different ones."""
         n_apart = sum(p <= 0.05 for p in self.p_holm)
         rows = [["", "", "distance", "p", "Holm"]]
         order = np.argsort([-value if value == value else np.inf for value in self.distances], kind="stable")
@@ -102,17 +102,17 @@ def crossnobis_test(
     n_permutations: int = 199,
     seed: Seed = 0,
 ) -> CrossnobisPairs:
-    """Test for every pair of conditions whether their responses differ, by cross-validated distances.
+    """Test, for every pair of conditions, whether their responses differ, by cross-validated distances.
 
     The labels of the two conditions are permuted within runs, and the noise is estimated again for each permutation.
-    The test is therefore valid for any noise if trials are independent. Use it to test single pairs. To test all
-    conditions together, use `discriminability`, whose null also allows for slow changes. Computing time is
-    proportional to the number of pairs times `n_permutations`.
+    The test is therefore valid for any noise, provided that trials are independent. Use it to test individual pairs. To
+    test all conditions together, use `discriminability`, whose null distribution also allows for slow changes.
+    Computing time is proportional to the number of pairs times `n_permutations`.
 
     Parameters
     ----------
     X, conditions, runs, noise
-        See `crossnobis`. Trials of a run must be independent of one another.
+        See `crossnobis`. The trials within a run must be independent of one another.
     n_permutations : int
         Number of permutations for each pair, at least 19.
     seed : int, Generator or None
@@ -120,7 +120,7 @@ def crossnobis_test(
     Returns
     -------
     CrossnobisPairs
-        Distances, one-sided p-values and corrected p-values; NaN if fewer than two runs contain both conditions.
+        Distances, one-sided p-values and corrected p-values; NaN for pairs that occur together in fewer than two runs.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def _p_value(
     n_permutations: int,
     rng: np.random.Generator,
 ) -> float:
-    """Share of permutations, including the observed labels, with at least as large a distance."""
+    """Share of permutations, including the observed labels, whose distance is at least as large."""
     if observed != observed:
         return float("nan")
     rows = np.flatnonzero(np.isin(codes, pair))
@@ -185,7 +185,7 @@ def _p_value(
 def _exchanges(
     codes: Labels, runs: Labels | None, own_trials: Index, n_permutations: int, rng: np.random.Generator
 ) -> Iterator[Labels]:
-    """Yield labels with trials of two conditions permuted within runs."""
+    """Yield labels in which the trials of two conditions are permuted within runs."""
     parts = np.zeros(len(own_trials), dtype=np.intp) if runs is None else runs[own_trials]
     order = np.argsort(parts, kind="stable")
     for _ in range(n_permutations):

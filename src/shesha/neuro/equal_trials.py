@@ -1,4 +1,4 @@
-"""Equal numbers of trials of each condition in each half, or in each run."""
+"""Equal numbers of trials for each condition in each half or run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from shesha.support.types import Index, Labels, Mask, Matrix, Seed
 
 Numbers = int | Literal["equal", "all"]
 FEWEST_IN_HALF = 2
-"""Smallest number of trials of a condition in each half; conditions with fewer are left out."""
+"""Smallest number of trials per condition in each half; conditions with fewer trials are left out."""
 _UNEQUAL = 2.5
-"""Ratio of the largest to the smallest number of trials above which a note is added."""
+"""If the largest number of trials is at least this multiple of the smallest, a note is added."""
 
 
 def check_numbers(value: Any, name: str) -> Numbers:
-    """Return a number of trials, 'equal' or 'all'."""
+    """Return the value if it is a number of trials, 'equal' or 'all'; otherwise raise an error."""
     if isinstance(value, str) and value in ("equal", "all"):
         return value  # type: ignore[return-value]
     if value is None or isinstance(value, str):
@@ -37,21 +37,21 @@ class EqualTrials:
     numbers: int | Literal["equal"]
     """Number of trials of each condition in each part; 'equal' means as many as the rarest condition has."""
     parts: Index
-    """Half or run of each trial, of shape (n_draws, n_trials)."""
+    """The part (half or run) to which each trial belongs, of shape (n_draws, n_trials)."""
     keys: Matrix
-    """Random keys; trials with the smallest keys are taken."""
+    """Random keys; the trials with the smallest keys are selected."""
     fewest: int
-    """Smallest number of trials in each part; conditions with fewer in some part are left out."""
+    """Smallest number of trials in each part; conditions with fewer trials in some part are left out."""
 
     @classmethod
     def build(cls, numbers: Numbers, halves: Halves, n_draws: int, seed: Seed) -> EqualTrials | None:
-        """Draw from each split, several times if there are few splits; None for all trials."""
+        """Draw trials from each split, several times if there are few splits; None if all trials are used."""
         check_numbers(numbers, "trials_per_half")
         return cls.draw(numbers, (~halves.masks).astype(np.intp), n_draws, seed, FEWEST_IN_HALF)
 
     @classmethod
     def draw(cls, numbers: Numbers, parts: Index, n_draws: int, seed: Seed, fewest: int) -> EqualTrials | None:
-        """Draw from each line of parts, several times if there are few; None for all trials."""
+        """Draw trials for each line of `parts`, several times if there are few; None if all trials are used."""
         if numbers == "all":
             return None
         repeated = np.repeat(parts, -(-n_draws // len(parts)), axis=0)
@@ -59,23 +59,23 @@ class EqualTrials:
         return cls(numbers, repeated, keys, fewest if numbers == "equal" else numbers)
 
     def sums(self, rows: Matrix, codes: Labels, n_conditions: int) -> Cube:
-        """Sum rows by draw, part and condition."""
+        """Sum the selected rows by draw, part and condition."""
         sizes = self._sizes(count_trials(codes, n_conditions, self.parts))
         return equal_sums(rows, codes, n_conditions, self.parts, self.keys, sizes)
 
     def _included(self, counts: Index) -> Mask:
-        """Conditions with enough trials in every part, of shape (n_draws, n_conditions)."""
+        """Which conditions have enough trials in every part, of shape (n_draws, n_conditions)."""
         return np.asarray((counts >= self.fewest).all(axis=1))
 
     def _sizes(self, counts: Index) -> Index:
-        """Trials of each condition in each part, by draw; 0 if no condition has enough."""
+        """Number of trials per condition and part in each draw; 0 if no condition has enough."""
         if self.numbers != "equal":
             return np.full(len(counts), self.numbers)
         smallest = np.where(self._included(counts), counts.min(axis=1), counts.max(initial=0) + 1).min(axis=1)
         return np.where(self._included(counts).any(axis=1), smallest, 0)
 
     def describe(self, trials: Trials, part: str) -> Use:
-        """Describe how many trials are used, and which are not."""
+        """Describe how many trials are used, and which trials and conditions are not."""
         counts = count_trials(trials.codes, trials.n_conditions, self.parts)
         included, sizes = self._included(counts), self._sizes(counts)
         used = counts.shape[1] * included.sum(axis=1) * sizes
@@ -101,18 +101,18 @@ class EqualTrials:
 
 @dataclass(frozen=True)
 class Use:
-    """The numbers of trials and conditions that a score uses."""
+    """How many trials and conditions a score uses."""
 
     text: str
     n_unused: int = 0
-    """Mean number of unused trials of the scored conditions, over draws."""
+    """Number of unused trials among the scored conditions, averaged over draws."""
     dropped: tuple[str, ...] = ()
-    """Conditions that every draw leaves out, because they have too few trials in some part."""
+    """Conditions that every draw leaves out because they have too few trials in some part."""
     notes: tuple[str, ...] = ()
 
 
 def unused_trials(equal: EqualTrials | None, trials: Trials, part: str) -> Use:
-    """Describe how many trials are used, with a note if all are used and numbers are unequal."""
+    """Describe how many trials are used; if all are, add a note if their numbers are very unequal."""
     if equal is not None:
         return equal.describe(trials, part)
     counts = np.bincount(trials.codes[trials.codes >= 0])

@@ -1,4 +1,4 @@
-"""Areas of the mouse brain, and their groups."""
+"""Areas of the mouse brain and the groups to which they belong."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from shesha.support import argument_types as kinds
 
 @dataclass(frozen=True)
 class Area:
-    """An area of the Allen atlas."""
+    """One area in the Allen atlas."""
 
     area: str
     """Acronym of the area."""
     region: str
-    """Functional group in appendix 13.6 of the paper."""
+    """Functional group to which appendix 13.6 of the paper assigns the area."""
     division: str
-    """Division of the brain in the atlas."""
+    """Division of the brain to which the atlas assigns the area."""
 
 
 OTHER = "Other"
@@ -27,10 +27,10 @@ OTHER = "Other"
 
 @lru_cache(maxsize=1)
 def allen_areas() -> dict[str, Area]:
-    """Areas by acronym, with the region in the paper and the division in the atlas.
+    """Areas by acronym, each with its region in the paper and its division in the atlas.
 
-    The two differ. The paper assigns the zona incerta (ZI) to the midbrain, the atlas to the hypothalamus. The paper's
-    Striatum includes the lateral septum as LS but not its parts (LSr, LSc).
+    The two differ. For example, the paper assigns the zona incerta (ZI) to the midbrain, and the atlas assigns it to
+    the hypothalamus. The paper's region Striatum includes the lateral septum as LS, but not its parts (LSr, LSc).
 
     Examples
     --------
@@ -43,7 +43,7 @@ def allen_areas() -> dict[str, Area]:
 
 
 def brain_region(area: str) -> str:
-    """Region in the paper's appendix 13.6; 'Other' for areas that it does not name.
+    """Return an area's region in the paper's appendix 13.6; 'Other' for areas that it does not list.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def brain_region(area: str) -> str:
 
 
 def brain_division(area: str) -> str:
-    """Division of the brain in the Allen atlas; 'Other' for an unknown acronym.
+    """Return an area's division in the Allen atlas; 'Other' for an unknown acronym.
 
     Examples
     --------

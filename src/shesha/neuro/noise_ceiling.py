@@ -1,4 +1,4 @@
-"""The noise ceiling of distances between conditions, and their reliability."""
+"""The noise ceiling for models of the distances between conditions, and the distances' reliability."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ def noise_ceiling(
     n_draws: int = 20,
     seed: Seed = 0,
 ) -> NoiseCeiling:
-    """Noise ceiling: the range of scores of a perfect model of the distances, and their reliability.
+    """Noise ceiling: the range of scores that a perfect model of the distances could reach.
 
-    `lower` is the mean similarity of each repeat (subject, run) to the mean of the others, `upper` to the mean of all
-    (Nili et al. 2014). Unlike `shesha.noise_ceiling`, this function accepts missing and negative distances, such as
-    cross-validated ones. Without agreement between repeats, it returns no ceiling.
+    `lower` is the mean similarity of each repeat (such as a subject or run) to the mean of the other repeats; `upper`
+    is its mean similarity to the mean of all (Nili et al. 2014). The reliability of the distances is also returned.
+    Unlike `shesha.noise_ceiling`, this function accepts missing and negative distances, such as cross-validated ones.
+    If the repeats do not agree, there is no ceiling.
 
     Parameters
     ----------
@@ -50,28 +51,28 @@ def noise_ceiling(
         Distances of shape (n_repeats, n_conditions, n_conditions) or (n_repeats, n_pairs), with NaN for missing values.
         If `conditions` are given: responses, see `trial_split`.
     conditions : optional
-        Condition of each trial, see `trial_split`. The distances of each run are then the repeats.
+        Condition of each trial, see `trial_split`. The repeats are then the distances in each run.
     runs : as `conditions`, optional
-        Run of each trial. None: odd trials and even trials are the two runs.
+        Run of each trial. None: the odd trials and the even trials form two runs.
     method : {'spearman', 'pearson', 'cosine'}
-        Similarity of distances. For means over repeats, distances are first ranked, standardised, or scaled to unit
-        length, respectively.
+        Similarity between two sets of distances. Before repeats are averaged, their distances are ranked, standardised,
+        or scaled to unit length, respectively.
     metric, normalize
-        Distance between the mean responses of conditions, see `trial_split`.
+        Distance between the mean responses to two conditions, see `trial_split`.
     trials_per_run : 'all', 'equal' or int
         Number of trials of each condition in each run, see `trials_per_half` of `trial_split`. Use 'all' for models of
-        distances from all trials. Rare conditions are far from all others in every run, so unequal numbers raise the
-        ceiling even without a neural code. A note then reports the reliability with equal numbers.
+        distances that were computed from all trials. Rare conditions are far from all others in every run, so unequal
+        numbers raise the ceiling even without a neural code; a note then reports the reliability with equal numbers.
     n_draws : int
-        Number of random choices of trials, over which results are averaged.
+        Number of random choices of trials over which results are averaged.
     seed : int, Generator or None
 
     Returns
     -------
     NoiseCeiling
-        `lower`, `upper`, and `reliability`, the mean similarity of two repeats. For odd and even trials, `reliability`
-        equals the value of `trial_split` with the same `trials_per_half`. If it is not above 0, `lower` and `upper`
-        are NaN, with a reason and a warning.
+        Contains `lower`, `upper`, and `reliability`, which is the mean similarity of two repeats. For odd and even
+        trials, `reliability` equals the value of `trial_split` with the same `trials_per_half`. If it is not above 0,
+        `lower` and `upper` are NaN, with a reason and a warning.
 
     Raises
     ------
@@ -108,7 +109,7 @@ def noise_ceiling(
 
 
 def _summarise(draws: Cube, scaled: Callable[[Matrix], Matrix], fields: Mapping[str, Any]) -> NoiseCeiling:
-    """Average ceilings over draws; without agreement between repeats there is no ceiling."""
+    """Average the ceilings over draws; if repeats do not agree, return no ceiling but the reason."""
     left_out, included, reliabilities = _ceilings(draws, scaled)
     reason, reliability = "", float(reliabilities.mean())
     if np.isnan(reliability):
@@ -148,11 +149,11 @@ _SCALED: Mapping[Method, Callable[[Matrix], Matrix]] = {
     "pearson": _centred,
     "cosine": _unit,
 }
-"""Functions that normalise distances, so that an inner product gives their correlation or cosine."""
+"""Functions that normalise distances so that their inner product is the correlation or cosine."""
 
 
 def _ceilings(draws: Cube, scaled: Callable[[Matrix], Matrix]) -> tuple[Matrix, Matrix, Vector]:
-    """For each draw: similarity of each repeat to the others and to all, and the mean over pairs of repeats."""
+    """Per draw: similarity of each repeat to the others and to all, and mean similarity of two repeats."""
     known = draws[:, :, np.isfinite(draws).all(axis=(0, 1))]
     if known.shape[2] < _FEWEST_PAIRS:
         unknown = np.full(draws.shape[:2], np.nan)
@@ -195,7 +196,7 @@ def _rdms_as_matrix(rdms: ArrayLike) -> tuple[Matrix, int]:
 
 @dataclass(frozen=True, eq=False)
 class _Runs:
-    """Trials with their runs; without runs, odd and even trials serve as two runs."""
+    """Trials and their runs; if no runs are given, odd and even trials serve as two runs."""
 
     trials: Trials
     run: Index
@@ -214,7 +215,7 @@ class _Runs:
         return cls(trials, run, n_draws, 1, seed)
 
     def rdms(self, numbers: Numbers, metric: Metric, normalize: bool) -> tuple[Cube, Use]:
-        """Distances of each run, of shape (n_draws, n_runs, n_pairs), and how many trials they use."""
+        """Distances in each run, of shape (n_draws, n_runs, n_pairs), and the use of trials behind them."""
         trials = self.trials
         rows = centre_and_scale(trials.rates, unit=normalize, centred=metric == "correlation")
         fields = np.column_stack([rows, np.ones(len(rows))])

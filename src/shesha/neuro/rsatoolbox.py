@@ -1,4 +1,4 @@
-"""Conversion from and to rsatoolbox data sets and dissimilarity matrices."""
+"""Conversion to and from data sets and dissimilarity matrices of rsatoolbox."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shesha.support.types import Array, Matrix
 
 
 def to_rsatoolbox(X: Any, conditions: Conditions, runs: Conditions | None = None) -> Any:
-    """Return trials as an rsatoolbox Dataset (TemporalDataset if there are times).
+    """Convert trials to an rsatoolbox Dataset (a TemporalDataset if there are times).
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def to_rsatoolbox(X: Any, conditions: Conditions, runs: Conditions | None = None
     try:
         data: Any = import_module("rsatoolbox.data")
     except ImportError as error:
-        # rsatoolbox is in no extra, because it has many dependencies and only this function uses it.
+        # rsatoolbox is not part of any extra, because it has many dependencies and only this function uses it.
         raise ImportError("to_rsatoolbox needs rsatoolbox: pip install rsatoolbox") from error
     trials = Trials.build(X, conditions, min_trials=1)
     descriptors = {"condition": np.array(trials.names)[trials.codes]}
@@ -49,19 +49,19 @@ def to_rsatoolbox(X: Any, conditions: Conditions, runs: Conditions | None = None
 
 
 def from_rsatoolbox(given: Any, conditions: str = "condition", runs: str | None = None) -> tuple[Array, ...]:
-    """Convert an rsatoolbox object to the arguments of `trial_split`, `crossnobis` and `noise_ceiling`.
+    """Convert an rsatoolbox object to arguments for `trial_split`, `crossnobis` and `noise_ceiling`.
 
     Parameters
     ----------
     given : rsatoolbox Dataset, TemporalDataset or RDMs
     conditions, runs : str
-        Names of the observation descriptors. For RDMs, `conditions` is the name of a pattern descriptor.
+        Names of the observation descriptors to use. For RDMs, `conditions` is the name of a pattern descriptor.
 
     Returns
     -------
     tuple of arrays
-        For a data set: responses, conditions and, if `runs` is given, runs. For RDMs: distances of shape
-        (n_repeats, n_conditions, n_conditions), and the conditions.
+        For a data set: responses, conditions and, if `runs` is given, runs. For RDMs: distances of shape (n_repeats,
+        n_conditions, n_conditions), and the conditions.
 
     Raises
     ------

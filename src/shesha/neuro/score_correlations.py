@@ -1,4 +1,4 @@
-"""Rank correlation of two scores over areas and sessions."""
+"""Rank correlation between two scores over areas and sessions."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def association(
     clusters: Literal["session", "animal"] = "session",
     confidence: float = 0.95,
 ) -> Association:
-    """Rank correlation of two columns of a table over areas and sessions, with an interval over whole sessions.
+    """Rank correlation of two columns over areas and sessions, with an interval over whole sessions.
 
-    Areas of one session share trials and behaviour, so they are not independent. The interval and p-value are from a
-    jackknife over sessions (or animals). Both columns may rise with numbers of neurons or spikes, which alone
-    correlates them; control for these with `covariates`.
+    The areas of one session share trials and behaviour, so they are not independent. The interval and the p-value
+    therefore come from a jackknife over sessions (or animals). Both columns may increase with the numbers of neurons or
+    spikes, which alone makes them correlated; control for these numbers with `covariates`.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def association(
     first, second : str
         Columns of `table.to_frame()`.
     covariates : sequence of str
-        Columns whose ranks are regressed out of the ranks of both columns.
+        Columns whose ranks are regressed out of the ranks of `first` and `second`.
     clusters : {'session', 'animal'}
-        Independent units; an interval requires at least three.
+        Units that are treated as independent; an interval needs at least three of them.
     confidence : float
         Confidence level of the interval, in (0, 1).
 

@@ -1,4 +1,4 @@
-"""A recorded session: responses, conditions, areas, outcomes."""
+"""A recorded session, with responses, conditions, areas and outcomes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shesha.support.types import Array, Vector
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """A recording for `session_table`.
+    """A recording to pass to `session_table`.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Session:
     areas : array of shape (n_neurons,), or the name of a coordinate of a DataArray
         The brain area of each neuron.
     outcome : array of shape (n_trials,), optional
-        Number for each trial, for the score 'behaviour_coupling'.
+        One number per trial, which the score 'behaviour_coupling' needs.
     animal : str
         Name of the animal. Default: the name of the session.
     """
@@ -41,7 +41,7 @@ class Session:
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """A checked session, with one area per neuron."""
+    """A session that has been checked, with one area per neuron."""
 
     name: str
     animal: str
@@ -51,7 +51,7 @@ class Checked:
 
     @classmethod
     def build(cls, name: str, given: Any) -> Checked:
-        """Check a session."""
+        """Check a session, and return it with codes and names."""
         if not isinstance(given, Session):
             raise TypeError(f"sessions must be shesha.neuro.Session, got a {type(given).__name__} for {name}")
         trials = Trials.build(given.X, given.conditions, f"X of session {name}")

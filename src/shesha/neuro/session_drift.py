@@ -1,4 +1,4 @@
-"""Drift between sessions with the same neurons: of rates, tuning, or the geometry."""
+"""Drift between sessions with the same neurons, in rates, tuning or geometry."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from shesha.support.types import Index, Matrix, Seed, Vector
 _FEWEST = 3
 _TRIALS = 1000
 Cube = NDArray[np.float64]
-"""Mean responses in halves of the trials of a session: (n_halves, n_conditions, n_neurons)."""
+"""Mean responses in each half of a session's trials: (n_halves, n_conditions, n_neurons)."""
 Score = Callable[[Cube, Cube], Matrix]
-"""Function that compares each half of one session with each half of another."""
+"""Function that compares each half of one session with each half of another session."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Session:
-    """Mean responses of the conditions in odd and in even trials."""
+    """Mean responses to the conditions in a session's odd and even trials."""
 
     name: str
     names: tuple[str, ...]
@@ -47,7 +47,7 @@ class _Session:
         rows = np.column_stack([trials.rates, np.ones(trials.n_trials)])
         place = np.empty(trials.n_trials, dtype=np.intp)
         for code in range(-1, trials.n_conditions):
-            # Alternate the trials of each condition, so that each condition occurs in both halves.
+            # The trials of each condition are alternated, so that each condition occurs in both halves.
             members = np.flatnonzero(trials.codes == code)
             place[members] = np.arange(len(members)) % 2
         sums = half_sums(rows, trials.codes, trials.n_conditions, place, np.array([[True, False]]))
@@ -74,29 +74,30 @@ def session_drift(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> SessionDrift:
-    """Agreement within and between sessions of population vectors, rates, tuning and geometry.
+    """Agreement of population vectors, rates, tuning and geometry, within and between sessions.
 
-    Population vectors, the responses of all neurons to one condition, differ between sessions if neurons change their
-    rate, their tuning, or both. This function separates these parts (Deitch et al. 2021). `rate` is the correlation
-    over neurons of the mean response. `tuning` is the median over neurons of the correlation over conditions.
-    `geometry` is the rank correlation of the cosine distances between conditions. Each part is computed between halves
-    of the trials, both across and within sessions, so that noise lowers both values alike.
+    Population vectors (the responses of all neurons to one condition) differ between sessions if neurons change their
+    rates, their tuning, or both. This function separates these parts (Deitch et al. 2021). `rate` is the correlation,
+    over neurons, of the mean responses. `tuning` is the median over neurons of each neuron's correlation over
+    conditions. `geometry` is the rank correlation of the cosine distances between conditions. Each part is computed
+    between halves of the trials, both across and within sessions, so that noise lowers both values alike.
 
-    A change of `geometry` does not imply a change of tuning. Cosine distances weight neurons by their rates, so gain
-    changes that differ between neurons change the geometry even if tuning is constant. Interpret a change of `geometry`
-    as separate only if `rate` agrees between the sessions.
+    A change in `geometry` does not imply a change in tuning. Cosine distances weight neurons by their rates, so gain
+    changes that differ between neurons change the geometry even if tuning is constant. Interpret a change in `geometry`
+    as a separate effect only if `rate` agrees between the sessions.
 
     Parameters
     ----------
     sessions : mapping from names to pairs (X, conditions), or sequence of such pairs
-        Responses and conditions of at least two sessions, see `trial_split`. Two sessions are compared on their common
-        conditions.
+        Responses and conditions for at least two sessions, see `trial_split`. Two sessions are compared on the
+        conditions that they share.
     tracked : array of shape (n_tracked, n_sessions), optional
-        Column index of each tracked neuron in each session, from 0, or -1 if the session lacks the neuron. None: all
-        sessions have the same neurons in the same order.
+        For each tracked neuron, its column index in each session, counted from 0; -1 if the session lacks the neuron.
+        None: all sessions have the same neurons in the same order.
     n_permutations : int
-        Number of permutations for each null. For population vectors, rates and tuning, as many neurons as are shared
-        are drawn from both sessions and matched at random. For the geometry, conditions of one session are permuted.
+        Number of permutations for each null distribution. For population vectors, rates and tuning, as many neurons as
+        the sessions share are drawn from each and matched at random. For the geometry, the conditions of one session
+        are permuted.
     alpha : float
         Significance level of the thresholds.
     seed : int, Generator or None
@@ -105,12 +106,12 @@ def session_drift(
     -------
     SessionDrift
         For each pair of sessions, `n_shared`, `n_conditions` and the `parts`. If the sessions share fewer than three
-        neurons or conditions, `parts` is empty and `reason` is set.
+        neurons or conditions, `parts` is empty and `reason` says why.
 
     Raises
     ------
     ValueError
-        If there are fewer than two sessions, or the table of tracked neurons does not fit the sessions.
+        If there are fewer than two sessions, or if the table of tracked neurons does not fit the sessions.
 
     Examples
     --------
@@ -207,12 +208,12 @@ def _part(name: str, between: float, within: float, null: Vector, alpha: float) 
 
 
 def _standard(values: Cube, axis: int) -> Cube:
-    """Standardise to mean 0 and unit length along an axis; NaN without variation."""
+    """Centre and scale to unit length along an axis; NaN without variation."""
     return centred_units(values, axis, constant=np.nan, n_terms=_TRIALS)
 
 
 def _summary(values: Cube, summary: Callable[..., Any], of_known: Callable[..., Any]) -> Matrix:
-    """Mean or median of known values along the last axis."""
+    """Mean or median of the values along the last axis, without NaN."""
     if not np.isnan(values).any():
         return np.asarray(summary(values, axis=-1))
     with warnings.catch_warnings():
@@ -222,22 +223,22 @@ def _summary(values: Cube, summary: Callable[..., Any], of_known: Callable[..., 
 
 
 def population_vector(a: Cube, b: Cube) -> Matrix:
-    """Mean over conditions of the correlation over neurons, for every pair of halves."""
+    """For every pair of halves, the correlation over neurons, averaged over conditions."""
     return _summary(np.einsum("akn,bkn->abk", _standard(a, 2), _standard(b, 2)), np.mean, np.nanmean)
 
 
 def rate(a: Cube, b: Cube) -> Matrix:
-    """Correlation over neurons of the mean response."""
+    """For every pair of halves, the correlation over neurons of the mean responses."""
     return np.asarray(_standard(a.mean(axis=1), 1) @ _standard(b.mean(axis=1), 1).T)
 
 
 def tuning_correlation(a: Cube, b: Cube) -> Matrix:
-    """Median over neurons of the correlation over conditions, without neurons of constant response."""
+    """Median over neurons of their correlation over conditions, without neurons of constant response."""
     return _summary(np.einsum("akn,bkn->abn", _standard(a, 1), _standard(b, 1)), np.median, np.nanmedian)
 
 
 def geometry(a: Cube, b: Cube) -> Matrix:
-    """Rank correlation of the cosine distances between conditions."""
+    """For every pair of halves, the rank correlation of the cosine distances between conditions."""
     return _agreements(_distances(a), _distances(b))
 
 

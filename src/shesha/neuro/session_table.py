@@ -1,4 +1,4 @@
-"""Scores of every area in every session, and their means over groups of areas."""
+"""Scores for every area in every session, and their means over groups of areas."""
 
 from __future__ import annotations
 
@@ -52,52 +52,55 @@ def session_table(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> SessionTable:
-    """Score every area of every session, each with its chance level, and average over groups of areas.
+    """Score every area of every session against its chance level, and average over groups of areas.
 
-    Areas of one session share its trials, and sessions of one animal share its brain. Intervals of the means therefore
-    treat whole sessions or animals as independent. Scores also depend on the number of neurons; `n_neurons` makes
-    areas comparable.
+    The areas of one session share its trials, and the sessions of one animal share its brain. Intervals for the means
+    therefore treat whole sessions or animals as the independent units. Scores also depend on the number of neurons; set
+    `n_neurons` to make areas comparable.
 
     Parameters
     ----------
     sessions : mapping from names to Session, or sequence of Session
         Recordings, each with its own conditions.
     by : {'area', 'region', 'division'}, or mapping from areas to groups
-        Groups over which scores are averaged: single areas, the regions of the paper's appendix 13.6, the divisions of
-        the Allen atlas, or your own groups. Areas missing from a mapping form one group each.
+        Groups over which scores are averaged: single areas, the regions in appendix 13.6 of the paper, the divisions in
+        the Allen atlas, or your own groups. An area that is missing from a mapping forms a group by itself.
     scores : sequence of str
-        One or more of 'trial_split', 'centroid_drift', 'wuc' and 'behaviour_coupling'. Groups are sorted by the first.
+        One or more of 'trial_split', 'centroid_drift', 'wuc' and 'behaviour_coupling'. Groups are sorted by the first
+        one.
     how, metric, normalize, n_splits, n_blocks, trials_per_half
         See `trial_split`.
     n_neurons : int, optional
-        Number of neurons to draw from each area; areas with fewer are left out. None: all neurons.
+        Number of neurons to draw from each area; areas with fewer neurons are left out. None: all neurons are used.
     n_draws : int
-        Number of random draws of `n_neurons` neurons, over which scores are averaged.
+        Number of random draws of `n_neurons` neurons over which scores are averaged.
     min_neurons, min_trials : int
-        Minimum numbers of neurons in an area and of trials in a session. Smaller ones are left out and listed.
+        Smallest numbers of neurons in an area and of trials in a session. Smaller areas and sessions are excluded and
+        listed.
     skip : sequence of str
-        Labels to leave out because they are not brain areas.
+        Labels to skip because they do not denote brain areas.
     n_permutations : int
-        Number of permutations of the trials for each null.
+        Number of permutations of the trials for each null distribution.
     null, drift_null : {'shift', 'permute'}
-        Circular shifts or permutations: of conditions and outcomes, and of trials for 'centroid_drift'.
+        Circular shifts or permutations. `null` applies to conditions and outcomes, `drift_null` to the trials for
+        'centroid_drift'.
     interval : {'session', 'animal'}
-        Independent units for the intervals.
+        Units that the intervals treat as independent.
     confidence : float
         Confidence level of the intervals.
     alpha : float
-        Significance level at which areas are counted as beyond chance.
+        Significance level for counting areas as beyond chance.
     seed : int, Generator or None
 
     Returns
     -------
     SessionTable
-        With `lines` (one per area and session), `groups` and `excluded`.
+        Table with `lines` (one per area and session), `groups` and `excluded`.
 
     Raises
     ------
     ValueError
-        If there is no session, all areas are left out, or an option is invalid.
+        If there are no sessions, all areas are left out, or an option is invalid.
 
     Examples
     --------
@@ -162,7 +165,7 @@ def session_table(
 
 
 def _options(options: Mapping[str, Any]) -> AreaOptions:
-    """Check the options for scoring areas."""
+    """Check the options for scoring areas, and collect them in one object."""
     if not isinstance(options["scores"], Sequence) or isinstance(options["scores"], str) or not options["scores"]:
         raise TypeError(f"scores must be a sequence of names, got {options['scores']!r}")
     scores = tuple(check.choice(name, tuple(ALL), "scores") for name in options["scores"])
@@ -205,7 +208,7 @@ def _grouping(grouping: Any) -> Callable[[str], str]:
 def _areas(
     sessions: Sequence[Checked], fewest: int, min_trials: int, skip: set[str], excluded: list[tuple[str, str, str]]
 ) -> Iterator[tuple[Checked, str]]:
-    """Yield the areas that are large enough, and record why others are excluded."""
+    """Yield the areas that are large enough, and record why the other areas are excluded."""
     for session in sessions:
         if session.trials.n_trials < min_trials:
             excluded.append((session.name, "", f"fewer than {min_trials} trials"))

@@ -1,4 +1,4 @@
-"""Spike times around events as trials x neurons x times."""
+"""Conversion of spike times around events to arrays of trials x neurons x times."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def spike_counts(
     Parameters
     ----------
     spikes : mapping or sequence of arrays of spike times, or pynapple TsGroup
-        One entry per neuron, in the order of the neurons in the result.
+        One entry per neuron; the result has the neurons in the same order.
     onsets : array of shape (n_trials,), or pynapple Ts, or IntervalSet (its starts)
-        Start of each trial, in the unit of the spike times.
+        Start of each trial, in the same unit as the spike times.
     window : pair of float
         Start and end of the window, relative to the onset. Spikes exactly at the end are not counted.
     n_bins : int
-        Number of bins of equal width in the window.
+        Number of equally wide bins in the window.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def spike_counts(
     Raises
     ------
     ValueError
-        If there are no neurons, times are not finite numbers, or the window does not end after its start.
+        If there are no neurons, times are not finite numbers, or the window does not end after it starts.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def spike_counts(
 
 
 def _times(events: Any, name: str) -> NDArray[np.float64]:
-    """Return event times, sorted for spikes; for pynapple objects, the time stamps or starts."""
+    """Return event times, sorted if they are spikes; pynapple objects give their time stamps or starts."""
     for attribute in ("t", "start"):
         if type(events).__module__.partition(".")[0] == "pynapple" and hasattr(events, attribute):
             events = getattr(events, attribute)

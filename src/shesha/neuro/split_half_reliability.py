@@ -32,10 +32,10 @@ FEWEST_CONDITIONS = 3
 
 @dataclass(frozen=True, eq=False)
 class SplitScore:
-    """Trials with their halves, prepared for scores under any labels."""
+    """Trials and their halves, prepared for computing scores under any labels."""
 
     rows: Matrix
-    """Trials, with a last column of ones whose sums are numbers of trials."""
+    """Trials, with a last column of ones, whose sums are the numbers of trials."""
     n_conditions: int
     halves: Halves
     metric: Metric
@@ -51,7 +51,7 @@ class SplitScore:
         normalize: bool,
         equal: EqualTrials | None = None,
     ) -> SplitScore:
-        """Normalise trials if requested, and reduce to at most as many columns as trials."""
+        """Normalise trials if requested, and reduce the columns to at most the number of trials."""
         rows = compress_columns(centre_and_scale(rates, unit=normalize, centred=metric == "correlation"))
         return cls(np.column_stack([rows, np.ones(len(rows))]), n_conditions, halves, metric, equal)
 
@@ -66,7 +66,7 @@ class SplitScore:
         return first, second
 
     def value(self, codes: Labels) -> float:
-        """Mean over the splits that have a value."""
+        """Mean agreement over those splits that have a value."""
         agreements = agreement(*self.distances(codes))
         known = agreements[~np.isnan(agreements)]
         return float(known.mean()) if len(known) else float("nan")
@@ -92,46 +92,50 @@ def trial_split(
 ) -> TrialScore:
     """Stability of a recording: agreement between halves of the trials on distances between conditions.
 
-    Each half gives the mean response of each condition. The distances between these means are rank-correlated between
-    halves, and the correlations are averaged over splits. By default, each condition contributes the same number of
-    trials to each half, because unequal numbers alone make distances agree. The score is the reliability of the
-    distances. It rises with the number of trials, neurons and spikes, so compare only areas with equal numbers. Odd and
-    even trials also share slow changes, which add to the distances if a condition repeats in consecutive trials. The
-    null shifts the conditions along the session by a random number of trials, which preserves slow changes and repeats.
+    In each half, the mean response to each condition is computed. The distances between these means are rank-correlated
+    between the two halves, and the correlations are averaged over splits. By default, each condition contributes the
+    same number of trials to each half, because unequal numbers alone make the distances agree. The score is the
+    reliability of the distances. It rises with the numbers of trials, neurons and spikes, so compare only areas for
+    which these numbers are equal. Odd and even trials also share slow changes, which add to the distances if a
+    condition is repeated in consecutive trials. The null distribution comes from shifting the conditions along the
+    session by a random number of trials, which preserves slow changes and repeats.
 
     Parameters
     ----------
     X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
-        Spike counts, rates, or other responses, with trials in the order of recording; averaged over time.
+        Spike counts, rates, or other responses, with trials in the order of recording; they are averaged over time.
     conditions : array of shape (n_trials,) or (n_trials, n_columns), or names of coordinates of a DataArray
         The condition of each trial. With several columns, each combination of values is a condition.
     how : {'odd-even', 'random', 'blocks'}
-        Choice of the halves. 'odd-even': alternate trials, so that slow changes are the same in both halves. 'random':
-        random halves, which share slow changes as well. 'blocks': half of the consecutive blocks. With `n_blocks=2`,
-        these are the first and the second half of the session, which share no slow changes.
+        How to form the halves. 'odd-even': alternate trials, so that slow changes are the same in both halves.
+        'random': random halves, which share slow changes as well. 'blocks': half of the consecutive blocks. With
+        `n_blocks=2`, these are the first and the second half of the session, which share no slow changes.
     n_splits : int
-        Number of random splits. For 'blocks', all choices of blocks are used if there are at most this many.
+        Number of random splits. With 'blocks', all choices of blocks are used if there are no more than this number.
     n_blocks : int
-        Number of blocks for 'blocks', of nearly equal size.
+        Number of blocks, of nearly equal size, for 'blocks'.
     metric : {'cosine', 'correlation', 'euclidean'}
-        Distance between mean responses.
+        Distance between two mean responses.
     normalize : bool
         Whether to scale the response of each trial to unit length first, which removes its overall rate.
     trials_per_half : 'equal', 'all' or int
-        Number of trials of each condition in each half. 'equal': the number of the rarest condition that has two in
-        each half, in `n_splits` random draws. A number: exactly this many; conditions with fewer are left out. 'all':
-        all trials. Unequal numbers then raise the value and its chance level, and can hide a neural code.
+        Number of trials of each condition in each half. 'equal': as many as the rarest condition that has at least two
+        in each half, chosen in `n_splits` random draws. A number: exactly that many; conditions with fewer trials are
+        left out. 'all': all trials; unequal numbers then raise the value and its chance level, and can hide a neural
+        code.
     min_trials : int
-        Minimum number of trials of a condition. Rarer ones are left out and reported, which leaves more for the others.
+        Smallest number of trials per condition. Rarer conditions are left out and reported, which leaves more trials
+        for the others.
     n_permutations : int
-        Number of permutations of the conditions for the null; 0 for none.
+        Number of permutations of the conditions for the null distribution; 0 for none.
     null : {'shift', 'permute', 'stretches'}
         'shift': circular shifts of the conditions along the session. 'permute': permutations of single trials, which
         also separate repeats. 'stretches': permutations of stretches of `block_length` trials.
     blocks : array of shape (n_trials,), optional
-        Part of the recording of each trial. Conditions are permuted within these parts. Default: a single part.
+        The part of the recording to which each trial belongs. Conditions are permuted within these parts. Default: a
+        single part.
     block_length : int, optional
-        Number of trials in a stretch. Required for, and only for, null='stretches'.
+        Number of trials per stretch. Required for null='stretches', and not allowed otherwise.
     alpha : float
         Significance level of the threshold.
     seed : int, Generator or None
@@ -139,14 +143,15 @@ def trial_split(
     Returns
     -------
     TrialScore
-        In [-1, 1]. `n_unused` and `dropped` are the trials and conditions that equal numbers exclude. With all trials,
-        `further` has the reliability of both halves together (Spearman-Brown) if the score is positive. NaN, with a
-        reason and a warning, if fewer than three conditions have enough trials in both halves.
+        Value in [-1, 1]. `n_unused` and `dropped` report the trials and conditions that are excluded to equalise
+        numbers. If all trials are used and the score is positive, `further` contains the reliability of both halves
+        together (Spearman-Brown). NaN, with a reason and a warning, if fewer than three conditions have enough trials
+        in both halves.
 
     Raises
     ------
     ValueError
-        If X is not an array of finite responses, or conditions do not fit X.
+        If X is not an array of finite responses, or if the conditions do not fit X.
 
     Examples
     --------
@@ -184,7 +189,7 @@ def split_score(
     options: dict[str, Any],
     equal: EqualTrials | None = None,
 ) -> TrialScore:
-    """Score checked trials."""
+    """Score trials that have been checked."""
     reason, values = "", np.full(1, np.nan)
     use = Use("no trials used")
     if trials.n_conditions < FEWEST_CONDITIONS:

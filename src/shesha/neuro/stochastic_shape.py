@@ -1,4 +1,4 @@
-"""Stochastic shape distance between recordings: means and noise compared after the best rotation."""
+"""Stochastic shape distance between recordings: means and noise, compared after the best rotation."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ _FEWEST_TRIALS, _FEWEST_CONDITIONS = 4, 3
 
 @dataclass(frozen=True)
 class StochasticShape(Result):
-    """A distance between two recordings as clouds of trials, compared with halves of one recording."""
+    """A distance between two recordings as clouds of trials, compared with halves of each recording."""
 
     kind: str
     distance: float
-    """Distance with all trials; 0 for clouds that are rotations of each other. Few trials bias it upwards."""
+    """Distance with all trials; 0 for clouds that are rotations of each other. It is biased upwards if there are few
+    trials."""
     corrected: float
-    """Distance corrected for few trials; 0 if the recordings differ no more than halves of one recording."""
+    """Distance corrected for the small number of trials; 0 if the recordings differ no more than the halves of each
+    one."""
     half_distance: float
-    """Distance between halves of the trials of both recordings."""
+    """Distance between half of the trials of one recording and half of the other's."""
     first_floor: float
-    """Noise floor: the distance between two halves of the first recording."""
+    """Noise floor: the distance between the two halves of the first recording."""
     second_floor: float
     weight: float
     n_conditions: int
@@ -46,7 +48,7 @@ class StochasticShape(Result):
     seed: int | None = None
 
     def __str__(self) -> str:
-        """Print the distance, and the distances between halves of the trials."""
+        """Return a text with the distance and the distances between halves of the trials."""
         value = f"{self.corrected:.4g}, corrected for few trials ({self.distance:.4g} without correction)"
         within = f"{self.first_floor:.4g} and {self.second_floor:.4g} within the recordings"
         text = (
@@ -81,42 +83,44 @@ def stochastic_shape(
     n_splits: int = 10,
     seed: Seed = 0,
 ) -> StochasticShape:
-    """Return the shape distance of two noisy recordings, corrected for few trials.
+    """Return the shape distance between two noisy recordings, corrected for the small number of trials.
 
-    Each condition is a cloud of trials. One rotation of all clouds of `Y` brings them as close as possible to those of
-    `X`. The distance is the square root of the mean over conditions. Use this distance if noise matters as well as the
-    means. For example, it separates two areas with the same tuning but different noise correlations.
+    Each condition is a cloud of trials. A single rotation of all clouds of `Y` brings them as close as possible to
+    those of `X`. The squared distances between corresponding clouds are averaged over conditions, and the result is the
+    square root. Use this distance if the noise matters as well as the means: for example, it separates two areas that
+    have the same tuning but different noise correlations.
 
     Parameters
     ----------
     X, Y : arrays of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
-        Responses; averaged over time. Neurons and their numbers may differ between X and Y, but units must be
-        comparable. If they are not, standardise the neurons first.
+        Responses, which are averaged over time. X and Y may have different neurons and different numbers of neurons,
+        but their units must be comparable; if they are not, standardise the neurons first.
     conditions, conditions_of_Y : array of shape (n_trials,), or names of coordinates
-        The condition of each trial. At least 3 conditions must have at least 4 trials in both recordings; others are
-        left out. None for `conditions_of_Y`: the same as `conditions`.
+        The condition of each trial. At least 3 conditions must have at least 4 trials in both recordings; other
+        conditions are left out. If `conditions_of_Y` is None, `conditions` applies to both.
     kind : {'gaussian', 'energy'}
-        'gaussian': 2-Wasserstein distance of Gaussian clouds (means and covariances). 'energy': energy distance, which
-        is sensitive to any difference between the clouds and requires no covariance.
+        'gaussian': 2-Wasserstein distance between Gaussian clouds (means and covariances). 'energy': energy distance,
+        which is sensitive to any difference between the clouds and needs no covariance.
     weight : float
-        Weight of the means in the Gaussian distance: 0 (covariances only), 1 (2-Wasserstein) to 2 (means only).
+        Weight of the means in the Gaussian distance, from 0 (covariances only) over 1 (2-Wasserstein) to 2 (means
+        only).
     n_splits : int
-        Number of random splits of the trials into halves, for the correction.
+        Number of random divisions of the trials into halves, used for the correction.
     seed : int, Generator or None
-        Seed of the splits.
+        Seed for the splits.
 
     Returns
     -------
     StochasticShape
         The square of `corrected` is the squared distance between halves of `X` and `Y`, minus the mean squared distance
-        between the two halves of each recording; 0 if this is negative. Few trials raise all these distances alike. The
-        moment estimator of Pospisil et al. 2024 (arXiv:2310.05742) instead corrects for few conditions. The minimum
-        over rotations is the best of four starts.
+        between the two halves of each recording; 0 if this difference is negative. A small number of trials raises all
+        these distances alike. In contrast, the moment estimator of Pospisil et al. 2024 (arXiv:2310.05742) corrects for
+        a small number of conditions. The minimum over rotations is the best result from several starts.
 
     Raises
     ------
     ValueError
-        If fewer than 3 conditions have 4 trials in both, or a weight other than 1 is given for energy distances.
+        If fewer than 3 conditions have 4 trials in both recordings, or if `weight` is not 1 for energy distances.
 
     References
     ----------
@@ -164,7 +168,7 @@ def stochastic_shape(
 
 
 def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions) -> tuple[Clouds, Clouds]:
-    """Return the trials of common conditions with equal numbers of columns, centred on the mean of all conditions."""
+    """Return the trials of common conditions, centred, with equal numbers of columns on both sides."""
     sides = [
         Trials.build(data, shown, name, min_trials=_FEWEST_TRIALS)
         for data, shown, name in ((X, of_x, "X"), (Y, of_y, "Y"))
@@ -186,7 +190,7 @@ def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions) -> tuple
 
 
 def _few_columns(clouds: Clouds) -> Clouds:
-    """Rotate trials into as few columns as they span, without changing distances."""
+    """Rotate the trials into as few columns as they span, which leaves distances unchanged."""
     rows = np.concatenate(clouds)
     if rows.shape[1] <= len(rows):
         return clouds
@@ -205,7 +209,7 @@ def _squared(first: Sequence[Matrix], second: Sequence[Matrix], kind: Kind, weig
 
 
 def _halves(first: Clouds, second: Clouds, kind: Kind, weight: float, rng: np.random.Generator) -> list[float]:
-    """Return squared distances between halves of the two recordings, and between the halves of each."""
+    """Squared distances between halves of the two recordings, and between the two halves of each one."""
     (a, other_a), (b, other_b) = (_split(side, rng) for side in (first, second))
     pairs = ((a, b), (a, other_a), (b, other_b))
     return [_squared(*pair, kind, weight) for pair in pairs]

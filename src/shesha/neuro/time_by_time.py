@@ -1,4 +1,4 @@
-"""Compare the distances between conditions at every pair of times."""
+"""Comparison of the distances between conditions at every pair of times."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed, Vector
 
 _FEWEST_PAIRS = 3
-"""Smallest number of pairs of conditions; with fewer, the rank correlation of distances is not meaningful."""
+"""Smallest number of pairs of conditions for which the rank correlation of distances is meaningful."""
 
 
 def over_time(
@@ -46,10 +46,11 @@ def over_time(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> OverTime:
-    """Rank correlation between distances at every pair of times, from two halves of the trials.
+    """Rank correlation of the distances at every pair of times, computed from two halves of the trials.
 
-    The diagonal shows when the geometry is reliable, and the other entries whether it is the same at other times. To
-    correct for multiple testing, each entry is compared with the largest entry of each permutation of the conditions.
+    The diagonal shows when the geometry is reliable, and the other entries show whether it is the same at other times.
+    To correct for multiple testing, each entry is compared with the largest entry under each permutation of the
+    conditions.
 
     Parameters
     ----------
@@ -58,17 +59,17 @@ def over_time(
     conditions : array of shape (n_trials,) or (n_trials, n_columns), or names of coordinates of a DataArray
         The condition of each trial.
     times : array of shape (n_times,), optional
-        The times, in any unit. Default: the times of a DataArray, or otherwise 0, 1, 2, ...
+        The times, in any unit. Default: the times of a DataArray, or 0, 1, 2, ... for other arrays.
     how, metric, normalize, n_splits, n_blocks, trials_per_half, min_trials
-        See `trial_split`. A pair of conditions without a distance at some time has the mean rank there.
+        See `trial_split`. If a pair of conditions has no distance at some time, it gets the mean rank there.
     n_permutations, null, blocks, block_length, alpha, seed
         See `trial_split`.
 
     Returns
     -------
     OverTime
-        With symmetric `values`, `chance` and corrected `p_values` of shape (n_times, n_times). NaN, with a reason and a
-        warning, if fewer than three conditions have trials in both halves.
+        Contains symmetric `values`, `chance` and corrected `p_values`, each of shape (n_times, n_times). NaN, with a
+        reason and a warning, if fewer than three conditions have trials in both halves.
 
     Examples
     --------
@@ -135,11 +136,11 @@ def _times(times: ArrayLike | None, trials: Trials) -> tuple[float, ...]:
 
 
 def _table(scores: list[SplitScore], codes: Labels) -> Matrix:
-    """Agreement of every pair of times, averaged over splits and over the order of halves."""
+    """Agreement between every two times, averaged over splits and over which half comes first."""
     both = [score.distances(codes) for score in scores]
     # The shape of each half is (n_splits, n_times, n_pairs).
     halves = [np.array([pair[side] for pair in both]).transpose(1, 0, 2) for side in (0, 1)]
-    # A pair without distances in one half is excluded, because it contains no information on agreement.
+    # A pair that has no distance at any time in one half is excluded, because it says nothing about agreement.
     shared = np.logical_and(*(np.isfinite(half).any(axis=1, keepdims=True) for half in halves))
     halves = [np.where(shared, half, np.nan) for half in halves]
     first, second = (np.array([centred_ranks(split) for split in half]) for half in halves)

@@ -1,4 +1,4 @@
-"""Tracked neurons: a table of the column index of each neuron in each session."""
+"""Table of tracked neurons, with the column index of each neuron in each session."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def check_tracked(
     Parameters
     ----------
     tracked : array of shape (n_tracked, n_sessions)
-        Column index of each tracked neuron in each session, from 0, or -1 if the session lacks the neuron.
+        For each tracked neuron, its column index in each session, counted from 0; -1 if the session lacks the neuron.
     n_neurons : sequence of int, optional
-        Number of neurons of each session. None: indices have no upper limit.
+        Number of neurons in each session. None: indices have no upper limit.
     names : sequence of str, optional
-        Names of the sessions in error messages. Default: their numbers.
+        Names of the sessions, for error messages. Default: their numbers.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def check_tracked(
     Raises
     ------
     ValueError
-        If an index is out of range, or a session has a neuron twice.
+        If an index is out of range, or if a neuron of a session occurs twice.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def shared_neurons(tracked: ArrayLike) -> NDArray[np.intp]:
     Returns
     -------
     array of shape (n_sessions, n_sessions)
-        The diagonal has the number of tracked neurons of each session.
+        Number of shared neurons; the diagonal contains the number of tracked neurons in each session.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Two halves of the trials: odd and even, drawn at random, or in blocks."""
+"""Two halves of the trials: odd and even, drawn at random, or made of blocks."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ HOWS: tuple[How, ...] = get_args(How)
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """Divisions of the trials into two halves: units of trials, and the units of the first half."""
+    """Divisions of the trials into two halves, as units of trials and the units in the first half."""
 
     how: How
     unit: Index
-    """Code of the unit of each trial."""
+    """Code for the unit to which each trial belongs."""
     first: Mask
     """Whether each unit is in the first half, of shape (n_splits, n_units)."""
     text: str
 
     @property
     def masks(self) -> Mask:
-        """Which trials are in the first half, of shape (n_splits, n_trials)."""
+        """Whether each trial is in the first half, of shape (n_splits, n_trials)."""
         masks: Mask = self.first[:, self.unit]
         return masks
 
     @classmethod
     def build(cls, n_trials: int, how: How, n_splits: int, n_blocks: int, seed: Seed) -> Halves:
-        """Divide the trials."""
+        """Check the options, and divide the trials."""
         check.choice(how, HOWS, "how")
         n_splits = check.count(n_splits, "n_splits")
         n_blocks = check.count(n_blocks, "n_blocks", minimum=2)
@@ -63,9 +63,9 @@ def _random_halves(n_trials: int, n_splits: int, rng: np.random.Generator) -> Ma
 
 
 def _halves_of_blocks(n_blocks: int, n_splits: int, rng: np.random.Generator) -> Mask:
-    """Choose half of the blocks, in all possible ways or at random; the first block is in the first half."""
+    """Choose half of the blocks, in all ways or at random; block 0 is fixed if their number is even."""
     size = n_blocks // 2
-    # With an even number of blocks, each split would occur twice unless the first block is fixed.
+    # With an even number of blocks, every split would occur twice unless the first block were fixed.
     fixed = n_blocks % 2 == 0
     n_ways = comb(n_blocks - fixed, size - fixed)
     rest = np.arange(int(fixed), n_blocks)

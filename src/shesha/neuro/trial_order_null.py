@@ -1,4 +1,4 @@
-"""The null distribution of a score or statistic of trials, from permutations of their order."""
+"""Null distribution of a score or statistic of trials, from permutations of the trials."""
 
 from __future__ import annotations
 
@@ -23,11 +23,15 @@ from shesha.support.types import Array, Index, Seed, Vector
 
 Null = Literal["shift", "permute", "stretches"]
 NULLS: tuple[Null, ...] = get_args(Null)
+_NO_NULL = (
+    "every permutation gives the observed value, so this test cannot detect anything. Circular shifts of conditions in "
+    "a fixed cycle only rename the conditions: pass null='permute' if trials do not depend on one another"
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Orders:
-    """The recorded order of the trials, followed by the permutations of a null."""
+    """The recorded order of the trials, followed by the permutations that form the null."""
 
     orders: tuple[Index, ...]
     exchanged: str
@@ -47,7 +51,7 @@ class Orders:
         alpha: float = 0.05,
         seed: Seed = 0,
     ) -> Orders:
-        """Draw the permutations; only the recorded order if none are requested.
+        """Draw the permutations; without any, only the recorded order is returned.
 
         If `blocks` has row names, it is aligned with the trials of `of`.
         """
@@ -94,14 +98,15 @@ class Orders:
         )
         if np.isnan(observed) or not len(null):
             return score
-        return replace(score, **_summary(observed, null, closer, self.alpha, best))
+        notes = (*score.notes, _NO_NULL) if is_constant(values, n_terms=trials.n_trials) else score.notes
+        return replace(score, notes=notes, **_summary(observed, null, closer, self.alpha, best))
 
 
 def _summary(observed: float, null: Vector, closer: str, alpha: float, best: float | None) -> Mapping[str, Any]:
     if closer != "either":
         summary = summarise(observed, null, closer, alpha, best)
         return {name: getattr(summary, name) for name in summary.to_dict()}
-    # A two-sided test compares absolute deviations from the mean of the null.
+    # The two-sided test compares absolute deviations from the mean of the null.
     middle = float(np.nanmean(null)) if not np.isnan(null).all() else 0.0
     summary = summarise(abs(observed - middle), np.abs(null - middle), "higher", alpha, None)
     spread = float(np.nanstd(null)) if not np.isnan(null).all() else np.nan
@@ -111,8 +116,8 @@ def _summary(observed: float, null: Vector, closer: str, alpha: float, best: flo
 
 
 def over_orders(score: Callable[[Index], float], orders: Orders) -> Vector:
-    """Score every permutation."""
-    # The products of one permutation are too small for threads to help.
+    """Compute the score for the recorded order and for every permutation."""
+    # The products for a single permutation are too small to gain from threads.
     with single_threaded_blas():
         return np.array([score(order) for order in orders.orders])
 
@@ -137,11 +142,11 @@ def permutation_null(
     X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
         Responses, with trials in the order of recording.
     statistic : callable
-        Function that takes an array of the shape of X and returns a number, or NaN if it is undefined.
+        Function that takes an array with the shape of X and returns a number, or NaN if undefined.
     closer : {'higher', 'lower', 'either'}
-        Values that count as evidence: high, low, or both (two-sided).
+        Which values count as evidence: high, low, or both (two-sided).
     name : str
-        Name of the statistic. Default: the function's name.
+        Name of the statistic. Default: the name of the function.
     n_permutations, null, blocks, block_length, alpha, seed
         See `centroid_drift`.
 

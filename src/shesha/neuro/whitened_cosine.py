@@ -1,4 +1,4 @@
-"""The whitened unbiased cosine between the geometries of two halves of the trials."""
+"""Whitened unbiased cosine between the geometries in two halves of the trials."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed
 
 _ROUNDING = 1e-12
-"""Relative difference below which centred products count as equal."""
+"""If the centred products are below this share of the uncentred ones, they are rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
 class WhitenedScore:
-    """Trials with their halves, prepared for scores under any labels."""
+    """Trials and their halves, prepared for computing scores under any labels."""
 
     rows: Matrix
     n_conditions: int
@@ -36,7 +36,7 @@ class WhitenedScore:
     shrinkage: float | None
 
     def value(self, codes: Labels) -> float:
-        """Mean over the splits that have a value."""
+        """Mean cosine over those splits that have a value."""
         residual_rows, dof = residuals(self.rows, codes)
         noise = estimate_noise(residual_rows, dof, self.n_channels, self.shrinkage) if dof > 0 else None
         if noise is None:
@@ -51,7 +51,7 @@ class WhitenedScore:
 
 
 def _cosine(first: Matrix, second: Matrix) -> float:
-    """Cosine of the centred products of conditions with two trials in both halves."""
+    """Cosine between two halves' centred products, over conditions with at least two trials in each half."""
     kept = (first[:, -1] > 1) & (second[:, -1] > 1)
     if kept.sum() < FEWEST_CONDITIONS:
         return float("nan")
@@ -83,28 +83,28 @@ def wuc(
 ) -> TrialScore:
     """Whitened unbiased cosine between the distances among conditions in two halves of the trials.
 
-    Trials are whitened by the covariance of their noise. Distances within a half never multiply a trial with itself, so
-    noise adds nothing on average. The cosine accounts for the covariance of distances that share a condition, and
-    equals the cosine of the centred inner products (Diedrichsen et al. 2021). Unlike the rank correlation of ordinary
-    distances, it is not raised by conditions that are noisier than others in both halves.
+    Trials are whitened by the covariance of their noise. The distances in each half never multiply a trial with itself,
+    so noise adds nothing on average. The cosine accounts for the covariance between distances that share a condition,
+    and equals the cosine between the centred inner products (Diedrichsen et al. 2021). Unlike the rank correlation of
+    ordinary distances, it is not raised by conditions that are noisier than others in both halves.
 
     Parameters
     ----------
     X, conditions, how, normalize, n_splits, n_blocks
         See `trial_split`.
     shrinkage : 'ledoit-wolf' or float
-        Shrinkage of the noise covariance towards equal variances: the intensity of Ledoit and Wolf (2004), or a share
-        in (0, 1].
+        How much to shrink the noise covariance towards equal variances: the intensity of Ledoit and Wolf (2004), or a
+        number in (0, 1].
     min_trials : int
-        Minimum number of trials of a condition. In each split, a condition also needs two trials in each half.
+        Smallest number of trials per condition. In each split, a condition also needs two trials in each half.
     n_permutations, null, blocks, block_length, alpha, seed
         See `trial_split`. The noise is estimated again for each permutation.
 
     Returns
     -------
     TrialScore
-        In [-1, 1]. NaN, with a reason and a warning, if fewer than three conditions have two trials in both halves, or
-        trials of a condition do not vary.
+        Value in [-1, 1]; NaN, with a reason and a warning, if fewer than three conditions have two trials in both
+        halves, or if trials within conditions do not vary.
 
     Examples
     --------
@@ -132,9 +132,9 @@ def wuc(
 def wuc_score(
     trials: Trials, halves: Halves, orders: Orders, normalize: bool, shrinkage: float | None, options: dict[str, Any]
 ) -> TrialScore:
-    """Score checked trials."""
+    """Score trials that have been checked."""
     rows = centre_and_scale(trials.rates, unit=normalize, centred=False)
-    # The mean of all trials does not affect distances, but products of large numbers would lose digits.
+    # The mean over all trials does not affect distances, but products of large numbers would lose digits.
     rows = compress_columns(rows - rows.mean(axis=0))
     score = WhitenedScore(rows, trials.n_conditions, trials.n_neurons, halves, shrinkage)
     enough = trials.n_conditions >= FEWEST_CONDITIONS

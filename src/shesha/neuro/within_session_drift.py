@@ -1,4 +1,4 @@
-"""Drift of the mean response of a population along a session."""
+"""Drift of the mean population response along a session."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ def centroid_drift(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TrialScore:
-    """Cosine between the mean responses of the two halves of a session; a low value means drift.
+    """Cosine between the mean responses in the two halves of a session; a low value means drift.
 
-    The cosine depends on the number of trials and neurons, so its chance level is the value for trials in random order.
-    Both drift and states that last several trials lower the cosine. With circular shifts (`null='shift'`), it is
-    compared with the cosine between other halves of the same session. `session_drift` separates changes of rates from
-    other drift.
+    The cosine depends on the numbers of trials and neurons, so its chance level is its value for trials in random
+    order. Both drift and brain states that last for several trials lower the cosine. With circular shifts
+    (`null='shift'`), it is compared with the cosine between other halves of the same session. To separate changes in
+    rates from other drift, use `session_drift`.
 
     Parameters
     ----------
     X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
-        Responses, with trials in the order of recording; averaged over time.
+        Responses, with trials in the order of recording; they are averaged over time.
     normalize : bool
         Whether to scale the response of each trial to unit length first, which removes its overall rate.
     n_permutations, null, blocks, block_length, alpha, seed
-        See `trial_split`. Here, the trials are permuted.
+        See `trial_split`. Here, the trials themselves are permuted.
 
     Returns
     -------
     TrialScore
-        In [-1, 1] (in [0, 1] for counts); low values are significant. `further` has the cosine divided by the chance
-        level, which is 1 without drift. NaN, with a reason and a warning, if a half has no responses.
+        Value in [-1, 1] (in [0, 1] for counts); low values are significant. `further` contains the cosine divided by
+        the chance level, which is 1 without drift. NaN, with a reason and a warning, if a half has no responses.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def centroid_drift(
 
 
 def drift_score(rows: Matrix, trials: Trials, orders: Orders) -> TrialScore:
-    """Score checked trials."""
+    """Score trials that have been checked."""
     values = over_orders(lambda order: float(steps(rows[order], 2)[0]), orders)
     chance = float(np.nanmean(values[1:])) if len(values) > 1 and not np.isnan(values[1:]).all() else float("nan")
     return orders.summarise(
@@ -93,7 +93,7 @@ def tertiles(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> Tertiles:
-    """Cosines between the mean responses of successive thirds of a session, which show when it drifts.
+    """Cosines between the mean responses in successive thirds of a session, which show when it drifts.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def tertiles(
     Returns
     -------
     Tertiles
-        `early_middle`, `middle_late`, and their `difference`, which is tested in both directions.
+        Contains `early_middle`, `middle_late` and their `difference`, which is tested in both directions.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def steps(rows: Matrix, n_parts: int) -> Vector:
     edges = np.arange(n_parts + 1) * len(rows) // n_parts
     sums = np.add.reduceat(rows, edges[:-1], axis=0)
     lengths = np.linalg.norm(sums, axis=1)
-    # If rows cancel, their sum is a rounding error, which has no direction.
+    # If rows cancel, their sum is only a rounding error, which has no direction.
     rounding = np.finfo(np.float64).eps * len(rows) * float(np.abs(rows).max(initial=0.0))
     lengths = np.where(lengths > rounding, lengths, np.nan)
     return np.array([float(sums[a] @ sums[b] / (lengths[a] * lengths[b])) for a, b in pairwise(range(n_parts))])

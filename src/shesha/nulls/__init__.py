@@ -1,4 +1,4 @@
-"""Null distributions: exchange designs, p-values, and corrections for many tests."""
+"""Null distributions: exchange designs, p-values, and corrections for multiple tests."""
 
 from shesha.nulls.corrections import benjamini_hochberg, holm
 from shesha.nulls.dependence import dependence

@@ -1,4 +1,4 @@
-"""Corrections of p-values for many tests."""
+"""Corrections of p-values for multiple tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def holm(p_values: ArrayLike) -> Vector:
     Parameters
     ----------
     p_values : array of shape (n_tests,)
-        P-values in [0, 1]. NaN marks a missing test and remains NaN.
+        P-values in [0, 1]. NaN marks a missing test and stays NaN.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> Vector:
     Parameters
     ----------
     p_values : array of shape (n_tests,)
-        P-values in [0, 1]. NaN marks a missing test and remains NaN.
+        P-values in [0, 1]. NaN marks a missing test and stays NaN.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> Vector:
 
 
 def _adjust(p_values: ArrayLike, rule: Callable[[Vector], Vector]) -> Vector:
-    """Apply a rule to the p-values that are not NaN."""
+    """Apply a correction rule to those p-values that are not NaN."""
     p = check.real(p_values, "p_values")
     if p.ndim != 1:
         raise ValueError(f"p_values must be 1-D, got shape {p.shape}")
@@ -73,9 +73,9 @@ def _step_down(p: Vector) -> Vector:
 
 
 def fewest_permutations(n_tests: int, alpha: float) -> int:
-    """Return the number of permutations with which one of several corrected tests can be significant.
+    """Return how many permutations at least one of several corrected tests needs to become significant.
 
-    The smallest p-value of K draws is 1 / (K + 1). A correction may multiply this value by the number of tests.
+    The smallest p-value from K draws is 1 / (K + 1), and a correction may multiply it by the number of tests.
 
     Examples
     --------

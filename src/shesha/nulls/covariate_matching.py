@@ -1,4 +1,4 @@
-"""Matching on several covariates: rows are permuted within small groups with similar covariates."""
+"""Matching on several covariates: rows are permuted within small groups that have similar covariates."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from shesha.support.types import Index, Matrix
 def match_by_distance(distances: Matrix, name: str, blocks: ArrayLike | None = None) -> Exchange:
     """Design in which each row is permuted only among rows with similar covariates.
 
-    The row with the largest total distance forms a group with its nearest rows. The next ungrouped row in this order
-    follows. Outlying rows therefore still get their nearest rows. Rows with equal covariates stay in one group.
+    Rows are processed by their total distance to all rows, largest first. Each row that is not in a group yet forms one
+    with its nearest rows, so that even outlying rows are grouped with their nearest rows. Rows with equal covariates
+    stay in one group.
 
     Parameters
     ----------
     distances : array of shape (n, n)
-        Distances between the covariates of the rows.
+        Distances between rows, computed from their covariates.
     name : str
-        Name of the covariates in the text of the design.
+        Name of the covariates in the description of the design.
     blocks : array of shape (n,), optional
         Labels of blocks, within which rows are permuted as well. Default: no blocks.
 
@@ -51,9 +52,9 @@ def match_by_distance(distances: Matrix, name: str, blocks: ArrayLike | None = N
 
 
 def _group(near: Matrix, free: Index, size: int) -> Index:
-    """Choose the nearest rows, including ties; a remainder that is too small for a group joins the last group."""
+    """Choose the nearest rows with ties; a remainder too small for another group is included."""
     if len(free) < 2 * size:
         return free[near <= 0] if (near <= 0).sum() >= size else free
     limit = np.partition(near, size - 1)[size - 1]
-    # Identical rows must share a group; rows at an equal, nonzero distance need not.
+    # Identical rows must share a group; rows at an equal but nonzero distance need not.
     return free[near <= limit] if limit <= 0 else free[np.argsort(near, kind="stable")[:size]]

@@ -1,4 +1,4 @@
-"""Strata of a numeric covariate: rows with similar values, narrow enough to limit residual confounding."""
+"""Strata of a numeric covariate: rows with similar values, which limits residual confounding."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from scipy.special import ndtri
 from shesha.support.types import Index, Matrix, Vector
 
 MOST_ROWS = 10
-"""Maximum number of rows in a stratum with several values."""
+"""Largest number of rows in a stratum that contains several values."""
 _LEFT = 0.02
-"""Maximum sum of squares within strata, in variances of the covariate, per square root of the permutable rows.
+"""Largest sum of squares within strata, in units of the covariate's variance, per square root of the permutable rows.
 
-Residual confounding shifts a similarity in proportion to the variance share within strata and to this square root.
-False-positive rates stay below 8 % if the covariate has 32 times the noise variance.
+Residual confounding shifts a similarity in proportion to the share of the variance within strata and to this square
+root. With this limit, false-positive rates stay below 8 % even if the covariate has 32 times the variance of the noise.
 """
 _FEWEST = 0.4, 6
-"""Minimum share, and minimum number, of rows that can be permuted; without permutations there is no test."""
+"""Smallest share and smallest number of rows that must remain permutable; without permutations there is no test."""
 _PRICES = np.logspace(0, 7, 36)
-"""Prices of one unit of the sum of squares, in permutable rows, that the search tries."""
+"""Prices that the search tries for one unit of the sum of squares, expressed in permutable rows."""
 
 
 @dataclass(frozen=True)
 class _Sorted:
-    """Running sums over the sorted distinct values: row counts, and values on two scales with their squares."""
+    """Cumulative sums over the sorted distinct values: row counts, and values and squares on two scales."""
 
     count: Vector
     sums: Matrix
@@ -33,10 +33,10 @@ class _Sorted:
 
     @classmethod
     def build(cls, values: Vector) -> tuple[_Sorted, Index]:
-        """Return the distinct values, and the index of each row's value among them."""
+        """Return the sums, and the index of each row's value among the distinct values."""
         distinct, place, count = np.unique(values, return_inverse=True, return_counts=True)
-        # An effect may follow the covariate or a transformation, such as the logarithm of depth. Strata must be narrow
-        # on the original scale and on the scale of normal scores, which depend on the ranks only.
+        # An effect may follow the covariate itself or a transformation, such as the logarithm of depth. Strata must
+        # therefore be narrow both on the original scale and on the scale of normal scores, which depend only on ranks.
         scales = np.stack([distinct, ndtri((np.cumsum(count) - count / 2) / len(values))])
         scales = scales - (scales @ count / len(values))[:, None]
         scales = scales / np.sqrt(scales**2 @ count / len(values))[:, None]
@@ -45,7 +45,7 @@ class _Sorted:
         ), place.astype(np.intp)
 
     def squares_inside(self, start: Index, stop: int | Index) -> Vector:
-        """Sum of squares about the mean within each range of values, over both scales."""
+        """Sum of squares about the mean within each range of values, added over both scales."""
         count = self.count[stop] - self.count[start]
         total = self.squares[:, stop].T - self.squares[:, start].T
         return np.asarray((total - (self.sums[:, stop].T - self.sums[:, start].T) ** 2 / count[..., None]).sum(axis=-1))
@@ -56,21 +56,21 @@ def _running(values: Vector | Matrix) -> Matrix:
 
 
 def cut_into_strata(values: Vector) -> Index:
-    """Cut a covariate into strata of similar values; rows without a near neighbour form their own strata.
+    """Cut a covariate into strata of similar values; isolated rows form strata by themselves.
 
     Dynamic programming finds the best cut into strata of at most ten rows. It maximises the number of permutable rows,
-    minus a price for each unit of the sum of squares within strata. The price is the lowest one at which this sum is
+    minus a price for each unit of the sum of squares within strata. The price is the lowest one for which this sum is
     small relative to the spread of the null.
 
     Parameters
     ----------
     values : array of shape (n,)
-        Values of the covariate, finite and not all equal. Equal values stay in one stratum.
+        Values of the covariate, finite and not all equal. Equal values stay in the same stratum.
 
     Returns
     -------
     array of shape (n,)
-        Code of each row's stratum. Codes increase with the value.
+        Code of each row's stratum; codes increase with the value.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def cut_into_strata(values: Vector) -> Index:
 
 
 def _best_starts(known: _Sorted) -> Index:
-    """Start of the last stratum in the best cut of the first i values, of shape (n_values + 1, n_prices)."""
+    """Start of the last stratum in the best cut of the first i values: (n_values + 1, n_prices)."""
     n = len(known.count) - 1
     best, before = np.zeros((n + 1, len(_PRICES))), np.zeros((n + 1, len(_PRICES)), dtype=np.intp)
     first = np.minimum(np.searchsorted(known.count, known.count - MOST_ROWS), np.maximum(np.arange(n + 1) - 1, 0))
@@ -108,7 +108,7 @@ def _best_starts(known: _Sorted) -> Index:
 
 
 def _trace(before: Index) -> Index:
-    """Boundaries of the strata in increasing order, traced back from the last stratum."""
+    """Boundaries of the strata in increasing order, found by tracing back from the last stratum."""
     cuts = [len(before) - 1]
     while cuts[-1] > 0:
         cuts.append(int(before[cuts[-1]]))

@@ -15,7 +15,7 @@ from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
 
 STRATUM = 10
-"""Maximum number of rows in a stratum of a covariate; larger strata leave residual confounding."""
+"""Largest number of rows in a stratum of a covariate; larger strata leave residual confounding."""
 
 
 def exchange(
@@ -27,29 +27,29 @@ def exchange(
     shift: bool = False,
     block_length: int | None = None,
 ) -> Exchange:
-    """Define which rows are exchangeable under the null of two unrelated representations.
+    """Define which rows are exchangeable under the null hypothesis of two unrelated representations.
 
     Parameters
     ----------
     n : int
         Number of rows.
     blocks : array of shape (n,), optional
-        Labels of blocks, such as sessions, batches or laboratories. Rows are permuted only within blocks.
+        Labels of blocks, such as sessions, batches or laboratories. Rows are permuted only within their block.
     groups : array of shape (n,), optional
-        Labels of groups, such as the trials of a subject. Whole groups are permuted, with their rows in order, and only
-        among groups of equal size. Other permutations would match one group with parts of several groups and give too
-        many false positives. `equal_groups` selects rows that make all groups equally large.
+        Labels of groups, such as the trials of a subject. Groups are permuted as a whole, with their rows in order, and
+        only among groups of equal size. Other permutations would match one group with parts of several groups and give
+        too many false positives. Use `equal_groups` to select rows so that all groups are equally large.
     within : array of shape (n,), optional
         A covariate on which both sides depend, such as norm, depth or length. Rows are permuted only within its strata.
-        Text and numbers with few distinct values are used as strata. Other numbers are cut, within each block, into
-        strata of up to ten similar values; a group with one value counts once. These strata are so narrow that the
-        effect of the covariate inside them is small relative to the null. Rows without a near neighbour are not
-        permuted. For strong effects and few rows, `covariates=` has more power.
+        Text, and numbers with few distinct values, are used as strata directly. Other numbers are cut, within each
+        block, into strata of up to ten similar values; a group with a single value counts once. These strata are so
+        narrow that the effect of the covariate within them is small relative to the null. Rows without a near neighbour
+        are not permuted. For strong effects and few rows, `covariates=` has more power.
     shift : bool
-        Whether each block is a series, permuted by circular shifts of 0 to n - 1 rows. Use this for stationary series
-        that are much longer than their memory.
+        Whether each block is a time series, which is permuted by circular shifts of 0 to n - 1 rows. Use this for
+        stationary series that are much longer than their memory.
     block_length : int, optional
-        Number of rows of a stretch, if each block is a series. Stretches of consecutive rows are permuted, and rows
+        Number of rows per stretch, if each block is a time series. Stretches of consecutive rows are permuted; rows
         that remain at the end of a series are not. Use this for series whose memory is much shorter than a stretch.
 
     Returns
@@ -93,17 +93,18 @@ def exchange(
 
 
 def match_by_quantity(quantity: ArrayLike, name: str = "given values", blocks: ArrayLike | None = None) -> Exchange:
-    """Design in which rows are permuted among rows with similar values of a quantity.
+    """Design in which rows are permuted only among rows with similar values of a quantity.
 
-    Strata have three rows if there are few rows, and up to ten if there are many. The share of the quantity's variance
-    inside strata falls with the square of their width; the spread of the null falls only with the number of rows.
+    Strata have three rows if there are few rows, and up to ten if there are many. The reason is that the share of the
+    quantity's variance within strata falls with the square of their width, whereas the spread of the null falls only
+    with the number of rows.
 
     Parameters
     ----------
     quantity : array of shape (n,)
-        Numbers or labels. Labels, and numbers with few distinct values, are used as strata.
+        Numbers or labels. Labels, and numbers with few distinct values, are used as strata directly.
     name : str
-        Name of the quantity in the text of the design.
+        Name of the quantity in the description of the design.
     blocks : array of shape (n,), optional
         Labels of blocks, within which rows are permuted as well. Default: no blocks.
 
@@ -133,26 +134,26 @@ def match_by_quantity(quantity: ArrayLike, name: str = "given values", blocks: A
 
 
 def cross_with_blocks(codes: Index, blocks: ArrayLike | None) -> Index:
-    """Divide strata by blocks, and number them again."""
+    """Subdivide strata by blocks, and renumber them."""
     return _cross_codes(_block_codes(len(codes), blocks, None), codes)
 
 
 def rows_of_a_stratum(n: int) -> int:
-    """Return the number of rows of a stratum; docs/calibration.md has the measurements."""
+    """Return the number of rows per stratum; docs/calibration.md contains the measurements behind it."""
     return min(STRATUM, max(3, isqrt(n) // 4))
 
 
 def equal_groups(groups: ArrayLike, size: int | None = None, *, seed: Seed = None) -> Index:
-    """Choose random rows that make all groups equally large, which allows permuting all groups.
+    """Choose rows at random so that all groups are equally large, which allows all groups to be permuted.
 
     Parameters
     ----------
     groups : array of shape (n,)
         Labels of the groups.
     size : int, optional
-        Number of rows to choose from each group; smaller groups are left out. Default: size of the smallest group.
+        Number of rows to choose from each group; smaller groups are left out. Default: the size of the smallest group.
     seed : int, Generator or None
-        Seed of the random choice.
+        Seed for the random choice.
 
     Returns
     -------
@@ -177,7 +178,7 @@ def equal_groups(groups: ArrayLike, size: int | None = None, *, seed: Seed = Non
 
 
 def _require_compatible(arguments: dict[str, bool]) -> None:
-    """Refuse incompatible designs."""
+    """Raise an error for options that cannot be combined."""
     for alone in ("shift", "block_length"):
         others = [name for name, there in arguments.items() if there and name != alone]
         if arguments[alone] and others:
@@ -185,7 +186,7 @@ def _require_compatible(arguments: dict[str, bool]) -> None:
 
 
 def _block_codes(n: int, blocks: ArrayLike | None, within: ArrayLike | None, groups: ArrayLike | None = None) -> Index:
-    """Return one code per row: rows of one block and of one stratum share it."""
+    """Return one code per row, shared by rows of the same block and stratum."""
     block = np.zeros(n, dtype=np.intp) if blocks is None else check.labels(blocks, n, "blocks", min_classes=1)[0]
     if within is None:
         return block
@@ -193,13 +194,13 @@ def _block_codes(n: int, blocks: ArrayLike | None, within: ArrayLike | None, gro
 
 
 def _cross_codes(block: Index, stratum: Index) -> Index:
-    """Number the combinations of two codes."""
+    """Number the combinations of the two codes."""
     codes: Index = np.unique(block * (stratum.max() + 1) + stratum, return_inverse=True)[1].astype(np.intp)
     return codes
 
 
 def _strata(within: ArrayLike, block: Index, groups: ArrayLike | None) -> Index:
-    """Return a stratum per row; numbers with many values are cut into strata of similar values in each block."""
+    """Return a stratum per row; in each block, numbers with many values are cut into similar values."""
     n = len(block)
     codes, values = check.labels(within, n, "within", min_classes=1)
     unit = np.arange(n) if groups is None else _units_of_one_value(groups, codes)
@@ -218,14 +219,14 @@ def _strata(within: ArrayLike, block: Index, groups: ArrayLike | None) -> Index:
 
 
 def _units_of_one_value(groups: ArrayLike, codes: Index) -> Index:
-    """Return the groups as units if each has one value of the covariate; otherwise the rows."""
+    """Return the groups as units if the covariate is constant within each group; otherwise the rows."""
     group = check.labels(groups, len(codes), "groups", min_classes=1)[0]
     same = len(np.unique(np.stack([group, codes]), axis=1).T) == group.max() + 1
     return group if same else np.arange(len(codes))
 
 
 def _stretches(block: Index, length: int) -> Index:
-    """Number the consecutive stretches of each block."""
+    """Number the consecutive stretches within each block."""
     place = np.empty(len(block), dtype=np.intp)
     for code in np.unique(block):
         rows = np.flatnonzero(block == code)

@@ -1,4 +1,4 @@
-"""Warnings about exchange designs that are not valid: short series, dependent rows, drifts."""
+"""Warnings about invalid exchange designs: short series, dependent rows, drifts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
-from shesha.nulls.dependence import dependence, p_value_within_design
+from shesha.nulls.dependence import dependence
 from shesha.nulls.design_builder import exchange
+from shesha.nulls.neighbours_within_design import p_value_within_design
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.residual_confounding import residual_confounding_warnings
 from shesha.results import Dependence
@@ -20,14 +21,14 @@ from shesha.support.warnings import CalibrationWarning, warn
 
 
 def warn_of_series(sides: list[NDArray[Any]], design: Design) -> None:
-    """Warn if rows depend on one another and the permutations destroy this dependence.
+    """Warn if rows depend on one another and the design's permutations destroy this dependence.
 
     Parameters
     ----------
     sides : arrays of shape (n_samples, n_features)
         The compared representations. Only dependence that all of them show is reported.
     design : dict
-        Arguments of `exchange`, at least one of which is set.
+        Arguments for `exchange`, at least one of which is set.
     """
     options = nonempty_arguments(design)
     test = dependence(*sides)
@@ -59,12 +60,13 @@ def _autocorrelation_warnings(p_value: float, options: Collection[str]) -> list[
         return []
     return [
         f"neighbouring rows are closer than after permutations by {' and '.join(options)} (p = {p_value:.1g}), so rows "
-        "are not exchangeable. If rows are a time series, use shift=True, with sessions as blocks"
+        "are not exchangeable. If rows are a time series, use shift=True, with sessions as blocks. If groups belong to "
+        "larger units (such as donors to sites), pass these as blocks="
     ]
 
 
 def _series_length(n_rows: int, blocks: ArrayLike | None) -> float:
-    """Number of rows of a typical series."""
+    """Number of rows in a typical series."""
     if blocks is None:
         return n_rows
     return float(np.median(np.bincount(check.labels(blocks, n_rows, "blocks", min_classes=1)[0])))

@@ -1,4 +1,4 @@
-"""Random halves of the rows that keep groups whole and divide the groups of each class evenly."""
+"""Random halves of the rows that keep groups together and divide each class's groups evenly."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _TRIES = 200
 
 
 def group_kinds(codes: Labels, group: Index, n_classes: int) -> Labels:
-    """Class of each group; `n_classes` for groups with several classes.
+    """Class of each group, or `n_classes` if a group contains several classes.
 
     Parameters
     ----------
     codes : array of shape (n_rows,)
         Class of each row.
     group : array of shape (n_rows,)
-        Group of each row, coded from 0 to n_groups - 1.
+        Group of each row, numbered from 0 to n_groups - 1.
     n_classes : int
         Number of classes.
     """
@@ -30,34 +30,34 @@ def group_kinds(codes: Labels, group: Index, n_classes: int) -> Labels:
 
 
 def draw_group_half(group: Index, kinds: Labels, rng: np.random.Generator) -> Mask:
-    """Draw the rows of the first half: whole groups, with the groups of each kind divided evenly."""
+    """Draw the rows of the first half as whole groups, with the groups of each kind divided evenly."""
     chosen = np.zeros(len(kinds), dtype=bool)
     extra = bool(rng.integers(2))
     for kind in np.unique(kinds):
         units = rng.permutation(np.flatnonzero(kinds == kind))
         chosen[units[: (len(units) + extra) // 2]] = True
-        # If the number of groups is odd, the larger part goes to the two halves alternately.
+        # For odd numbers of groups, the extra group goes to the two halves alternately.
         extra ^= bool(len(units) % 2)
     return np.asarray(chosen[group])
 
 
 def draw_class_halves(members: Sequence[Index], group: Index, n: int, rng: np.random.Generator) -> list[Mask] | None:
-    """Draw halves that keep groups whole and leave every class in both.
+    """Draw halves that keep groups together and contain rows of every class.
 
     Parameters
     ----------
     members : sequence of arrays of row numbers
-        Rows of each class. A resample may contain a row several times; all copies are placed in the same half.
+        Rows of each class. A resample may contain a row several times; all its copies go into the same half.
     group : array of shape (n_rows,)
-        Code of the group of each row.
+        Code of each row's group.
     n : int
-        Number of halves.
+        Number of halves to draw.
     rng : Generator
 
     Returns
     -------
     list of arrays of shape (n, rows of the class), or None
-        For each class, masks of its rows in the first half. None if the groups do not allow such halves.
+        For each class, masks of the class's rows in the first half. None if the groups do not allow such halves.
     """
     codes = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
     present = np.unique(group[np.concatenate(members)], return_inverse=True)[1]

@@ -1,9 +1,9 @@
-"""The permutation null of a linear kernel alignment, approximated from its first three moments.
+"""The permutation null of a linear kernel alignment, approximated by its first three moments.
 
 For centred kernel matrices K and L, the mean and the variance of <K, P L P'> over all n! permutations P of the rows
 have closed forms (Kazi-Aoual, Hitier, Sabatier and Lebreton 1995; Josse, Pages and Husson 2008, section 2). The
-skewness is that of the limit for many rows, a sum of chi-squared variables weighted by products of eigenvalues. The
-tail is approximated by a Pearson type III (shifted gamma) distribution with these three moments.
+skewness is taken from the limit for many rows, a sum of chi-squared variables weighted by products of eigenvalues. The
+tail is approximated by the Pearson type III (shifted gamma) distribution with these three moments.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shesha.support.types import Vector
 
 @dataclass(frozen=True)
 class KernelSums:
-    """Quantities of a centred kernel matrix that determine the moments of its permutation null."""
+    """The quantities of a centred kernel matrix that determine the moments of its permutation null."""
 
     trace: float
     squared_norm: float
@@ -29,30 +29,30 @@ class KernelSums:
 
 @dataclass(frozen=True)
 class PearsonNull:
-    """A null distribution with given mean, variance and skewness (Pearson type III)."""
+    """A null distribution (Pearson type III) with given mean, standard deviation and skewness."""
 
     mean: float
     sd: float
     skewness: float
 
     def p_value(self, observed: float) -> float:
-        """Probability of a value at least as large."""
+        """Return the probability of a value at least as large as the observed one."""
         from scipy.stats import pearson3
 
         return float(pearson3(self.skewness).sf((observed - self.mean) / self.sd))
 
     def quantile(self, share: float) -> float:
-        """Quantile of the null."""
+        """Return a quantile of the null distribution."""
         from scipy.stats import pearson3
 
         return self.mean + self.sd * float(pearson3(self.skewness).ppf(share))
 
 
 def inner_product_null(n: int, first: KernelSums, second: KernelSums, *, unbiased: bool) -> PearsonNull:
-    """Null of the inner product of two centred kernel matrices of n rows, at least 4.
+    """Null of the inner product between two centred kernel matrices of n rows, where n is at least 4.
 
-    Set `unbiased` for the unbiased estimator, whose matrices have zero diagonals and rows that sum to zero.
-    `squared_norm` must then be the squared norm of these matrices.
+    Set `unbiased` for the unbiased estimator, whose matrices have a zero diagonal and rows that sum to zero. In this
+    case, `squared_norm` must be the squared norm of those matrices.
     """
     sides = (first, second)
     mean = 0.0 if unbiased else first.trace * second.trace / (n - 1)

@@ -1,4 +1,4 @@
-"""Familywise p-values of scores that share their permutations, from the distribution of the maximum."""
+"""Familywise p-values for scores that share their permutations, from the maximum over scores."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from shesha.support.types import Matrix, Vector
 
 
 def max_statistic_p_values(draws: Sequence[Vector], closer: Sequence[str]) -> Vector:
-    """Correct p-values for the number of scores by the step-down maximum over their common permutations.
+    """Correct p-values for the number of scores, by the step-down maximum over their common permutations.
 
-    If all pairs are unrelated, any corrected p-value is at most alpha with a probability of at most alpha. This holds
-    for any dependence between the scores (Westfall and Young 1993, algorithm 4.1). Redundant scores cost no power.
+    If all pairs are unrelated, the probability that any corrected p-value is at most alpha is itself at most alpha,
+    whatever the dependence between the scores (Westfall and Young 1993, algorithm 4.1). Redundant scores cost no power.
 
-    All scores are converted to a common scale: the number of the K + 1 values of the same test that lie below the
-    score. Equal numbers are ordered by the distance from the mean in standard deviations. This second part
-    distinguishes a clear score if there are many tests, because some draw always has the largest value of its test.
+    Each score is converted to a scale common to all tests: the number of values, among the K + 1 values of the same
+    test, that lie below it. Equal numbers are ordered by the distance from the test's mean in standard deviations. This
+    second criterion lets a clear score stand out among many tests, because in every test some draw has the largest
+    value.
 
     Parameters
     ----------
     draws : sequence of arrays of shape (n_permutations + 1,)
-        For each test, the observed score followed by the score of each draw. Draw k of all tests uses the same
-        permutation of the rows. NaN marks a draw without a score. It counts as extreme for its own test and is
-        ignored in the maxima of other tests, which no score could otherwise exceed.
+        For each test, the observed score followed by the score in each draw. Draw k uses the same permutation of the
+        rows in all tests. NaN marks a draw without a score. It counts as extreme for its test and is ignored in the
+        maxima for other tests, because otherwise no score could exceed these maxima.
     closer : sequence of {'higher', 'lower'}
-        Which values of each test are more similar.
+        For each test, whether higher or lower values are more similar.
 
     Returns
     -------
     array of shape (n_tests,)
-        (1 + number of draws with a maximum at least as large) / (n_permutations + 1); never below the uncorrected
+        (1 + number of draws whose maximum is at least as large) / (n_permutations + 1), and at least the uncorrected
         p-value.
 
     Examples
@@ -52,7 +53,7 @@ def max_statistic_p_values(draws: Sequence[Vector], closer: Sequence[str]) -> Ve
 
 
 def _common_scale(values: Vector) -> tuple[Vector, float]:
-    """Return values on a scale common to all tests, and the p-value of the first (observed) value."""
+    """Return the values on a scale common to all tests, and the p-value of the first (observed) value."""
     known = np.isfinite(values)
     largest = float(np.abs(values[known]).max(initial=0.0))
     unit = largest or 1.0
@@ -64,23 +65,23 @@ def _common_scale(values: Vector) -> tuple[Vector, float]:
     level = np.empty(len(values), dtype=np.intp)
     level[order] = np.concatenate([[0], np.cumsum(steps)])
     below = np.concatenate([[0], np.cumsum(np.bincount(level))])[level]
-    # Tied values share the distance of the first one.
+    # Tied values share the standardised distance of the first of them.
     first = filled[order][np.searchsorted(level[order], level)]
     with np.errstate(invalid="ignore", divide="ignore"):
         z = (first / unit - mean) / sd if sd > TIE else np.zeros(len(values))
-        # This part is in (0, 1), so it only orders values with the same number of values below.
+        # This part lies in (0, 1), so it only orders values that have the same number of values below them.
         part = 0.5 + np.nan_to_num(z / (2 * (1 + np.abs(z))), nan=0.0)
     scaled = np.where(np.isnan(values), -1.0, below + part)
     return scaled, float((len(values) - below[0]) / len(values))
 
 
 def _step_down(scaled: Matrix, alone: Vector) -> Vector:
-    """Compare each observed value with maxima over the tests that are not more extreme."""
+    """Compare each observed value with the maxima over those tests that are no more extreme."""
     order = np.argsort(-scaled[0], kind="stable")
     # Column i holds the maximum over the i-th test and all later tests.
     maxima = np.maximum.accumulate(scaled[:, order[::-1]], axis=1)[:, ::-1]
     p_values = (maxima >= scaled[0, order] - TIE * len(scaled)).mean(axis=0)
     result = np.empty(len(order))
     result[order] = np.maximum.accumulate(p_values)
-    # A test with lost draws must not raise the p-values of later tests.
+    # Draws without a score in one test must not raise the p-values of later tests.
     return np.maximum(result, alone)

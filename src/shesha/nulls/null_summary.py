@@ -1,4 +1,4 @@
-"""Compare a score with its null: threshold, p-value, calibrated score."""
+"""Comparison of a score with its null distribution: threshold, p-value, calibrated score."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from shesha.results import NullSummary
 from shesha.support.types import Vector
 
 TIE = 1e-12
-"""Difference, relative to the largest score, below which two scores are equal up to rounding."""
+"""Difference, relative to the largest score, below which two scores count as equal."""
 
 
 def best_value(closer: str, bounds: tuple[float, float], maximum: float | None) -> float | None:
-    """Return the value for perfect agreement, if there is one."""
+    """Return the value that means perfect agreement; None if there is none."""
     if maximum is not None:
         return check.finite_number(maximum, "maximum")
     best = bounds[1] if closer == "higher" else bounds[0]
@@ -23,7 +23,7 @@ def best_value(closer: str, bounds: tuple[float, float], maximum: float | None) 
 
 
 def require_attainable_maximum(maximum: float | None, observed: float, threshold: float, closer: str) -> None:
-    """Refuse a maximum that the observed value exceeds or the threshold reaches."""
+    """Raise an error if the observed value or the threshold is beyond the maximum."""
     if maximum is None:
         return
     sign = 1.0 if closer == "higher" else -1.0
@@ -37,7 +37,7 @@ def require_attainable_maximum(maximum: float | None, observed: float, threshold
 
 
 def summarise(observed: float, null: Vector, closer: str, alpha: float, best: float | None) -> NullSummary:
-    """Compare a score with its null; permutations without a score count as extreme, which is conservative."""
+    """Compare a score with its null; permutations without a score count as extreme, to be conservative."""
     sign = 1.0 if closer == "higher" else -1.0
     s, t = sign * observed, sign * null[~np.isnan(null)]
     k, lost = len(null), int(np.isnan(null).sum())
@@ -66,7 +66,7 @@ def summarise(observed: float, null: Vector, closer: str, alpha: float, best: fl
 
 
 def _moments(t: Vector, largest: float) -> tuple[float, float]:
-    """Mean and standard deviation, NaN if any value is infinite, without overflow."""
+    """Mean and standard deviation, computed without overflow; NaN if any value is infinite."""
     if not len(t) or not np.isfinite(t).all():
         return np.nan, np.nan
     unit = largest or 1.0
@@ -74,7 +74,7 @@ def _moments(t: Vector, largest: float) -> tuple[float, float]:
 
 
 def _rescale(score: float, threshold: float, top: float | None) -> float:
-    """Rescale to 0 at the threshold and 1 at the maximum; without one, return the excess over the threshold."""
+    """Rescale to 0 at the threshold and 1 at the maximum; without a maximum, return the excess."""
     if not np.isfinite(threshold):
         return 0.0
     excess = max(0.0, score - threshold)

@@ -1,4 +1,4 @@
-"""Detection of a common period of two series, which circular shifts do not account for."""
+"""Detection of a period that several series share, which circular shifts do not account for."""
 
 from __future__ import annotations
 
@@ -11,31 +11,32 @@ from shesha.nulls.sampled_rows_for_checks import largest
 from shesha.support.types import Matrix, Vector
 
 FEWEST_PERIODS = 3
-"""Smallest number of periods in a series for the period to be detected."""
+"""Smallest number of periods that a series must contain for the period to be detected."""
 _MOST_ROWS = 1024
-"""Maximum number of consecutive rows that are checked."""
+"""Largest number of consecutive rows that are examined."""
 _MOST_COLUMNS = 16
-"""Maximum number of features that are checked; with more, random combinations are checked."""
+"""Largest number of features that are examined directly; if there are more, random combinations are used."""
 _PARTS = 8
 """Number of parts of a series whose phases must agree for a period to be reported."""
 _AGREEMENT = 0.8
 _SHARE = 0.08
-"""Smallest share of the variance at one frequency for which a period is reported."""
+"""Smallest share of the variance that one frequency must explain for a period to be reported."""
 _LEAST = 1e-280
 """If the largest number is below this limit, smaller numbers may have lost digits."""
 _PADDING = 16
-"""Factor by which frequencies are oversampled, because the phase must be constant over the whole series."""
+"""Factor by which frequencies are oversampled, because a slightly wrong frequency would shift the phase along the
+series."""
 
 
 def find_period(*representations: NDArray[Any]) -> float:
     """Return the period, in rows, that all representations share; 0 if there is none.
 
-    A period is a frequency that explains enough of the variance and keeps its phase over the whole series.
+    A period is reported if its frequency explains enough of the variance and keeps its phase over the whole series.
 
     Parameters
     ----------
     *representations : arrays of shape (n_samples, n_features)
-        Finite features of the same rows, in the order in which the rows were recorded.
+        Finite features of the same rows, in the order of recording.
 
     Examples
     --------
@@ -59,11 +60,11 @@ def find_period(*representations: NDArray[Any]) -> float:
 
 
 def _frequency(rows: Matrix) -> float:
-    """Return the frequency per row of the strongest wave with a constant phase; 0 if there is none."""
+    """Return the frequency (cycles per row) of the strongest wave with constant phase; 0 if there is none."""
     n = len(rows)
     # In pure noise, the strongest frequency explains about 2 log(n) / n of the variance.
     least = max(_SHARE, 4 * np.log(n) / n) * float((rows**2).sum())
-    # A wave between two resolvable frequencies has at least 0.4 of its power at each of them.
+    # A wave between two resolvable frequencies has at least 0.4 of its power at each of the two.
     if least == 0 or 2 * _power(rows, 1).max() / n < 0.4 * least:
         return 0.0
     power = _power(rows, _PADDING)
@@ -75,7 +76,7 @@ def _frequency(rows: Matrix) -> float:
 
 
 def _power(rows: Matrix, padding: int) -> Vector:
-    """Power at each frequency, without slow drifts and changes from row to row."""
+    """Power at each frequency, with slow drifts and row-to-row changes set to zero."""
     n = len(rows)
     power = np.zeros(padding * n // 2 + 1)
     for column in rows.T:
@@ -86,11 +87,11 @@ def _power(rows: Matrix, padding: int) -> Vector:
 
 
 def _phase_agreement(rows: Matrix, frequency: float) -> float:
-    """Return the agreement of the parts of a series in phase and amplitude of a wave, from -1 to 1."""
+    """Return how well the parts of a series agree in a wave's phase and amplitude, from -1 to 1."""
     waves = np.exp(-2j * np.pi * frequency * np.arange(len(rows)))[:, None] * rows
     parts = np.array([part.sum(axis=0) for part in np.array_split(waves, _PARTS)])
     products = (parts @ parts.conj().T).real
-    # Noise adds to the length of each part, but not to the products of different parts.
+    # Noise adds to the squared length of each part, but not to the products of different parts.
     wave = 2 * float((np.abs(parts.sum(axis=0)) ** 2).sum()) / len(rows)
     noise = max(0.0, float((rows**2).sum()) - wave) / _PARTS
     length = float(np.trace(products)) / _PARTS - noise
@@ -98,7 +99,7 @@ def _phase_agreement(rows: Matrix, frequency: float) -> float:
 
 
 def _columns(features: Matrix) -> Matrix:
-    """The features, or random combinations of many features, which contain the same share of a wave."""
+    """Return the features or, if there are many, random combinations in which a wave has the same share."""
     d = features.shape[1]
     if d <= _MOST_COLUMNS:
         return features.copy()
@@ -115,6 +116,6 @@ def _standardise(side: NDArray[Any]) -> Matrix:
     rows /= largest(rows)
     time = np.arange(len(rows)) - (len(rows) - 1) / 2
     rows -= rows.mean(axis=0)
-    # A trend would leak into all frequencies.
+    # The linear trend is removed, because it would leak into all frequencies.
     rows -= time[:, None] * (time @ rows) / (time @ time)
     return rows

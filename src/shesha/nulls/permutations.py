@@ -1,4 +1,4 @@
-"""The permutations of a null, drawn from a design or given by the user."""
+"""The permutations that form a null distribution, drawn from a design or given by the user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shesha.support.warnings import CalibrationWarning, warn
 
 
 class Design(TypedDict, total=False):
-    """Arguments of `exchange`, for functions that pass them on."""
+    """Arguments for `exchange`, in functions that pass them on."""
 
     blocks: ArrayLike | None
     groups: ArrayLike | None
@@ -42,18 +42,20 @@ def draw_permutations(
     n : int
         Number of rows.
     n_permutations, alpha
-        As for `shesha.calibrate`. A level that no result can reach raises a ValueError.
+        As for `shesha.calibrate`. A ValueError is raised if no result could reach the level.
     design : dict or Exchange, optional
-        An `Exchange`, or the arguments of `exchange`; those that are None or False are ignored. Default: all rows.
+        An `Exchange`, or the arguments for `exchange`; those that are None or False are ignored. Default: permute all
+        rows.
     permutations : array of shape (n_permutations, n), optional
         Permutations to use instead of random ones.
     seed : int, Generator or None
-        Seed of the draws.
+        Seed for the draws.
 
     Returns
     -------
     list of arrays of shape (n,), and str
-        The permutations and their description. If there are fewer circular shifts than requested, each occurs once.
+        The permutations and their description. If there are fewer circular shifts than requested, each is returned
+        once.
 
     Examples
     --------
@@ -75,12 +77,12 @@ def draw_permutations(
 
 
 def nonempty_arguments(design: Design | None) -> dict[str, Any]:
-    """Return the arguments that are set."""
+    """Return those arguments that are set."""
     return {name: value for name, value in (design or {}).items() if value is not None and value is not False}
 
 
 def _warn_of_repeats(orders: Sequence[Index], alpha: float) -> None:
-    """Warn if there are too few distinct permutations for the level."""
+    """Warn if there are too few distinct permutations for the significance level."""
     different = len({order.tobytes() for order in identity_first(orders)})
     if different < 0.5 / alpha:
         warn(

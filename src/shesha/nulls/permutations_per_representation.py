@@ -1,4 +1,4 @@
-"""Joint permutations: each representation has its own permutation, which breaks the matching of all pairs."""
+"""Joint permutations: permuting each representation separately breaks the matching of all pairs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ _PURPOSE = 13
 
 @dataclass(frozen=True)
 class RepresentationPermutations:
-    """One null distribution for all pairs of many representations.
+    """One null distribution that serves all pairs of many representations.
 
     Draw k permutes the rows of representation a by `a_k`, independently of all other representations. `a_k` depends
     only on the content of a, so it is the same in every run, on every machine and for every partner. The score of a
-    pair (a, b) is that of a with b permuted by ``b_k[inverse of a_k]``. The permutations of a design form a group.
-    Composed permutations therefore have the distribution of those in `calibrate`, and the p-value of a pair is exact.
+    pair (a, b) is that of a with b permuted by ``b_k[inverse of a_k]``. Because the permutations of a design form a
+    group, such compositions are distributed like the permutations in `calibrate`, and the p-value of each pair is
+    exact.
 
     Attributes
     ----------
@@ -29,7 +30,7 @@ class RepresentationPermutations:
     n_permutations : int
         Number of draws.
     seed : int
-        Seed of the draws.
+        Seed for the draws.
 
     Examples
     --------
@@ -44,14 +45,14 @@ class RepresentationPermutations:
     seed: int
 
     def orders(self, content: str, copy: int = 0) -> list[Index]:
-        """Draw the permutations of a representation; a second copy of the same content gets different ones.
+        """Draw the permutations for a representation; a second copy of the same content gets others.
 
         Parameters
         ----------
         content : str
-            Fingerprint of the representation, in hexadecimal digits.
+            Fingerprint of the representation, as hexadecimal digits.
         copy : int
-            Number of the copy, from 0, if several representations have the same content.
+            Number of the copy, counted from 0, if several representations have the same content.
         """
         rng = np.random.default_rng([_PURPOSE, self.seed, int(content, 16), copy])
         return [self.exchange.draw(rng) for _ in range(self.n_permutations)]

@@ -1,4 +1,4 @@
-"""Warnings about residual confounding by a numeric covariate inside the strata of `within`."""
+"""Warnings about residual confounding by a numeric covariate within the strata of `within`."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.kernels.splines import natural_spline
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 
 _MOST_ROWS = 512
-"""Maximum number of rows, in whole strata, that are checked."""
+"""Largest number of rows, in complete strata, that are checked."""
 _N_DRAWS, _N_SHUFFLES = 39, 39
 _ROWS_PER_TERM, _MOST_TERMS = 6, 8
 _LEVEL, _TOO_OFTEN = 0.05, 0.07
-"""Level of a test, and the false-positive rate above which a warning is raised."""
+"""Level of the test, and the false-positive rate above which a warning is issued."""
 _CLEARLY = 3.5
-"""Number of standard deviations by which the effect must exceed that of permuted rows."""
+"""Number of standard deviations by which the effect must exceed the effect in permuted rows."""
 _NORMAL = NormalDist()
 
 
 def residual_confounding_warnings(sides: list[NDArray[Any]], within: ArrayLike | None, strata: Index) -> list[str]:
-    """Warn if both sides still depend on the covariate inside its strata."""
+    """Return a warning if both sides still depend on the covariate within its strata."""
     if within is None:
         return []
     values = np.asarray(to_host(within))
@@ -42,9 +43,14 @@ def residual_confounding_warnings(sides: list[NDArray[Any]], within: ArrayLike |
 
 
 def false_positive_rate(
-    values: ArrayLike, strata: Index, *sides: NDArray[Any], n_terms: int, taken: Matrix | None = None
+    values: ArrayLike,
+    strata: Index,
+    *sides: NDArray[Any],
+    n_terms: int,
+    taken: Matrix | None = None,
+    design: Exchange | None = None,
 ) -> float:
-    """False-positive rate at the 5 % level that is due to a covariate's effect inside its strata.
+    """False-positive rate at the 5 % level that a covariate's effect within its strata causes.
 
     Parameters
     ----------
@@ -55,9 +61,11 @@ def false_positive_rate(
     *sides : one or two arrays of shape (n, n_features)
         Features of each side. A single array is compared with itself.
     n_terms : int
-        Number of terms of the spline that models the effect; reduced if there are few rows.
+        Number of spline terms that model the effect; it is reduced if there are few rows.
     taken : array of shape (n, n_directions), optional
         Terms of covariates that are removed from the sides. Default: none.
+    design : Exchange, optional
+        Design whose permutations form the null. Default: all permutations within the strata.
     """
     numbers = np.asarray(values, dtype=np.float64)
     rows = _whole_strata(strata)
@@ -66,7 +74,8 @@ def false_positive_rate(
     some = [np.asarray(side[rows], dtype=np.float64) for side in sides]
     here = None if taken is None else _orthonormal(taken[rows] - taken[rows].mean(axis=0))
     n_terms = min(n_terms, (len(rows) + (0 if here is None else here.shape[1])) // 3)
-    look = partial(strata_excess, numbers[rows], strata[rows], *some, n_terms=n_terms, taken=here)
+    some_rows = None if design is None else design.take(rows)
+    look = partial(strata_excess, numbers[rows], strata[rows], *some, n_terms=n_terms, taken=here, design=some_rows)
     # Standard errors fall with the square root of the number of rows; the effect inside strata does not.
     growth = float(np.sqrt(len(numbers) / len(rows)))
     if (rate := _rate(growth * float(look()[0]))) < _TOO_OFTEN:
@@ -81,7 +90,7 @@ def _rate(excess: float) -> float:
 
 
 def _whole_strata(strata: Index) -> Index:
-    """Rows of whole strata, evenly spread, up to the maximum number."""
+    """Return the rows of complete, evenly spread strata, up to the maximum number of rows."""
     order = np.argsort(strata, kind="stable")
     if len(order) <= _MOST_ROWS:
         return order
@@ -97,11 +106,12 @@ def strata_excess(
     n_terms: int = _MOST_TERMS,
     n_shuffles: int = 0,
     taken: Matrix | None = None,
+    design: Exchange | None = None,
 ) -> Vector:
-    """Effect of a covariate on the linear kernel similarity, in standard deviations of its null.
+    """Effect of a covariate on the linear kernel similarity, in standard deviations of the null.
 
-    The similarity is the inner product of kernel matrices, and the null permutes rows within strata. The effect is
-    estimated by a spline fitted to each side, and the expected contribution of noise to the fit is subtracted.
+    The similarity is the inner product of the two kernel matrices, and the null permutes rows within strata. The effect
+    is estimated by fitting a spline to each side and subtracting what noise is expected to contribute to the fit.
 
     Parameters
     ----------
@@ -112,11 +122,13 @@ def strata_excess(
     *sides : one or two arrays of shape (n, n_features)
         Features of each side. A single array is compared with itself.
     n_terms : int
-        Number of terms of the spline.
+        Number of spline terms.
     n_shuffles : int
-        Number of repetitions with shuffled rows of both sides, which do not depend on the covariate.
+        Number of repetitions with shuffled rows, which do not depend on the covariate.
     taken : array of shape (n, n_directions), optional
         Orthonormal directions that are removed from the sides and from each shuffle. Default: none.
+    design : Exchange, optional
+        Design whose permutations form the null. Default: all permutations within the strata.
 
     Returns
     -------
@@ -124,7 +136,7 @@ def strata_excess(
         The excess in the given order, followed by the excess in each shuffle.
     """
     rng = np.random.default_rng(0)
-    orders = [_permute_within(strata, rng) for _ in range(_N_DRAWS)]
+    orders = [_permute_within(strata, rng) if design is None else design.draw(rng) for _ in range(_N_DRAWS)]
     terms = natural_spline(values, max(1, n_terms))
     fixed = np.full((len(values), 1), len(values) ** -0.5)
     fixed = fixed if taken is None else np.concatenate([fixed, taken], axis=1)
@@ -134,7 +146,7 @@ def strata_excess(
     kernels = [side @ side.T for side in rows]
     spread = float(np.std([np.sum(kernels[0] * kernels[-1][np.ix_(order, order)]) for order in orders]))
     turned = np.stack([basis.T @ basis[order] for order in orders])
-    # Both sides are shuffled in the same way, so only their relation to the covariate is lost.
+    # Both sides are shuffled in the same way, so that only their relation to the covariate is lost.
     shuffles = [rng.permutation(len(values)) for _ in range(n_shuffles)]
     shuffled = [[_residuals(side[order], fixed) for side in rows] for order in shuffles]
     excesses = [_excess(*(_effect(side, basis, free) for side in some), turned=turned) for some in [rows, *shuffled]]
@@ -151,7 +163,7 @@ def _orthonormal(columns: Matrix) -> Matrix:
 
 
 def _excess(*effects: Matrix, turned: Matrix) -> float:
-    """Inner product of the effects, minus its mean over permutations."""
+    """Inner product of the two sides' effects, minus its mean over permutations."""
     expected = np.sum(effects[0] * (turned @ effects[-1] @ np.swapaxes(turned, 1, 2)), axis=(1, 2))
     return float(np.sum(effects[0] * effects[-1]) - expected.mean())
 

@@ -1,4 +1,4 @@
-"""Restricted permutations: the exchangeable rows, with their permutations and resamples."""
+"""Restricted permutations: which rows are exchangeable, and how they are permuted and resampled."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from shesha.support.types import Index
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """Which rows are exchangeable under the null of two unrelated representations.
+    """Which rows are exchangeable under the null hypothesis of two unrelated representations.
 
-    Use `shesha.nulls.exchange` to create a design. Every permutation that the design allows, including the identity, is
-    drawn with the same probability. These permutations form a group, so p-values are exact if the rows are
-    exchangeable as declared.
+    Use `shesha.nulls.exchange` to create a design. All permutations that the design allows, including the identity, are
+    drawn with equal probability. These permutations form a group, so p-values are exact if the rows are exchangeable as
+    declared.
     """
 
     n_rows: int
     block: Index
-    """Code of each row's block; rows are permuted within blocks only."""
+    """Code of each row's block; rows are permuted only within their block."""
     group: Index | None = None
-    """Code of the group that each row belongs to; None if rows are permuted individually."""
+    """Code of each row's group; None if rows are permuted individually."""
     shift: bool = False
-    """Whether the rows of a block are a series, permuted by circular shifts."""
+    """Whether each block is a time series, which is permuted by circular shifts."""
     block_length: int | None = None
-    """Number of rows of a stretch, if groups are stretches of a series."""
+    """Number of rows per stretch, if the groups are stretches of a series."""
     named: tuple[str, ...] = ()
 
     @property
@@ -45,13 +45,13 @@ class Exchange:
 
     @cached_property
     def strata(self) -> tuple[Index, ...]:
-        """The rows of each block, in order."""
+        """Row numbers of each block, in order."""
         blocks = _rows_by_code(self.block)
         return tuple(sorted(blocks, key=lambda rows: int(rows[0])))
 
     @cached_property
     def unit_arrays(self) -> tuple[Index, ...]:
-        """Arrays of exchangeable units, each of shape (units, rows of a unit), unless rows are shifted."""
+        """Exchangeable units in arrays of shape (units, rows per unit); not used if rows are shifted."""
         if self.group is None:
             return tuple(rows[:, None] for rows in self.strata)
         kinds: dict[tuple[int, int], list[Index]] = {}
@@ -75,7 +75,7 @@ class Exchange:
         return sum(lgamma(len(units) + 1) for units in self.unit_arrays)
 
     def require_enough(self, n_permutations: int, alpha: float) -> None:
-        """Refuse a significance level that no result can reach."""
+        """Raise an error if no result could reach the significance level."""
         check.fraction(alpha, "alpha", closed=False)
         if check.count(n_permutations, "n_permutations") < 1 / alpha - 1 - 1e-9:
             raise ValueError(f"n_permutations must be at least 1 / alpha - 1 = {1 / alpha - 1:g}, got {n_permutations}")
@@ -96,7 +96,7 @@ class Exchange:
         return remedy
 
     def draw(self, rng: np.random.Generator) -> Index:
-        """Draw one of the permutations, each with the same probability.
+        """Draw one of the permutations, all of which are equally probable.
 
         Parameters
         ----------
@@ -115,28 +115,28 @@ class Exchange:
         return order
 
     def draws(self, n_permutations: int, rng: np.random.Generator) -> list[Index]:
-        """Draw several permutations; draw each nonzero shift once if there are at most as many as requested."""
+        """Draw several permutations; if there are no more nonzero shifts than requested, return each once."""
         if self.shift and self.log_count <= log(n_permutations + 1) + 1e-9:
             return list(islice(self._all_shifts(), 1, None))
         return [self.draw(rng) for _ in range(n_permutations)]
 
     def _all_shifts(self) -> Iterator[Index]:
-        """Yield every combination of shifts, the identity first."""
+        """Yield every combination of shifts, starting with the identity."""
         yield from map(self._circular_shift, product(*(range(len(rows)) for rows in self.strata)))
 
     def _circular_shift(self, lags: Iterable[int]) -> Index:
-        """Shift the rows of each stratum circularly by its own lag."""
+        """Shift the rows of each stratum circularly, by one lag per stratum."""
         order = np.arange(self.n_rows)
         for rows, lag in zip(self.strata, lags, strict=True):
             order[rows] = np.roll(rows, -lag)
         return order
 
     def resample(self, rng: np.random.Generator) -> Index:
-        """Draw how often each row occurs in a bootstrap resample.
+        """Draw how often each row occurs in one bootstrap resample.
 
-        Each block is resampled with replacement, in units that are whole groups, stretches of a series, or single rows.
-        Stretches start at any row and wrap around the end of the series. They have `block_length` rows, or the square
-        root of the number of rows if the design uses shifts.
+        Each block is resampled with replacement. The units are whole groups, stretches of a series, or single rows.
+        Stretches start at any row and wrap around at the end of the series. They have `block_length` rows or, if the
+        design uses shifts, the square root of the number of rows.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class Exchange:
         Returns
         -------
         array of shape (n_rows,)
-            Number of copies of each row. The sum is the number of rows, unless groups differ in size.
+            Number of copies of each row. Unless groups differ in size, the sum is the number of rows.
         """
         counts = np.zeros(self.n_rows, dtype=np.intp)
         for rows in self.strata:
@@ -160,7 +160,7 @@ class Exchange:
 
     @cached_property
     def clusters(self) -> Index:
-        """Code of the resampling unit: the row itself, its group, or its stretch of a series."""
+        """Code of the resampling unit to which each row belongs: the row itself, its group, or its stretch."""
         if self.group is not None:
             return np.unique(self.group, return_inverse=True)[1].astype(np.intp)
         if not self.shift:
@@ -172,7 +172,7 @@ class Exchange:
         return codes
 
     def take(self, rows: Index) -> Exchange:
-        """Return the design of some of the rows, in the order given.
+        """Return the design for a selection of the rows, in the given order.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class Exchange:
 
 
 def _rows_by_code(codes: Index) -> list[Index]:
-    """Row numbers of each code that occurs, in the order of the codes."""
+    """Row numbers for each code that occurs, in the order of the codes."""
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order])) + 1
     return np.split(order, starts)

@@ -1,4 +1,4 @@
-"""A sample of rows of a representation, with inner products that all data checks share."""
+"""A sample of the rows of a representation, with inner products that all data checks share."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from shesha.support.types import Index, Matrix, Vector
 FEWEST_ROWS = 12
 """Smallest number of rows in which dependence can be detected."""
 _WINDOWS, _WINDOW = 4, 128
-"""Number and length of the stretches of consecutive rows that are checked, if there are many rows."""
+"""Number and length of the stretches of consecutive rows that are checked if there are many rows."""
 
 
 class DiagnosticRows:
-    """Four stretches of consecutive rows of one representation; all rows if there are few."""
+    """Four stretches of consecutive rows from one representation; all rows if there are few."""
 
     def __init__(self, side: NDArray[Any]) -> None:
         self.side = side
@@ -30,19 +30,19 @@ class DiagnosticRows:
 
     @cached_property
     def windows(self) -> list[Index]:
-        """Numbers of the rows of each stretch."""
+        """Row numbers of each stretch."""
         return stretches(self.n_rows, _WINDOW)
 
     @cached_property
     def rows(self) -> Index:
-        """Numbers of the checked rows, in order."""
+        """Row numbers of all checked rows, in order."""
         return np.concatenate(self.windows)
 
     @cached_property
     def gram(self) -> Matrix:
-        """Inner products of the centred checked rows, in units of their largest number."""
+        """Inner products of the checked rows, after centring and division by their largest number."""
         centred = np.asarray(self.side[self.rows], dtype=np.float64)
-        # Without this division, squares of large numbers would overflow.
+        # Without the division, squares of large numbers would overflow.
         self._unit = largest(centred)
         centred /= self._unit
         self._middle: Vector = centred.mean(axis=0)
@@ -56,7 +56,7 @@ class DiagnosticRows:
 
     @cached_property
     def squared(self) -> Matrix:
-        """Squared distances between the checked rows, in the same unit."""
+        """Squared distances between the checked rows, in the unit of `gram`."""
         return squared_distances(self.gram)
 
     def products(self, rows: Index) -> Matrix:
@@ -83,7 +83,7 @@ class DiagnosticRows:
 
 
 def stretches(n: int, length: int = _WINDOW) -> list[Index]:
-    """Four evenly spaced stretches of consecutive rows; all rows if there are few."""
+    """Return four evenly spaced stretches of consecutive rows; all rows if there are few."""
     if n <= _WINDOWS * length:
         return [np.arange(n)]
     starts = np.linspace(0, n - length, _WINDOWS).astype(np.intp)
@@ -91,7 +91,7 @@ def stretches(n: int, length: int = _WINDOW) -> list[Index]:
 
 
 def largest(X: Matrix) -> float:
-    """The largest absolute value; 1 if all are zero."""
+    """Return the largest absolute value; 1 if all values are zero."""
     return max(float(X.max(initial=0.0)), -float(X.min(initial=0.0))) or 1.0
 
 

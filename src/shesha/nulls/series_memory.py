@@ -1,4 +1,4 @@
-"""How long rows in a series remember earlier rows, and whether they drift, from autocorrelations."""
+"""How long rows in a series remember earlier rows and whether they drift, from autocorrelations."""
 
 from __future__ import annotations
 
@@ -13,27 +13,30 @@ from shesha.support.types import Index, Matrix
 
 _SPREAD, _DIED_OUT = 256, 0.05
 """Number of rows that are checked for drift, and autocorrelation below which the memory of a series ends."""
+_WINDOW = 5
+"""Number of memories over which autocorrelations are added up; those at longer lags are noise (Sokal 1997)."""
 
 
 def memory_in_rows(grams: list[Matrix], windows: list[Index]) -> float:
-    """Memory in rows: twice the sum over lags of the products of the sides' autocorrelations.
+    """Memory in rows: twice the sum, over lags, of the product of the sides' autocorrelations.
 
-    Squared Gram matrices weight directions by their variance, as similarities do. Otherwise many noisy directions
-    would hide a few directions with a long memory.
+    Squared Gram matrices weight directions by their variance, as similarities do. Without this weighting, many noisy
+    directions would hide a few directions with a long memory.
     """
     ends = np.cumsum([0, *(len(window) for window in windows)])
     total = 0.0
     for lag in range(1, len(windows[0]) // 2):
         correlations = [_autocorrelation(gram, lag, ends) for gram in grams]
-        if min(correlations) <= 0:
-            break
         # A single representation is used for both sides, which then have the same memory.
         total += 2 * float(np.prod(correlations if len(correlations) > 1 else correlations * 2))
-    return total
+        # Autocorrelations of waves change their sign and return, so the sum does not end at the first negative one.
+        if lag >= _WINDOW * total:
+            break
+    return max(0.0, total)
 
 
 def _autocorrelation(gram: Matrix, lag: int, ends: Index) -> float:
-    """Autocorrelation of the squared Gram matrix at a lag; only the necessary entries are computed."""
+    """Autocorrelation of the squared Gram matrix at one lag; only the entries needed are computed."""
     power = np.einsum("ij,ij->i", gram, gram)
     if not power.any():
         return 0.0
@@ -44,10 +47,10 @@ def _autocorrelation(gram: Matrix, lag: int, ends: Index) -> float:
 
 
 def persistence(side: DiagnosticRows) -> float:
-    """Autocorrelation at lags from an eighth to a quarter of the rows, times the effective number of rows.
+    """Mean autocorrelation at lags of an eighth to a quarter of the rows, times the effective row number.
 
-    A memory that decays leaves no autocorrelation at these lags. Larger autocorrelations at short lags show the memory,
-    which reduces the effective number of rows.
+    A memory that decays leaves no autocorrelation at these lags. Where autocorrelations at shorter lags are larger,
+    they reflect the memory, which reduces the effective number of rows.
     """
     spread = _spread(side.n_rows)
     gram = side.gram if len(spread) == side.n_rows else _gram(side.side, spread)
@@ -64,13 +67,13 @@ def persistence(side: DiagnosticRows) -> float:
 
 
 def _spread(n: int) -> Index:
-    """Indices of the rows that are checked for drift, evenly spaced if there are many."""
+    """Numbers of the rows that are checked for drift, evenly spaced if there are many."""
     return np.unique(np.linspace(0, n - 1, min(n, _SPREAD)).astype(np.intp))
 
 
 def _gram(side: NDArray[Any], rows: Index) -> Matrix:
     X = np.asarray(side[rows], dtype=np.float64)
-    # Without this division, squares of large numbers would overflow.
+    # Without the division, squares of large numbers would overflow.
     X = X / largest(X)
     X -= X.mean(axis=0)
     gram: Matrix = X @ X.T

@@ -3,8 +3,8 @@
     ax = shesha.plot.stability(shesha.audit(layers))
     shesha.plot.representations(shesha.compare_all(models, "CKA"), "CKA", ax=ax2)
 
-All plots have the same style, which distinguishes items by shape and shade as well as by colour. The extra `plot` is
-required.
+All plots have the same style, in which shapes and shades distinguish items as well as colours do. The extra `plot` must
+be installed.
 """
 
 from shesha.plot.heat_maps import Style, layer_grid, similarity, times

@@ -1,4 +1,4 @@
-"""Heat maps of pairs of representations, layers and times."""
+"""Heat maps for pairs of representations, layers and times."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Style(TypedDict, total=False):
     """Options for the appearance of a heat map."""
 
     title: str | None
-    """Title; default: a description of the values."""
+    """Title. Default: a description of the values."""
     annotate: bool | None
-    """Whether values are written into the cells; default: if they fit."""
+    """Whether values are written into the cells. Default: only if they fit."""
     cmap: str
-    """Colour map of matplotlib that runs from dark to light."""
+    """A matplotlib colour map that runs from dark to light."""
     vmin: float | None
-    """Lower end of the colour scale; use the same for figures that are compared. Default: the smallest value."""
+    """Lower end of the colour scale; use equal limits for figures that are compared. Default: the smallest value."""
     vmax: float | None
     """Upper end of the colour scale. Default: the largest value."""
     size: tuple[float, float] | None
@@ -43,24 +43,24 @@ def similarity(
 ) -> Axes:
     """Draw all pairs as a heat map, with frames around pairs above chance.
 
-    If pairs were calibrated, pairs with a corrected p-value of at most `level` are framed. `p_values` overrides the
+    If the pairs were calibrated, those with a corrected p-value of at most `level` are framed. `p_values` replaces the
     p-values in `pairs`.
 
     Parameters
     ----------
     pairs : PairwiseComparison
-        A result of `shesha.compare_all`, or of `shesha.compare` for several representations.
+        A result of `shesha.compare_all`, or of `shesha.compare` with several representations.
     measure : str
-        One of the measures in `pairs`.
+        The measure to draw, which must be one of those in `pairs`.
     cluster : bool
-        Whether to place similar representations next to each other (average linkage). Asymmetric measures are averaged
-        over both orders for this.
+        Whether to place similar representations next to each other (average linkage). For this purpose, asymmetric
+        measures are averaged over both orders.
     p_values : mapping of (str, str) to float, optional
-        p-value of each pair of names, for example from `shesha.calibrate`. Default: the p-values in `pairs`.
+        A p-value for each pair of names, for example from `shesha.calibrate`. Default: the p-values in `pairs`.
     level : float
-        Significance level. `p_values` are corrected for the number of pairs first (Benjamini and Hochberg).
+        Significance level. `p_values` are first corrected for the number of pairs (Benjamini and Hochberg).
     ax : matplotlib Axes, optional
-        Where to draw; default: a new figure.
+        Axes to draw on. Default: a new figure.
     **style
         Appearance: `title`, `annotate`, `cmap`, `vmin`, `vmax` and `size`, as in `Style`.
 
@@ -92,15 +92,15 @@ def layer_grid(
     ax: Axes | None = None,
     **style: Unpack[Style],
 ) -> Axes:
-    """Draw every layer of one model against every layer of another, with frames around pairs above chance.
+    """Draw all layers of one model against all layers of another, with frames around pairs above chance.
 
     Parameters
     ----------
     result : CalibratedLayers
-        The comparison. p-values are corrected for the number of pairs. If no pair or every pair is above chance, only
-        the closest pair is framed.
+        The comparison. Its p-values are corrected for the number of pairs. If no pair or every pair is above chance,
+        only the closest pair is framed.
     ax : matplotlib Axes, optional
-        Where to draw; default: a new figure.
+        Axes to draw on. Default: a new figure.
     **style
         Appearance: `title`, `annotate`, `cmap`, `vmin`, `vmax` and `size`, as in `Style`.
 
@@ -115,14 +115,14 @@ def layer_grid(
 
 
 def times(result: OverTime, ax: Axes | None = None) -> Axes:
-    """Draw the similarity of the geometry at every pair of times, with frames around pairs above chance.
+    """Draw the similarity between the geometries at every two times, with frames where it exceeds chance.
 
     Parameters
     ----------
     result : OverTime
         A result of `shesha.neuro.over_time`.
     ax : matplotlib Axes, optional
-        Where to draw; default: a new figure.
+        Axes to draw on. Default: a new figure.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def times(result: OverTime, ax: Axes | None = None) -> Axes:
 
 
 def _looks(style: Style, title: str) -> dict[str, Any]:
-    """Return checked options of `heat_map`, with a default title."""
+    """Check the options of `heat_map`, and fill in the default title."""
     if unknown := sorted(style.keys() - Style.__annotations__.keys()):
         raise TypeError(f"style must be among {', '.join(Style.__annotations__)}, got {', '.join(unknown)}")
     low, high = style.get("vmin"), style.get("vmax")
@@ -154,7 +154,7 @@ def _is_significant(pair: PairScore, measure: str, level: float) -> bool:
 
 
 def full_name(pairs: PairwiseComparison, measure: str) -> str:
-    """Return the name under which a measure was compared."""
+    """Return the full name under which a measure was compared."""
     from shesha.results.similarity.score import plain_name
 
     return next((name for name in pairs.measures if plain_name(name) == plain_name(measure)), measure)
@@ -163,7 +163,7 @@ def full_name(pairs: PairwiseComparison, measure: str) -> str:
 def _significant_pairs(
     p_values: Mapping[tuple[str, str], float], known: Mapping[str, int], level: float
 ) -> list[tuple[str, str]]:
-    """Return the pairs whose corrected p-values reach a level; NaN means that a pair was not tested."""
+    """Return the pairs whose corrected p-values reach the level; NaN means that a pair was not tested."""
     from shesha.nulls import benjamini_hochberg
 
     if strange := [name for pair in kinds.mapping(p_values, "p_values") for name in pair if name not in known]:

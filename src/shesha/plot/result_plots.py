@@ -3,8 +3,8 @@
     ax = shesha.plot.stability(shesha.audit(layers))
     shesha.plot.representations(shesha.compare_all(models, "CKA"), "CKA", ax=ax2)
 
-All plots have the same style, which distinguishes items by shape and shade as well as by colour. The extra `plot` is
-required.
+All plots have the same style, in which shapes and shades distinguish items as well as colours do. The extra `plot` must
+be installed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 def stability(audit: Audit, ax: Axes | None = None) -> Axes:
-    """Draw stability with its interval and its chance level, over layers or checkpoints in their order.
+    """Draw stability with intervals and chance levels, over layers or checkpoints in order.
 
     Parameters
     ----------
     audit : Audit
         Audit of one or several representations.
     ax : matplotlib Axes, optional
-        Where to draw; default: a new figure.
+        Axes to draw on. Default: a new figure.
 
     Returns
     -------
@@ -44,14 +44,14 @@ def stability(audit: Audit, ax: Axes | None = None) -> Axes:
 
 
 def null(result: NullComparison, ax: Axes | None = None) -> Axes:
-    """Draw the null distribution with the value and the threshold.
+    """Draw the null distribution together with the observed value and the threshold.
 
     Parameters
     ----------
     result : NullComparison
-        A result with a null distribution, for example of `shesha.calibrate` or `shesha.chance`.
+        A result that contains a null distribution, for example from `shesha.calibrate` or `shesha.chance`.
     ax : matplotlib Axes, optional
-        Where to draw; default: a new figure.
+        Axes to draw on. Default: a new figure.
 
     Returns
     -------
@@ -62,16 +62,16 @@ def null(result: NullComparison, ax: Axes | None = None) -> Axes:
 
 
 def drift(path: DriftPath | Sequence[Mapping[str, Any]], measure: str | None = None, ax: Axes | None = None) -> Axes:
-    """Draw drift over checkpoints, or over the checks of a monitor with their thresholds.
+    """Draw drift over checkpoints, or over a monitor's checks together with their thresholds.
 
     Parameters
     ----------
     path : DriftPath or sequence of dict
-        Drift over checkpoints, or the value of `DriftMonitor.history`.
+        Drift over checkpoints, or `DriftMonitor.history`.
     measure : str, optional
-        Measure of the checks of a monitor; default: the first measure.
+        Which measure of the monitor's checks to draw. Default: the first measure.
     ax : matplotlib Axes, optional
-        Where to draw; default: a new figure.
+        Axes to draw on. Default: a new figure.
 
     Returns
     -------
@@ -90,16 +90,16 @@ def drift(path: DriftPath | Sequence[Mapping[str, Any]], measure: str | None = N
 
 
 def coherence(table: CoherenceTable, *, unbiased: bool = False, ax: Axes | None = None) -> Axes:
-    """Draw magnitude against coherence of groups, with null groups of the same sizes.
+    """Draw the magnitude of groups against their coherence, with null groups of the same sizes.
 
     Parameters
     ----------
     table : CoherenceTable
-        Coherence of groups.
+        The coherence of each group.
     unbiased : bool
-        Whether to draw the unbiased score, which does not grow as groups get smaller.
+        Whether to draw the unbiased score, which does not increase for smaller groups.
     ax : matplotlib Axes, optional
-        Where to draw; default: a new figure.
+        Axes to draw on. Default: a new figure.
 
     Returns
     -------
@@ -110,14 +110,14 @@ def coherence(table: CoherenceTable, *, unbiased: bool = False, ax: Axes | None 
 
 
 def ranks(results: pd.DataFrame, axes: Any = None) -> Any:
-    """Draw the ranks of measures over the tests of the benchmark, best on top, one panel per domain.
+    """Draw the ranks of measures over the benchmark's tests, best on top, with one panel per domain.
 
     Parameters
     ----------
     results : DataFrame
-        A table of `shesha.benchmark.published` or `shesha.benchmark.table`.
+        A table from `shesha.benchmark.published` or `shesha.benchmark.table`.
     axes : sequence of matplotlib Axes, optional
-        The axes of each domain. Default: a new figure.
+        One Axes object per domain. Default: a new figure.
 
     Returns
     -------
@@ -131,23 +131,23 @@ def ranks(results: pd.DataFrame, axes: Any = None) -> Any:
 def representations(
     pairs: PairwiseComparison, measure: str, *, groups: Sequence[str] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw representations in a plane, with similar ones close together (classical scaling).
+    """Draw representations in a plane, so that similar ones are close together (classical scaling).
 
     Parameters
     ----------
     pairs : PairwiseComparison
         A comparison of all pairs of representations.
     measure : str
-        One of the measures in `pairs`.
+        The measure to use, which must be one of those in `pairs`.
     groups : sequence of str, optional
-        The group of each representation, such as a family of models, shown by colour and shape.
+        The group of each representation, such as a model family, shown by colour and shape.
     ax : matplotlib Axes, optional
-        Where to draw; default: a new figure.
+        Axes to draw on. Default: a new figure.
 
     Returns
     -------
     matplotlib Axes
-        The axis label states the share of the squared distances that the plane shows.
+        The axis label states which share of the squared distances the plane shows.
     """
     kinds.instance(pairs, PairwiseComparison, "pairs", "a PairwiseComparison")
     placed = pairs.embed(measure)
@@ -159,16 +159,16 @@ def representations(
 
 
 def spectra(representations: Mapping[str, Any], ax: Axes | None = None, *, ordered: bool = False) -> Axes:
-    """Draw the distribution of variance over the principal directions of representations.
+    """Draw how the variance of each representation is distributed over its principal directions.
 
     Parameters
     ----------
     representations : mapping of str to array of shape (n_rows, n_features)
         The representations, by name.
     ordered : bool
-        Whether they are in a meaningful order, as layers are. If so, colours run from dark to light.
+        Whether the representations are in a meaningful order, as layers are. If so, colours run from dark to light.
     ax : matplotlib Axes, optional
-        Where to draw; default: a new figure.
+        Axes to draw on. Default: a new figure.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def spectra(representations: Mapping[str, Any], ax: Axes | None = None, *, order
 
 
 def _primary_score(check: Mapping[str, Any], measure: str | None) -> Mapping[str, Any]:
-    """Return the score of one measure in a check's plain values."""
+    """Return the score for one measure from the plain values of a check."""
     known: dict[str, Mapping[str, Any]] = {score["measure"]: score for score in check["scores"]}
     wanted = next(iter(known)) if measure is None else measure
     if wanted not in known:

@@ -1,4 +1,4 @@
-"""Rank models by how well they explain data."""
+"""Ranking of models by how well they explain data."""
 
 from shesha.ranking.rank_models import rank_models
 

@@ -1,4 +1,4 @@
-"""Compare models with chance, by permuting the rows in the same way for all models and subjects."""
+"""Comparison of models with chance, by permuting rows in the same way for all models and subjects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PERMUTING = 22
 def chance_p_values(
     problem: Problem, n_permutations: int, alpha: float, seed: Seed, notes: list[str]
 ) -> tuple[Matrix, str]:
-    """Return p-values of the models against permuted rows, raw and corrected for their number."""
+    """Return each model's p-value against permuted rows, raw and corrected for the number of models."""
     empty = np.full((len(problem.models), 2), np.nan)
     if not problem.measure.paired:
         notes.append(
@@ -43,10 +43,10 @@ def chance_p_values(
 
 
 def fewer_rows(problem: Problem, n_pairs: int, rng: np.random.Generator) -> Problem:
-    """Return the problem for a random subset of rows, with at most about the requested number of pairs.
+    """Return the problem for a random subset of rows, with about `n_pairs` pairs at most.
 
-    Exchangeable units keep rows at the same positions, so they stay exchangeable. Units are dropped only if one row of
-    each would be too many. Whole blocks are dropped only if two rows of each would be too many.
+    Exchangeable units keep the rows at the same positions, so they remain exchangeable. Units are dropped only if one
+    row from each would be too many. Whole blocks are dropped only if two rows from each would be too many.
     """
     n_kept = int((1 + sqrt(1 + 8 * n_pairs)) / 2)
     exchanged = [units for units in problem.design.unit_arrays if len(units) > 1]
@@ -60,7 +60,7 @@ def fewer_rows(problem: Problem, n_pairs: int, rng: np.random.Generator) -> Prob
 
 
 def _some_of_each(units: Index, n_kept: int, rng: np.random.Generator) -> Index:
-    """Return the same random positions of as many units as possible, with about `n_kept` rows in total."""
+    """Keep the same random positions of as many units as possible, about `n_kept` rows in total."""
     width = max(1, n_kept // len(units))
     positions = np.sort(rng.choice(units.shape[1], width, replace=False))
     chosen = np.sort(rng.choice(len(units), min(len(units), n_kept // width), replace=False))
@@ -68,13 +68,13 @@ def _some_of_each(units: Index, n_kept: int, rng: np.random.Generator) -> Index:
 
 
 def _permuted_means(problem: Problem, orders: Sequence[Index]) -> Matrix:
-    """Mean over subjects of every model, observed and with its rows permuted: one line per model."""
+    """Mean over subjects for every model, first observed and then with permuted rows: one line per model."""
     measure, models = problem.measure, list(problem.models.values())
     if measure.symmetric:
         rows = [measure.look(subject) for subject in problem.subjects]
         columns = [measure.look(model) for model in models]
         means = [grid.mean(axis=0) for grid in grids(measure, rows, columns, identity_first(orders))]
         return np.stack(means, axis=1)
-    # An asymmetric measure takes the model first, so the subjects are permuted, which gives the same pairs of rows.
+    # An asymmetric measure takes the model first, so the subjects are permuted instead, which matches rows equally.
     rows, columns = [measure.look(model) for model in models], [measure.look(subject) for subject in problem.subjects]
     return np.stack([grid.mean(axis=1) for grid in grids(measure, rows, columns, identity_first(orders))], axis=1)

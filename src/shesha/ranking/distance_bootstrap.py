@@ -1,4 +1,4 @@
-"""Bootstrap of the rows for measures of distances, by weights of pairs of rows."""
+"""Bootstrap of the rows for measures of distances, by weighting pairs of rows."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def evaluate_distances(
 ) -> Evaluations:
     """Score every model and subject, on all rows and on bootstrap resamples.
 
-    The weight of a pair of rows is the product of two random weights. The noise of pairs therefore counts three times
-    in the variance over resamples, and twice in the variance of their first-order effects. Both variances together give
-    the variance that counts it once. If pairs are sampled, the error from sampling is included.
+    The weight of a pair of rows is the product of two random weights. The variance over resamples therefore counts the
+    noise of pairs three times, and the variance of the resamples' first-order effects counts it twice. Combining the
+    two variances gives the variance that counts it once. If pairs are sampled, the sampling error is included.
 
     The mean of the other subjects is computed from all rows; only the rows on which it is evaluated are resampled.
     """

@@ -1,4 +1,4 @@
-"""Distances of models and subjects over all pairs of rows, or over random pairs if there are many."""
+"""Distances in models and subjects over all pairs of rows, or over random pairs if there are many."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from shesha.views import RankedRdm, Representation
 _ARRAYS = 6
 """Number of arrays in memory that are as large as the distances: values, orders, ties, ranks and copies."""
 _FEWEST = 10_000
-"""Smallest number of pairs that are drawn, even if the memory budget is small."""
+"""Smallest number of pairs that are drawn, however small the memory budget is."""
 
 
 @dataclass(frozen=True)
 class DistanceVectors:
-    """Distances of the models, of the subjects, and of the mean without each subject, one line each."""
+    """Distances of the models, of the subjects, and of the subjects' mean without each one: one line each."""
 
     problem: Problem
     lines: SortedVectors
     ranked: bool
     i: Index
     j: Index
-    """Second row of each pair; `i` has the first row."""
+    """Second row of each pair; `i` contains the first row."""
     ceiling_upper: float = float("nan")
-    """Average value between a subject and the mean of all subjects, from sampled pairs; NaN if all pairs are used."""
+    """Average value between a subject and the mean of all subjects, for sampled pairs; NaN if all pairs are used."""
 
     @classmethod
     def build(cls, problem: Problem, rng: np.random.Generator | None = None) -> DistanceVectors:
@@ -64,26 +64,26 @@ class DistanceVectors:
 
     @property
     def n_pairs(self) -> int:
-        """Number of pairs of rows."""
+        """Number of pairs of rows that are used."""
         return len(self.i)
 
     @property
     def sampled(self) -> bool:
-        """Whether the pairs are a sample of all pairs."""
+        """Whether the pairs are a random sample of all pairs."""
         return self.n_pairs < n_pairs(self.problem.n_rows)
 
     def take(self, chosen: Index) -> DistanceVectors:
-        """Return some of the pairs."""
+        """Return the vectors for a selection of the pairs."""
         lines = SortedVectors.build(self.lines.values[:, chosen])
         return replace(self, lines=lines, i=self.i[chosen], j=self.j[chosen])
 
     def correlations(self, weights: Vector) -> Matrix:
-        """Correlations between all lines, with weight weights[p] for pair p."""
+        """Correlations between all lines, where pair p has the weight weights[p]."""
         values = self.lines.ranks(weights) if self.ranked else self.lines.values
         return weighted_correlations(values, weights)
 
     def split(self, correlations: Matrix) -> tuple[Matrix, Matrix, Vector]:
-        """Split correlations: models with subjects, models with models, subjects with the mean of other subjects."""
+        """Split correlations: subjects with models, models with models, subjects with the mean of the others."""
         n_models, n_subjects = len(self.problem.models), len(self.problem.subjects)
         subjects = slice(n_models, n_models + n_subjects)
         with_others = np.diagonal(correlations[subjects, n_models + n_subjects :])
@@ -113,7 +113,7 @@ def _leave_one_out(measure: Any, subjects: Sequence[RankedRdm]) -> list[RankedRd
 
 
 def _upper_ceiling(measure: Any, subjects: Sequence[RankedRdm]) -> float:
-    """Average value between a subject and the mean of all subjects."""
+    """Average value between each subject and the mean of all subjects."""
     kind, options = measure.view_key
     mean = kind.average(subjects, **dict(options))
     return float(np.mean([measure.compare_views(mean, subject) for subject in subjects]))

@@ -1,4 +1,4 @@
-"""Variance of the data that models explain, from correlations: each alone, each uniquely, and all together."""
+"""Variance in the data that models explain: each alone, each uniquely, and all together."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from shesha.support.types import Matrix, Vector
 
 
 def variance_shares(with_data: Matrix, among_models: Matrix) -> Cube:
-    """Shares of variance explained by models: each alone, each uniquely, and all together.
+    """Shares of the variance that models explain: each alone, each uniquely, and all together.
 
     Parameters
     ----------
     with_data : array of shape (n_subjects, n_models)
-        Correlations of models with data.
+        Correlations between the data of each subject and each model.
     among_models : array of shape (n_models, n_models)
         Correlations between models.
 
     Returns
     -------
     array of shape (n_subjects, 2 n_models + 1)
-        Columns are the shares of each model alone, the unique share of each model, and the share of all models.
+        Columns are the share of each model alone, the unique share of each model, and the share of all models together.
     """
     n_models = with_data.shape[1]
     if not (np.isfinite(with_data).all() and np.isfinite(among_models).all()):
@@ -36,7 +36,7 @@ def variance_shares(with_data: Matrix, among_models: Matrix) -> Cube:
 
 
 def _multiple_correlation(with_data: Matrix, among_models: Matrix) -> Vector:
-    """Squared multiple correlation of each line of data with the models."""
+    """Squared multiple correlation between each line of data and the models."""
     if not with_data.shape[1]:
         return np.zeros(len(with_data))
     inverse = np.linalg.pinv(among_models, rcond=1e-9, hermitian=True)

@@ -1,4 +1,4 @@
-"""Non-negative weights of several models, cross-validated over rows and subjects."""
+"""Non-negative weights for several models, cross-validated over rows and subjects."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from shesha.results.similarity.model_ranking import ModelCombination
 from shesha.support.types import Index, Matrix, Vector
 
 _REPEATS = 10
-"""Number of random divisions into folds, because the held-out value varies with them."""
+"""Number of random divisions into folds. Several are needed, because the held-out value varies between divisions."""
 _FEWEST = 4
-"""Smallest number of rows of a test fold; fewer rows have too few pairs."""
+"""Smallest number of rows in a test fold; fewer rows would give too few pairs."""
 
 MOST_PAIRS = 200_000
-"""Largest number of pairs in the folds. If there are more, random pairs are used, with an error of about 0.002."""
+"""Largest number of pairs in the folds. If there are more, a random sample is used, with an error of about 0.002."""
 
 
 @dataclass(frozen=True)
 class _Fold:
-    """Training and test sets of pairs, and those of subjects that each is used with."""
+    """Training and test pairs of rows, and the sets of training and test subjects to combine them with."""
 
     train: Vector
     test: Vector
@@ -33,7 +33,7 @@ class _Fold:
 
 
 def combine_models(problem: Problem, rng: np.random.Generator, vectors: DistanceVectors) -> ModelCombination | None:
-    """Fit non-negative weights of the models, and score them on held-out data; None for one model or few rows."""
+    """Fit non-negative model weights and score them on held-out data; None for one model or few rows."""
     if len(problem.models) < 2 or problem.n_units < 2 * _FEWEST:
         return None
     if vectors.n_pairs > MOST_PAIRS and not problem.exact:
@@ -55,7 +55,7 @@ def combine_models(problem: Problem, rng: np.random.Generator, vectors: Distance
 
 
 def n_row_folds(n_units: int) -> int:
-    """Number of folds, by the rule of rsatoolbox: more folds if each has enough rows."""
+    """Number of folds, following rsatoolbox: more folds if each still has enough rows."""
     return 2 if n_units < 12 else 3 if n_units < 24 else 4 if n_units < 40 else 5
 
 
@@ -73,7 +73,7 @@ def _folds(vectors: DistanceVectors, rng: np.random.Generator) -> Iterator[_Fold
 
 
 def _subject_folds(n_subjects: int, of_subject: Index) -> Iterator[tuple[Index, Index]]:
-    """Yield the training and the test subjects of each fold; a single subject is both."""
+    """Yield the training and the test subjects of each fold; a single subject serves as both."""
     subjects = np.arange(n_subjects)
     for fold in range(of_subject.max() + 1):
         tested = subjects[of_subject == fold]
@@ -81,7 +81,7 @@ def _subject_folds(n_subjects: int, of_subject: Index) -> Iterator[tuple[Index, 
 
 
 def _try_fold(vectors: DistanceVectors, fold: _Fold) -> Iterator[tuple[Vector, Vector]]:
-    """Yield the weights, and held-out scores of the combination and of each model alone, for each set of subjects."""
+    """For each set of subjects, yield the weights and the held-out scores of combination and models."""
     n_models, n_subjects = len(vectors.problem.models), len(vectors.problem.subjects)
     lines = vectors.lines.values[: n_models + n_subjects]
     models = lines[:n_models, fold.train > 0]
@@ -95,7 +95,7 @@ def _try_fold(vectors: DistanceVectors, fold: _Fold) -> Iterator[tuple[Vector, V
 
 
 def _weights(unit_models: Matrix, target: Vector, lengths: Vector) -> Vector:
-    """Non-negative model weights with sum 1 that best fit the target."""
+    """Non-negative model weights that best fit the target, scaled to sum 1."""
     weights, _ = nnls(unit_models.T, target)
     scaled: Vector = weights / lengths
     return scaled / scaled.sum() if scaled.sum() > 0 else np.full(len(lengths), 1 / len(lengths))

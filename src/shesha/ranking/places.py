@@ -1,4 +1,4 @@
-"""The models in order, each with the places that the tests of pairs allow."""
+"""The models in order, each with the range of ranks that the pairwise tests allow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def rank_with_ties(
     alpha: float,
     confidence: float,
 ) -> tuple[RankedModel, ...]:
-    """Return the models, closest first, each with its range of ranks from significant differences."""
+    """Return the models, closest first, each with its range of ranks given the significant differences."""
     sign = 1.0 if problem.measure.higher_is_closer else -1.0
     low, high = problem.measure.bounds
     better, worse = _beaten(problem, pairs, sign, alpha)
@@ -43,7 +43,7 @@ def rank_with_ties(
 def _beaten(
     problem: Problem, pairs: Sequence[ModelDifference], sign: float, alpha: float
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Count the significantly better and the significantly worse models for each model."""
+    """For each model, count the significantly better models and the significantly worse ones."""
     better, worse = dict.fromkeys(problem.names, 0), dict.fromkeys(problem.names, 0)
     for pair in pairs:
         if reaches_level(pair.corrected_p_value, alpha):
@@ -55,13 +55,13 @@ def _beaten(
 
 @dataclass(frozen=True)
 class _Lines:
-    """Further results of each model."""
+    """Additional results for each model."""
 
     low: Vector
     high: Vector
     p_ceiling: Vector
     shares: Matrix
-    """Variance explained alone, unique variance, and the interval limits of the unique variance."""
+    """Variance explained alone, variance explained uniquely, and the interval limits of the latter."""
 
     @classmethod
     def build(cls, evaluations: Evaluations, confidence: float) -> _Lines:

@@ -1,4 +1,4 @@
-"""Rank models by how well they explain data: the user function."""
+"""Rank models by how well they explain data: the user-facing function."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances
 _RESAMPLING, _FOLDING, _PAIRS, _ROWS = 21, 23, 24, 25
 _MANY, _FEWER = 1000, 200
 _FEW = 5
-"""Number of subjects below which their variance is poorly estimated."""
+"""Number of subjects below which the variance between subjects is poorly estimated."""
 _CORRECT = {"holm": holm, "benjamini-hochberg": benjamini_hochberg}
 
 
@@ -58,54 +58,55 @@ def rank_models(
 ) -> ModelRanking:
     """Rank models by how well they explain data, with ties, intervals and the noise ceiling.
 
-    Use this function to compare several candidate models (representations or distances) with measured data of one or,
-    better, several subjects. The value of a model is the mean of the measure over subjects.
+    Use this function to compare several candidate models (representations or distances) with data measured in one or,
+    better, several subjects. The value of a model is the measure's mean over subjects.
 
     Parameters
     ----------
     data : array of shape (n_samples, n_features), or Rdm, or several of them
         Data that the models explain. A sequence, a mapping, or an array of shape (k, n_samples, n_features) contains
-        subjects or repeats, whose numbers of features may differ.
+        subjects or repeats, which may have different numbers of features.
     models : mapping of str to array of shape (n_samples, n_features), or Rdm
         Candidate models with the same rows as the data; named rows are matched by name.
     measure : str, Measure or function
         Measure, as for `shesha.calibrate`. With RSA (and other measures of correlated distances), the result also
-        contains weights of several models and shares of the variance.
+        contains weights for a combination of the models and shares of explained variance.
     groups : array of shape (n_samples,), optional
-        Group of each row, such as an object or document. Rows of a group are resampled and permuted together.
+        Group of each row, such as an object or a document. The rows of a group are resampled and permuted together.
     blocks : array of shape (n_samples,), optional
-        Block of each row. Rows are resampled and permuted within blocks.
+        Block of each row. Rows are resampled and permuted only within blocks.
     n_resamples : int, optional
-        Number of resamples of the rows. Default: 1,000 bootstrap resamples for measures of distances, which leave out
-        pairs of a row and its copy. For other measures, which repeated rows would bias, 200 subsets of four fifths of
-        the rows.
+        Number of resamples of the rows. Default for measures of distances: 1,000 bootstrap resamples, without pairs of
+        a row with its copy. Default for other measures, which repeated rows would bias: 200 subsets of each of two
+        sizes, four fifths and half of the rows.
     n_permutations : int
-        Number of permutations of the rows for p-values against chance.
+        Number of permutations of the rows for the p-values against chance.
     correction : {'holm', 'benjamini-hochberg'}
-        Correction of the p-values of pairs of models.
+        How to correct the p-values for differences between pairs of models.
     alpha : float
         Significance level of the corrected p-values for differences between models, in (0, 1).
     confidence : float
         Confidence level of the intervals, in (0, 1).
     pairs : int or 'all', optional
-        Number of random pairs of rows, for measures of distances. Default: all pairs of up to 1,414 rows, and 1,000,000
-        random pairs of more rows. By default, more than 11,175 pairs (150 rows) are not ranked again in every resample;
-        their correlations change by the influence of each pair. With 'all', all pairs are used and ranked again.
+        Number of random pairs of rows, for measures of distances. Default: all pairs for up to 1,414 rows, and
+        1,000,000 random pairs for more rows. By default, if there are more than 11,175 pairs (150 rows), distances are
+        not ranked again in every resample; instead, the correlations are changed by the influence of each pair. With
+        'all', all pairs are used and ranked again.
     seed : int, Generator or None
-        Seed of the resamples, permutations and folds.
+        Seed for the resamples, permutations and folds.
 
     Returns
     -------
     ModelRanking
-        Prints the answer first. ``.models`` contains the models from best to worst, with intervals and possible ranks
-        (`rank_low` to `rank_high`). ``.pairs`` contains the differences, and ``.plot()`` draws bars with the noise
-        ceiling.
+        When printed, it gives the answer first. ``.models`` contains the models from best to worst, with intervals and
+        possible ranks (`rank_low` to `rank_high`). ``.pairs`` contains the differences between models, and ``.plot()``
+        draws bars with the noise ceiling.
 
     Notes
     -----
-    Intervals and p-values generalise to new rows and, with several subjects, to new subjects. Adding both variances
-    would count measurement noise twice. This is corrected as in the dual bootstrap of Schütt et al. (2023, eLife
-    12:e82566), in the limit of infinitely many resamples of the subjects.
+    Intervals and p-values generalise to new rows and, with several subjects, to new subjects. Simply adding the two
+    variances would count the measurement noise twice. This is corrected as in the dual bootstrap of Schütt et al.
+    (2023, eLife 12:e82566), in the limit of infinitely many resamples of the subjects.
 
     Examples
     --------
@@ -161,7 +162,7 @@ def rank_models(
 
 
 def _pair_count(pairs: PairCount, problem: Problem) -> int | None:
-    """Return the number of pairs of rows to use; refuse it for measures that do not correlate distances."""
+    """Return the requested number of pairs; raise an error if the measure does not correlate distances."""
     asked = check_pairs(pairs)
     if asked is not None and not problem.uses_correlated_distances:
         raise ValueError(f"pairs must be left out, because {problem.measure.name} does not correlate distances")
@@ -192,7 +193,7 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
 
 
 def _subjects(data: Any) -> dict[str, Any]:
-    """Return the data by subject."""
+    """Return the data of each subject, by name."""
     if isinstance(data, Mapping):
         if not data:
             raise ValueError("data must contain at least one subject, got none")
@@ -215,7 +216,7 @@ def _score_models(problem: Problem, n_resamples: int, seed: Seed) -> tuple[Dista
 
 
 def _evaluate(problem: Problem, vectors: DistanceVectors | None, n_resamples: int, seed: Seed) -> Evaluations:
-    """Score all models, with resamples if there are enough units."""
+    """Score all models, with resamples if there are enough units to resample."""
     enough, rng = problem.n_units >= FEWEST_UNITS, spawn(seed, _RESAMPLING)
     count = n_resamples if enough else 1
     if vectors is None:
@@ -226,7 +227,7 @@ def _evaluate(problem: Problem, vectors: DistanceVectors | None, n_resamples: in
 
 
 def _resample_notes(problem: Problem, evaluations: Evaluations) -> list[str]:
-    """Say why there are no intervals, if there are none."""
+    """Return a note that gives the reason if there are no intervals."""
     if problem.n_units < FEWEST_UNITS:
         return [
             f"There are no intervals and no tests of pairs, because they need at least {FEWEST_UNITS} groups, got "
@@ -241,7 +242,7 @@ def _resample_notes(problem: Problem, evaluations: Evaluations) -> list[str]:
 
 
 def _sample_note(problem: Problem, vectors: DistanceVectors, n_permuted: int) -> str:
-    """Return notes on approximations: sampled pairs, and resamples without new ranks."""
+    """Return a note on the approximations used: sampled pairs, and resamples without new ranks."""
     notes = []
     if vectors.sampled:
         notes.append(
@@ -277,7 +278,7 @@ def _pairs(
 
 
 def _upper_ceiling(problem: Problem, vectors: DistanceVectors | None) -> float:
-    """Mean over subjects of the value of each subject with the mean of all subjects."""
+    """Mean over subjects of the value between the subject and the mean of all subjects."""
     if vectors is not None and vectors.sampled:
         return vectors.ceiling_upper
     try:

@@ -1,4 +1,4 @@
-"""Correlations of distances on bootstrap resamples of the rows, by weights of pairs."""
+"""Correlations of distances on bootstrap resamples of the rows, computed by weighting pairs."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from shesha.ranking.distance_vectors import DistanceVectors, cells
 from shesha.support.types import Index, Matrix, Vector
 
 STEP = 0.05
-"""Step of the finite difference for the first-order effect of a resample."""
+"""Step of the finite difference that gives the first-order effect of a resample."""
 RANKED_AGAIN = 11_175
-"""Largest number of pairs (150 rows) whose distances are ranked again in every resample. With more pairs, correlations
-change by the influence of each pair; the error of this approximation shrinks faster than the interval."""
+"""Largest number of pairs (150 rows) whose distances are ranked again in every resample. With more pairs, the
+correlations are changed by the influence of each pair; the error of this approximation shrinks faster than the
+interval."""
 _AT_ONCE = 1 << 24
-"""Maximum number of row counts of resamples that are in memory at a time."""
+"""Largest number of row counts that are held in memory at a time."""
 _BLOCK = 1 << 21
-"""Number of weights of pairs that are computed at a time, small enough for the processor's cache."""
+"""Number of pair weights that are computed at a time, small enough for the processor's cache."""
 
 
 def resampled_correlations(
     vectors: DistanceVectors, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[tuple[Matrix, Matrix]]:
-    """For each resample, yield the correlations after a small step towards it, and those of the resample itself."""
+    """For each resample, yield the correlations after a small step towards it, and those at the resample."""
     if vectors.n_pairs > RANKED_AGAIN and not vectors.problem.exact:
         yield from _influence_estimates(vectors, n_resamples, rng)
         return
@@ -35,13 +36,13 @@ def resampled_correlations(
 
 
 def pair_weights(counts: Index, i: Index, j: Index) -> Vector:
-    """Weights of pairs of rows if row i occurs counts[i] times, without pairs of a row with itself."""
+    """Weights of pairs if row i occurs counts[i] times, without pairs of a row with its copy."""
     weights: Vector = (counts[i] * counts[j]).astype(np.float64)
     return weights
 
 
 def _small_changes(counts: Index, i: Index, j: Index) -> Vector:
-    """Weights close to 1 in the direction of a resample, to estimate its first-order effect."""
+    """Weights near 1 in the direction of a resample, from which its first-order effect is estimated."""
     return np.asarray(1.0 + STEP * (counts[i] + counts[j] - 2.0), dtype=np.float64)
 
 
@@ -73,7 +74,7 @@ def _influence_estimates(
 
 
 def _weighted_sums(vectors: DistanceVectors, lines: Matrix, counts: Index) -> Matrix:
-    """Sums of lines over pairs, weighted by the products of the counts of both rows: one column per resample."""
+    """Sum each line over pairs, weighted by the product of both rows' counts: one column per resample."""
     of_rows = np.ascontiguousarray(counts.T, dtype=np.float64)
     sums = np.zeros((len(lines), len(counts)))
     step = max(1, _BLOCK // (8 * len(counts)))

@@ -1,4 +1,4 @@
-"""Scores on random subsets of the rows, because repeated rows bias measures of neighbours and kernels."""
+"""Scores on random subsets of the rows, for measures that repeated rows would bias."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, View, aligned
 
 _KEPT = (0.8, 0.5)
-"""Shares of the rows in subsets. Two sizes are needed, because in smaller subsets the variance of means over pairs of
-rows grows faster than that of means over rows."""
+"""Shares of the rows in the subsets. Two sizes are needed because, in smaller subsets, the variance of means over pairs
+of rows grows faster than the variance of means over rows."""
 
 
 def evaluate_subsets(problem: Problem, n_resamples: int, rng: np.random.Generator) -> Evaluations:
@@ -30,7 +30,7 @@ def evaluate_subsets(problem: Problem, n_resamples: int, rng: np.random.Generato
 def _score_subsets(
     problem: Problem, share: float, shape: tuple[int, ...], n_resamples: int, rng: np.random.Generator
 ) -> RowResamples:
-    """Score random subsets with a share of the rows, with a finite-population correction."""
+    """Score random subsets with this share of the rows, to be scaled by a finite-population correction."""
     clusters, n = problem.design.clusters, problem.n_units
     if n < 2:
         return RowResamples(np.empty((0, *shape)), 1.0, 1.0)
@@ -51,7 +51,7 @@ def _values_or_nan(problem: Problem, rows: Index, shape: tuple[int, ...]) -> Mat
 
 
 def _values(problem: Problem, rows: Index | None) -> tuple[Matrix, bool]:
-    """Score the models, and each subject with the mean of the others if the measure has one."""
+    """Score the models and, if possible, each subject against the mean of the other subjects."""
     measure = problem.measure
     models = [model if rows is None else model.take_rows(rows) for model in problem.models.values()]
     subjects = [subject if rows is None else subject.take_rows(rows) for subject in problem.subjects]
@@ -62,14 +62,14 @@ def _values(problem: Problem, rows: Index | None) -> tuple[Matrix, bool]:
 
 
 def compare_sides(measure: Measure, model: Representation, subject: Representation) -> float:
-    """Compare a model with a subject; the representations keep their views."""
+    """Compare a model with a subject; both representations cache their views."""
     a, b = aligned(model, subject, measure.view.folding, anywhere=measure.anywhere)
     measure.require_comparable(a, b)
     return measure.compare_views(measure.look(a), measure.look(b))
 
 
 def _leave_one_out_scores(measure: Measure, subjects: Sequence[Representation]) -> list[float] | None:
-    """Score of each subject with the mean of the others; None if the measure cannot average subjects."""
+    """Score each subject against the mean of the others; None if the measure cannot average subjects."""
     if len(subjects) < 2:
         return None
     views = [measure.look(subject) for subject in subjects]

@@ -1,4 +1,4 @@
-"""Variance of a mean over subjects, if both rows and subjects are samples."""
+"""Variance of a mean over subjects when both rows and subjects are samples."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ Cube = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RowResamples:
-    """Values on one kind of resamples of the rows."""
+    """Values on one of the two kinds of resamples of the rows."""
 
     values: Cube
     """Value of each subject in each resample, of shape (n_resamples, n_subjects, n_values)."""
     scale: float
-    """Variance over samples of rows divided by the variance over these resamples."""
+    """Factor that converts the variance over these resamples to the variance over samples of rows."""
     noise: float
-    """Number of times that the variance over resamples counts the contribution of pairs of rows."""
+    """How many times the variance over resamples counts the contribution of pairs of rows."""
 
     def take(self, columns: Index) -> RowResamples:
-        """Return some of the values."""
+        """Return the same resamples for a selection of the values."""
         return replace(self, values=self.values[:, :, columns])
 
 
 @dataclass(frozen=True)
 class Resampled:
-    """Values of each subject, on all rows and on two kinds of resamples."""
+    """Values for each subject, on all rows and on two kinds of resamples."""
 
     observed: Matrix
-    """Value of each subject, of shape (n_subjects, n_values)."""
+    """Values for each subject, of shape (n_subjects, n_values)."""
     on_rows: tuple[RowResamples, RowResamples]
-    """Two kinds of resamples. The second kind overcounts the contribution of pairs of rows more than the first kind."""
+    """Two kinds of resamples. The second kind overcounts the contribution of pairs of rows more than the first."""
     n_units: int
-    """Number of rows, or groups of rows, that are resampled."""
+    """Number of units that are resampled: rows, or groups of rows."""
 
     def drop_resamples(self) -> Resampled:
-        """Return the observed values alone."""
+        """Return only the observed values."""
         first, second = (replace(sample, values=sample.values[:0]) for sample in self.on_rows)
         return replace(self, on_rows=(first, second))
 
     @property
     def n_resamples(self) -> int:
-        """Number of resamples with values; 0 without resampling."""
+        """Number of resamples that have values; 0 without resampling."""
         return min(len(sample.values) for sample in self.on_rows)
 
     @property
@@ -57,38 +57,38 @@ class Resampled:
         return means
 
     def take(self, columns: Index) -> Resampled:
-        """Return some of the values."""
+        """Return the same results for a selection of the values."""
         first, second = (sample.take(columns) for sample in self.on_rows)
         return Resampled(self.observed[:, columns], (first, second), self.n_units)
 
     def minus(self, other: Resampled) -> Resampled:
-        """Return the differences from other values of the same resamples."""
+        """Return the differences between these values and others on the same resamples."""
         first, second = (
             replace(one, values=one.values - two.values) for one, two in zip(self.on_rows, other.on_rows, strict=True)
         )
         return Resampled(self.observed - other.observed, (first, second), self.n_units)
 
     def differences(self) -> Resampled:
-        """Return the differences of all pairs of values, the first minus the second."""
+        """Return the differences for all pairs of values, the first minus the second."""
         i, j = np.triu_indices(self.observed.shape[1], k=1)
         return self.take(i).minus(self.take(j))
 
     @property
     def _row_variances(self) -> tuple[Vector, Vector]:
-        """Variance over new rows: of means over subjects, and of single subjects (averaged)."""
+        """Variance over new rows, for means over subjects and for single subjects (averaged)."""
         over_means = [sample.scale * sample.values.mean(axis=1).var(axis=0, ddof=1) for sample in self.on_rows]
         over_single = [sample.scale * sample.values.var(axis=0, ddof=1).mean(axis=0) for sample in self.on_rows]
         return self._count_noise_once(*over_means), self._count_noise_once(*over_single)
 
     def _count_noise_once(self, first: Vector, second: Vector) -> Vector:
-        """Extrapolate from two variances that overcount the noise of pairs of rows to one that counts it once."""
+        """Extrapolate from two variances that overcount the noise of pairs to one that counts it once."""
         often, more_often = (sample.noise for sample in self.on_rows)
         excess = np.maximum(second - first, 0.0) * (often - 1) / (more_often - often)
         return np.maximum(first - excess, first / often)
 
     @property
     def _parts(self) -> tuple[Vector, Vector, Vector]:
-        """Variance over rows, variance over subjects, and their common part."""
+        """Variance over rows, variance over subjects, and the part that both contain."""
         n = len(self.observed)
         over_rows, single = self._row_variances
         if n == 1:
@@ -100,9 +100,9 @@ class Resampled:
     def variances(self) -> Vector:
         """Variance of each mean over new rows and new subjects.
 
-        Measurement noise is part of the variance over rows and of the variance over subjects, so their sum counts it
-        twice. It is estimated from the variance over rows of single subjects, which exceeds that of their mean. This is
-        the limit, over all resamples of subjects, of the dual bootstrap of Schütt et al. (2023).
+        Measurement noise is part of both the variance over rows and the variance over subjects, so their sum counts it
+        twice. The common part is estimated from single subjects, whose variance over rows exceeds that of their mean.
+        The result is the limit of the dual bootstrap of Schütt et al. (2023) for all resamples of subjects.
         """
         over_rows, over_subjects, both = self._parts
         variances: Vector = np.maximum.reduce([over_rows + over_subjects - both, over_rows, over_subjects])
@@ -110,9 +110,9 @@ class Resampled:
 
     @property
     def freedom(self) -> Vector:
-        """Degrees of freedom of the variances by Satterthwaite's rule.
+        """Degrees of freedom of the variances, by Satterthwaite's rule.
 
-        The degrees of freedom of the rows are halved, because extrapolation makes their variance less certain.
+        The degrees of freedom for the rows are halved, because the extrapolation makes their variance less certain.
         """
         over_rows, over_subjects, _ = self._parts
         uncertain = 2 * over_rows**2 / (self.n_units - 1) + over_subjects**2 / max(len(self.observed) - 1, 1)
@@ -121,12 +121,12 @@ class Resampled:
         return np.where(np.isfinite(freedom), np.maximum(freedom, 1.0), 1.0)
 
     def intervals(self, confidence: float) -> tuple[Vector, Vector]:
-        """Return the limits of the intervals of the means."""
+        """Return the lower and upper limits of the intervals for the means."""
         half = t.ppf(0.5 + confidence / 2, self.freedom) * np.sqrt(self.variances)
         return self.means - half, self.means + half
 
     def p_values(self) -> Vector:
-        """Two-sided p-values for means of zero; without variance, NaN, or 1 if the mean is zero."""
+        """Two-sided p-values for means of zero; if there is no variance, NaN, or 1 for a mean of zero."""
         errors = np.sqrt(self.variances)
         scale = np.abs(self.observed).max(axis=0, initial=0.0)
         flat = errors <= 1e-12 * np.maximum(scale, 1e-300)

@@ -1,4 +1,4 @@
-"""Reports from sections, as text or as pages, without knowledge of results."""
+"""Reports built from sections, as text or as pages, independent of the kinds of results."""
 
 from shesha.report._array_fingerprint import fingerprint
 from shesha.report._documentation_links import heading_anchor

@@ -1,4 +1,4 @@
-"""Short fingerprint of an array, to tell arrays apart on a page."""
+"""Short fingerprint of an array, which distinguishes arrays on a page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shesha.support.device_arrays import to_host
 
 
 def fingerprint(data: Any) -> str:
-    """Return shape, type and SHA-256 of an array for `about` of a page, by which readers can identify the data.
+    """Return the shape, type and SHA-256 of an array, to identify the data in the `about` of a page.
 
     Parameters
     ----------
@@ -24,9 +24,9 @@ def fingerprint(data: Any) -> str:
     Returns
     -------
     str
-        Shape, type and hash of the little-endian bytes of the values, row by row. A sparse matrix is marked "sparse".
-        Its hash is that of the CSR form without zeros: values, column indices (int64) and row pointers (int64). It is
-        the same for all sparse formats, and differs from the hash of the equal dense matrix.
+        Shape, type, and the hash of the values' little-endian bytes, row by row. A sparse matrix is marked "sparse".
+        Its hash is computed from the CSR form without zeros: values, column indices (int64) and row pointers (int64).
+        It is the same for all sparse formats, and differs from the hash of the equal dense matrix.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def _kind(dtype: np.dtype[Any]) -> str:
 
 
 def _canonical_sparse(values: Any) -> list[NDArray[Any]]:
-    """Return the canonical form of a sparse matrix: sorted rows and columns without duplicates or zeros."""
+    """Return a sparse matrix in canonical form: sorted, and without duplicates or zeros."""
     matrix = values.tocsr(copy=True)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()

@@ -10,7 +10,7 @@ from shesha._version import DISTRIBUTION
 
 @cache
 def documentation() -> str:
-    """Return the base address of the documentation; empty if the distribution names none."""
+    """Return the base address of the documentation; empty if the package metadata contain none."""
     try:
         named = metadata(DISTRIBUTION).get_all("Project-URL") or []
     except PackageNotFoundError:
@@ -20,11 +20,11 @@ def documentation() -> str:
 
 
 def address(page: str) -> str:
-    """Return the address of a documentation page; empty if unknown."""
+    """Return the full address of a documentation page; empty if the base address is unknown."""
     home = documentation()
     return home + page if home and page else ""
 
 
 def heading_anchor(title: str) -> str:
-    """Return the anchor of a Markdown heading."""
+    """Return the anchor that a Markdown heading gets."""
     return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")

@@ -1,4 +1,4 @@
-"""Cell and text colours of heat maps."""
+"""Colours of cells and text in heat maps."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _ANCHORS = (
     (0x1F, 0x4B, 0x7C),
     (26, 20, 66),
 )
-"""Colours from light to dark, also suitable for colour-blind readers and black-and-white print."""
+"""Colours from light to dark that also suit colour-blind readers and black-and-white print."""
 LEVELS = 32
 
 
 def colour(level: int) -> tuple[int, int, int]:
-    """Return red, green and blue of a level, from 0 (light) to LEVELS - 1 (dark)."""
+    """Return the red, green and blue values of a level, from 0 (light) to LEVELS - 1 (dark)."""
     place = level / (LEVELS - 1) * (len(_ANCHORS) - 1)
     channels = zip(*_ANCHORS, strict=True)
     red, green, blue = (round(float(np.interp(place, range(len(_ANCHORS)), channel))) for channel in channels)
@@ -28,7 +28,7 @@ def colour(level: int) -> tuple[int, int, int]:
 
 
 def luminance(rgb: Sequence[int]) -> float:
-    """Return the relative luminance as defined in the web's contrast guidelines.
+    """Return the relative luminance of a colour, as the web's contrast guidelines define it.
 
     Examples
     --------
@@ -40,13 +40,13 @@ def luminance(rgb: Sequence[int]) -> float:
 
 
 def ink(rgb: Sequence[int]) -> str:
-    """Return black or white, whichever has more contrast, which is at least 4.58."""
+    """Return black or white, whichever has the higher contrast (always at least 4.58)."""
     light = luminance(rgb)
     return "#000" if (light + 0.05) / 0.05 >= 1.05 / (light + 0.05) else "#fff"
 
 
 def level(value: float, low: float, high: float, closer: str) -> int | None:
-    """Return the level of a value between the limits of a map; None for a missing value."""
+    """Return the colour level of a value between the limits of a map; None for a missing value."""
     if not isfinite(value):
         return None
     share = 0.5 if high <= low else (value - low) / (high - low)

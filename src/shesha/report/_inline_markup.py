@@ -1,4 +1,4 @@
-"""The subset of Markdown marks in sentences, as plain spans."""
+"""Conversion of a small subset of Markdown in sentences to spans."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 _MARKS = re.compile(
     r"`(?P<code>[^`]+)`"
     r"|\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)"
-    # Asterisks next to an inner space, or within a word, are multiplication signs.
+    # Asterisks next to a space on their inner side, or within a word, are multiplication signs.
     r"|(?<![\w*])\*\*(?=[^\s*])(?P<strong>[^*]+)(?<=[^\s*])\*\*(?![\w*])"
     r"|(?<![\w*])\*(?=[^\s*])(?P<em>[^*]+)(?<=[^\s*])\*(?![\w*])"
 )
@@ -18,20 +18,21 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of a sentence."""
+    """A stretch of a sentence with one kind of markup."""
 
     kind: Literal["plain", "code", "strong", "em", "link"]
     text: str = ""
     inner: tuple[Span, ...] = ()
-    """Inner text, which may contain further marks."""
+    """Spans inside this one, which may have markup themselves."""
     target: str = ""
-    """Target of a link."""
+    """Address to which a link leads."""
 
 
 def spans(text: str) -> tuple[Span, ...]:
-    """Split a text at its marks: bold, emphasis, code, and links to the web, relative addresses, or the page itself.
+    """Split a text at its Markdown marks: bold, emphasis, code and links.
 
-    HTML is not interpreted. A link to any other target, such as a script, remains plain text.
+    HTML is not interpreted. Links may lead to the web, to relative addresses or to the page itself; a link to any other
+    target, such as a script, remains plain text.
 
     Examples
     --------
@@ -60,14 +61,14 @@ def _span(mark: re.Match[str]) -> Span:
 
 
 def safe(target: str) -> bool:
-    """Return whether a link is to the web, a relative address, or the page itself.
+    """Return whether a link leads to the web, to a relative address, or to the page itself.
 
     Examples
     --------
     >>> [safe(one) for one in ("https://host/a", "../page.md#b", "#c", "javascript:1", "//host", "data:,")]
     [True, True, True, False, False, False]
     """
-    # Browsers read backslashes as slashes, and ignore control characters.
+    # Browsers read backslashes as slashes and ignore control characters.
     if any(ord(sign) <= 32 or sign == "\\" for sign in target) or target.startswith("//"):
         return False
     return target.lower().startswith(("https://", "http://")) or not _SCHEME.match(target)

@@ -7,21 +7,21 @@ from collections.abc import Iterable, Sequence
 
 
 def markdown_table(head: Sequence[object], rows: Iterable[Sequence[object]], *, numbers: int = 0) -> str:
-    r"""Return a table of Markdown, without a line break at its end.
+    r"""Return a Markdown table, without a final line break.
 
     Parameters
     ----------
     head : sequence
         The names of the columns.
     rows : iterable of sequences
-        The rows, with one cell per column, converted by `str`.
+        The rows, with one cell per column; cells are converted by `str`.
     numbers : int
-        Number of columns at the end that contain numbers; they are aligned right.
+        Number of columns, counted from the last one, that contain numbers; these are aligned right.
 
     Raises
     ------
     ValueError
-        If a row has more or fewer cells than the head.
+        If a row has more or fewer cells than the header.
 
     Examples
     --------
@@ -52,5 +52,5 @@ def markdown_line(cells: Iterable[object]) -> str:
 
 
 def _cell(value: object) -> str:
-    """Escape a cell: a bar would end the cell, and a line break the table."""
+    """Escape a cell, because a bar would end the cell and a line break would end the table."""
     return re.sub(r"(?<!\\)\|", r"\\|", " ".join(str(value).splitlines()))

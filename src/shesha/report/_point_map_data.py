@@ -1,4 +1,4 @@
-"""Data of a map of points for the page's script."""
+"""Data that the page's script needs to draw a map of points."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from shesha.report.sections import PointMap
 
 SIZE = 8000
-"""Number of grid steps across a map, which is finer than the pixels of a screen."""
+"""Number of grid steps across a map; the grid is finer than the pixels of a screen."""
 _MARGIN = 0.04
 _NAME = 300
-"""Maximum length of a name on the page."""
+"""Largest number of characters of a name on the page."""
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#7570b3", "#8a7a00", "#a6512a")
-"""Okabe and Ito's colours, without black and yellow, which are invisible on dark and light pages."""
+"""The colours of Okabe and Ito (and some more), without those that are hard to see on dark or light pages."""
 _REST = "#8c8c8c"
 
 
@@ -38,11 +38,11 @@ def map_data(part: PointMap) -> dict[str, Any]:
 
 
 def _groups(part: PointMap) -> tuple[list[str], list[int]]:
-    """Return the labels, those with a colour first, and the number of each row's label."""
+    """Return the labels, coloured ones first, and for each row the index of its label."""
     if not part.labels:
         return [], [0] * len(part.rows)
     known = [name for name, _ in sorted(Counter(part.labels).items(), key=lambda item: (-item[1], item[0]))]
-    # If there is one class more than colours, this class alone is grey, the colour that the smallest classes share.
+    # If there is just one more class than colours, that class gets the grey that the smallest classes would share.
     shown = len(_COLOURS) + (len(known) == len(_COLOURS) + 1)
     known[:shown] = sorted(known[:shown], key=_place)
     number = {name: i for i, name in enumerate(known)}
@@ -50,7 +50,7 @@ def _groups(part: PointMap) -> tuple[list[str], list[int]]:
 
 
 def _place(name: str) -> tuple[float, str]:
-    """Sort numbers and ranges by value, followed by all others in alphabetical order."""
+    """Sort key that puts numbers and ranges first, by value, then all other names alphabetically."""
     try:
         return float(name.split(" ")[0]), name
     except ValueError:
@@ -58,7 +58,7 @@ def _place(name: str) -> tuple[float, str]:
 
 
 def _grid_points(part: PointMap) -> list[list[int]]:
-    """Scale all planes to one square: x and y of each row in turn, as whole numbers."""
+    """Scale all planes to a common square; per plane, list each row's x and y as whole numbers."""
     xs, ys = ([point[axis] for plane in part.planes for point in plane] for axis in (0, 1))
     reach = max(max(xs) - min(xs), max(ys) - min(ys)) or 1.0
     side = reach * (1 + 2 * _MARGIN)

@@ -1,4 +1,4 @@
-"""matplotlib pictures as inline SVG: real text, and colours that follow light or dark pages."""
+"""matplotlib pictures as inline SVG, with real text and colours that suit light and dark pages."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 _INKS = {"#000000": "currentColor", "#ffffff": "none", "#1f4e79": "var(--first)", "#c55a11": "var(--second)"}
 _INKS |= {"#7f7f7f": "var(--quiet)", "#b9c7d6": "var(--band)", "#009e73": "var(--third)"}
-"""Colours that are invisible on a dark page."""
+"""Replacements for colours that would be invisible on a dark page."""
 _SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "shesha", "font.family": "sans-serif"}
 _UNWANTED = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
 _NAMED = re.compile(r'(\bid="|xlink:href="#|url\(#)')
 
 
 def draw_svg(draw: Callable[[], Axes], name: str) -> str:
-    """Draw, and return the picture as an element; `name` keeps its identifiers distinct from other pictures."""
+    """Draw a picture and return it as an SVG element; `name` makes its identifiers unique on the page."""
     settings = require("matplotlib", "report", "pages need matplotlib").rc_context(_SETTINGS)
     with settings, warnings.catch_warnings():
-        # The SVG contains text, not glyphs, and readers may have fonts for the characters that are missing here.
+        # The SVG contains text instead of glyphs, and readers may have fonts for characters that are missing here.
         warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
         figure: Any = draw().figure
         text = io.StringIO()
@@ -34,5 +34,5 @@ def draw_svg(draw: Callable[[], Axes], name: str) -> str:
     svg = _NAMED.sub(rf"\g<1>{name}-", _UNWANTED.sub("", text.getvalue())).strip()
     for plain, ink in _INKS.items():
         svg = svg.replace(plain, ink)
-    # On small screens, a picture shrinks until its text would become too small. Below that size, it scrolls.
+    # On small screens, a picture shrinks until its text would become too small; from then on, it scrolls.
     return svg.replace("<svg ", f'<svg style="--natural:{figure.get_figwidth():g}in" ', 1)

@@ -1,4 +1,4 @@
-"""Colours of terminal reports, if the terminal shows them."""
+"""Colours in reports, for terminals that show them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST = 60
 
 
 def use_colour() -> bool:
-    """Return whether to write colours: NO_COLOR and FORCE_COLOR decide, otherwise a terminal is required."""
+    """Return whether to use colours: NO_COLOR and FORCE_COLOR decide; otherwise, only on a terminal."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):

@@ -1,4 +1,4 @@
-"""Text layout of a card: a head, and entries with titles."""
+"""Text layout of a card, which has a heading and entries with titles."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ CHANGES = {
     "scaling": "scaling all features equally",
     "translation": "shifting all rows equally",
 }
-"""Names of the changes of a representation to which a number can be invariant."""
+"""Changes to a representation to which a number may be invariant, in words."""
 
 
 def card(head: str, entries: Iterable[tuple[str, str]]) -> str:
-    """Return a header, and a title and text for each entry; entries without text are omitted.
+    """Return a heading, then the title and text of each entry; entries without text are omitted.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def _entry(title: str, text: str, width: int) -> list[str]:
 
 
 def range_in_words(bounds: tuple[float, float]) -> str:
-    """Return the range of possible values.
+    """Return the range of possible values in words.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def range_in_words(bounds: tuple[float, float]) -> str:
 
 
 def changes_in_words(names: Collection[str]) -> str:
-    """Return the invariances of a number in a fixed order.
+    """Return the changes to which a number is invariant in words, in a fixed order.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def changes_in_words(names: Collection[str]) -> str:
 
 
 def options_in_words(options: Mapping[str, Any]) -> str:
-    """Return options with their defaults; options without a default are required.
+    """Return the options and their defaults as text; an option without a default is required.
 
     Examples
     --------

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 
 def columns(rows: Sequence[Sequence[str]], align: str, *, indent: str = "") -> list[str]:
-    """Return one line per row; columns are as wide as their widest cell, with two spaces between.
+    """Return one line per row; each column is as wide as its widest cell, with two spaces in between.
 
     Parameters
     ----------
     rows : sequence of sequences of str
-        The cells, including the head if there is one.
+        The cells, including those of the header if there is one.
     align : str
         The alignment of each column: '<' (left) or '>' (right).
     indent : str
-        Text at the beginning of every line.
+        Text to put at the beginning of every line.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Text tables that fit the page; columns that do not fit continue in a table below."""
+"""Text tables that fit the page; columns for which there is no room continue in another table below."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GAP = "  "
 
 @dataclass(frozen=True)
 class Strip:
-    """A number on a scale, with its interval and chance threshold; NaN if unknown."""
+    """A number on a scale, with its interval and chance threshold, which are NaN if unknown."""
 
     value: float
     low: float
@@ -24,13 +24,13 @@ class Strip:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its header, which may be broken between words, and one cell per row."""
+    """A column, with a header that may be broken between words and one cell per row."""
 
     head: str
     cells: tuple[str, ...]
     align: Literal["<", ">"] = ">"
     strips: tuple[Strip | None, ...] = ()
-    """Numbers that an HTML page draws on one scale; the text output omits them."""
+    """Numbers that an HTML page draws on a common scale; the text output omits them."""
 
     @property
     def width(self) -> int:
@@ -39,7 +39,7 @@ class Column:
 
     @property
     def empty(self) -> bool:
-        """Whether the column is empty."""
+        """Whether all cells are empty."""
         return not any(self.cells)
 
 
@@ -49,9 +49,9 @@ def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) 
     Parameters
     ----------
     names : sequence of str
-        Names of the rows. A name that is wider than half the page is printed on a separate line.
+        Names of the rows. If a name is wider than half the page, names are printed on separate lines.
     groups : sequence of sequences of Column
-        Groups of columns that stay in the same table. Empty columns are omitted.
+        Groups of columns that stay together in one table. Empty columns are omitted.
     width : int
         Width of the page in characters.
 
@@ -78,7 +78,7 @@ def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) 
 def blocks(
     groups: Sequence[Sequence[Column]], room: int, taken: Callable[[Sequence[Column]], int]
 ) -> Iterator[list[Column]]:
-    """Yield groups of columns that fit next to each other; `taken` returns their width."""
+    """Yield lists of columns that fit next to each other; `taken` returns the width of a list."""
     block: list[Column] = []
     for group in groups:
         shown = [column for column in group if not column.empty]

@@ -1,4 +1,4 @@
-"""The width of a report, and lines that fit it."""
+"""The width of a report, and line breaking to fit it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NARROWEST, WIDEST = 40, 100
 
 
 def page_width() -> int:
-    """Return the columns of a report: those of the terminal within limits, or 80 without a terminal.
+    """Return the width of a report: that of the terminal, within limits; 80 without a terminal.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def page_width() -> int:
 
 
 def wrap(text: str, width: int, indent: str = "", hanging: str = "  ") -> list[str]:
-    """Break a text between words; a word that is longer than a line, such as a path, is not broken.
+    """Break a text between words; a word longer than a line, such as a path, is kept whole.
 
     Examples
     --------

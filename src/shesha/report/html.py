@@ -1,4 +1,4 @@
-"""HTML pages in one self-contained file, and the first screen alone for notebooks."""
+"""HTML pages as single self-contained files, and their first screens for notebooks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FOLDER = Path(__file__).with_name("web")
 
 
 def as_html(page: Page) -> str:
-    """Return a page as one HTML file without network access, fonts or external scripts.
+    """Return a page as one HTML file that needs no network, fonts or external scripts.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def as_html(page: Page) -> str:
     Raises
     ------
     ImportError
-        If Jinja2, or matplotlib for a picture, is not installed.
+        If Jinja2 is not installed, or matplotlib is not and the page contains a picture.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def _environment() -> Any:
 
 
 class _Drawn:
-    """A drawer of the pictures of one page, with distinct identifiers."""
+    """Draws the pictures of one page, with unique identifiers."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -85,7 +85,7 @@ def _read_asset(name: str) -> str:
 
 
 def _colours() -> str:
-    """Return the styles of the levels, which cells name; this takes a third of the size of inline styles."""
+    """Return one style per colour level; inline styles would make a page three times as large."""
     lines = []
     for shade in range(LEVELS):
         rgb = colour(shade)
@@ -94,7 +94,7 @@ def _colours() -> str:
 
 
 def _cells(heat: HeatMap) -> Iterator[tuple[str, list[tuple[int | None, str]]]]:
-    """Yield the rows of a map: name, and level and text of each cell."""
+    """Yield the rows of a map: the row's name, and the level and text of each cell."""
     known = [value for line in heat.values for value in line if isfinite(value)]
     low, high = min(known, default=0.0), max(known, default=0.0)
     for name, line in zip(heat.rows, heat.values, strict=True):
@@ -102,7 +102,7 @@ def _cells(heat: HeatMap) -> Iterator[tuple[str, list[tuple[int | None, str]]]]:
 
 
 def _ends(heat: HeatMap) -> tuple[str, str]:
-    """The values of the lightest and the darkest colour of a map."""
+    """Return the values to which the lightest and the darkest colour of a map correspond."""
     known = [value for line in heat.values for value in line if isfinite(value)]
     ends = [_short(choose(known), heat.digits) if known else "none" for choose in (min, max)]
     return (ends[0], ends[1]) if heat.closer == "higher" else (ends[1], ends[0])
@@ -111,15 +111,15 @@ def _ends(heat: HeatMap) -> tuple[str, str]:
 def _short(value: float, digits: int) -> str:
     if not isfinite(value):
         return "none" if value != value else f"{value}"
-    # Values that round to -0 are printed as 0.
+    # Values that would round to -0 are printed as 0.
     value = value if round(value, digits) else 0.0
     text = f"{value:.{digits}f}" if abs(value) < 100 else f"{value:.3g}"
-    # Omit the leading zero, as tables in papers do, because most cells have values between -1 and 1.
+    # The leading zero is omitted, as in tables of papers, because most cells have values between -1 and 1.
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
 def _scale(column: Column) -> tuple[float, float] | None:
-    """Limits of the scale of a column, which include all known values and 0."""
+    """Limits of a column's scale, which normally include 0 and all known values; None without values."""
     ends = [
         end
         for strip in column.strips
@@ -129,22 +129,22 @@ def _scale(column: Column) -> tuple[float, float] | None:
     ]
     low, high = min(0.0, *ends, 0.0), max(ends, default=0.0)
     if low == 0.0 and 0.4 < high <= 1.0:
-        # Most scores have the maximum 1, and readers assume that this is the right end.
+        # Most scores have the maximum 1, and readers will assume that it is the right end.
         return low, 1.02
     if ends and min(ends) > 0.5 * high:
-        # If all values are far from 0, a scale from 0 would place them at one end.
+        # If all values are far from 0, a scale that starts at 0 would place them all at one end.
         low = min(ends) - 0.1 * (high - min(ends))
     return (low, high + 0.02 * (high - low)) if high > low else None
 
 
 _ROOM = 104
-"""Characters per line on a wide screen, and in small print on paper."""
+"""Number of characters per line on a wide screen, and in small print on paper."""
 _STRIP, _LONGEST_LINE, _NAME = 15, 32, 24
-"""Width of a strip, and line lengths of text and names."""
+"""Width of a strip, and the longest lines of text and of names, in characters."""
 
 
 def _blocks(part: Table) -> list[list[Column]]:
-    """Divide columns into tables that fit the page, as in text; columns of a group stay together."""
+    """Divide columns into tables that fit the page, as in text output; groups of columns stay together."""
     return list(blocks(part.groups, _ROOM, _columns_that_fit)) or [[]]
 
 
@@ -153,7 +153,7 @@ def _columns_that_fit(columns: Sequence[Column]) -> int:
 
 
 def _fit(part: Table, columns: Sequence[Column]) -> float:
-    """Return the scale of a wide table in print, where readers cannot scroll."""
+    """Return the factor by which a wide table must shrink in print, where readers cannot scroll."""
     names = min(max(map(len, part.names), default=0), _NAME)
     return round(min(1.0, (_ROOM + _NAME) / max(1, names + _columns_that_fit(columns))), 2)
 
@@ -171,12 +171,12 @@ def _strip(strip: Strip | None, scale: tuple[float, float] | None) -> dict[str, 
 
 
 def _group_parts(parts: Iterable[Part]) -> list[list[Part]]:
-    """Group consecutive parts of one kind into lists."""
+    """Group consecutive parts of the same kind into lists."""
     return [list(group) for _, group in groupby(parts, key=lambda part: part.kind)]
 
 
 def _has(page: Page, kind: str) -> bool:
-    """Return whether a page contains a part of a kind."""
+    """Return whether a page contains a part of the given kind."""
     parts = [*page.numbers, *page.doubts, *(part for section in page.sections for part in section.parts)]
     inner = [option for part in parts if isinstance(part, Either) for option in part.parts]
     return any(part.kind == kind for part in (*parts, *inner))
@@ -197,4 +197,4 @@ _OWN: dict[str, Any] = {
     "map_data": map_data,
     "darkest": LEVELS - 1,
 }
-"""Functions and constants for the templates."""
+"""Functions and constants that the templates use."""

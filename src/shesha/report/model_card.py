@@ -1,4 +1,4 @@
-"""Reports as model cards in Markdown: a header of numbers, the answer, and possible problems."""
+"""Reports as model cards in Markdown: a header with numbers, the answer, and possible problems."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shesha.report.sections import Item, Part, Point, Table, Text
 
 @dataclass(frozen=True)
 class Metric:
-    """One number of one model, for the header of a card."""
+    """One number about one model, for the header of a card."""
 
     model: str
     name: str
@@ -29,9 +29,10 @@ class Metric:
 
 
 def as_card(page: Page, metrics: Sequence[Metric], data: str) -> str:
-    """Return Markdown with a YAML header (`model-index`), as model hubs read it.
+    """Return Markdown with the YAML header (`model-index`) that model hubs read.
 
-    The texts in the header are written as JSON strings, which are valid YAML, so names cannot change its structure.
+    The texts in the header are written as JSON strings, which are valid YAML, so that a name cannot change the
+    structure.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ def as_card(page: Page, metrics: Sequence[Metric], data: str) -> str:
     metrics : sequence of Metric
         Numbers for the header. Numbers that are not finite are omitted.
     data : str
-        The data from which the representations were computed.
+        Name of the data from which the representations were computed.
 
     Examples
     --------
@@ -92,7 +93,7 @@ def _metric(metric: Metric) -> str:
 
 
 def _six(value: float) -> float:
-    """Round to six digits, because a drift and its threshold may be a millionth."""
+    """Round to six significant digits, because a drift and its threshold may be as small as a millionth."""
     return float(f"{value:.6g}")
 
 
@@ -128,7 +129,7 @@ def _part(part: Part) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Escape names, so that they do not become tags, links or emphasis."""
+    """Escape a name, so that it is not read as a tag, a link or emphasis."""
     for sign, safe in (
         ("\\", "\\\\"),
         ("&", "&amp;"),

@@ -1,7 +1,7 @@
 """Sections of a report and their parts, independent of the output format.
 
-Text and HTML output contain the same parts. Heat maps and pictures, which need space or colour, appear only in HTML.
-`Either` has a second form for terminals.
+Text and HTML output contain the same parts, except that heat maps and pictures, which need space or colour, appear only
+in HTML. `Either` has a separate form for terminals.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Text:
     hanging: str = "  "
     """Indentation of continuation lines."""
     marked: bool = False
-    """Whether the text is trusted and may contain Markdown marks, unlike a name from the user."""
+    """Whether the text is trusted and may contain Markdown, unlike a name from the user."""
     kind: ClassVar[str] = "text"
 
 
@@ -34,7 +34,7 @@ class Item:
 
     text: str
     marked: bool = False
-    """Whether the text may contain Markdown marks."""
+    """Whether the text may contain Markdown."""
     kind: ClassVar[str] = "item"
 
 
@@ -51,60 +51,60 @@ class Point:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with names in rows; columns of a group stay together."""
+    """A table whose rows have names; the columns of a group stay together."""
 
     names: tuple[str, ...]
     groups: tuple[tuple[Column, ...], ...]
     title: str = ""
     head: str = ""
-    """Header of the column with the names."""
+    """Header of the column that contains the names."""
     kind: ClassVar[str] = "table"
 
     @property
     def columns(self) -> list[Column]:
-        """Columns that have a cell."""
+        """All columns that have at least one non-empty cell."""
         return [column for group in self.groups for column in group if not column.empty]
 
 
 @dataclass(frozen=True)
 class HeatMap:
-    """A table of numbers in colours."""
+    """A table whose numbers are shown as colours."""
 
     title: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: tuple[tuple[float, ...], ...]
     closer: str = "higher"
-    """Which values are dark: 'higher' or 'lower'."""
+    """Whether 'higher' or 'lower' values are dark."""
     framed: tuple[tuple[int, int], ...] = ()
-    """The cells (row, column) with a frame."""
+    """The cells (row, column) that are framed."""
     frame_legend: str = ""
-    """Meaning of the frames; default: the names of the first framed cell."""
+    """What the frames mean. Default: the row and column names of the first framed cell."""
     digits: int = 2
     legend: str = ""
-    """Meaning of dark colours, if it is not closeness."""
+    """What dark colours mean, if it is not closeness."""
     kind: ClassVar[str] = "heat"
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture with its description; it is drawn when the page is written."""
+    """A picture with its description; it is drawn only when the page is written."""
 
     shows: str
     draw: Callable[[], Axes] = field(compare=False)
     wide: bool = False
-    """Whether the picture has the full width of the page."""
+    """Whether the picture takes the full width of the page."""
     kind: ClassVar[str] = "drawing"
 
 
 @dataclass(frozen=True)
 class Explained:
-    """The name of a number, its meaning in a sentence, and a link to the documentation."""
+    """The name of a number, its meaning in one sentence, and a link to the documentation."""
 
     name: str
     says: str
     page: str = ""
-    """A page of the documentation, with an anchor if there is one: `measures.md#cka`."""
+    """A page of the documentation, with an anchor if there is one, such as `measures.md#cka`."""
     command: str = ""
     """Command that prints a full explanation."""
     brief: str = ""
@@ -122,7 +122,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Either:
-    """The same content in two forms: lines of text, or other parts on a page."""
+    """The same content in two forms: lines for text output, and other parts for a page."""
 
     lines: tuple[str, ...]
     parts: tuple[Any, ...]
@@ -131,21 +131,21 @@ class Either:
 
 @dataclass(frozen=True)
 class PointMap:
-    """Rows as points of one or two planes, which the page's script draws; a selected row is marked in all."""
+    """Rows as points in one or two planes, drawn by the page's script; a selection is marked in all."""
 
     titles: tuple[str, ...]
     """Titles of the planes."""
     notes: tuple[str, ...]
-    """Trustworthiness of each plane."""
+    """The trustworthiness of each plane."""
     planes: tuple[tuple[tuple[float, float], ...], ...]
-    """Points of each plane; row i is the same input in all."""
+    """The points of each plane; row i is the same input in all planes."""
     rows: tuple[str, ...]
     labels: tuple[str, ...] = ()
-    """Label of each row for colours; empty without labels."""
+    """The label of each row, which sets its colour; empty without labels."""
     moved: tuple[float, ...] = ()
-    """Movement of each row, from 0 to 1; empty with one plane."""
+    """How far each row moved, from 0 to 1; empty if there is only one plane."""
     order: tuple[int, ...] = ()
-    """Rows, starting with those that moved most."""
+    """Row numbers, starting with the rows that moved most."""
     colours: str = "Label"
     kind: ClassVar[str] = "map"
 
@@ -155,14 +155,14 @@ Part = Text | Item | Point | Table | HeatMap | Drawing | Explained | Lines | Eit
 
 @dataclass(frozen=True)
 class Section:
-    """A format-independent part of a report."""
+    """One part of a report, independent of the output format."""
 
     title: str
     parts: tuple[Part, ...] = ()
     explanation: str = ""
-    """Meaning and limits of the parts."""
+    """What the parts mean, and their limits."""
 
 
 def texts(paragraphs: Sequence[str]) -> tuple[Text, ...]:
-    """Return paragraphs for the non-empty texts."""
+    """Return a paragraph for each text that is not empty."""
     return tuple(Text(paragraph) for paragraph in paragraphs if paragraph)

@@ -10,7 +10,7 @@ from shesha.report.sections import Either, Explained, Item, Lines, Part, Point, 
 
 
 def as_text(sections: Iterable[Section], width: int | None = None) -> str:
-    """Return the sections as text: title, indented lines, and explanations with more indentation.
+    """Return the sections as text: titles, indented lines, and explanations that are indented further.
 
     Parameters
     ----------

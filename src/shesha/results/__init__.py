@@ -1,4 +1,4 @@
-"""Frozen results: a number with its uncertainty, printable, serialisable, tabular."""
+"""Frozen results: numbers with their uncertainty that can be printed, saved and converted to tables."""
 
 from typing import TYPE_CHECKING
 

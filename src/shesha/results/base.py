@@ -37,37 +37,37 @@ class Result:
     """A result that can be printed, compared, saved, and converted to plain values, tables and JSON."""
 
     ALIGNED: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """Groups of fields that must have equal lengths in a saved file."""
+    """Groups of fields whose lengths must be equal in a saved file."""
 
     aliases: ClassVar[tuple[str, ...]] = ()
-    """Names of properties that `to_dict` returns as well as the fields."""
+    """Names of properties that `to_dict` returns in addition to the fields."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Prevent dataclass from defining an equality in which NaN differs from NaN."""
+        """Prevent the dataclass decorator from defining an equality in which NaN differs from NaN."""
         super().__init_subclass__(**options)
         owner = next(base for base in cls.__mro__ if "__eq__" in base.__dict__)
-        # A class that defines its own `==`, for example an element-wise one, keeps it.
+        # A class that defines `==` itself, for example element-wise, keeps its definition.
         if owner is not cls and issubclass(owner, Result):
             cls.__eq__ = Result.__eq__  # type: ignore[method-assign]
             cls.__hash__ = Result.__hash__  # type: ignore[method-assign]
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both have the same class and equal fields; NaN equals NaN."""
+        """Return whether both results have the same class and equal fields, where NaN equals NaN."""
         return fields_equal(self, other) if type(self) is type(other) else NotImplemented
 
     def __hash__(self) -> int:
-        """Return a hash that is the same for equal results."""
+        """Return a hash, which is the same for equal results."""
         return hash((type(self), *(hash_key(getattr(self, name)) for name in list_compared_fields(self))))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        # The fields that all results share are keyword-only, and come last in the output.
+        """Return the result as plain values that can be written as JSON."""
+        # The fields that all results share are keyword-only; they come last in the output.
         order = sorted(fields(self), key=lambda field: bool(field.kw_only))  # type: ignore[arg-type]
         return {name: as_plain_data(getattr(self, name)) for name in (*(field.name for field in order), *self.aliases)}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the result from the plain values of `to_dict`, also after a round trip through JSON.
+        """Build the result from the plain values of `to_dict`, even after a round trip through JSON.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class Result:
         return cast(Self, restore(cls, plain))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table of one row."""
+        """Return the result as a table with one row."""
         import pandas as pd
 
         return pd.DataFrame([{name: as_cell(value) for name, value in self.to_dict().items()}])
@@ -85,7 +85,7 @@ class Result:
     def to_json(self, *, indent: int | None = None) -> str:
         """Return the plain values as standard JSON for other programs, with null for missing numbers.
 
-        Use `save` for files that `shesha.load` reads back exactly.
+        To write a file that `shesha.load` reads back exactly, use `save`.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class Result:
         return json.dumps(replace_non_json({"shesha": __version__, **self.to_dict()}), indent=indent, allow_nan=False)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result to a JSON file, which `shesha.load` reads back exactly.
+        """Write the result to a JSON file that `shesha.load` reads back exactly.
 
         Parameters
         ----------
@@ -117,16 +117,16 @@ class Result:
         Raises
         ------
         ValueError
-            If the result is a part of another result, which has the sentence.
+            If this is a part of another result; the sentence then belongs to that result.
         """
         return paper_sentence(self)
 
     def full_text(self) -> str:
-        """Return the printed text, and the sentence for a paper if there is one."""
+        """Return the printed text, followed by the sentence for a paper if there is one."""
         return "\n\n".join(filter(None, [str(self), as_text(sentence_sections(self))]))
 
     def save_html(self, path: str | os.PathLike[str], *, about: Mapping[str, str] | None = None) -> Path:
-        """Write the result as a page in one file: the answer first, then every number.
+        """Write the result as a single-file page: the answer first, then every number.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class Result:
         return place
 
     def page(self, about: Mapping[str, str] | None = None) -> Page:
-        """Return the sections that `save_html` writes, for your own pages.
+        """Return the contents of the page that `save_html` writes, for use in your own pages.
 
         Parameters
         ----------
@@ -172,8 +172,8 @@ class Result:
         data : str
             Name of the data set.
         model : str
-            Name of the model, for results that do not contain it. It is the first model of a grid of layers, or the
-            model that a monitor watches. Default: 'model'.
+            Name of the model, for results that do not contain it: the first model of a grid of layers, or the model
+            that a monitor watches. Default: 'model'.
         about : mapping of str to str, optional
             Further information about the run.
 
@@ -191,7 +191,7 @@ class Result:
         return place
 
     def card(self, *, data: str, model: str = "", about: Mapping[str, str] | None = None) -> str:
-        """Return the card that `save_card` writes.
+        """Return the text of the card that `save_card` writes.
 
         Parameters
         ----------
@@ -201,12 +201,12 @@ class Result:
         return as_card(self.page(about), require_card_metrics(self._metrics(model or "model")), data)
 
     def _metrics(self, model: str) -> Sequence[Metric]:
-        """Return the numbers of a model for a hub; results with such numbers override this."""
+        """Return the numbers about a model for a hub; results that have such numbers override this."""
         kinds = "an audit, a comparison, a grid of calibrated layers or a check of a monitor"
         raise ValueError(f"a card must be of {kinds}, got {type(self).__name__}")
 
     def _page(self) -> Page:
-        """Return the page; results with a special page override this."""
+        """Return the page; results that need a special page override this."""
         return generic_page(self)
 
     def show(self) -> None:
@@ -214,12 +214,12 @@ class Result:
         print(colour_report(str(self)) if use_colour() else str(self))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Show the text in IPython, because the fields of a large result would fill the screen."""
+        """Show the printed text in IPython, because the fields of a large result would fill the screen."""
         text = str(self)
         printer.text(colour_report(text) if use_colour() else text)
 
     def _repr_html_(self) -> str:
-        """Show the answer, numbers and doubts in a notebook, or the text without Jinja2."""
+        """Show the answer, numbers and doubts in a notebook; without Jinja2, show the printed text."""
         try:
             return as_fragment(_first_screen(self._page()))
         except ImportError:
@@ -232,12 +232,12 @@ _NO_FINGERPRINT = "unknown: `about={'X': shesha.report.fingerprint(X)}` adds siz
 
 
 def _unknown_data(data: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Add advice on fingerprints of the data, if none were given."""
+    """Return advice on fingerprints if the information about the run contains none."""
     return () if any("SHA-256" in text for text in data.values()) else (("fingerprint", _NO_FINGERPRINT),)
 
 
 def require_card_metrics(metrics: Sequence[Metric]) -> Sequence[Metric]:
-    """Refuse a card without a calibrated number, because a raw value without its chance level misleads."""
+    """Raise an error if no number is calibrated, because a raw value without its chance level misleads."""
     if not any(metric.value == metric.value and metric.p_value == metric.p_value for metric in metrics):
         raise ValueError(
             "a card must have a number with its chance level, got none: calibrate the comparison, or audit with "
@@ -247,7 +247,7 @@ def require_card_metrics(metrics: Sequence[Metric]) -> Sequence[Metric]:
 
 
 def _first_screen(page: Page) -> Page:
-    """Return the notebook view; if the first screen has no numbers, use those of the last section."""
+    """Return the page for a notebook; if its first screen has no numbers, use the last section's table."""
     numbers = page.numbers or tuple(
         part for section in page.sections[-1:] for part in section.parts if part.kind == "table"
     )
@@ -255,5 +255,5 @@ def _first_screen(page: Page) -> Page:
 
 
 def reaches_level(p_value: float, alpha: float) -> bool:
-    """Return whether a p-value reaches the level, with a tolerance because 1 - 0.9 is slightly less than 0.1."""
+    """Return whether a p-value reaches the level, with a small tolerance for rounding."""
     return bool(p_value <= alpha * (1 + 1e-9))

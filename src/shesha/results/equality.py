@@ -10,7 +10,7 @@ import numpy as np
 
 
 def values_equal(first: Any, second: Any) -> bool:
-    """Return whether two values of a field are equal; NaN equals NaN, unlike in `==` of tuples."""
+    """Return whether two field values are equal, where NaN equals NaN, unlike in `==` on tuples."""
     if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
         return _arrays_equal(first, second)
     if isinstance(first, tuple | list) and isinstance(second, tuple | list):
@@ -27,17 +27,17 @@ def _arrays_equal(value: Any, other: Any) -> bool:
 
 
 def fields_equal(value: Any, other: Any) -> bool:
-    """Return whether two results of one class have equal fields."""
+    """Return whether two results of the same class have equal fields."""
     return all(values_equal(getattr(value, name), getattr(other, name)) for name in list_compared_fields(value))
 
 
 def list_compared_fields(result: Any) -> Iterator[str]:
-    """Names of the compared fields."""
+    """Yield the names of the fields that are compared."""
     return (field.name for field in fields(result) if field.compare)
 
 
 def hash_key(value: Any) -> Any:
-    """Return a hashable value that is the same for equal values, so that results can be dictionary keys."""
+    """Return a hashable value, equal for equal values, so that results can be dictionary keys."""
     if isinstance(value, np.ndarray):
         return value.shape
     if isinstance(value, tuple | list):

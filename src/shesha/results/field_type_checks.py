@@ -1,4 +1,4 @@
-"""Check values from files against the types of a result's fields."""
+"""Checks that values from files have the types of a result's fields."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Return whether a value has a type; integers, floats and booleans are interchangeable, as in Python.
+    """Return whether a value fits a type; integers, floats and booleans are interchangeable, as in Python.
 
     Examples
     --------
@@ -24,7 +24,7 @@ def fits(value: Any, kind: Any) -> bool:
         return any(fits(value, option) for option in inner)
     if origin is Literal:
         return value in inner
-    # From NumPy 2.5 on, NDArray is a type alias; before, it is the class np.ndarray.
+    # Since NumPy 2.5, NDArray is a type alias; before, it was the class np.ndarray.
     if origin in (np.ndarray, NDArray):
         return isinstance(value, np.ndarray)
     if origin in _INSIDE:

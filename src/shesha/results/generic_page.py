@@ -1,4 +1,4 @@
-"""The default page of a result: its sentence, its table, and what was run."""
+"""The default page for a result: its sentence, its table, and what was run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST = 200
 
 
 class Tabular(Protocol):
-    """A result with a table of its numbers."""
+    """A result whose numbers can be returned as a table."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return the table."""
@@ -35,7 +35,7 @@ class Tabular(Protocol):
 
 
 def generic_page(result: Tabular) -> Page:
-    """Return the page of a result without a special page: its text, its table, and the run."""
+    """Return the page for a result that has no special page: its text, its table, and the run."""
     text = str(result).split("\n")
     frame = result.to_frame()
     parts: list[Part] = [as_table(frame.head(_MOST), "All numbers") if len(frame) != 1 else _as_list(frame)]
@@ -53,7 +53,7 @@ def generic_page(result: Tabular) -> Page:
 
 
 def _answer(result: Tabular, first_line: str) -> str:
-    """Return the headline of a result, its sentence for a paper, or its first line."""
+    """Return the result's headline, its sentence for a paper, or else its first line."""
     headline = getattr(result, "headline", "")
     if headline:
         return str(headline)
@@ -61,26 +61,26 @@ def _answer(result: Tabular, first_line: str) -> str:
 
 
 def _as_list(frame: pd.DataFrame) -> Table:
-    """Return one row as a list of its values, without draws and options."""
+    """Return a one-row table as a list of its values, without draws and options."""
     values = {str(name): _cell(frame[name].iloc[0]) for name in frame.columns if name not in _NOT_LISTED}
     known = {name.replace("_", " "): text for name, text in values.items() if text}
     return Table(tuple(known), ((Column("value", tuple(known.values()), "<"),),), "All numbers", "name")
 
 
 def _split_class_name(name: str) -> str:
-    """Split a name into words: 'DriftPath' becomes 'Drift path'."""
+    """Split a class name into words: 'DriftPath' becomes 'Drift path'."""
     parted = "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
     return parted[:1].upper() + parted[1:]
 
 
 def field_explanations(kind: type[Any]) -> tuple[Part, ...]:
-    """Return the meaning of each field, if its class documents it."""
+    """Return the meaning of each field that its class documents."""
     meanings = {name: text for base in reversed(kind.__mro__) for name, text in _field_docstrings(base).items()}
     return tuple(Explained(field.name, meanings[field.name]) for field in fields(kind) if field.name in meanings)
 
 
 def _field_docstrings(kind: type[Any]) -> Mapping[str, str]:
-    """Return the docstrings of the fields of a class; nothing if its source is unavailable."""
+    """Return the notes under the fields of a class; empty if its source code is unavailable."""
     import ast
     import inspect
     import textwrap
@@ -100,7 +100,7 @@ def _field_docstrings(kind: type[Any]) -> Mapping[str, str]:
 
 
 def as_table(frame: pd.DataFrame, title: str) -> Table:
-    """Return a pandas table as a part of a page: the first column names the rows, and empty columns are dropped."""
+    """Convert a pandas table to a part of a page; the first column names the rows, empty ones are dropped."""
     shown = frame.reset_index() if frame.index.name else frame
     head, *names = map(str, shown.columns)
     columns = []
@@ -108,12 +108,12 @@ def as_table(frame: pd.DataFrame, title: str) -> Table:
         column = shown.iloc[:, place]
         numbers = bool(column.map(lambda value: isinstance(value, float | int)).all())
         columns.append(Column(name.replace("_", " "), _cells(column, numbers=numbers), ">" if numbers else "<"))
-    # All columns form one group, which is never split, because several first columns may together name a row.
+    # All columns form one group, which is never split, because several leading columns may together name a row.
     return Table(tuple(map(_cell, shown.iloc[:, 0])), (tuple(columns),), title, head.replace("_", " "))
 
 
 def _cells(column: pd.Series[Any], *, numbers: bool) -> tuple[str, ...]:
-    """Format the numbers of a column with equal decimals, if that loses no digit and adds few."""
+    """Format the numbers in a column with equal decimals, if this loses no digits and adds only a few."""
     cells = tuple(map(_cell, column))
     decimals = max((len(cell.partition(".")[2]) for cell in cells), default=0)
     if not numbers or not 0 < decimals <= _DECIMALS or any("e" in cell for cell in cells):

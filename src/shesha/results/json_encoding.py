@@ -1,4 +1,4 @@
-"""Values of results as JSON; values of types that JSON lacks are marked."""
+"""Conversion of results' values to JSON, with marks for types that JSON lacks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 FORMAT = 1
-"""Format number of files; other formats are refused."""
+"""Format number in files; files with another number are rejected."""
 ARRAYS = "biufU"
-"""Kinds of arrays that a file may contain."""
+"""Kinds of array dtypes that a file may contain."""
 
 
 @singledispatch
 def encode(value: Any, where: str) -> Any:
-    """Return JSON values; tuples become lists, because results have hardly any other lists."""
+    """Convert a value to JSON; tuples become lists, because results contain hardly any lists otherwise."""
     if isinstance(value, np.ndarray):
         return {"$array": _array(value, where)}
     if isinstance(value, np.generic):
@@ -46,18 +46,18 @@ def _array(value: np.ndarray[Any, Any], where: str) -> list[Any]:
 
 
 def encode_fields(result: Any, where: str) -> dict[str, Any]:
-    """Return the fields of a result, with the name of its class."""
+    """Return the fields of a result together with the name of its class."""
     values = {field.name: encode(getattr(result, field.name), f"{where}.{field.name}") for field in fields(result)}
     return {"$result": kind_name(type(result)), "fields": values}
 
 
 def kind_name(result: type) -> str:
-    """Return the name of a class in files, with its package if it is not in `shesha.results`.
+    """Return the name of a class in files, with its package unless that is `shesha.results`.
 
     Raises
     ------
     TypeError
-        If the class is not part of this library.
+        If the class does not belong to this library.
     """
     package, room, *_ = [*result.__module__.split("."), ""]
     if package != "shesha":

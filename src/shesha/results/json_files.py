@@ -1,7 +1,8 @@
-"""Results as JSON files that keep every digit and cannot run code.
+"""Results as JSON files, which preserve every digit and cannot run code.
 
-Values that JSON cannot represent are stored as an object with one key that begins with a dollar sign. Reading only
-builds results of this library from their fields. It never runs code, and imports nothing that a file names.
+Values that JSON cannot represent are stored as an object with a key that begins with a dollar sign. Reading a file only
+builds results of this library from their fields: it never runs code, and it imports nothing that the file names except
+known parts of this library.
 """
 
 from __future__ import annotations
@@ -38,22 +39,22 @@ _ROOMS = (
     ),
     *("neuro", "stability", "steering", "studies", "transfer"),
 )
-"""Packages with their own result classes, which are imported when a file has one."""
+"""Packages that define result classes themselves; they are imported when a file contains such a result."""
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a result that `save` wrote.
+    """Read a result from a file that `save` wrote.
 
     Parameters
     ----------
     path : path
-        A JSON file. No code in it is run, and only results of this library are read.
+        A JSON file. No code in it is run, and only results of this library are built.
 
     Returns
     -------
     Result
-        Equal to the saved result. All numbers are exact, including arrays, NaN and infinities.
+        A result equal to the saved one. All numbers are exact, including arrays, NaN and infinities.
 
     Raises
     ------
@@ -105,7 +106,7 @@ def _refuse_constant(token: str) -> Any:
 
 
 def kinds() -> dict[str, type[Result]]:
-    """All known classes of results, by their names in files."""
+    """All known result classes, by their names in files."""
     return {kind_name(kind): kind for kind in _subclasses(Result) if kind.__module__.split(".")[0] == "shesha"}
 
 
@@ -120,7 +121,7 @@ def _class(kind: Any) -> type[Result]:
         getattr(import_module(f"shesha.{room or 'results'}"), name, None)
     known = kinds()
     if not isinstance(kind, str) or kind not in known:
-        # The message lists all kinds, so import those that have not been used yet.
+        # The message lists all kinds, so those that have not been used yet are imported first.
         package = import_module("shesha.results")
         _ = [getattr(package, export) for export in package.__all__]
         raise ValueError(
@@ -167,7 +168,7 @@ def _as_result(plain: dict[str, Any], where: str) -> Result:
 
 
 def _require_aligned(result: Result, where: str) -> None:
-    """Refuse fields of unequal length that belong together, which would mismatch names and numbers."""
+    """Raise an error if fields that belong together differ in length, which would mismatch their entries."""
     for group in result.ALIGNED:
         lengths = {name: len(getattr(result, name)) for name in group}
         if len(set(lengths.values())) > 1:

@@ -14,24 +14,24 @@ _ROOMS = ("audit", "changes", "coherence", "drift", "neuro", "similarity", "stab
 
 @singledispatch
 def claim(result: object) -> str:
-    """Return the sentence of a result for a paper, without the version and the full stop."""
+    """Return the sentence about a result for a paper, without the version and the full stop."""
     raise ValueError(f"result must be a whole result to have a sentence, got {type(result).__name__}, a part of one")
 
 
 def paper_sentence(result: object) -> str:
-    """Return the sentence of a result, with the version that made it."""
+    """Return the sentence about a result, with the version of the library that produced it."""
     _load_claims()
     return f"{claim(result)} ({DISTRIBUTION} {__version__})."
 
 
 def has_sentence(result: object) -> bool:
-    """Whether a class of results has a sentence for a paper; parts of results have none."""
+    """Return whether there is a sentence for this class; parts of results have none."""
     _load_claims()
     return claim.dispatch(type(result)) is not claim.dispatch(object)
 
 
 def sentence_sections(result: object) -> tuple[Section, ...]:
-    """Return the section with the sentence, if there is one."""
+    """Return a section that contains the sentence, or nothing if there is none."""
     return (Section(_TITLE, (Text(paper_sentence(result), hanging=""),)),) if has_sentence(result) else ()
 
 

@@ -1,4 +1,4 @@
-"""Results as plain values for JSON and tables, and back."""
+"""Conversion of results to plain values for JSON and tables, and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 
 def replace_non_json(value: Any) -> Any:
-    """Replace values that JSON does not allow: a missing or infinite number becomes null."""
+    """Replace values that JSON does not allow: missing and infinite numbers become null."""
     if isinstance(value, dict):
         return {str(key): replace_non_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -23,12 +23,12 @@ def replace_non_json(value: Any) -> Any:
 
 
 def as_cell(value: Any) -> Any:
-    """Return a value for the cell of a table; several values are joined into a text."""
+    """Return a value for a table cell; several values are joined into one text."""
     return "; ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def restore(kind: Any, plain: Any) -> Any:
-    """Return the value of a field of this type from its plain values."""
+    """Convert plain values back to the value of a field with this type."""
     if isinstance(kind, UnionType):
         kinds = [arg for arg in get_args(kind) if arg is not type(None)]
         return None if plain is None else restore(kinds[0], plain)
@@ -47,7 +47,7 @@ def restore(kind: Any, plain: Any) -> Any:
 
 
 def as_plain_data(value: Any) -> Any:
-    """Return results and their contents as plain values that share no data with the results."""
+    """Convert results and their contents to plain values that share no data with the results."""
     if is_dataclass(value) and not isinstance(value, type):
         if hasattr(value, "to_dict"):
             return value.to_dict()

@@ -1,4 +1,4 @@
-"""Docstring parts that all `plot` methods share."""
+"""Parts of the docstring that all `plot` methods share."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ Method = TypeVar("Method", bound=Callable[..., object])
 
 
 def draws_axes(method: Method) -> Method:
-    """Mark a method that draws on given or new axes, and add this to its documentation."""
+    """Decorate a method that draws on given or new axes, and add this option to its docstring."""
     method.__doc__ = f"{(method.__doc__ or '').rstrip()}{_SHARED}"
     return method

@@ -1,4 +1,4 @@
-"""Parts of sentences for a paper: numbers, intervals, verdicts with their null, and short lists."""
+"""Parts of sentences for a paper: numbers, intervals, verdicts and their null, and short lists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shesha.results.stability.chance import Chance
 
 MOST = 5
-"""Largest number of items that a sentence lists before it counts the rest."""
+"""Largest number of items that a sentence lists before it only counts the others."""
 
 
 def format_number(value: float) -> str:
@@ -27,12 +27,12 @@ def format_p(value: float) -> str:
 
 
 def equal_p(value: float) -> str:
-    """Return p with its value, or an upper limit if it is very small."""
+    """Return "p = " and the value, or an upper limit if the value is very small."""
     return f"p = {format_p(value)}" if value >= 1e-6 else "p < 1e-6"
 
 
 def interval(low: float, high: float, confidence: float | None = None) -> str:
-    """Return an interval in parentheses, after a space; an empty string if there is none."""
+    """Return an interval in parentheses, preceded by a space; an empty string if there is none."""
     if low != low or high != high:
         return ""
     share = "" if confidence is None else f"{100 * confidence:g} % "
@@ -40,18 +40,18 @@ def interval(low: float, high: float, confidence: float | None = None) -> str:
 
 
 def null(found: NullComparison | Chance, alpha: float, what: str = "null") -> str:
-    """Return the verdict and the null, with an open parenthesis that the caller closes."""
+    """Return the verdict and the null, with an opening parenthesis that the caller must close."""
     spread = f"mean {format_number(found.null_mean)}, sd {format_number(found.null_sd)}"
     return f"{verdict_phrase(found.p_value, alpha)} (p = {format_p(found.p_value)}, {what} {spread}"
 
 
 def verdict_phrase(p: float, alpha: float, side: str = "above") -> str:
-    """Return the verdict of a p-value."""
+    """Return the verdict that corresponds to a p-value."""
     return f"{'' if reaches_level(p, alpha) else 'not '}{side} chance at {alpha:g}"
 
 
 def draws(n: int, exchanged: str) -> str:
-    """Return the number of permutations, and what they permute."""
+    """Return the number of permutations and a description of what they permute."""
     if exchanged.startswith("circular shifts"):
         return f"{n:,} {exchanged}"
     what = f"rows {exchanged}" if exchanged.startswith("within") else exchanged or "all rows"
@@ -59,13 +59,13 @@ def draws(n: int, exchanged: str) -> str:
 
 
 def join_clauses(clauses: Sequence[str], others: str = "others") -> str:
-    """Join clauses by semicolons, and count those beyond the first few."""
+    """Join clauses with semicolons, and only count those beyond the first few."""
     n_left = len(clauses) - MOST
     shown = clauses if n_left <= 1 else clauses[:MOST]
     return "; ".join([*shown, *([f"{n_left:,} {others}"] if n_left > 1 else [])])
 
 
 def span(numbers: Sequence[int]) -> str:
-    """Return the smallest and the largest of some counts."""
+    """Return the range of some counts, such as '3 to 7', or the number if all are equal."""
     low, high = min(numbers, default=0), max(numbers, default=0)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -1,7 +1,7 @@
-"""Long runs on processes or a cluster: results are stored at once, and a run can resume after any interruption.
+"""Long runs on processes or a cluster that store results at once and can resume after interruptions.
 
 A plan provides `Job`s and stores their results; `run` executes the jobs on an executor. `ResultStore` stores texts by
-key in one file, and `lock_for_writing` prevents other processes from writing it. The package suits any kind of work.
+key in one file, and `lock_for_writing` prevents other processes from writing to it. The package suits any kind of work.
 """
 
 from shesha.runs.code_versions import FOLLOWED, version_of_code

@@ -1,4 +1,4 @@
-"""Versions of code: a hash that ignores comments, docstrings and formatting."""
+"""Versions of code, as hashes that ignore comments, docstrings and formatting."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ _LIBRARY = "shesha"
 FOLLOWED = ("inputs", "kernels", "measures", "nulls", "support.device_arrays", "support.seeds", "views")
 """Packages and modules of the library that are hashed if they are imported, directly or indirectly."""
 _NEUTRAL = {"shesha.kernels.threads", "shesha.measures.registry"}
-"""Modules that cannot change a number, such as those for threads, registration and look-up."""
+"""Modules that cannot change a number, such as those for threads or for registering and finding measures."""
 _TOLD = {"caveats", "formula", "reference"}
-"""Names of arguments that contain documentation."""
+"""Names of keyword arguments that contain only documentation."""
 _COMPILED = "shesha.kernels.native"
-"""The package with the sources of compiled code, whose loops are called by name."""
+"""The package that contains the sources of the compiled code, whose loops are called by name."""
 _LENGTH = 12
 
 
 def version_of_code(*functions: Callable[..., Any] | type, follow: Collection[str] = FOLLOWED) -> str:
-    """Return a hash of the modules of some functions and classes, and of the library modules that these import.
+    """Return a hash of the modules that define some objects and of the library modules that they import.
 
     Parameters
     ----------
     *functions : functions or classes
-        Objects of any module. Without source code (in an interactive session), their compiled code is hashed.
+        Objects from any module. If there is no source code, as in an interactive session, their compiled code is
+        hashed.
     follow : collection of str
         Packages and modules of the library that are hashed if they are imported.
 
     Returns
     -------
     str
-        Twelve hexadecimal digits, which are equal in every process and do not depend on earlier imports.
+        Twelve hexadecimal digits, which are the same in every process and do not depend on earlier imports.
 
     Examples
     --------
@@ -79,7 +80,7 @@ def _counts(module: str, follow: Collection[str]) -> bool:
 
 @lru_cache(maxsize=256)
 def _closure(module: str, follow: frozenset[str]) -> frozenset[str]:
-    """Return a module of the library and all modules that it imports, directly or indirectly."""
+    """Return a library module and all modules that it imports, directly or indirectly."""
     modules: set[str] = set()
     waiting = [module]
     while waiting:
@@ -96,7 +97,7 @@ def _module_imports(module: str) -> tuple[str, ...]:
 
 
 def _imports(tree: ast.Module, module: str) -> Iterator[str]:
-    """Yield the library modules that a module imports, with each name traced to its definition."""
+    """Yield the library modules that a module imports; each imported name is traced to its definition."""
     for node in _statements(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if _is_library(alias.name))
@@ -106,7 +107,7 @@ def _imports(tree: ast.Module, module: str) -> Iterator[str]:
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes, except those for the type checker only."""
+    """Yield all nodes, except code that only the type checker reads."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             continue
@@ -116,7 +117,7 @@ def _statements(tree: ast.AST) -> Iterator[ast.AST]:
 
 @lru_cache(maxsize=1024)
 def _home(module: str, name: str) -> str:
-    """Return the module that defines a name in `from module import name`, because packages re-export names."""
+    """Return the module that really defines a name in `from module import name`; packages re-export names."""
     if _path(module).name != "__init__.py":
         return module
     if _path(f"{module}.{name}").exists():
@@ -130,7 +131,7 @@ def _home(module: str, name: str) -> str:
 
 
 def _path(module: str) -> Path:
-    """Return the path of a library module, without importing it."""
+    """Return the path of a library module without importing it."""
     spec = find_spec(_LIBRARY)
     assert spec is not None and spec.origin is not None
     place = Path(spec.origin).parent.joinpath(*module.split(".")[1:])
@@ -145,7 +146,7 @@ def _tree(module: str) -> ast.Module:
 
 @lru_cache(maxsize=256)
 def _normalised_source(module: str) -> str:
-    """Return the hashed code of a library module, including compiled code that it calls."""
+    """Return the code of a library module as it is hashed, including the compiled code that it calls."""
     text = _plain_module(_tree(module))
     if module == _COMPILED:
         folder = _path(module).parent
@@ -159,7 +160,7 @@ def _plain_c(path: Path) -> str:
 
 
 def _tree_of_own(module: str) -> ast.Module | None:
-    """Return the current code of a third-party module; None without source."""
+    """Return the current code of a module outside the library; None if its source is unavailable."""
     try:
         return ast.parse(inspect.getsource(sys.modules[module]))
     except (OSError, TypeError, KeyError, SyntaxError):
@@ -167,7 +168,7 @@ def _tree_of_own(module: str) -> ast.Module | None:
 
 
 def _source_key(obj: Callable[..., Any] | type) -> Any:
-    """Return the hashed code of a function without source, or of a class's methods."""
+    """Return what is hashed for a function without source code, or for the methods of a class."""
     if isinstance(obj, type):
         return [(name, _source_key(method)) for name, method in sorted(vars(obj).items()) if inspect.isfunction(method)]
     code = getattr(inspect.unwrap(obj), "__code__", None)
@@ -180,14 +181,14 @@ def _plain_code(code: CodeType) -> Any:
 
 
 def _plain_module(tree: ast.Module) -> str:
-    """Return a text of the code that ignores comments, docstrings, formatting and the order of imports."""
+    """Return the code as text, without comments and docstrings, and independent of the order of imports."""
     imports = sorted(_plain(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom))
     rest = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom) and not _is_told(node)]
     return "\n".join([*imports, *map(_plain, rest)])
 
 
 def _plain(node: Any) -> str:
-    """Print code without empty fields, so that all versions of Python give the same text."""
+    """Convert code to text without empty fields, so that all versions of Python give the same text."""
     if isinstance(node, list):
         return f"[{' '.join(map(_plain, node))}]"
     if not isinstance(node, ast.AST):
@@ -202,7 +203,7 @@ def _plain(node: Any) -> str:
 
 
 def _is_told(node: Any) -> bool:
-    """Return whether code is documentation only: docstrings and documentation arguments."""
+    """Return whether a node is only documentation: a docstring or a documentation argument."""
     if isinstance(node, ast.keyword):
         return node.arg in _TOLD
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

@@ -1,4 +1,4 @@
-"""Executors: this process, local processes, or a Dask cluster, behind one interface."""
+"""Executors with a common interface: this process, local processes, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Result = Any
 
 
 class Executor(Protocol):
-    """The interface of executors: that of `concurrent.futures`, and a restart after workers died."""
+    """The interface of an executor: that of `concurrent.futures`, plus a restart after workers have died."""
 
     n_workers: int
 
@@ -30,21 +30,21 @@ class Executor(Protocol):
         ...
 
     def renew(self) -> None:
-        """Restart after the workers died."""
+        """Restart the workers after some of them have died."""
         ...
 
     def close(self, *, now: bool) -> None:
-        """Close the executor; with `now`, do not wait for running work."""
+        """Close the executor; with `now`, do not wait for running tasks."""
         ...
 
 
 class Here:
-    """This process and its threads, which do submitted work immediately."""
+    """The current process, which executes submitted tasks immediately."""
 
     n_workers = 1
 
     def submit(self, work: Callable[..., Result], *args: Any) -> Future[Result]:
-        """Do a task; Ctrl-C interrupts it."""
+        """Execute a task; Ctrl-C interrupts it."""
         ended: Future[Result] = Future()
         try:
             ended.set_result(work(*args))
@@ -60,7 +60,7 @@ class Here:
 
 
 class LocalProcesses:
-    """Local processes, each with a share of the cores or a number of threads."""
+    """Local processes, each with an equal share of the cores or a given number of threads."""
 
     def __init__(self, n_workers: int, paths: tuple[str, ...] = (), n_threads: int | None = None) -> None:
         self.n_workers = n_workers
@@ -75,13 +75,13 @@ class LocalProcesses:
         return self._pool.submit(work, *args)
 
     def renew(self) -> None:
-        """Restart after the workers died."""
+        """Restart the workers after some of them have died."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._pool = self._new()
 
     def close(self, *, now: bool) -> None:
-        """Close the executor; with `now`, stop running work."""
-        # The shutdown clears this list.
+        """Close the executor; with `now`, stop running tasks."""
+        # The shutdown clears this list, so it is copied first.
         processes = list((self._pool._processes or {}).values())
         self._pool.shutdown(wait=not now, cancel_futures=True)
         for process in processes if now else ():
@@ -89,7 +89,7 @@ class LocalProcesses:
 
 
 class DaskWorkers:
-    """The workers of an existing Dask cluster, which must have access to the files of the work."""
+    """The workers of an existing Dask cluster, which must have access to the files that the tasks use."""
 
     def __init__(self, address: str, paths: tuple[str, ...] = ()) -> None:
         distributed = _import_distributed()
@@ -108,10 +108,10 @@ class DaskWorkers:
         return started
 
     def renew(self) -> None:
-        """Do nothing: Dask replaces workers itself."""
+        """Do nothing, because Dask replaces workers itself."""
 
     def close(self, *, now: bool) -> None:
-        """Close the client, and leave the cluster unchanged."""
+        """Close the client; the cluster itself is not changed."""
         self._client.close()
 
 
@@ -123,14 +123,14 @@ def _hand_over(done: Any, started: Future[Result]) -> None:
 
 
 def _run_packed(paths: tuple[str, ...], packed: bytes) -> Result:
-    """Do a task; its modules can be imported only once the paths are known."""
+    """Execute a pickled task, whose modules can be imported only after the search paths are set."""
     prepare(1, paths)
     work, args = pickle.loads(packed)
     return work(*args)
 
 
 def prepare(n_threads: int, paths: tuple[str, ...]) -> None:
-    """Set up a process: its share of the cores, and the paths of user functions."""
+    """Set up a worker process: the number of its threads, and the search paths of user functions."""
     os.environ["SHESHA_THREADS"] = str(n_threads)
     sys.path.extend(path for path in paths if path not in sys.path)
     torch = sys.modules.get("torch")
@@ -146,7 +146,7 @@ def _import_distributed() -> ModuleType:
 
 
 def executor(workers: int | None, scheduler: str | None) -> Executor:
-    """Return the workers of a cluster or a number of processes, by default one per core."""
+    """Return an executor: a cluster's workers, or local processes (by default one per core)."""
     if scheduler is not None:
         return DaskWorkers(scheduler, search_paths())
     return LocalProcesses(cores() if workers is None else workers, search_paths())
@@ -170,11 +170,11 @@ def require_workers(workers: int | None, scheduler: str | None) -> None:
 
 
 def _require_listener(address: str) -> None:
-    """Refuse an address that does not answer, because a client without a connection would linger."""
+    """Raise an error if an address does not answer; otherwise, an unconnected client would linger."""
     if kinds.text(address, "scheduler").startswith("inproc://"):
         return  # A scheduler in this process has no socket; the client checks at once whether it exists.
     host, _, port = address.removeprefix("tcp://").rpartition(":")
-    # Other protocols (tls, ucx, ws) are refused, because no option passes their certificates or libraries.
+    # Other protocols (tls, ucx, ws) are not accepted, because no option passes their certificates or libraries.
     if not host or not port.isdigit() or "/" in host:
         raise ValueError(f"scheduler must be an address such as tcp://127.0.0.1:8786, got {address!r}")
     try:
@@ -184,7 +184,7 @@ def _require_listener(address: str) -> None:
 
 
 def _start(n_threads: int, paths: tuple[str, ...]) -> None:
-    """Set up a worker that leaves Ctrl-C to the main process and ends with it."""
+    """Set up a worker that leaves Ctrl-C to the main process and ends when the main process ends."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -200,5 +200,5 @@ def _exit_with_parent(sentinel: int) -> None:
 
 
 def search_paths() -> tuple[str, ...]:
-    """Return the module search path of this process, for the workers."""
+    """Return this process's module search path, which the workers need."""
     return tuple(path for path in sys.path if path)

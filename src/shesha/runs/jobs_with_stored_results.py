@@ -1,4 +1,4 @@
-"""A plan of independent jobs whose results are stored."""
+"""A plan of independent jobs that stores their results."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from shesha.runs.store import ResultStore
 
 
 class Kept:
-    """Jobs whose results are stored as JSON under the job's key; stored jobs are not repeated.
+    """Jobs whose results are stored as JSON under the job's key; jobs with a stored result are not rerun.
 
     Parameters
     ----------
     store : ResultStore
-        Store of the results.
+        Store for the results.
     kind : str
-        Kind under which the store keeps the results.
+        Kind of entry under which the results are stored.
     jobs : iterable of Job
-        Jobs whose calls return values that JSON can represent. A key must identify everything that determines the
-        result (content of the data, options, version of the code).
+        Jobs whose calls return values that JSON can represent. The key of a job must identify everything that
+        determines its result (content of the data, options, version of the code).
     meter : Meter, optional
-        Progress display, to which the amount of work is added.
+        Progress display, to which the expected work is added.
 
     Attributes
     ----------
     results : dict of str to any
-        Results by key, as read from JSON, of this run and of earlier runs.
+        Results by key, as read from JSON, from this run and from earlier runs.
     failures : dict of str to str
-        Reason for each missing result. Reasons are not stored, so that the next run repeats these jobs.
+        The reason for each missing result. Reasons are not stored, so the next run repeats these jobs.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Kept:
                 meter.expect(job.kind, job.amount)
 
     def ready(self) -> Job | None:
-        """Return the next job."""
+        """Return the next job; None if there is none left."""
         return self._left.popleft() if self._left else None
 
     def keep_result(self, job: Job, result: Any) -> float:
@@ -69,17 +69,17 @@ class Kept:
         seconds, value = result
         text = json.dumps(value)
         self._store.put(self._kind, {job.key: text})
-        # The value is read back from JSON, so that this run and later runs have equal results.
+        # The value is read back from JSON, so that this run and later runs have identical results.
         self.results[job.key] = json.loads(text)
         return float(seconds)
 
     def record_failure(self, job: Job, reason: str) -> None:
-        """Record the reason for a missing result."""
+        """Record the reason why a job has no result."""
         self.failures[job.key] = reason
 
 
 def time_call(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
-    """Call the function, and return the result and its time in seconds."""
+    """Call the function; return the time in seconds and the result."""
     start = time.perf_counter()
     result = call(*arguments)
     return time.perf_counter() - start, result

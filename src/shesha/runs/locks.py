@@ -1,4 +1,4 @@
-"""One writer per store, by a lock that ends with its process."""
+"""One writer per store, ensured by a lock that ends with its process."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ LOG = logging.getLogger(__name__)
 
 @contextmanager
 def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Prevent other processes from writing a store.
+    """Prevent other processes from writing to a store.
 
     Parameters
     ----------
     path : Path
-        File of the store. The lock is a file in the same folder that contains the process number.
+        File of the store. The lock is a file in the same folder, which contains the number of the process.
     wait : bool
-        Whether to wait while another process holds the lock; if false, StoreError is raised.
+        Whether to wait if another process holds the lock; otherwise, StoreError is raised.
 
     Raises
     ------
     StoreError
-        If another process holds the lock, and `wait` is false.
+        If another process holds the lock and `wait` is false.
     OSError
         If no file can be written in the folder of the store.
 
@@ -39,7 +39,7 @@ def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
     ...     store.with_name("a.sqlite.lock").read_text() == str(os.getpid())
     True
     """
-    # Imported late, because importing shesha must not import filelock.
+    # Imported here, because importing shesha must not import filelock.
     from filelock import FileLock, Timeout
 
     place = path.with_name(path.name + ".lock")
@@ -57,7 +57,7 @@ def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
     except OSError as error:
         raise type(error)(f"store must be in a writable folder, got {path}: {error}") from error
     try:
-        # Some systems deny access to a locked file; its content is used only in messages.
+        # Some systems deny access to a locked file; its content is needed only for messages.
         with suppress(OSError):
             place.write_text(str(os.getpid()))
         yield

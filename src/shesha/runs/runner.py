@@ -1,4 +1,4 @@
-"""Run jobs on workers that may die: submit, collect, retry."""
+"""Run jobs on workers that may die: submit them, collect results, and retry."""
 
 from __future__ import annotations
 
@@ -14,54 +14,55 @@ from shesha.runs.progress_estimate import Meter
 from shesha.support.warnings import NotEstimable
 
 ATTEMPTS = 3
-"""Number of worker deaths after which a job is recorded as failed."""
+"""Number of attempts that end with the worker's death after which a job is recorded as failed."""
 
 
 @dataclass(eq=False)
 class Job:
-    """A job that any process can do."""
+    """A job that any process can execute."""
 
     key: str
     """Key of the job within its plan."""
     kind: Hashable
-    """Kind of the job; all jobs of a kind take about the same time per unit of work."""
+    """Kind of the job; all jobs of one kind take about the same time per unit of work."""
     amount: float
     call: Callable[..., Any]
-    """Function that other processes can import."""
+    """Function to call, which other processes must be able to import."""
     arguments: tuple[Any, ...]
     attempts: int = field(default=0, init=False)
 
 
 class Plan(Protocol):
-    """A plan of jobs and the handling of their results; all methods are called in the main process."""
+    """A plan of jobs that also handles their results; all methods are called in the main process."""
 
     def ready(self) -> Job | None:
         """Return a job that can be started; None if there is none at the moment."""
         ...
 
     def keep_result(self, job: Job, result: Any) -> float:
-        """Store the result of a job, and return the seconds of one worker that it took."""
+        """Store the result of a job, and return the time in seconds that a worker needed for it."""
         ...
 
     def record_failure(self, job: Job, reason: str) -> None:
-        """Store the reason for a missing result: an error, or repeated deaths of the worker."""
+        """Store the reason why a job has no result: an error, or repeated deaths of the worker."""
         ...
 
 
 def run(plan: Plan, executor: Executor, meter: Meter | None = None) -> None:
-    """Run the jobs of a plan until none is ready or running, and close the executor.
+    """Run the jobs of a plan until none is ready or running, then close the executor.
 
-    If a worker dies, all running jobs are retried one at a time, to find the job that kills its worker. A job is
-    recorded as failed after three attempts. Ctrl-C, a full disk or a lost cluster end the run; stored results remain.
+    If a worker dies, all running jobs are retried one at a time, to find the one that kills its worker. A job is
+    recorded as failed after three attempts. Ctrl-C, a full disk or a lost cluster end the run; results that were
+    already stored remain.
 
     Parameters
     ----------
     plan : Plan
-        Provides jobs and stores their results. Jobs may become ready when other jobs are finished.
+        Provides the jobs and stores their results. Jobs may become ready only when other jobs have finished.
     executor : Executor
         `Here()`, `LocalProcesses(n)` or `DaskWorkers(address)`; it is closed at the end.
     meter : Meter, optional
-        Progress display, to which the plan has added the expected work. By default, a new meter is used.
+        Progress display, to which the plan has added the expected work. By default, a new one is used.
 
     Examples
     --------
@@ -105,9 +106,9 @@ class _Runner:
             self._executor.close(now=now)
 
     def _fill(self) -> bool:
-        """Submit enough jobs to the workers; return False if nothing is left."""
+        """Submit as many jobs as the workers can take; return False if nothing is left to do."""
         if self._suspects:
-            # Run alone, a job that kills its worker can be identified.
+            # A job that kills its worker can be identified if it runs alone.
             if not self._under_way:
                 self._submit(self._suspects.popleft())
             return True
@@ -124,7 +125,7 @@ class _Runner:
         self._under_way[future] = job
 
     def _collect(self, finished: Collection[Future[Any]]) -> None:
-        """Store finished results; if workers died, their running jobs are lost."""
+        """Store finished results; if workers have died, the jobs that were running on them are lost."""
         jobs = [(self._under_way.pop(future), future) for future in finished]
         dead = [job for job, future in jobs if isinstance(future.exception(), BrokenExecutor)]
         for job, future in jobs:
@@ -136,7 +137,7 @@ class _Runner:
     def _finish(self, job: Job, future: Future[Any]) -> None:
         try:
             result = future.result()
-        except Exception as error:  # Raised by the job, or by a cluster that lost it.
+        except Exception as error:  # Raised by the job itself, or by a cluster that lost it.
             if disk_is_full(error):
                 raise
             job.attempts += 1
@@ -164,12 +165,12 @@ class _Runner:
 
 
 def _lost(error: Exception) -> bool:
-    """Return whether a cluster lost the work, as opposed to a failure of the work."""
+    """Return whether a cluster lost the job, as opposed to an error in the job itself."""
     return any(word in type(error).__name__ for word in ("Killed", "Cancelled", "Lost"))
 
 
 def failure_reason(error: Exception) -> str:
-    """Return the reason for a missing value in one line."""
+    """Return the reason for a missing value as a single line."""
     text = str(error).strip().partition("\n")[0]
     if isinstance(error, NotEstimable):
         return text
@@ -177,5 +178,5 @@ def failure_reason(error: Exception) -> str:
 
 
 def disk_is_full(error: BaseException) -> bool:
-    """Return whether an error means that nothing more can be written."""
+    """Return whether an error means that the disk is full."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)

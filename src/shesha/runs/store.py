@@ -1,4 +1,4 @@
-"""The store of results: texts under keys in SQLite, with one writer."""
+"""The store of results: texts under keys in an SQLite file, with one writer at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LAYOUT = sqlite.Layout(
 )
 _LAST = "\U0010ffff"
 _SEAL = 8
-"""Length of the checksum in front of each text."""
+"""Length of the checksum that precedes each text."""
 
 
 def _add_checksum(text: str) -> str:
@@ -35,20 +35,20 @@ def _add_checksum(text: str) -> str:
 class ResultStore(sqlite.Database):
     """Texts (such as JSON) by kind and key, in one SQLite file or, without a path, in memory.
 
-    If the process is killed, all texts remain for which `put` had returned. Only one process may write at a time; see
-    `open_for_writing`. Each text is stored with a checksum, and texts that were altered later are refused.
+    If the process is killed, all texts for which `put` had returned are kept. Only one process may write at a time; see
+    `open_for_writing`. Each text is stored with a checksum; a text that was altered later raises an error.
 
     Parameters
     ----------
     path : path, optional
-        File of the store. By default, the texts are stored in memory.
+        File of the store. By default, the texts are kept in memory.
     create : bool
-        Whether to create the file if it does not exist; if false, a missing file is an error.
+        Whether to create the file if it does not exist; if false, a missing file raises an error.
 
     Raises
     ------
     StoreError
-        If the file is of another kind or version, or damaged.
+        If the file is damaged, or belongs to another kind or version of store.
 
     Examples
     --------
@@ -63,11 +63,11 @@ class ResultStore(sqlite.Database):
 
     @property
     def is_kept(self) -> bool:
-        """Whether the store remains after this process."""
+        """Whether the store outlives this process."""
         return self.path != sqlite.MEMORY
 
     def put(self, kind: str, values: Mapping[str, str]) -> None:
-        """Write texts in one transaction; earlier texts under the same keys are replaced."""
+        """Write texts in a single transaction; earlier texts under the same keys are replaced."""
         with sqlite.transaction(self._connection, self.path):
             rows = ((kind, key, _add_checksum(value)) for key, value in values.items())
             self._connection.executemany("INSERT OR REPLACE INTO result VALUES (?, ?, ?)", rows)
@@ -80,35 +80,35 @@ class ResultStore(sqlite.Database):
         return None if row is None else self._verify_checksum(kind, key, row[0])
 
     def items(self, kind: str, prefix: str = "") -> Iterator[tuple[str, str]]:
-        """Yield keys and texts of a kind in the order of keys, optionally those with a prefix."""
+        """Yield the keys and texts of one kind, in order of keys, optionally only those with a prefix."""
         query = "SELECT key, value FROM result WHERE kind = ? AND key >= ? AND key < ? ORDER BY key"
         with sqlite.reading(self.path):
             for key, value in self._connection.execute(query, (kind, prefix, prefix + _LAST)):
                 yield key, self._verify_checksum(kind, key, value)
 
     def _verify_checksum(self, kind: str, key: str, value: Any) -> str:
-        """Return the text of a stored value, if its checksum is valid."""
+        """Return the text of a stored value; raise an error if its checksum does not match."""
         text = value[_SEAL:] if isinstance(value, str) else ""
         if not isinstance(value, str) or _add_checksum(text) != value:
             raise sqlite.damaged_store_error(self.path, f"{kind} {key:.40}")
         return text
 
     def forget(self, kind: str, keys: Iterable[str]) -> None:
-        """Remove the texts under some keys, if they exist."""
+        """Remove the texts under the given keys, if they exist."""
         with sqlite.transaction(self._connection, self.path):
             self._connection.executemany("DELETE FROM result WHERE kind = ? AND key = ?", ((kind, key) for key in keys))
 
 
 @contextmanager
 def open_for_writing(path: str | os.PathLike[str] | None, *, wait: bool = True) -> Iterator[ResultStore]:
-    """Open a store with a lock against other writers; without a path, open one in memory.
+    """Open a store and lock it against other writers; without a path, open one in memory.
 
     Parameters
     ----------
     path : path or None
-        File of the store, which is created if it does not exist; its folder must exist. None means memory.
+        File of the store, which is created if it does not exist; its folder must exist. None means in memory.
     wait : bool
-        Whether to wait while another process writes; if false, StoreError is raised.
+        Whether to wait while another process writes; otherwise, StoreError is raised.
     """
     if path is None:
         with ResultStore() as store:

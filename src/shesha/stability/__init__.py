@@ -1,4 +1,4 @@
-"""Stability of the geometry of a representation."""
+"""Scores for how stable the geometry of a representation is."""
 
 from shesha.stability._registry import Variant, registered_variants, stability
 from shesha.stability._score_card import card

@@ -1,4 +1,4 @@
-"""The decorator and the registry of stability scores."""
+"""The registry of stability scores, and the decorator that adds to it."""
 
 from __future__ import annotations
 
@@ -46,44 +46,44 @@ class Variant(ViewScore):
     estimator: Callable[..., Any] | None = field(default=None, repr=False)
     """Function that computes value, interval and null in one pass; None means one call per resample or shuffle."""
     estimand: bool = True
-    """Whether the estimand is identifiable; if not, there is no interval and no chance level."""
+    """Whether the score has an identifiable estimand; if not, there is no interval and no chance level."""
     settings: Mapping[str, Any] | None = field(default=None, repr=False)
-    """Options of the estimator with their defaults; None means the options of the function."""
+    """Options of the estimator and their defaults; None means the options of the function."""
     view_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     min_columns: int = 1
     min_classes: int = 2
     require_classes: Callable[[Classes], None] | None = field(default=None, repr=False)
-    """Function that refuses labels that have enough classes but are unsuitable."""
+    """Function that raises an error for labels that have enough classes but are unsuitable for another reason."""
     samples_pairs: bool = False
-    """Whether the estimator accepts the option `pairs`, and `target_se` if the estimator averages draws."""
+    """Whether the estimator accepts the option `pairs` and, if it averages draws, also `target_se`."""
     place: int = 100
-    """Position in lists of scores, smallest first."""
+    """Position in lists of scores, which are sorted in ascending order."""
     alias: str = ""
     """Short name in the documented interface."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the score, the main name first."""
+        """All names of the score, starting with the main name."""
         return tuple(filter(None, (self.name, self.alias, self.title)))
 
     @property
     def has_chance(self) -> bool:
-        """Whether there is a null, from shuffled labels or from an estimator."""
+        """Whether there is a null distribution, from shuffled labels or from the estimator."""
         return self.estimand and (self.needs_labels or (self.needs == "rows" and self.estimator is not None))
 
     @property
     def needs_labels(self) -> bool:
-        """Whether class labels must be given."""
+        """Whether class labels are required."""
         return self.needs == "labels"
 
     @property
     def maximum(self) -> float | None:
-        """Value of perfect stability, if there is one."""
+        """Value that means perfect stability; None if there is none."""
         return float(self.bounds[1]) if np.isfinite(self.bounds[1]) else None
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """The signature of the public function."""
+        """The signature of the public function, which takes data instead of views."""
         options = list(inspect.signature(self.function).parameters.values())[_LEADING[self.needs] :]
         data = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in _DATA[self.needs]]
         typed = [parameter.replace(annotation="ArrayLike") for parameter in data]
@@ -91,50 +91,50 @@ class Variant(ViewScore):
 
     @cached_property
     def _options_of_view(self) -> frozenset[str]:
-        """The options that the view's constructor takes."""
+        """Names of the options that the view's constructor accepts."""
         return frozenset(inspect.signature(self.view.build).parameters) - {"seed"}
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of the function, with their defaults."""
+        """The options of the function and their defaults."""
         parameters = list(inspect.signature(self.function).parameters.values())
         return {parameter.name: parameter.default for parameter in parameters[_LEADING[self.needs] :]}
 
     @cached_property
     def estimator_options(self) -> dict[str, Any]:
-        """The options that `estimate` and `chance` take, with their defaults."""
+        """The options that `estimate` and `chance` accept, and their defaults."""
         if self.settings is not None:
             return dict(self.settings)
         return {name: value for name, value in self.options.items() if name not in ("seed", "max_samples")}
 
     @property
     def averages_draws(self) -> bool:
-        """Whether more draws make the value more precise, as `target_se` requires."""
+        """Whether drawing more often makes the value more precise, which `target_se` requires."""
         return "n_draws" in self.estimator_options and self.samples_pairs
 
     @property
     def takes_distances(self) -> bool:
-        """Whether distances between rows may be given instead of features."""
+        """Whether distances between rows can be passed instead of features."""
         return self.view.takes_distances(**self.view_options)
 
     def __call__(self, *data: Any, **options: Any) -> float:
-        """Score unchecked data."""
+        """Compute the score of data that have not been checked."""
         return _call(self, data, options)
 
     def look(self, source: Rows | Rdm, options: Mapping[str, Any]) -> Any:
-        """Return the view that the function scores."""
+        """Return the view to which the function is applied."""
         chosen = {name: value for name, value in options.items() if name in self._options_of_view}
         return representation_from(source).view(self.view, **chosen, **self.view_options)
 
     def check_data(self, X: Any, name: str = "X") -> Rows | Rdm:
-        """Check the representation; values are checked when they are read."""
+        """Check the type and shape of a representation; its values are checked when they are read."""
         source = rows_or_distances(X, name, min_columns=self.min_columns)
         if isinstance(source, Rdm) and not self.takes_distances:
             raise TypeError(f"{name} must be features for {self.name}, got distances between rows")
         return source
 
     def check_labels(self, y: Any, n_rows: int) -> Classes:
-        """Check the labels."""
+        """Check the class labels, and return them as codes and names."""
         if y is None:
             raise ValueError(f"y must be given for the supervised variant {self.name!r}, got None")
         codes, names = check.labels(y, n_rows, min_classes=self.min_classes)
@@ -144,13 +144,13 @@ class Variant(ViewScore):
         return classes
 
     def score(self, source: Rows | Rdm, classes: Classes | None, options: Mapping[str, Any]) -> float:
-        """Score checked data; NotEstimable gives the reason for a missing value."""
+        """Compute the score of checked data; raise NotEstimable if there is no value."""
         labels = () if classes is None else (classes,)
         return self.number(self.look(source, options), *labels, **options)
 
 
 _LEADING: Mapping[Needs, int] = {"rows": 1, "labels": 2, "replicates": 2}
-"""Number of data arguments of each kind of function."""
+"""Number of data arguments that each kind of function takes."""
 _variants: dict[str, Variant] = {}
 
 
@@ -167,19 +167,19 @@ def stability(
     *, needs: Literal["replicates"], **declared: Any
 ) -> Callable[[Callable[Concatenate[V, V, P], float]], Callable[Concatenate[Data, Data, P], float]]: ...
 def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[..., float]], Callable[..., float]]:
-    """Mark a function of a view as a stability score, and return a function of a matrix.
+    """Register a function of a view as a stability score, and return a function of a matrix.
 
-    The marked function takes a view and its options. Between them, it takes `Classes` if labels are needed, or a second
-    view if replicates are needed. The returned function takes the data instead. Options that the constructor of the
-    view accepts are also passed to the view. A `seed` becomes one generator for all random draws. If there are more
-    than `max_samples` rows, a random subset is used. `docs/extending.md` shows how to define a score.
+    The decorated function takes a view and its options. If labels are needed, `Classes` come after the view; if
+    replicates are needed, a second view comes after it. The returned function takes the data instead. Options that the
+    view's constructor accepts are also passed to the view. A `seed` is converted to one generator for all random draws.
+    If there are more than `max_samples` rows, a random subset is used. `docs/extending.md` shows how to define a score.
 
     Parameters
     ----------
     needs : {'rows', 'labels', 'replicates'}
-        Data that the score needs: rows alone, rows and class labels, or two measurements of the same rows.
+        Data that the score needs: only rows, rows with class labels, or two measurements of the same rows.
     **declared
-        Fields of `Variant`: at least view, title, bounds, means, means_not and reference.
+        Fields of `Variant`; at least view, title, bounds, means, means_not and reference are required.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[.
 
 
 def registered_variants() -> dict[str, Variant]:
-    """All marked scores by name, including those of other packages, in their declared order."""
+    """Return all registered scores by name, including those from other packages, in their declared order."""
     load_marks()
     return {variant.name: variant for variant in sorted(_variants.values(), key=lambda variant: variant.place)}
 
@@ -213,7 +213,7 @@ def _as_function(variant: Variant) -> Callable[..., float]:
 
     score.__signature__ = variant.signature  # type: ignore[attr-defined]
     score.variant = variant  # type: ignore[attr-defined]
-    # `inspect` would follow `__wrapped__` and show the parameters of the function of a view.
+    # `inspect` would follow `__wrapped__` and show the parameters of the function that takes a view.
     del score.__wrapped__
     return cast(Callable[..., float], score)
 
@@ -253,7 +253,7 @@ def _direct(variant: Variant, data: list[Any], options: dict[str, Any]) -> float
 
 
 def score_replicates(variant: Variant, a: Rows | Rdm, b: Rows | Rdm, options: Mapping[str, Any]) -> float:
-    """Score two replicates."""
+    """Compute the score of two replicates."""
     if _n_rows(a) != _n_rows(b):
         raise ValueError(f"X_b must have as many rows as X_a ({_n_rows(a)}), got {_n_rows(b)}")
     views = []

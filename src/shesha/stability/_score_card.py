@@ -1,4 +1,4 @@
-"""Cards of stability scores as text."""
+"""Text cards that describe stability scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DATA = {"rows": "X", "labels": "X, y", "replicates": "X_a, X_b"}
 
 
 def card(score: str | Variant | Callable[..., float]) -> str:
-    """Return the card of a stability score as text.
+    """Return the card that describes a stability score, as text.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Compare a stability score with its null distribution."""
+"""Comparison of a stability score with its null distribution."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ def chance(
     seed: Seed = None,
     **options: Any,
 ) -> Chance:
-    """Compare a score with its null distribution, in which the correlated parts are unrelated.
+    """Compare a score with its null distribution, in which the parts that it correlates are unrelated.
 
-    For 'feature_split', the rows of the second half are matched at random with the rows of the first half. For
-    'basis_averaged_split', the values of each feature are permuted separately. For supervised scores, the labels are
-    shuffled.
+    For 'feature_split', the rows of the second half of the features are matched at random with the rows of the first
+    half. For 'basis_averaged_split', the values of each feature are permuted separately. For supervised scores, the
+    labels are shuffled.
 
-    Random rotations give both halves the directions of large variance. Independent features of unequal scale are
-    therefore stable under rotation (0.7 for log-normal scales). They do not exceed the chance level of separately
-    permuted features, but related features do. Only relations between the given features count. Principal components
-    therefore do not exceed chance, even if few of them have most of the variance.
+    A random rotation spreads the directions of large variance over both halves. Independent features with unequal
+    scales are therefore stable under rotation (0.7 for log-normal scales), but so are separately permuted features, so
+    they do not exceed the chance level. Related features do exceed it. Only relations between the given features count:
+    principal components do not exceed chance, even if a few of them have most of the variance.
 
-    'feature_split' averages partitions that share features, and matching removes this dependence. A null averaged over
-    as many partitions would be too narrow (13 % false positives instead of 5 % with 30 partitions). Each matching is
-    therefore scored on only one or two partitions. Their average varies at least as much as the score of independent
-    features.
+    'feature_split' averages over partitions that share features, and the random matching removes the dependence that
+    this causes. A null averaged over as many partitions would be too narrow (13 % false positives instead of 5 % with
+    30 partitions). Each matching is therefore scored on only one or two partitions, whose average varies at least as
+    much as the score of independent features.
 
     Parameters
     ----------
@@ -66,36 +66,38 @@ def chance(
     variant : str
         Name of the score, as for `estimate`.
     n_permutations : int
-        Number of draws from the null distribution. At least 1 / alpha - 1, because fewer can never be significant.
+        Number of draws from the null distribution, at least 1 / alpha - 1, because with fewer draws no score can be
+        significant.
     alpha : float
         Significance level of the threshold, in (0, 1).
     pairs : int or 'all', optional
-        Number of random pairs of rows for the score, as for `estimate`. Each null draw uses at most 100,000 pairs;
-        fewer pairs make the null wider, never narrower.
+        Number of random pairs of rows for the score, as for `estimate`. Each draw from the null uses at most 100,000
+        pairs; using fewer pairs makes the null wider, never narrower.
     blocks, groups, within, shift, block_length
-        Which rows are exchangeable, as for `shesha.nulls.exchange`. Pass one of them if rows depend on one another,
-        such as cells of a donor or time points.
+        Which rows are exchangeable, as for `shesha.nulls.exchange`. Pass one of these options if rows depend on one
+        another, such as the cells of a donor or time points.
     keep : 'row scale' or array of shape (n_samples,), optional
-        Property of each row that the null preserves, to test for stability beyond it. It can be combined with `blocks`
-        only. Rows that differ only in scale about an offset, or in count depth, are stable for this reason alone. 'row
-        scale' computes three nulls, which permute rows of similar norm, distance from the mean, or number of nonzero
-        features, and returns the strictest. Data without other structure exceed it in at most 5 % of cases. With an
-        array, such as the depth of a cell before normalisation, rows with similar values are permuted
-        (`shesha.nulls.match_by_quantity`).
+        Property of each row that the null preserves, to test for stability beyond this property. It can be combined
+        only with `blocks`. Rows that differ only in scale about an offset, or in count depth, are stable for this
+        reason alone. 'row scale' computes three nulls, in which rows are permuted among rows with a similar norm,
+        distance from the mean, or number of nonzero features, and returns the strictest one. Data without other
+        structure exceed it in at most 5 % of cases. If an array is passed, such as the depth of a cell before
+        normalisation, rows are permuted among rows with similar values (`shesha.nulls.match_by_quantity`).
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
         Known properties of the rows, as numbers or labels. They are first regressed out of the features, as for
-        `shesha.calibrate`. The score then measures stability beyond them, and the null permutes rows with similar
-        covariates.
+        `shesha.calibrate`. The score then measures stability beyond them, and the null permutes rows among those with
+        similar covariates.
     seed : int, Generator or None
-        Seed of all random draws. `observed` equals the value of `estimate` with the same seed.
+        Seed for all random draws. `observed` equals the value of `estimate` with the same seed.
     **options
         Options of the score, as for `estimate`.
 
     Returns
     -------
     Chance
-        Chance level (mean of the null), threshold (an order statistic, not interpolated) and p-value (add-one, so never
-        0). Also the corrected score, which is 0 at the threshold and 1 at the maximum of the score.
+        Chance level (mean of the null), threshold (an order statistic, not interpolated) and p-value (with one added to
+        numerator and denominator, so never 0). It also contains the corrected score, which is 0 at the threshold and 1
+        at the maximum of the score.
 
     Examples
     --------
@@ -168,12 +170,12 @@ def _describe_null(request: Request) -> str:
 
 
 def _strictest(results: list[Chance]) -> Chance:
-    """Return the strictest null; a null that cannot be estimated counts as strictest."""
+    """Return the result with the strictest null; a null that cannot be estimated counts as strictest."""
     return max(results, key=lambda result: (result.p_value != result.p_value, result.p_value, result.threshold))
 
 
 def require_reachable(n_permutations: int, alpha: float) -> None:
-    """Refuse a significance level that no score could reach."""
+    """Raise an error if no score could reach the significance level."""
     check.count(n_permutations, "n_permutations")
     check.fraction(alpha, "alpha", closed=False)
     if n_permutations < 1 / alpha - 1 - 1e-9:
@@ -181,7 +183,7 @@ def require_reachable(n_permutations: int, alpha: float) -> None:
 
 
 def as_chance(request: Request, evidence: Evidence, alpha: float) -> Chance:
-    """Return the evidence as a result."""
+    """Convert the evidence to a result."""
     observed, null, reason = evidence.value, evidence.null, evidence.reason
     lost = int(np.isnan(null).sum())
     if observed != observed or lost:

@@ -1,4 +1,4 @@
-"""Estimate a stability score with its uncertainty."""
+"""Estimation of a stability score, with its uncertainty."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shesha.support.types import Seed
 from shesha.views import Rows
 
 _LOOKED_AT = 4096
-"""Number of rows of a file that are checked for copies."""
+"""Number of rows of a file that are checked for duplicates."""
 
 
 def estimate(
@@ -44,12 +44,11 @@ def estimate(
     seed: Seed = None,
     **options: Any,
 ) -> Estimate:
-    """Score a representation, with an interval over new rows and new partitions.
+    """Compute a score of a representation, with an interval over new rows and new partitions.
 
-    The interval is for the mean score over samples of the same size, averaged over all partitions of the same
-    features. It combines the errors from rows, random partitions and sampled pairs by adding the squares of their
-    margins. Rows are sampled together with their labels, so class sizes vary. If class sizes were fixed, pass
-    blocks=y.
+    The interval is for the mean score over samples of the same size, averaged over all partitions of the same features.
+    It combines the errors due to rows, random partitions and sampled pairs by adding the squares of their margins. Rows
+    are sampled together with their labels, so class sizes vary. If class sizes were fixed by design, pass blocks=y.
 
     The two split scores and the alignment with labels use all pairs of up to 1,414 rows (1,000,000 pairs). For more
     rows, they use 1,000,000 random pairs and report the additional error. It is small compared with the errors from
@@ -67,33 +66,35 @@ def estimate(
     confidence : float
         Confidence level of the interval, in (0, 1).
     n_bootstrap : int
-        Number of resamples of the rows; 0 means no interval. Pairs of a row with itself are left out, because their
+        Number of resamples of the rows; 0 means no interval. Pairs of a row with its copy are left out, because their
         distance is zero in both halves and would raise the score. The margins are the distances of the bootstrap
-        quantiles from the bootstrap mean, because duplicates bias resampled scores but not their spread. Student's t
-        widens them according to the number of rows or groups. With sampled pairs, the margins are analytic instead
-        (dyadic-robust).
+        quantiles from the bootstrap mean, because duplicates bias the resampled scores but not their spread. Student's
+        t widens the margins according to the number of rows or groups. With sampled pairs, the margins are computed
+        analytically instead (dyadic-robust).
     target_se : float, optional
-        Largest Monte Carlo error of the value. More partitions are drawn until it is reached (split scores only).
+        Largest acceptable Monte Carlo error of the value. More partitions are drawn until it is reached (only for split
+        scores).
     pairs : int or 'all', optional
-        Exact number of distinct random pairs of rows, which are divided among the partitions. With 'all', the score is
-        exact, and its cost grows with the square of the number of rows. Default: as described above.
+        Exact number of distinct random pairs of rows, which are divided among the partitions. With 'all', all pairs are
+        used, at a cost that grows with the square of the number of rows. Default: as described above.
     blocks, groups, within, shift, block_length
-        Which rows are exchangeable or resampled together, as for `shesha.nulls.exchange`. Pass one of them if rows
-        depend on one another, such as cells of a donor, copies or time points. With groups, the interval is for samples
-        of the same number of groups.
+        Which rows are exchangeable or resampled together, as for `shesha.nulls.exchange`. Pass one of these options if
+        rows depend on one another, such as the cells of a donor, copies or time points. With groups, the interval is
+        for samples with the same number of groups.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
         Known properties of the rows, as numbers or labels. They are first regressed out of the features, as for
         `shesha.calibrate`. The score then measures stability beyond them.
     seed : int, Generator or None
-        Seed of all random draws. If all pairs are used, the value equals that of the documented function with this
+        Seed for all random draws. If all pairs are used, the value equals that of the documented function with this
         seed.
     **options
-        Options that the variant has: 'metric', 'n_splits', 'n_rotations' or 'n_draws', and 'subsample_frac'.
+        Options of the score: 'metric', 'n_splits', 'n_rotations' or 'n_draws', and 'subsample_frac', as far as it has
+        them.
 
     Returns
     -------
     Estimate
-        `value`, `low` and `high`, with their errors: `standard_error` (rows), `monte_carlo_error` (partitions),
+        Contains `value`, `low` and `high`, and the errors: `standard_error` (rows), `monte_carlo_error` (partitions),
         `pair_error`, and `total_error`, which is the root of the sum of their squares.
 
     Examples
@@ -126,7 +127,7 @@ def estimate(
 
 
 def as_estimate(request: Request, evidence: Evidence, confidence: float) -> Estimate:
-    """Return the evidence as a result."""
+    """Convert the evidence to a result."""
     interval = combine_errors(evidence, request.exchange, request.variant.bounds, confidence)
     return Estimate(
         variant=request.variant.name,
@@ -155,15 +156,15 @@ def _lost(evidence: Evidence) -> list[str]:
 
 
 def _copies(request: Request) -> tuple[str, ...]:
-    """Warn of duplicated rows if no design declares which rows to resample together."""
+    """Return a warning about duplicated rows if no design declares which rows to resample together."""
     if request.design is not None or not isinstance(request.source, Rows):
         return ()
     rows, n = request.source.sample, request.n_rows
     if isinstance(rows, np.memmap):
-        # Do not read a whole file for this check.
+        # For this check, the whole file need not be read.
         rows = rows[:_LOOKED_AT]
     copies = repeats(row_hashes(rows))
-    # Zero rows are more often missing measurements than copies.
+    # Zero rows are more likely to be missing measurements than copies.
     n_copies = sum(bool(row.any()) for row in rows[copies])
     if not n_copies:
         return ()

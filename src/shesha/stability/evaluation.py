@@ -1,4 +1,4 @@
-"""Evaluate a request: check the input once, then compute value, interval and null."""
+"""Evaluation of a request: check the input once, then compute value, interval and null."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Covariates, Rdm, Rows, hint_of_distances
 
 _DRAWS = ("n_splits", "n_rotations")
-"""Documented option names for the number of draws."""
+"""Documented names of the option that sets the number of draws."""
 
 
 def build_request(
@@ -42,7 +42,7 @@ def build_request(
     design: Design | Exchange | None = None,
     covariates: ArrayLike | Rdm | None = None,
 ) -> Request:
-    """Check the request, and the type and shape of the data."""
+    """Check the options, and the type and shape of the data, and return a request."""
     score = _scored_variant(variant, y)
     chosen = _options(score, options)
     check.count(n_bootstrap, "n_bootstrap", minimum=0)
@@ -78,7 +78,7 @@ def build_request(
 
 
 def _scored_variant(variant: str | Variant, y: Any) -> Variant:
-    """Return the variant, if it has an estimand and the labels that it needs."""
+    """Return the variant; raise an error if it has no estimand, or if it needs labels and has none."""
     score = variant if isinstance(variant, Variant) else variant_named(variant)
     if not score.estimand:
         raise ValueError(
@@ -93,14 +93,14 @@ def _scored_variant(variant: str | Variant, y: Any) -> Variant:
 
 
 def _require_taken(name: str, value: object, variant: Variant, takers: list[Variant]) -> None:
-    """Refuse an option that the variant does not use."""
+    """Raise an error for an option that the variant does not use."""
     if value is not None and variant not in takers:
         known = ", ".join(taker.name for taker in takers)
         raise ValueError(f"{name} must be left out for {variant.name!r}; it applies to {known}")
 
 
 def _remove_covariates(source: Rows | Rdm, known: Covariates) -> tuple[Rows, Covariates]:
-    """Return the residuals of the features given the covariates, and the covariates with the fitted terms."""
+    """Return the residuals of the features after regression on the covariates, and the fitted covariates."""
     if known.columns is None or not isinstance(source, Rows):
         raise ValueError("X must be features if covariates are given, got distances between rows")
     rows = source.whole.rows
@@ -117,7 +117,7 @@ def resolve_design(design: Design | Exchange | None, n_rows: int) -> Exchange | 
 
 
 def evaluate(request: Request) -> Evidence:
-    """Compute value, interval and null of a request, with reasons for missing values."""
+    """Compute value, interval and null for a request; a missing value has a reason."""
     estimator = request.variant.estimator or estimate_one_by_one
     with explain_undirected_rows():
         try:

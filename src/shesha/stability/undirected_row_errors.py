@@ -1,4 +1,4 @@
-"""Convert errors about zero or constant rows to errors for users, with argument, rows and remedy."""
+"""Conversion of errors about zero or constant rows to errors for users, which name rows and remedy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shesha.views import UndirectedHalfError, UndirectedRowsError
 
 @contextmanager
 def explain_undirected_rows(name: str | None = None) -> Iterator[None]:
-    """Convert the error about zero or constant rows to the documented one; `name` is the caller's argument."""
+    """Convert errors about zero or constant rows to the documented ones; `name` is the user's argument."""
     try:
         yield
     except UndirectedRowsError as error:

@@ -1,4 +1,4 @@
-"""Variants of Shesha by name, and the unified function `shesha`."""
+"""The unified function `shesha`, and its variants by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shesha.stability._registry import Variant, registered_variants
 
 
 def variant_named(name: str) -> Variant:
-    """Return the variant with this short or full name; the error lists known names."""
+    """Return the variant with this short or full name; the error for an unknown name lists the known ones."""
     variants = {variant.name: variant for variant in registered_variants().values() if variant.needs != "replicates"}
     aliases = {variant.alias: variant.name for variant in variants.values() if variant.alias}
     full = aliases.get(name, name) if isinstance(name, str) else name
@@ -19,7 +19,7 @@ def variant_named(name: str) -> Variant:
 
 
 def require_known_options(variant: Variant, options: dict[str, Any], known: tuple[str, ...]) -> None:
-    """Refuse options that a variant does not accept, and list those that it does."""
+    """Raise an error for options that a variant does not accept; the error lists those that it does."""
     unknown = [name for name in options if name not in known]
     if unknown:
         raise TypeError(
@@ -41,12 +41,12 @@ def shesha(X: ArrayLike, y: ArrayLike | None = None, variant: str = "feature_spl
         estimand, 'sample_split' and 'anchor'. Supervised: 'variance', 'supervised', 'class_separation_ratio',
         'zscore_separation', 'label_conditioned_split', 'lda_stability', 'lda_subspace_stability'.
     **kwargs
-        Options of the function of the variant. Unknown options raise an error.
+        Options for the variant's function. Unknown options raise an error.
 
     Returns
     -------
     float
-        Score of the variant; see its function for range and meaning.
+        The variant's score; the documentation of its function states its range and meaning.
 
     Examples
     --------

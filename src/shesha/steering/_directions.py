@@ -1,4 +1,4 @@
-"""Steering directions of probes, with their source and target classes."""
+"""Steering directions from probes, with their source and target classes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from shesha.support.types import Labels, Matrix, Vector
 Method = Literal["logistic", "mean_difference", "svd"]
 METHODS = ("logistic", "mean_difference", "svd")
 ENOUGH = 1e-6
-"""Gradient tolerance of probes, for shuffled and observed labels. Smaller tolerances do not change predictions."""
+"""Gradient tolerance for fitting probes to shuffled and observed labels. Smaller tolerances do not change predictions.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """A linear classifier with its steering direction, in the coordinates of the rows."""
+    """A linear classifier and its steering direction, in the coordinates of the rows."""
 
     weights: Matrix
-    """Coefficients of each class, of shape (n_classes, k)."""
+    """Coefficients for each class, of shape (n_classes, k)."""
     intercepts: Vector
     direction: Vector
     """Direction of unit length, of shape (k,)."""
@@ -44,27 +45,27 @@ def probes(
 
 
 def probe(rows: Matrix, codes: Labels, fits: Fits, j: int, method: Method) -> Probe:
-    """Make a probe with a direction from one fit."""
+    """Build a probe and its direction from fit number j."""
     slopes, shift = fits.coefficients[j], fits.intercepts[j]
     weights, intercepts = (
         (slopes, shift) if len(slopes) > 1 else (_two_class_scores(slopes), _two_class_scores(shift[:, None])[:, 0])
     )
     direction = _DIRECTIONS[method](rows, codes, weights)
-    # A logistic direction is oriented by the weights of the classes, other directions by the class means.
+    # A logistic direction is oriented by the weights of the classes; other directions are oriented by the class means.
     places = weights if method == "logistic" else class_means(rows, codes)[0]
     direction, source, target = orient(direction, places @ direction)
     return Probe(weights, intercepts, direction, source, target)
 
 
 def _two_class_scores(values: Matrix) -> Matrix:
-    """Convert the score of the second class against the first to a score of each class."""
+    """Convert the score of the second class against the first to one score per class."""
     return np.concatenate([-values / 2, values / 2])
 
 
 def fit_probe(
     rows: Matrix, codes: Labels, n_classes: int, method: Method, C: float
 ) -> tuple[Probe, bool, Matrix, Vector]:
-    """Fit one probe to all rows; return it, whether it converged, and its coefficients."""
+    """Fit one probe to all rows; return it, whether the fit converged, and the fit's coefficients."""
     everything = np.ones((len(rows), 1))
     fits = fit_many(rows, codes[:, None], everything, n_classes, C, EXACT)
     classifier = probe(rows, codes, fits, 0, method)
@@ -72,11 +73,11 @@ def fit_probe(
 
 
 def orient(direction: Vector, along: Vector) -> tuple[Vector, int, int]:
-    """Orient a direction from the first to the second of the two classes that are farthest apart along it."""
+    """Orient a direction from the first to the second of the two classes farthest apart along it."""
     low, high = int(along.argmin()), int(along.argmax())
     if low > high:
         return -direction, high, low
-    # If all classes coincide (a direction of zero length), any two classes serve.
+    # If all classes coincide (the direction has length zero), any two classes will do.
     return direction, low, high if high != low else (low + 1) % len(along)
 
 
@@ -97,7 +98,7 @@ def _from_means(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
 
 
 def _from_shifts(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
-    """Direction from the shifts: each row minus the mean of all rows of other classes."""
+    """Direction from the shifts, where each row's shift is the row minus the mean of the other classes."""
     means, counts = class_means(rows, codes)
     share = counts[:, None] / counts.sum()
     others = (means.T @ share).T / (1 - share) - share * means / (1 - share)
@@ -108,7 +109,7 @@ _DIRECTIONS = {"logistic": _from_weights, "mean_difference": _from_means, "svd":
 
 
 def random_directions(axes: Matrix, count: int, rng: np.random.Generator) -> Matrix:
-    """Random unit vectors in feature space, projected to the coordinates of the rows."""
+    """Draw random unit vectors in feature space, and express them in the coordinates of the rows."""
     drawn = rng.standard_normal((count, axes.shape[1]))
     drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
     return np.asarray(drawn @ axes.T)

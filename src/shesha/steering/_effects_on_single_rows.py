@@ -1,4 +1,4 @@
-"""Effects of steering on single rows, measured by neighbours; under a linear probe, all effects would be equal."""
+"""Effects of steering on single rows, measured by distances to neighbours."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from shesha.support.types import Labels, Mask, Matrix, Vector
 
 NEIGHBOURS = 10
 _ENTRIES = 1 << 21
-"""Maximum number of distances in memory at a time."""
+"""Largest number of distances held in memory."""
 
 
 def local_effects(
     X: Coordinates, codes: Labels, tested: Mask, probe: Probe, direction: Vector, alphas: Vector, k: int
 ) -> Vector:
-    """Slope over strengths of the difference of a row's distances to the source and target classes.
+    """Slope, over strengths, of a row's distance to the source class minus that to the target class.
 
-    The distance to a class is the mean distance to its k nearest unsteered rows in the steered half. Rows of the
-    training half are not used, because any vector, even one from shuffled labels, points towards the rows that it was
-    computed from. Effects lie in [-2, 2]. The effect is 2 if the row moves straight away from the source and straight
-    towards the target. Below 0, the vector has the opposite of the intended effect.
+    Under a linear probe, the effect would be the same for all rows, so distances are used instead. The distance to a
+    class is the mean distance to its k nearest unsteered rows in the steered half. Rows of the training half are not
+    used, because any vector, even one from shuffled labels, points towards the rows from which it was computed. Effects
+    lie in [-2, 2]. The effect is 2 if the row moves straight away from the source and straight towards the target. A
+    negative effect means that the vector does the opposite of what is intended.
     """
     rows, centred = np.flatnonzero(tested), alphas - alphas.mean()
     source_distances = _mean_distances(X, rows, rows[codes[rows] == probe.source], direction, alphas, k)
@@ -30,7 +31,7 @@ def local_effects(
 
 
 def _mean_distances(X: Coordinates, rows: Labels, others: Labels, direction: Vector, alphas: Vector, k: int) -> Matrix:
-    """Mean distance of each moved row to its k nearest other rows: (rows, strengths)."""
+    """Mean distance of each steered row to its k nearest other rows: (rows, strengths)."""
     k = min(k, len(others) - 1)
     positions = X.values @ direction
     length = float(direction @ direction)
@@ -38,7 +39,7 @@ def _mean_distances(X: Coordinates, rows: Labels, others: Labels, direction: Vec
     step = max(1, _ENTRIES // max(1, len(others)))
     for start in range(0, len(rows), step):
         some = rows[start : start + step]
-        # A row is not its own neighbour.
+        # A row is not counted as its own neighbour.
         itself = np.where(some[:, None] == others, np.inf, 0.0)
         still, gap = X.squared_distances[np.ix_(some, others)] + itself, positions[some, None] - positions[None, others]
         for place, alpha in enumerate(alphas):

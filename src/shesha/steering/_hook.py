@@ -1,4 +1,4 @@
-"""Add a vector to the output of a module while a with block lasts."""
+"""Addition of a vector to the output of a module, for the duration of a with block."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CLOSE = 3
 
 
 def module_named(model: Any, layer: str) -> Any:
-    """Return the module of this name, or suggest similar names."""
+    """Return the module with this name; the error for an unknown name suggests similar names."""
     if not hasattr(model, "named_modules"):
         raise TypeError(f"model must be a torch module, got {type(model).__name__}")
     if not isinstance(layer, str):
@@ -29,7 +29,7 @@ def module_named(model: Any, layer: str) -> Any:
 
 
 def _suggest_names(layer: str, names: list[str]) -> str:
-    """Suggest names with similar spelling or the same ending, because wrappers add prefixes."""
+    """Suggest names with similar spelling or the same ending, because wrapper modules add prefixes."""
     ending = [name for name in names if name == layer.strip(".") or name.endswith("." + layer.strip("."))]
     close = list(dict.fromkeys([*ending, *spelling.close_names(layer, names, n=_CLOSE, cutoff=0.5)]))[:_CLOSE]
     if close:
@@ -44,7 +44,7 @@ def add_shift(model: Any, layer: str, shift: Vector) -> Iterator[Any]:
     Yields
     ------
     module
-        The module that is steered.
+        The module whose output is shifted.
     """
     module, runs = module_named(model, layer), [0]
 
@@ -66,10 +66,10 @@ def add_shift(model: Any, layer: str, shift: Vector) -> Iterator[Any]:
 
 
 def _shift_output(output: Any, shift: Vector, layer: str) -> Any:
-    """Return a shifted output of the same type; of several outputs, only the first one is shifted."""
+    """Return the shifted output with its type unchanged; of several outputs, only the first is shifted."""
     if isinstance(output, tuple | list) and len(output):
         first = _shift_output(output[0], shift, layer)
-        # Named tuples are built from separate fields, other types from one sequence.
+        # Named tuples are built from separate fields, other types from a single sequence.
         make: Callable[..., Any] = type(output)
         return make(first, *output[1:]) if hasattr(output, "_fields") else make((first, *output[1:]))
     if not (hasattr(output, "shape") and hasattr(output, "is_floating_point") and output.is_floating_point()):
@@ -81,5 +81,5 @@ def _shift_output(output: Any, shift: Vector, layer: str) -> Any:
         raise ValueError(
             f"the output of {layer!r} must have {len(shift)} features, like the vector, got shape {tuple(output.shape)}"
         )
-    # Addition in place would change a tensor that other modules may still use.
+    # Adding in place would change a tensor that other modules may still use.
     return output + output.new_tensor(np.asarray(shift))

@@ -1,4 +1,4 @@
-"""Rows with labels and groups: disjoint halves that keep groups whole, and shuffled labels."""
+"""Rows with labels and groups: disjoint halves of whole groups, and shuffled labels."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from shesha.support.seeds import generator
 from shesha.support.types import Index, Labels, Mask, Seed
 
 _FEWEST = 4
-"""Smallest number of rows of a class: two in each half."""
+"""Smallest number of rows per class: two in each half."""
 _TRIES = 200
 _FEWEST_DRAWS = 19
 NO_SHUFFLES = "no shuffles were requested"
 _SAID = 1000
-"""Number of distinct shuffles below which a note says that p-values cannot be small."""
+"""If there are fewer distinct shuffles than this, a note says that p-values cannot be small."""
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Class and group of each row; without groups, each row is its own group."""
+    """Class and group of each row; if no groups are given, each row is its own group."""
 
     codes: Labels
     names: tuple[str, ...]
@@ -41,19 +41,19 @@ class Labelled:
 
     @cached_property
     def members(self) -> tuple[Index, ...]:
-        """The rows of each group."""
+        """Row numbers of each group."""
         order = np.argsort(self.group, kind="stable")
         return tuple(np.split(order, np.flatnonzero(np.diff(self.group[order])) + 1))
 
     @cached_property
     def pure(self) -> Mask:
-        """Groups with one class only, whose labels are shuffled among such groups."""
+        """Mask of the groups that contain only one class; their labels are shuffled among these groups."""
         firsts = np.array([rows[0] for rows in self.members])
         other = self.codes != self.codes[firsts][self.group]
         return np.asarray(np.bincount(self.group[other], minlength=len(self.members)) == 0)
 
     def halves(self, codes: Labels, rng: np.random.Generator) -> Mask:
-        """Draw one half of the rows: whole groups, with classes divided evenly and present in both halves."""
+        """Draw one half of the rows as whole groups; classes are divided evenly and are in both halves."""
         for _ in range(_TRIES):
             first = draw_group_half(self.group, self._kinds(codes), rng)
             if all(len(np.unique(codes[side])) == self.n_classes for side in (first, ~first)):
@@ -64,7 +64,7 @@ class Labelled:
         )
 
     def shuffle(self, rng: np.random.Generator) -> Labels:
-        """Shuffle labels within groups of several classes, and among groups of one class."""
+        """Shuffle labels within groups that contain several classes, and among groups of a single class."""
         codes = self.codes.copy()
         pure = np.flatnonzero(self.pure)
         if len(pure):
@@ -87,7 +87,7 @@ class Labelled:
         return counts[self.group]
 
     def _kinds(self, codes: Labels) -> Labels:
-        """Class of each group, with an extra class for groups of several classes."""
+        """Class of each group; groups that contain several classes form an additional class."""
         return np.where(self.pure, codes[[rows[0] for rows in self.members]], self.n_classes)
 
     @cached_property
@@ -158,7 +158,7 @@ def _require_enough(labelled: Labelled) -> None:
 
 
 def shuffle_count(n_draws: int) -> int:
-    """Check the number of shuffles: 0, or enough to reach the level of 0.05."""
+    """Check the number of shuffles, which must be 0 or enough to reach the level of 0.05."""
     n_shuffles = check.count(n_draws, "n_draws", minimum=0)
     if 0 < n_shuffles < _FEWEST_DRAWS:
         raise ValueError(f"n_draws must be 0 or at least {_FEWEST_DRAWS}, got {n_shuffles}")
@@ -166,23 +166,23 @@ def shuffle_count(n_draws: int) -> int:
 
 
 def halves(y: ArrayLike, groups: ArrayLike | None = None, *, seed: Seed = None) -> tuple[Index, Index]:
-    """Divide rows into two disjoint halves of whole groups, with classes divided evenly.
+    """Divide the rows into two disjoint halves of whole groups, with classes divided evenly.
 
-    Compute predictors on one half and steer the other, so that no row (and no template) is in both.
+    Compute predictors on one half and steer the other, so that no row (and no template) is used for both.
 
     Parameters
     ----------
     y : array of shape (n_samples,)
         Class labels, at least two classes with at least 4 rows each.
     groups : array of shape (n_samples,), optional
-        Template, prompt, speaker or document of each row. Rows of a group stay in the same half.
+        Template, prompt, speaker or document of each row. The rows of a group stay in the same half.
     seed : int, Generator or None
-        Seed of the division; None draws a new one.
+        Seed for the random division; None draws a new one.
 
     Returns
     -------
     first, second : arrays of int
-        Row numbers of each half, in increasing order. Every class is in both halves.
+        Row numbers of each half, in increasing order. Both halves contain every class.
 
     Examples
     --------

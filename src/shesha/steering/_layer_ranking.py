@@ -1,4 +1,4 @@
-"""Rank layers for steering or probing, and compare the best layer with the best under shuffled labels."""
+"""Ranking of layers for steering or probing, against the best layer under shuffled labels."""
 
 from __future__ import annotations
 
@@ -48,21 +48,22 @@ def rank_layers(
     """Rank layers by steering or probing, and compare the best with the best under shuffled labels.
 
     The best of many layers exceeds the chance level of a single layer far too often. The best layer is therefore
-    compared with the largest value over all layers under shuffled labels. Shuffles and halves are the same in all
-    layers, so that all layers are compared on the same rows.
+    compared with the largest value over all layers under shuffled labels. All layers use the same shuffles and halves,
+    so that they are compared on the same rows.
 
     Parameters
     ----------
     layers : mapping of str to arrays, sequence of arrays, or array of shape (n_layers, n_samples, n_features)
-        Activations of the same rows, one array per layer.
+        Activations for the same rows, one array per layer.
     y : array of shape (n_samples,)
         Class labels, at least two classes with at least 4 rows each.
     by : {'max_drop', 'accuracy'}
-        Value that ranks the layers: the loss of accuracy of a probe by steering, or the accuracy of the probe.
+        Value by which layers are ranked: the accuracy that a probe loses through steering, or its accuracy without
+        steering.
     alphas, units
-        As for `steerability`, but the default unit is the mean row length of each layer, because raw strengths favour
-        layers with small activations. If the largest strengths push all rows into one class, max drop is the accuracy
-        minus a constant.
+        As for `steerability`, except that the default unit is the mean row length in each layer, because raw strengths
+        favour layers with small activations. If the largest strengths push all rows into one class, max drop is the
+        accuracy minus a constant.
     groups, method, C, n_splits, n_draws, seed
         As for `steerability`; `n_draws` must be at least 19.
     layer_axis
@@ -71,9 +72,9 @@ def rank_layers(
     Returns
     -------
     LayerRanking
-        One line per layer: its interval, its own chance level, its p-value against the best layer under shuffled
-        labels, and its distance to the best layer. `winner` is the best layer, `tied_names` includes the layers that
-        are not significantly worse, and `plot` shows the chance level.
+        Contains one line per layer, with its interval, its chance level, its p-value against the best layer under
+        shuffled labels, and its distance to the best layer. `winner` is the best layer, `tied_names` includes the
+        layers that are not significantly worse, and `plot` shows the chance level.
 
     Examples
     --------
@@ -130,12 +131,12 @@ def _reorder(X: ArrayLike, order: Index | None) -> ArrayLike:
 
 
 def _draws(n_draws: int) -> int:
-    """Check the number of shuffles; ranking layers needs a null."""
+    """Check the number of shuffles; a ranking of layers needs a null distribution."""
     return check.count(n_draws, "n_draws", minimum=19)
 
 
 def _saturation(lines: tuple[RankedLayer, ...], y: Labelled) -> tuple[str, ...]:
-    """Return a note on layers in which max drop only reflects the accuracy."""
+    """Return a note on those layers in which max drop reflects only the accuracy."""
     smallest = float(np.bincount(y.codes).min()) / len(y.codes)
     full = [layer.name for layer in lines if layer.max_drop >= SATURATED * (layer.accuracy - smallest) > 0]
     if not full:
@@ -167,7 +168,7 @@ def _check_same_rows(rows: dict[str, Coordinates]) -> int:
 
 
 def _values(results: list[Outcome], name: str, n_labellings: int) -> Matrix:
-    """Values for ranking layers: (labellings, probes)."""
+    """Values by which layers are ranked, of shape (labellings, probes)."""
     column = [outcome.scores[SCORES.index(name)] for outcome in results]
     return np.array(column).reshape(n_labellings, -1)
 

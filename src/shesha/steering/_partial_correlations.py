@@ -1,4 +1,4 @@
-"""Raw and partial correlations of predictors with steering over models."""
+"""Raw and partial correlations between predictors and steering, over models."""
 
 from __future__ import annotations
 
@@ -31,25 +31,26 @@ def partial_correlations(
     n_draws: int = 999,
     seed: Seed = None,
 ) -> PartialCorrelations:
-    """Rank correlation of every predictor with a target over models, raw and controlling for other predictors.
+    """Rank correlation of each predictor with a target over models, raw and controlling for others.
 
-    The partial correlation is the correlation of the ranks after regressing the ranks of `covariates` out of both.
+    The partial correlation is the correlation between the ranks of predictor and target after the ranks of `covariates`
+    have been regressed out of both.
 
     Parameters
     ----------
     table : mapping of str to arrays, or DataFrame
-        The target and each predictor, with one number per model (or layer). Columns that are not numeric are ignored.
+        The target and the predictors, with one number per model (or layer). Columns that are not numeric are ignored.
     target : str
         Name of the column to predict, such as 'max_drop'.
     covariates : sequence of str
-        Names of the predictors to control for. The default is that of the paper.
+        Names of the predictors to control for. Default: those of the paper.
     groups : array of shape (n_models,), optional
-        Family of each model, or the model of each layer. Layers of one model are not independent, so whole groups are
-        resampled and shuffled.
+        Family of each model, or the model to which each layer belongs. The layers of one model are not independent, so
+        whole groups are resampled and shuffled.
     n_draws : int
-        Number of bootstrap resamples for intervals, and of shuffles for p-values and chance levels. At least 19.
+        Number of bootstrap resamples for the intervals, and of shuffles for p-values and chance levels; at least 19.
     seed : int, Generator or None
-        Seed of the resamples and shuffles; None draws a new one.
+        Seed for the resamples and shuffles; None draws a new one.
 
     Returns
     -------
@@ -81,7 +82,7 @@ def partial_correlations(
     places = [place for place in range(len(names)) if place != index]
     rng = generator(seed)
     observed = _correlations(values, index, held, places)
-    # A covariate, or a predictor whose ranks the covariates determine, has no partial correlation.
+    # Neither a covariate nor a predictor whose ranks the covariates determine has a partial correlation.
     tested = np.isfinite(observed[1])
     drawn = np.array([_correlations(values[_rows(design, rng)], index, held, places) for _ in range(n_shuffles)])
     null = _null(values, index, held, places, design, n_shuffles, rng)
@@ -116,7 +117,7 @@ def _align_models(names: list[str], tested: Mask, controls: Sequence[str]) -> tu
 
 
 def _columns(table: Any) -> dict[str, Vector]:
-    """Numeric columns by name."""
+    """Return the numeric columns by name."""
     if not isinstance(table, Mapping) and not hasattr(table, "columns"):
         raise TypeError(f"table must be a DataFrame or a mapping of names to numbers, got {type(table).__name__}")
     columns = {str(name): to_host(table[name], f"table[{name!r}]") for name in table}
@@ -179,13 +180,13 @@ def _null(
     n_draws: int,
     rng: np.random.Generator,
 ) -> Matrix:
-    """Null correlations from permuted targets; for partial correlations, residuals of the target are permuted."""
+    """Null correlations with permuted targets; for the partial ones, the target's residuals are permuted."""
     ranks = _rank_columns(values)
     residuals = _residual_ranks(ranks, held)
     null = np.empty((n_draws, 2, len(places)))
     for draw in null:
         order = design.draw(rng)
-        # As in Freedman and Lane, regress the covariates out of the shuffled residuals again.
+        # As in Freedman and Lane, the covariates are regressed out again after the residuals have been shuffled.
         shuffled = np.column_stack([ranks[:, held], residuals[order, index]])
         again = _residual_ranks(shuffled, list(range(len(held))))[:, -1]
         draw[0], draw[1] = _cosines(ranks[:, places], ranks[order, index]), _cosines(residuals[:, places], again)

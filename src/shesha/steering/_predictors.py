@@ -1,4 +1,4 @@
-"""Predictors of how well rows can be steered, from the geometry of other rows."""
+"""Predictors of how well rows can be steered, computed from the geometry of other rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Predictor = Callable[[Matrix, Labels], float]
 _SHUFFLING = 73
 _LEVEL = 0.05
 _ROWS = 1000
-"""Maximum number of rows whose distances are ranked; the published scores use fewer rows."""
+"""Largest number of rows whose distances are ranked; published scores use fewer rows."""
 
 _PAIRS = 1_000_000
 
@@ -49,7 +49,7 @@ _SUPERVISED: dict[str, tuple[Predictor, float | None]] = {
     "silhouette": (silhouette, 1.0),
     "procrustes": (_procrustes, 1.0),
 }
-"""Functions that score labelled rows, with the maximum of each score."""
+"""Functions that score labelled rows, each with the maximum of its score."""
 _NO_LABELS = "does not use labels, so shuffling them changes nothing"
 
 
@@ -58,7 +58,7 @@ def predictors(
 ) -> SteeringPredictors:
     """Compute scores that may predict how well a representation can be steered, each with its null.
 
-    Pass other rows than those that are steered (see `halves`). On the same rows, the prediction would be circular.
+    Pass rows other than those to be steered (see `halves`); on the same rows, the prediction would be circular.
 
     Parameters
     ----------
@@ -67,22 +67,23 @@ def predictors(
     y : array of shape (n_samples,)
         Class labels, at least two classes.
     groups : array of shape (n_samples,), optional
-        Template, speaker or document of each row. Labels are shuffled within groups of several classes, and among
-        groups of one class.
+        Template, speaker or document of each row. Labels are shuffled within groups that contain several classes, and
+        among groups of a single class.
     n_draws : int
-        Number of shuffles of the labels, 0 or at least 19. 0 omits the chance level.
+        Number of shuffles of the labels, 0 or at least 19. With 0, there are no chance levels.
     seed : int, Generator or None
-        Seed of the shuffles; None draws a new one.
+        Seed for the shuffles; None draws a new one.
 
     Returns
     -------
     SteeringPredictors
-        With chance level and p-value: `supervised_alignment` (the paper's supervised Shesha, the rank correlation of
-        distances with whether labels differ), `fisher`, `silhouette`, `procrustes` (similarity to the one-hot labels),
-        `coherence` (of the shifts between the two classes farthest apart) and `unbiased_coherence`. Without them:
-        `feature_split` and `anisotropy`, which do not use labels. For random labels, Procrustes similarity and Fisher's
-        ratio are not 0 and grow with the number of features per row. With two classes, the Procrustes similarity is
-        sqrt(f / (1 + f)), where f is Fisher's ratio, so both order models in the same way.
+        These scores have a chance level and a p-value: `supervised_alignment` (the paper's supervised Shesha, the rank
+        correlation of distances with whether labels differ), `fisher`, `silhouette`, `procrustes` (similarity to the
+        one-hot labels), `coherence` (of the shifts between the two classes farthest apart) and `unbiased_coherence`.
+        `feature_split` and `anisotropy` have none, because they do not use labels. With random labels, Procrustes
+        similarity and Fisher's ratio are not 0, and they grow with the number of features per row. With two classes,
+        the Procrustes similarity is sqrt(f / (1 + f)), where f is Fisher's ratio, so both rank models in the same
+        order.
 
     Examples
     --------
@@ -99,7 +100,7 @@ def predictors(
     shuffles = [known.shuffle(rng) for _ in range(n_shuffles)]
     scores = [_score_predictor(name, rows, known, shuffles) for name in _SUPERVISED]
     scores += _coherence(rows, known, n_shuffles, number)
-    # This is feature_split without rows that are zero, or zero in one half of the features.
+    # The score is feature_split without rows that are zero in all features or in one half of them.
     there = np.asarray(rows.any(axis=1))
     split = estimate(rows[there], n_bootstrap=0, pairs=_PAIRS, seed=number)
     scores.append(SteeringScore(name="feature_split", value=split.value, reason=split.reason or _NO_LABELS))
@@ -121,7 +122,7 @@ def _zero(there: Mask) -> tuple[str, ...]:
 def _score_predictor(name: str, X: Matrix, y: Labelled, shuffles: list[Labels]) -> SteeringScore:
     function, best = _SUPERVISED[name]
     with warnings.catch_warnings():
-        # A shuffle without a score counts as extreme, and the result reports an observed score that is missing.
+        # A shuffle without a score counts as extreme; if the observed score is missing, the result reports it.
         warnings.simplefilter("ignore", NotEstimableWarning)
         value = function(X, y.codes)
         null = np.array([function(X, codes) for codes in track(shuffles, len(shuffles), "shuffles")])
@@ -146,7 +147,7 @@ def _score_with_null(name: str, value: float, null: Vector, best: float | None) 
 
 
 def _coherence(X: Matrix, y: Labelled, n_draws: int, seed: int) -> tuple[SteeringScore, SteeringScore]:
-    """Coherence between the two classes whose means are farthest apart."""
+    """Coherence of the shifts between the two classes whose means are farthest apart."""
     turned = coordinates(X).values
     means = class_means(turned, y.codes)[0]
     distances = np.linalg.norm(means[:, None] - means[None], axis=2)

@@ -1,4 +1,4 @@
-"""Rows in principal coordinates, which suffice for fits, directions and distances."""
+"""Principal coordinates of rows, which suffice for fits, directions and distances."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shesha.support.types import Matrix, Vector
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Centred rows, rotated to orthogonal columns without loss."""
+    """Centred rows, rotated to orthogonal columns without loss of information."""
 
     values: Matrix
     """Coordinates of shape (n_samples, k), where k is the smaller of n_samples and n_features."""
@@ -24,7 +24,7 @@ class Coordinates:
     """The principal axes, of shape (k, n_features)."""
     mean: Vector
     norm: float
-    """Mean length of the given rows; a steering strength of 1 equals this length."""
+    """Mean length of the rows before centring; in units of 'norm', a steering strength of 1 equals this length."""
 
     @cached_property
     def squared_distances(self) -> Matrix:
@@ -36,7 +36,7 @@ class Coordinates:
 
 
 def coordinates(X: ArrayLike, name: str = "X") -> Coordinates:
-    """Check the rows and rotate them."""
+    """Check the rows and compute their principal coordinates."""
     rows = require_squarable(check.matrix(X, name, min_rows=8), name)
     norm = float(np.linalg.norm(rows, axis=1).mean())
     mean = rows.mean(axis=0)
@@ -47,7 +47,7 @@ def coordinates(X: ArrayLike, name: str = "X") -> Coordinates:
         if len(rows) >= rows.shape[1]:
             axes = np.linalg.eigh(centred.T @ centred)[1].T[::-1]
             return Coordinates(centred @ axes.T, axes, mean, norm)
-        # With fewer rows than features, directions orthogonal to all rows affect no fit and no distance.
+        # With fewer rows than features, directions orthogonal to all rows affect neither fits nor distances.
         basis, triangle = np.linalg.qr(centred.T)
         turn = np.linalg.eigh(triangle @ triangle.T)[1][:, ::-1]
         return Coordinates(triangle.T @ turn, (basis @ turn).T, mean, norm)

@@ -1,4 +1,4 @@
-"""Combine the values of many probes into a score with interval and null."""
+"""Combination of many probes' values into one score with interval and null."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shesha.steering._labelled_rows import NO_SHUFFLES
 from shesha.support.types import Matrix, Vector
 
 SATURATED = 0.95
-"""Share of the largest possible drop above which max drop shows that all rows are predicted as one class."""
+"""If max drop exceeds this share of the largest possible drop, all rows are predicted as one class."""
 _BEST = {"higher": 1.0, "lower": 0.0}
 
 
@@ -24,9 +24,9 @@ def mean(values: Matrix, axis: int = -1) -> Vector:
 
 
 def interval(values: Vector) -> tuple[float, float]:
-    """95 % interval of the mean over probes, for new rows from the same population.
+    """95 % interval for the mean over probes, for new rows from the same population.
 
-    Halves of the same rows overlap, so the variance of the mean over K halves does not fall as 1 / K. The correction of
+    Halves of the same rows overlap, so the variance of the mean over K halves does not fall as 1 / K. The correction by
     Nadeau and Bengio adds the ratio of steered to training rows, which is 1, to 1 / K.
     """
     sample = values[np.isfinite(values)]
@@ -39,7 +39,7 @@ def interval(values: Vector) -> tuple[float, float]:
 
 
 def score_with_null(name: str, values: Matrix, closer: str, level: float) -> SteeringScore:
-    """Compare a score with its null; values have a line per labelling (the true one first), a column per probe."""
+    """Compare a score with its null, given values per labelling (the true one first) and probe."""
     means = mean(values)
     low, high = np.clip(interval(values[0]), 0.0, 1.0)
     if np.isnan(means[0]):

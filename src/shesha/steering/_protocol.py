@@ -1,4 +1,4 @@
-"""The steering protocol: a probe trained on half of the rows gives the direction, and the other half is steered."""
+"""The steering protocol: a probe is trained on half of the rows, and the other half is steered."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _AT_A_TIME = 256
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Labels and training rows of every probe; the first labelling is the true one."""
+    """The labels and training rows of every probe; the first labelling is the true one."""
 
     codes: Labels
     """Class code of each row under each labelling, of shape (n_labellings, n_samples)."""
     labelling: Index
-    """Labelling of each probe, of shape (n_probes,)."""
+    """The labelling that each probe uses, of shape (n_probes,)."""
     training: Mask
-    """Training rows of each probe, of shape (n_samples, n_probes). All other rows are steered."""
+    """Mask of the training rows of each probe, of shape (n_samples, n_probes). All other rows are steered."""
     n_splits: int
 
     @property
     def n_labellings(self) -> int:
-        """Number of labellings: the true labels and the shuffles."""
+        """Number of labellings, which are the true labels and the shuffles."""
         return len(self.codes)
 
 
 def draw_plan(y: Labelled, n_splits: int, n_draws: int, rng: np.random.Generator) -> Plan:
-    """Draw shuffles of the labels, and halves for each; each half is trained on once and steered once."""
+    """Draw shuffles of the labels, and halves for each; every half is trained on once and steered once."""
     codes = np.array([y.codes, *(y.shuffle(rng) for _ in range(n_draws))])
     training = []
     for labels in codes:
@@ -55,9 +55,9 @@ class Outcome:
     accuracies: Vector
     """Accuracy at each strength."""
     scores: Vector
-    """Values by name, as in SCORES."""
+    """One value for each name in SCORES."""
     strength: float
-    """The strength at which half of the rows that are predicted as other classes become the target."""
+    """The strength at which half of the rows predicted as other classes are predicted as the target."""
     rows: Index
     effects: Vector
     """Effect on each steered row."""
@@ -65,18 +65,18 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """Settings of steering."""
+    """Settings for steering."""
 
     alphas: Vector
     """Strengths in the units of the features."""
     method: Method
     C: float
     neighbours: int
-    """Number of neighbours; 0 leaves out effects on single rows."""
+    """Number of neighbours; with 0, effects on single rows are not computed."""
 
 
 def outcomes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[Outcome]:
-    """Fit every probe of the plan and steer the other half along its direction."""
+    """Fit every probe of the plan, and steer the other half of the rows along its direction."""
     results: list[Outcome] = []
     for start in range(0, len(plan.labelling), _AT_A_TIME):
         span = slice(start, start + _AT_A_TIME)
@@ -92,17 +92,17 @@ def outcomes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[O
 
 
 def fit_observed_probes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[Probe]:
-    """Fit the probes of the true labels again, to steer along other directions."""
+    """Fit the probes for the true labels again, to steer along other directions."""
     mask = plan.labelling == 0
     codes = np.repeat(plan.codes[0][:, None], mask.sum(), axis=1)
     return probes(X.values, codes, plan.training[:, mask], n_classes, setup.method, setup.C, ENOUGH)
 
 
 def steer(X: Coordinates, codes: Labels, tested: Mask, probe: Probe, direction: Vector, setup: Setup) -> Outcome:
-    """Move the tested rows along a direction and classify them with the probe."""
+    """Move the tested rows along a direction, and classify them with the probe."""
     rows = np.flatnonzero(tested)
     base, slopes = probe.scores(X.values[rows]), probe.weights @ direction
-    # The probe is linear, so predictions at all strengths follow from the scores of the unsteered rows.
+    # Because the probe is linear, predictions at all strengths follow from the scores of the unsteered rows.
     read = (base[:, None, :] + setup.alphas[None, :, None] * slopes).argmax(axis=2)
     accuracies = (read == codes[rows, None]).mean(axis=0)
     zero = int(np.flatnonzero(setup.alphas == 0)[0])
@@ -120,7 +120,7 @@ def steer(X: Coordinates, codes: Labels, tested: Mask, probe: Probe, direction: 
 
 
 def _conversion_share(read: Labels, zero: int, index: int, label: int) -> float:
-    """Share of rows predicted as other classes that steering converts to a class; NaN without such rows."""
+    """Share of the rows predicted as other classes that steering converts to a class; NaN if none."""
     others = read[:, zero] != label
     return float((read[others, index] == label).mean()) if index != zero and others.any() else np.nan
 

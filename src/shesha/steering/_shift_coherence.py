@@ -1,4 +1,4 @@
-"""Agreement of rows on the direction between two classes, for true and shuffled labels and for resamples."""
+"""Agreement of rows on the direction between two classes, for true and shuffled labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shesha.support.types import Labels, Matrix, Seed, Vector
 
 _SHUFFLING, _RESAMPLING = 71, 72
 _ENTRIES = 1 << 21
-"""Maximum number of values in memory at a time."""
+"""Largest number of values held in memory."""
 _LEVEL = 0.05
 NAMES = ("coherence", "unbiased coherence")
 
@@ -21,10 +21,10 @@ NAMES = ("coherence", "unbiased coherence")
 def agreement(
     X: Matrix, y: Labelled, source: int, target: int, n_draws: int, seed: Seed
 ) -> tuple[SteeringScore, SteeringScore]:
-    """Plain and unbiased coherence of the shifts of the target's rows from the mean of the source's rows.
+    """Plain and unbiased coherence of the shifts from the source's mean to the rows of the target.
 
-    Plain coherence is the mean cosine between the shifts and their mean; unbiased coherence is the mean cosine of pairs
-    of shifts.
+    Plain coherence is the mean cosine between the shifts and their mean. Unbiased coherence is the mean cosine over
+    pairs of shifts.
     """
     observed = coherences(X, *_counts(y.codes[None], source, target))[:, 0]
     drawing, resampling = spawn(seed, _SHUFFLING), spawn(seed, _RESAMPLING)
@@ -45,14 +45,14 @@ def _counts(codes: Labels, source: int, target: int) -> tuple[Matrix, Matrix]:
 
 
 def coherences(X: Matrix, source: Matrix, target: Matrix) -> Matrix:
-    """Mean cosine to the mean shift, and mean cosine of pairs, for many choices of rows at once.
+    """Mean cosine with the mean shift, and mean cosine over pairs, for many choices of rows at once.
 
     Parameters
     ----------
     X : array of shape (n, d)
         All rows.
     source, target : arrays of shape (n_choices, n)
-        Number of times that each choice includes each row in the class.
+        How often each choice includes each row in the source and in the target class.
 
     Returns
     -------
@@ -69,21 +69,21 @@ def _coherences(X: Matrix, source: Matrix, target: Matrix) -> Matrix:
         start, end = (counts @ X / counts.sum(axis=1, keepdims=True) for counts in (source, target))
         squared = np.einsum("ij,ij->i", X, X) - 2 * start @ X.T + np.einsum("ij,ij->i", start, start)[:, None]
         lengths = np.sqrt(np.maximum(squared, 0.0))
-        # A row at the mean of the source has no direction.
+        # A row that coincides with the mean of the source has no direction.
         there = lengths > 1e-9 * lengths.max(axis=1, keepdims=True)
         share = np.where(there, target / np.where(there, lengths, 1.0), 0.0)
         total = share @ X - share.sum(axis=1, keepdims=True) * start
         n = (target * there).sum(axis=1)
         shift = end - start
         to_mean = np.einsum("ij,ij->i", total, shift) / (n * np.linalg.norm(shift, axis=1))
-        # Leave out pairs of copies of one row in a resample, whose cosine is 1.
+        # In a resample, pairs of copies of the same row are left out, because their cosine is 1.
         alone = (target**2 * there).sum(axis=1)
         pairs = (np.einsum("ij,ij->i", total, total) - alone) / (n**2 - alone)
     return np.array([to_mean, pairs])
 
 
 def _intervals(observed: Vector, drawn: Matrix) -> list[tuple[float, float]]:
-    """Quantiles of resamples, shifted so that their mean is the observed value, because duplicates bias them."""
+    """Quantiles of the resamples, shifted so that their mean is the observed value; duplicates bias them."""
     intervals = []
     for value, draws in zip(observed, drawn, strict=True):
         known = draws[np.isfinite(draws)]

@@ -1,4 +1,4 @@
-"""Measurement of how far rows can be steered."""
+"""Measurement of how well rows can be steered."""
 
 from __future__ import annotations
 
@@ -35,51 +35,52 @@ def steerability(
     n_draws: int = 99,
     seed: Seed = None,
 ) -> Steerability:
-    """Measure how much a steering vector changes a probe's predictions on held-out rows.
+    """Measure how much a steering vector changes a probe's predictions for held-out rows.
 
     Rows are divided into halves. A logistic probe is trained on one half, which also gives the vector. At every
     strength ``alpha``, the rows of the other half are moved by ``alpha`` times the vector (of unit length) and
     classified by the probe. Then the halves are exchanged, and new halves are drawn. Shuffled labels give the chance
-    level, because even a probe of noise loses accuracy when rows are moved along its direction, especially with few
-    rows.
+    level, because even a probe of noise loses accuracy when rows are moved along its direction, especially if there are
+    few rows.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         Activations of one layer, finite, at least 8 rows.
     y : array of shape (n_samples,)
-        Class labels, at least two classes with at least 4 rows each. With more than two classes, the vector points from
-        one to the other of the two classes that are farthest apart along it.
+        Class labels, at least two classes with at least 4 rows each. If there are more than two classes, the vector
+        points from one to the other of the two classes that are farthest apart along it.
     alphas : sequence of float
         Strengths, which must include 0. The default is that of the paper, -2 to 2 in steps of 0.5.
     units : {'raw', 'norm'}
-        Unit of `alphas`: that of the features, or the mean length of the rows of X. With raw strengths, layers and
-        models with smaller activations look easier to steer.
+        Unit of `alphas`: the unit of the features ('raw') or the mean length of the rows of X ('norm'). With raw
+        strengths, layers and models with smaller activations appear easier to steer.
     groups : array of shape (n_samples,), optional
-        Template, prompt, speaker or document of each row. Splits never divide groups. Labels are shuffled within groups
-        of several classes, and among groups of one class. Without groups, rows from the same template are on both sides
-        of every split, so the probe is tested on its training data (`shesha.doubts` searches for such rows).
+        Template, prompt, speaker or document of each row. Splits never divide a group. Labels are shuffled within
+        groups that contain several classes, and among groups of a single class. Without groups, rows from the same
+        template are on both sides of every split, so the probe is tested on rows like its training data
+        (`shesha.doubts` searches for such rows).
     method : {'logistic', 'mean_difference', 'svd'}
         As for `vector`. The probe is always logistic.
     C : float
         Inverse strength of the L2 penalty, as in scikit-learn. Its effect depends on the scale of X. If rows are short,
-        a small C makes the logistic vector the difference of the class means.
+        a small C makes the logistic vector equal to the difference of the class means.
     n_splits : int
         Number of splits into halves. Each half is used once for training and once for steering.
     n_directions : int
-        Number of random directions along which every half is steered, the control of the paper.
+        Number of random directions along which every half is also steered, as a control (following the paper).
     n_draws : int
-        Number of shuffles of the labels, 0 or at least 19. 0 omits the chance level.
+        Number of shuffles of the labels, 0 or at least 19. With 0, there are no chance levels.
     seed : int, Generator or None
-        Seed of splits, shuffles and random directions; None draws a new one.
+        Seed for splits, shuffles and random directions; None draws a new one.
 
     Returns
     -------
     Steerability
-        Five scores, each with its interval, chance level and p-value: accuracy, max drop (accuracy at strength 0 minus
-        the lowest accuracy), flips towards either class at the largest strengths, and the share of anti-steerable rows.
-        Also the accuracy curves and the effect on each row. Under a linear probe, the effect would be equal for all
-        rows, so effects are measured by distances to neighbours in the steered half.
+        Contains five scores, each with its interval, chance level and p-value: accuracy, max drop (accuracy at strength
+        0 minus the lowest accuracy), flips towards each of the two classes at the largest strengths, and the share of
+        anti-steerable rows. It also contains the accuracy curves and the effect on each row. Under a linear probe, the
+        effect would be the same for all rows, so effects are measured by distances to neighbours in the steered half.
 
     Examples
     --------
@@ -140,7 +141,7 @@ def _check_setup(steps: Vector, method: Method, C: float) -> Setup:
 def _control_outcomes(
     n_directions: int, X: Coordinates, plan: Plan, probes: list[Probe], setup: Setup, rng: np.random.Generator
 ) -> list[Outcome]:
-    """Effects of steering along random directions, as a control."""
+    """Steer along random directions, as a control."""
     axes = random_directions(X.axes, n_directions, rng)
     return [
         steer(X, plan.codes[0], ~plan.training[:, j], probe, axis, setup)
@@ -164,7 +165,7 @@ def _scores(results: list[Outcome], plan: Plan) -> list[SteeringScore]:
 
 
 def _poles(probes: list[Probe]) -> tuple[int, int]:
-    """The most frequent source and target classes of the probes."""
+    """Return the most frequent source and target classes of the probes."""
     pairs = [(probe.source, probe.target) for probe in probes]
     return max(sorted(set(pairs)), key=pairs.count)
 

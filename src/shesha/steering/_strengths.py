@@ -1,4 +1,4 @@
-"""Strengths of steering, and their units."""
+"""Steering strengths and their units."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from shesha.support.types import Vector
 Units = Literal["raw", "norm"]
 UNITS = ("raw", "norm")
 PAPER: Sequence[float] = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0)
-"""Strengths of the published experiments, in units of the features."""
+"""Strengths in the published experiments, in units of the features."""
 RELATIVE: Sequence[float] = (-0.5, -0.25, -0.1, 0.0, 0.1, 0.25, 0.5)
 """Strengths in units of the mean row length, which are comparable between layers."""
 
 
 def strengths(alphas: ArrayLike, units: Units, norm: float) -> tuple[Vector, Vector]:
-    """Return the given strengths, and the same strengths in the units of the features."""
+    """Return the given strengths sorted, and the same strengths in units of the features."""
     check.choice(units, UNITS, "units")
     values = np.asarray(alphas)
     if values.ndim != 1 or values.dtype.kind not in "fiu" or len(values) < 2:

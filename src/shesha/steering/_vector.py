@@ -1,4 +1,4 @@
-"""A steering vector with its classes, the agreement of rows, and chance levels."""
+"""A steering vector with its classes, the agreement of rows on it, and chance levels."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from shesha.support.warnings import MeasureWarning, warn
 
 @dataclass(frozen=True, eq=False)
 class SteeringVector(NDArrayOperatorsMixin, Result):
-    """A direction of unit length, which works as a NumPy array: `2 * vector`, `X @ vector`."""
+    """A direction of unit length that works as a NumPy array: `2 * vector`, `X @ vector`."""
 
     direction: Vector
     """The direction from `source` to `target`, of shape (n_features,) and unit length."""
     source: str
     target: str
     norm: float
-    """Mean length of the rows, which is the unit of strengths if ``units='norm'``."""
+    """Mean length of the rows, which is the unit of strengths with ``units='norm'``."""
     coherence: SteeringScore
-    """Mean cosine between the shifts of the target's rows (from the source's mean) and their mean shift."""
+    """Mean cosine between the mean shift and the shifts of the target's rows from the source's mean."""
     unbiased: SteeringScore
     """Mean cosine over pairs of shifts; 0 on average for unrelated shifts."""
     method: str
@@ -42,19 +42,19 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
     n_rows: int
     exchanged: str
     weights: NDArray[np.float64] = field(repr=False)
-    """Coefficients of the logistic probe on the same rows: (1, n_features), or one row per class."""
+    """Coefficients of the logistic probe fitted to the same rows: (1, n_features), or one row per class."""
     intercepts: Vector = field(repr=False)
     classes: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Interval of the coherence."""
+        """Confidence interval of the coherence."""
         return self.coherence.ci_low, self.coherence.ci_high
 
     @property
     def chance(self) -> float:
-        """Coherence under shuffled labels."""
+        """Mean coherence under shuffled labels."""
         return self.coherence.chance
 
     @property
@@ -67,7 +67,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
         return len(self.direction)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """Return the direction."""
+        """Return the direction as an array."""
         return np.array(self.direction, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -81,16 +81,17 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
         Parameters
         ----------
         alpha : float
-            Strength; negative strengths point to the source.
+            Strength; a negative strength points towards the source.
         units : {'norm', 'raw'}
-            Unit of `alpha`: the mean length of the rows that the vector was computed from, or the unit of the features.
+            Unit of `alpha`: the mean length of the rows from which the vector was computed, or the unit of the
+            features.
         """
         check.choice(units, UNITS, "units")
         length = check.finite_number(alpha, "alpha") * (self.norm if units == "norm" else 1.0)
         return np.asarray(length * self.direction)
 
     def hook(self, model: Any, layer: str, *, alpha: float, units: Units = "norm") -> AbstractContextManager[Any]:
-        """Add the vector to the output of a module of a torch model while a with block lasts.
+        """Add the vector to the output of a module in a torch model, for the duration of a with block.
 
         Parameters
         ----------
@@ -98,21 +99,21 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
             Model to steer.
         layer : str
             Name of a module, as in `model.named_modules()`. Its output must be a tensor whose last axis has as many
-            features as the vector, or a tuple that begins with such a tensor. The vector is added at all positions. A
-            module that runs twice is steered twice.
+            features as the vector, or a tuple that begins with such a tensor. The vector is added at all positions. If
+            a module runs twice in a forward pass, it is steered twice.
         alpha, units
             As for `scale`.
 
         Returns
         -------
         context manager
-            The hook is removed when the block ends, also after an exception. Tensors are not changed in place.
+            The hook is removed when the block ends, even after an exception. Tensors are not changed in place.
 
         Raises
         ------
         ValueError
-            If the model has no such module (the message suggests similar names), or its output has a different number
-            of features.
+            If the model has no such module (the message suggests similar names), or if its output has a different
+            number of features.
 
         Examples
         --------
@@ -126,7 +127,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
         return add_shift(model, layer, shift)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the vector as plain values that can be written as JSON."""
         return {
             "direction": self.direction.tolist(),
             **{name: getattr(self, name) for name in ("source", "target", "norm", "method", "C", "n_rows")},
@@ -136,7 +137,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
         }
 
     def __str__(self) -> str:
-        """Print the classes of the vector, and the agreement of rows."""
+        """Return a text with the vector's classes and the agreement of rows."""
         return "\n".join(
             [
                 f"Steering vector from {self.source} to {self.target} ({self.method}), {len(self)} features, "
@@ -159,36 +160,36 @@ def vector(
     n_draws: int = 999,
     seed: Seed = None,
 ) -> SteeringVector:
-    """Find a steering vector between classes, with the agreement of rows and its chance level.
+    """Find a steering vector between classes, with the agreement of rows on it and its chance level.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         Activations of one layer, finite, at least 8 rows.
     y : array of shape (n_samples,)
-        Class labels, at least two classes. The vector points from the earlier to the later class in sorted order. With
-        more than two classes, it connects the two that are farthest apart along it, by their weights if `method` is
-        'logistic' and otherwise by their means.
+        Class labels, at least two classes. The vector points from the earlier to the later class in sorted order. If
+        there are more than two classes, it connects the two that are farthest apart along it, measured by their weights
+        if `method` is 'logistic' and otherwise by their means.
     method : {'logistic', 'mean_difference', 'svd'}
         'logistic' uses the weights of an L2-penalised logistic regression (with more than two classes, their top right
-        singular vector, as in section 8.3 of the paper). 'mean_difference' uses the difference of the class means (with
-        more than two classes, the top right singular vector of the centred means). 'svd' uses the top right singular
-        vector of all rows, each minus the mean of the rows of other classes.
+        singular vector, as in section 8.3 of the paper). 'mean_difference' uses the difference between the class means
+        (with more than two classes, the top right singular vector of the centred means). 'svd' uses the top right
+        singular vector of all rows, after subtracting from each row the mean of the rows of other classes.
     groups : array of shape (n_samples,), optional
-        Template, speaker or document of each row. Labels are shuffled within groups of several classes, and among
-        groups of one class; whole groups are resampled.
+        Template, speaker or document of each row. Labels are shuffled within groups that contain several classes, and
+        among groups of a single class; whole groups are resampled.
     C : float
-        Inverse strength of the L2 penalty. The solution is that of scikit-learn for the same C.
+        Inverse strength of the L2 penalty. The solution equals that of scikit-learn for the same C.
     n_draws : int
-        Number of shuffles of the labels for the chance level, 0 or at least 19. 0 omits the chance level.
+        Number of shuffles of the labels for the chance level, 0 or at least 19. With 0, there is no chance level.
     seed : int, Generator or None
-        Seed of shuffles and resamples; None draws a new one.
+        Seed for shuffles and resamples; None draws a new one.
 
     Returns
     -------
     SteeringVector
-        The direction, of unit length, which works as a NumPy array. `coherence` has an interval, a chance level and a
-        p-value; `norm` is the mean row length; `hook` adds the vector to a layer.
+        The direction, which has unit length and works as a NumPy array. `coherence` has an interval, a chance level and
+        a p-value; `norm` is the mean row length; `hook` adds the vector to a layer.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Studies: experiments with a question, a grid of cells, and a page that compares with published numbers.
+"""Studies: experiments with a question, a grid of cells, and a page that compares published numbers.
 
     @study("width", paper="004, 6.1", version=1, full={...}, quick={...})
     def width(measure, ratio, seed): ...      # one cell: parameters in, one tidy row out
@@ -6,8 +6,8 @@
     @width.page
     def page(rows, published): ...            # a table of all rows in, a `Page` out
 
-Rows are kept as soon as they are computed, and a run that was killed resumes. The papers' experiments are the package
-shesha-studies: `shesha study list` names them. `shesha study run mymodule:mystudy` runs a study of your own.
+Rows are stored as soon as they are computed, and a run that was killed can resume. The papers' experiments are in the
+package shesha-studies: `shesha study list` names them. `shesha study run mymodule:mystudy` runs a study of your own.
 """
 
 from shesha.studies.checks import Check, judge_number, missing_checks

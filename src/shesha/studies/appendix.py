@@ -1,4 +1,4 @@
-"""The appendix: every published number and claim with its verdict."""
+"""The appendix, which lists every published number and claim with its verdict."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ _LISTED = (
 
 
 def write_appendix(folder: Path, summaries: list[dict[str, Any]], checks: pd.DataFrame) -> None:
-    """Write all numbers: a page that leads to the studies of each table, and one file of all lines.
+    """Write the appendix, a page that links to the studies, and one file with all numbers.
 
     Parameters
     ----------
     folder : path
-        Folder of the results, where the files are written.
+        Folder that contains the results, to which the files are written.
     summaries : list of dict
-        Summaries of the studies in the folder.
+        Summaries of the studies in that folder.
     checks : DataFrame
-        Checks of these studies, with the columns `study` and `counts`.
+        Checks from these studies, with the columns `study` and `counts`.
     """
     write_text(folder / EVERY, checks.to_csv(index=False, float_format="%.6g"))
     write_text(folder / APPENDIX, "\n\n".join(_parts(summaries, checks)) + "\n")
@@ -99,7 +99,7 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
 
 
 def _study_tables(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[str]:
-    """List the studies of each paper with their answers and counts of verdicts."""
+    """List the studies on each paper, with their answers and counts of verdicts."""
     yield "## The studies"
     yield (
         (
@@ -120,7 +120,7 @@ def _study_tables(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iter
 
 
 def _paper_tables(checks: pd.DataFrame) -> Iterator[str]:
-    """Count the verdicts of each table and section of the papers, with the studies that contain its numbers."""
+    """Count the verdicts for each table and section of the papers, and link to the studies."""
     yield "## Table by table"
     yield "The pages of the studies show every published number next to ours."
     for paper, paper_checks in _group_by_paper(checks):
@@ -136,7 +136,7 @@ def _paper_tables(checks: pd.DataFrame) -> Iterator[str]:
 
 
 def _rules() -> Iterator[str]:
-    """List the rule of every claim: fact, threshold and reason."""
+    """List the rules for every claim: fact, threshold and reason."""
     yield (
         "The same rules judge all claims. For *above* and *below*, the whole 95 % interval must lie on one side of "
         "the threshold. *within* is answered with yes if the interval lies between minus and plus the threshold, "
@@ -170,7 +170,7 @@ def _rules() -> Iterator[str]:
 
 
 def _verdict_counts(checks: pd.DataFrame) -> str:
-    """Return the number of results by verdict, and the basis of those that agree."""
+    """Return the number of results for each verdict, and on what the agreeing ones are based."""
     results = checks[checks.counts == check_kinds.RESULT]
     counts = results.verdict.value_counts()
     phrases = [f"{counts.get(name, 0):,} {SAID[name][1]}" for name in VERDICTS if counts.get(name, 0)]
@@ -187,7 +187,7 @@ def _verdict_counts(checks: pd.DataFrame) -> str:
 
 
 def _group_by_paper_kind(summaries: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Group the studies by paper, with new ones last."""
+    """Group the studies by paper; new studies come last."""
     names = ("Geometric Stability", "Null calibration", "ReSi")
     groups: dict[str, list[dict[str, Any]]] = {name: [] for name in (*names, "New")}
     for summary in summaries:
@@ -205,19 +205,19 @@ def _links(names: Iterable[str]) -> str:
 
 
 def _place(where: object) -> str:
-    """Return table or section, without the paper."""
+    """Return the table or section of a place, without the paper."""
     return str(where).partition(",")[2].strip() or "text"
 
 
 def _section_title(place: str) -> str:
-    """Mark a plain number as a section."""
+    """Add "Section" to a place that is only a number."""
     if not place[:1].isdigit():
         return place
     return f"Sections {place}" if " and " in place else f"Section {place}"
 
 
 def _in_order(place: str) -> list[tuple[int, str]]:
-    """Key that sorts Table 9 before Table 10."""
+    """Return a key that sorts Table 9 before Table 10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", place)]
 
 
@@ -233,7 +233,7 @@ def _line(summary: dict[str, Any], checks: pd.DataFrame) -> list[str]:
 
 
 def _part(summary: dict[str, Any]) -> str:
-    """Return the finished part of the grid, if it is not complete."""
+    """Return which part of the grid is finished, if the grid is not complete."""
     rows, cells, absent = (summary.get(name, 0) for name in ("rows", "cells", "unreachable"))
     if summary["grid"] == "full" and rows + absent == cells:
         return f" ({rows:,} of {cells:,} cells; data or weights of the others are not available)" if absent else ""
@@ -241,7 +241,7 @@ def _part(summary: dict[str, Any]) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence.
+    """Return the first sentence of a text.
 
     Examples
     --------

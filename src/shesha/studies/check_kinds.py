@@ -1,4 +1,4 @@
-"""Kinds of checks: results are counted without labels, sample sizes, arithmetic, repeats and claims of our own."""
+"""Kinds of checks: only numbers and claims that need an experiment count as results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEANINGS = {
     OWN: "a claim or formula of our own, which no paper has published",
 }
 _OURS = "new"
-"""First word of the place of our own claims."""
+"""First word of the place of a claim that is our own."""
 _TRANSCRIBED = re.compile(
     r"""
     ^counts:                                        # models, observations, sentences
@@ -45,11 +45,12 @@ _TRANSCRIBED = re.compile(
 )
 
 _NUMBER = r"^(?:rho )?[<>]?\s?[-+]?\d|^n\.s\.$"
-"""Published values that are a number, with a bound, a unit or a total: "1800 times", "<1e-24", "15/15"."""
+"""Published values that are numbers, possibly with a bound, a unit or a total, such as "1800 times", "<1e-24" or
+"15/15"."""
 
 
 def kinds(checks: pd.DataFrame) -> pd.Series[str]:
-    """Return the kind of each check, which determines how it is counted.
+    """Return the kind of each check, which determines how the check is counted.
 
     Parameters
     ----------

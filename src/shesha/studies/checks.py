@@ -1,4 +1,4 @@
-"""Checks: published numbers and claims, our values, and verdicts."""
+"""Checks, each of which compares a published number or claim with our value and has a verdict."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ SAID = {
     UNREACHABLE: ("is not reachable here", "are not reachable here"),
     NOT_RUN: ("was not run", "were not run"),
 }
-"""Verbs for one check, and for several."""
+"""Verbs for a single check and for several checks."""
 DATA, RECIPE = "the paper's data", "its recipe"
 STAND_IN, OWN_NUMBERS = "other models", "its own printed numbers"
 BASES = (DATA, RECIPE, STAND_IN, OWN_NUMBERS)
-"""Possible bases of our numbers."""
+"""What our numbers can be based on."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One published number or claim.
+    """One published number or claim, compared with ours.
 
     Parameters
     ----------
@@ -48,21 +48,22 @@ class Check:
     what : str
         Row and column of a number, or the claim in words.
     published, ours : float, str or None
-        The published value and ours, as numbers or words; `ours` is None if we have no value.
+        The published value and our value, as numbers or words; `ours` is None if we have no value.
     verdict : {"agrees", "differs", "does not hold", "inconclusive", "not reachable", "not run"}
-        "does not hold": the claim is not repeated or fails its control, even if its numbers agree. On stand-ins this
+        "does not hold": the claim is not repeated or fails its control, even if its numbers agree. On stand-ins, this
         becomes "not found on stand-ins", because other models and data cannot refute a claim. "inconclusive": our
         interval neither supports the claim nor rules it out. A p-value above 0.05 neither supports nor refutes a claim.
     why : str
         Reason for every verdict except "agrees", such as the failed control or the missing data. For "agrees", a note
-        if nearly any value would agree.
+        if almost any value would have agreed.
     basis : {"", "the paper's data", "its recipe", "other models", "its own printed numbers"}
-        Basis of our value; "its own printed numbers" is arithmetic and not an experiment. "" if we have no value.
+        What our value is based on; "its own printed numbers" is arithmetic and not an experiment. "" if we have no
+        value.
 
     Raises
     ------
     ValueError
-        If the verdict is none of these words.
+        If the verdict is not one of these.
     """
 
     where: str
@@ -74,16 +75,16 @@ class Check:
     basis: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse unknown verdicts, and verdicts stronger than "not found" on stand-ins."""
+        """Raise an error for unknown verdicts; on stand-ins, weaken "does not hold" to "not found"."""
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {self.verdict!r}")
         if self.basis == STAND_IN and self.verdict == HOLDS_NOT:
-            # A claim that other models do not show is not refuted by them.
+            # If other models do not show a claim, this does not refute it.
             object.__setattr__(self, "verdict", NOT_FOUND)
 
     @property
     def loose(self) -> bool:
-        """Whether it agrees only because nearly any value would."""
+        """Whether the check agrees only because almost any value would."""
         return self.verdict == AGREES and self.why.startswith(LOOSE)
 
 
@@ -99,26 +100,26 @@ def judge_number(
     why: str = "",
     admissible: tuple[float, float] | None = None,
 ) -> Check:
-    """Compare a number with a published one, which agrees within the joint uncertainty at 95 % or up to rounding.
+    """Compare our number with a published one, given their joint 95 % uncertainty or rounding.
 
     Parameters
     ----------
     where, what, published, ours
-        As in `Check`. If `ours` is NaN or None, the verdict is "not run".
+        As for `Check`. If `ours` is NaN or None, the verdict is "not run".
     error, published_error : float
-        Standard errors of our number and of the published one. If the published number is a single draw, pass the
-        standard deviation of a draw.
+        Standard errors of our number and of the published number. If the published number is a single draw, pass the
+        standard deviation over draws.
     decimals : int
-        Number of printed decimals of the published number.
+        Number of decimals with which the published number is printed.
     why : str
-        Reason, used only if the numbers differ or ours is missing.
+        Reason to report if the numbers differ or our number is missing.
     admissible : (float, float), optional
         Range of our values over the choices that the paper leaves open. Default: no such range.
 
     Returns
     -------
     Check
-        If values in more than a quarter of the plausible range would agree, `why` states this.
+        If values in more than a quarter of the plausible range would agree, `why` says so.
 
     Examples
     --------
@@ -144,7 +145,7 @@ def judge_number(
 def set_basis_by_words(
     checks: Iterable[Check], basis: str, words: Iterable[str] = ("",), but: Iterable[str] = ()
 ) -> tuple[Check, ...]:
-    """Set the basis of checks without one whose "place | name" contains one of the words."""
+    """Set the basis of those checks without one whose "place | name" contains one of the words."""
     some, others = tuple(words), tuple(but)
 
     def meant(check: Check) -> bool:
@@ -158,12 +159,12 @@ def set_basis_by_words(
 
 
 def missing_checks(where: str, what: Iterable[tuple[str, float | str]], why: str) -> list[Check]:
-    """Return checks for published numbers, (what, published), that cannot be repeated here, with the reason."""
+    """Return checks for published numbers (name, value) that cannot be repeated here, with the reason."""
     return [Check(where, name, published, None, UNREACHABLE, why) for name, published in what]
 
 
 def as_table(checks: Iterable[Check]) -> pd.DataFrame:
-    """Return one line per check."""
+    """Return a table with one line per check."""
     import pandas as pd
 
     return pd.DataFrame([asdict(check) for check in checks], columns=[field.name for field in fields(Check)])

@@ -1,4 +1,4 @@
-"""The claims of all papers, the limits of what was available, and the main findings, read from `published/claims`."""
+"""Claims, limits and main findings for all papers, read from `published/claims`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def claims() -> tuple[Claim, ...]:
 
 
 def limits() -> dict[str, str]:
-    """Return what was and was not available, by paper."""
+    """Return, for each paper, a text on what was available and what was not."""
     return {paper: str(read["limits"]) for paper, read in _files().items()}
 
 
 def findings() -> tuple[tuple[str, Claim], ...]:
-    """Return the most important findings for users, each with its claim."""
+    """Return the most important findings for users, each with the claim to which it belongs."""
     known = {(claim.paper, claim.name): claim for claim in claims()}
     return tuple(
         (entry["text"], known[tuple(entry["claim"])])
@@ -50,13 +50,13 @@ def _read(place: Path) -> dict[str, Any]:
 
 
 def parse_claim(paper: str, entry: dict[str, Any]) -> Claim:
-    """Return the claim of an entry."""
+    """Convert an entry of a file to a claim."""
     rules: dict[str, Any] = {name: parse_rule(entry.pop(name)) for name in QUESTIONS if name in entry}
     return Claim(paper, **entry, **rules)
 
 
 def parse_rule(entry: dict[str, Any]) -> Rule:
-    """Return the rule of an entry."""
+    """Convert an entry of a file to a rule."""
     (operator,) = (name for name in OPERATORS if name in entry)
     words = {name: entry[name] for name in (YES, NO, OPEN) if name in entry}
     return Rule(entry["fact"], operator, float(entry[operator]), entry["reason"], words, entry.get("control", ""))

@@ -1,12 +1,13 @@
-"""Claims as data, and the engine that judges them.
+"""Claims as data, and the functions that judge them.
 
-A claim is an entry of a file in the folder `published/claims` of a package of studies. It consists of the verbatim
-quotation and its place, the data on which we tested it, and up to three rules. *Repeated?* asks whether we find the
-claim as the paper states it. *Survives?* asks whether it still holds if a control excludes another explanation. A rule
-names one fact, an operator, a threshold with its reason, and words for each answer.
+A claim is an entry in a file in the folder `published/claims` of a package of studies. It consists of the verbatim
+quotation and its place, the data on which we tested it, and up to three rules. *Repeated?* asks whether our results
+show the claim as the paper states it. *Survives?* asks whether it still holds after a control excludes another
+explanation. A *premise* must be true before the claim can be tested. Each rule names a fact, an operator, a threshold
+with its reason, and the words for each answer.
 
-Lesser claims have their place and label in a study's table of published lines. Their rules are in the folder
-`published/rules`, one file per table, by the key of the line.
+The places and labels of lesser claims are in a study's table of published lines. Their rules are in the folder
+`published/rules`, in one file per table, under the keys of the lines.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def _judge_upper_limit(fact: Fact, threshold: float) -> str:
 
 
 def _judge_absence(fact: Fact, threshold: float) -> str:
-    """Test of absence: an interval within the threshold supports it, one without zero refutes it."""
+    """Test of absence: an interval within the threshold supports it, and one without zero refutes it."""
     low, high = fact.limits
     if -threshold <= low and high <= threshold:
         return YES
@@ -57,7 +58,7 @@ def _judge_absence(fact: Fact, threshold: float) -> str:
 
 
 def _judge_p_value(fact: Fact, threshold: float) -> str:
-    """Test by a p-value; a value above the level decides nothing."""
+    """Test by p-value; a value above the threshold decides nothing."""
     return YES if fact.value <= threshold else OPEN
 
 
@@ -77,7 +78,7 @@ OPERATORS: Mapping[str, Callable[[Fact, float], str]] = {
 
 @dataclass(frozen=True)
 class Rule:
-    """The rule for a question: a fact, a threshold, and the words for each answer."""
+    """The rule that answers one question: a fact, a threshold, and the words for each answer."""
 
     fact: str
     operator: str
@@ -87,7 +88,7 @@ class Rule:
     control: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse rules that would interpret a large p-value as an answer."""
+        """Raise an error for rules that would treat a large p-value as an answer."""
         if self.operator not in OPERATORS:
             raise ValueError(f"operator must be one of {', '.join(OPERATORS)}, got {self.operator!r}")
         if self.fact.endswith(_P_VALUE) != (self.operator == "significant"):
@@ -96,7 +97,7 @@ class Rule:
             )
 
     def answer(self, facts: Facts) -> str:
-        """Return yes, no or inconclusive, or "not run" if the fact is missing."""
+        """Return "yes", "no" or "inconclusive", or "not run" if the fact is missing."""
         fact = facts.get(self.fact)
         if fact is None or isnan(fact.value):
             return ABSENT
@@ -105,30 +106,30 @@ class Rule:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a paper.
+    """A claim that a paper makes.
 
     Parameters
     ----------
     paper, where, quote : str
-        Name of the paper, place in it, and verbatim quotation; "..." marks omitted words.
+        Name of the paper, place in the paper, and verbatim quotation, in which "..." marks omitted words.
     name, study : str
         Name of the claim, and name of the study that decides it.
     on : str
-        Basis of our finding: one of `BASES`, or "" if the study declares it.
+        What our finding is based on: one of `BASES`, or "" if the study declares it.
     found : str
-        Sentence on the finding, with the names of facts in braces.
+        Sentence about the finding, with names of facts in braces.
     repeated, survives : Rule or None
-        Rules for the two answers. None for `repeated`: the claim cannot be tested here. None for `survives`: no
+        Rules for the two answers. If `repeated` is None, the claim cannot be tested here. If `survives` is None, no
         control is needed.
     check : str
-        Words in the name of the check that the claim decides; "" if there is none.
+        Words in the name of the check that this claim decides; "" if there is none.
     card : bool
-        Whether it is on the paper's scorecard.
+        Whether the claim is listed on the paper's scorecard.
     missing : str
-        The reason if we cannot test the claim here: missing data, or an experiment that we did not run.
+        Why we cannot test the claim here: missing data, or an experiment that we did not run.
     premise : Rule or None
-        Condition for testing the claim. For example, a correlation must exist before one can test whether it vanishes.
-        If the condition is not met, both answers are inconclusive.
+        Condition that must be met before the claim can be tested. For example, a correlation must exist before one can
+        test whether it vanishes. If the condition is not met, both answers are inconclusive.
     otherwise : str
         Verdict if an answer is no; "" for the default verdict, which depends on `on`.
     """
@@ -149,14 +150,14 @@ class Claim:
     otherwise: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse unknown bases, which would not be counted."""
+        """Raise an error for unknown bases, which would not be counted."""
         if self.on not in ("", *BASES):
             raise ValueError(f"on must be one of {', '.join(BASES)}, got {self.on!r}")
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with both answers, and a sentence on each."""
+    """A claim with its two answers, the finding, and its explanation."""
 
     claim: Claim
     repeated: str
@@ -166,12 +167,12 @@ class Judged:
 
     @property
     def sentence(self) -> str:
-        """The finding, and its meaning."""
+        """The finding and what it means."""
         return " ".join(filter(None, (self.found, self.why)))
 
     @property
     def verdict(self) -> str:
-        """One word for both answers; only the paper's data, recipe or own numbers can refute a claim."""
+        """A single verdict for both answers; results on stand-ins cannot refute a claim."""
         answers = {self.repeated, self.survives}
         negative = self.claim.otherwise or (NOT_FOUND if self.claim.on == STAND_IN else HOLDS_NOT)
         ladder = ((IMPOSSIBLE, UNREACHABLE), (ABSENT, NOT_RUN), (NO, negative), (OPEN, INCONCLUSIVE))
@@ -179,14 +180,14 @@ class Judged:
 
 
 def judge(claim: Claim, facts: Facts) -> Judged:
-    """Judge a claim by facts.
+    """Judge a claim by the facts that a study found.
 
     Parameters
     ----------
     claim : Claim
-        The claim, with its rules.
+        The claim and its rules.
     facts : mapping of str to Fact
-        Facts by the names that the rules use.
+        Facts, under the names that the rules use.
 
     Returns
     -------
@@ -206,7 +207,7 @@ def judge(claim: Claim, facts: Facts) -> Judged:
     survives = NOT_NEEDED if claim.survives is None else claim.survives.answer(facts)
     rules = [(claim.repeated, repeated), (claim.survives, survives)]
     if claim.premise is not None and (premise := claim.premise.answer(facts)) != YES:
-        # Without the premise, neither question can be answered.
+        # If the premise is not met, neither question can be answered.
         repeated = survives = premise if premise == ABSENT else OPEN
         rules = [(claim.premise, premise)]
     words = [rule.words.get(answer, _UNDECIDED.get(answer, "")) for rule, answer in rules if rule is not None]
@@ -217,5 +218,5 @@ def judge(claim: Claim, facts: Facts) -> Judged:
 
 
 def fact_names(text: str) -> set[str]:
-    """Return the names of facts in braces in a text."""
+    """Return the names of facts that a text contains in braces."""
     return {name for _, name, _, _ in Formatter().parse(text) if name}

@@ -1,4 +1,4 @@
-"""Decimals of a table's columns: equal for numbers of one quantity."""
+"""Numbers of decimals in a table, equal for all numbers of one column."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from numbers import Integral, Real
 from typing import Any
 
 _WIDER = 2
-"""Maximum number of extra decimals to keep the smallest number from reading as zero."""
+"""Largest number of extra decimals that are added so that the smallest number is not printed as zero."""
 _FEW = 1 / 3
-"""Largest share of numbers that are formatted separately because they would otherwise read as zero."""
+"""If this share of the numbers or more would be printed as zero, each cell is formatted separately."""
 _EXACT = 1e-9
-"""Relative rounding error up to which a decimal represents a number."""
+"""Largest relative error at which a decimal still counts as an exact representation of a number."""
 
 
 def column_cells(values: Sequence[Any]) -> list[str]:
     """Format the cells of a column.
 
-    The largest number determines the decimals, so that it has four digits or three decimals. Fewer decimals are used if
-    all numbers are exact with fewer, and more if the smallest would be printed as zero. A much smaller number is
-    written with a power of ten. If this applies to a third of the numbers or more, or if the column also contains
-    words, each cell is formatted separately with four digits.
+    The largest number determines how many decimals are printed, so that it has four digits or three decimals. Fewer
+    decimals are used if all numbers are exact with fewer, and more if the smallest number would be printed as zero. A
+    much smaller number is written with a power of ten. If this applies to a third of the numbers or more, or if the
+    column also contains words, each cell is formatted separately with four digits.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _decimals(numbers: Sequence[float]) -> int | None:
-    """Return the common number of decimals; None if none is suitable."""
+    """Return the common number of decimals; None if no number is suitable."""
     sizes = sorted(abs(value) for value in numbers if value)
     if not sizes:
         return 0

@@ -1,4 +1,4 @@
-"""Facts: numbers with intervals that a study found, by which claims are judged."""
+"""Facts: numbers that a study found, with intervals, by which claims are judged."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _COLUMNS = ("value", "low", "high", "words")
 
 @dataclass(frozen=True)
 class Fact:
-    """A number with its 95 % interval; limits are NaN if nothing was sampled.
+    """A number with its 95 % interval; the limits are NaN if nothing was sampled.
 
-    If `words` is not empty, it is printed instead of the number.
+    If `words` is not empty, these words are printed instead of the number.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Fact:
     words: str = field(default="", kw_only=True)
 
     def __format__(self, spec: str) -> str:
-        """Print the number, and its interval if there is one."""
+        """Format the number and, if there is one, its interval."""
         if self.words:
             return self.words
         text = format(self.value, spec)
@@ -47,17 +47,17 @@ class Fact:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The limits of the interval; without an interval, both are the number itself."""
+        """The limits of the interval; without an interval, both limits are the number itself."""
         return (self.value, self.value) if isnan(self.low) else (self.low, self.high)
 
 
 Facts = Mapping[str, Fact]
 MakeFacts = Callable[["pd.DataFrame", Any], Facts]
-"""Function that takes all rows and the published numbers (a DataFrame, or None without a file of them)."""
+"""Function that takes all rows and the published numbers (a DataFrame, or None if there is no such file)."""
 
 
 def as_facts(values: Mapping[str, Any], prefix: str = "") -> dict[str, Fact]:
-    """Return numbers and words as facts without intervals, under names with a common prefix.
+    """Convert numbers and words to facts without intervals, with a common prefix in their names.
 
     Examples
     --------
@@ -94,14 +94,15 @@ def over_draws(values: ArrayLike) -> Fact:
 
 
 def resampled(statistic: Callable[[Index], float], units: int | Sequence[Index], draws: int = 500) -> Fact:
-    """Return a statistic of rows, with the percentile interval of whole units drawn with replacement.
+    """Statistic of rows, with a percentile interval from whole units drawn with replacement.
 
     Parameters
     ----------
     statistic : callable
-        Function of row positions that returns the statistic of these rows.
+        Function that takes row positions and returns the statistic for these rows.
     units : int or sequence of array of int
-        Number of rows if each row is a unit; otherwise the row positions of each unit. A single unit has no interval.
+        Number of rows if each row is a unit; otherwise, the row positions in each unit. A single unit gives no
+        interval.
     draws : int
         Number of bootstrap draws.
 
@@ -127,13 +128,13 @@ def resampled(statistic: Callable[[Index], float], units: int | Sequence[Index],
 def resampled_groups(
     statistic: Callable[[pd.DataFrame], float], rows: pd.DataFrame, by: str | Sequence[str], draws: int = 500
 ) -> Fact:
-    """Return a statistic of rows, with the interval of groups drawn with replacement, each with all its rows."""
+    """Statistic of rows, with an interval from whole groups of rows drawn with replacement."""
     groups = rows.groupby(by if isinstance(by, str) else list(by)).indices.values()
     return resampled(lambda places: statistic(rows.iloc[places]), [np.asarray(group) for group in groups], draws)
 
 
 def difference(first: ArrayLike, second: ArrayLike) -> Fact:
-    """Difference of the means of two independent samples, with Welch's interval.
+    """Difference between the means of two independent samples, with Welch's interval.
 
     Examples
     --------
@@ -166,7 +167,7 @@ def group_means(rows: pd.DataFrame, by: Sequence[str], column: str) -> list[Fact
 
 
 def steps(rows: pd.DataFrame, axis: str, column: str, unit: Sequence[str] = ("seed",)) -> list[Fact]:
-    """Mean differences of a column between neighbouring values of an axis, paired within units.
+    """Mean differences in a column between neighbouring values of an axis, paired within units.
 
     Examples
     --------
@@ -202,7 +203,7 @@ def smallest(facts: Iterable[Fact]) -> Fact:
 
 
 def absolute(one: Fact) -> Fact:
-    """Return the absolute value of a number, with the limits of absolute values in its interval.
+    """Return the absolute value of a number, with limits for the absolute values in its interval.
 
     Examples
     --------
@@ -222,7 +223,7 @@ def _extreme(facts: Iterable[Fact], which: Callable[[Iterable[float]], float]) -
 
 
 def over_correlations(rhos: ArrayLike) -> Fact:
-    """Mean of correlations of independent sets, with Student's interval after Fisher's transformation.
+    """Mean correlation over independent sets, with Student's interval on Fisher's scale.
 
     Examples
     --------
@@ -234,7 +235,7 @@ def over_correlations(rhos: ArrayLike) -> Fact:
 
 
 def rate(hits: int, n: int) -> Fact:
-    """A counted share, with the interval of Clopper and Pearson.
+    """Share of hits among n cases, with the interval of Clopper and Pearson.
 
     Examples
     --------
@@ -247,13 +248,15 @@ def rate(hits: int, n: int) -> Fact:
 
 
 def share(hits: ArrayLike) -> Fact:
-    """Return the share of cases for which something is true, with the same interval."""
+    """Share of cases for which a condition is true, with the same interval."""
     flags = np.asarray(hits, dtype=bool)
     return rate(int(flags.sum()), len(flags))
 
 
 def rank_correlation(rho: float, n: float, given: int = 0) -> Fact:
-    """Spearman's correlation over n cases with Fisher's interval (error 1.03 / root of n - 3; Fieller et al. 1957).
+    """Spearman's correlation over n cases, with Fisher's interval on the scale of arctanh.
+
+    The standard error on this scale is the root of 1.06 / (n - 3) (Fieller et al. 1957).
 
     Examples
     --------
@@ -268,7 +271,7 @@ def rank_correlation(rho: float, n: float, given: int = 0) -> Fact:
 
 
 def rank_correlations(rows: pd.DataFrame, first: str, second: str) -> Vector:
-    """Spearman's correlation of two columns within each draw."""
+    """Spearman's correlation between two columns, within each draw."""
     from scipy.stats import spearmanr
 
     return np.array(
@@ -277,13 +280,13 @@ def rank_correlations(rows: pd.DataFrame, first: str, second: str) -> Vector:
 
 
 def mean_correlation(rhos: ArrayLike, n: float, given: int = 0) -> Fact:
-    """Mean of correlations over the same n cases, by Fisher's transformation; the interval is that of one of them."""
+    """Mean of correlations over the same n cases (Fisher's scale), with the interval of a single one."""
     values = np.asarray(rhos, dtype=np.float64)
     return rank_correlation(float(np.tanh(np.arctanh(np.clip(values, -0.999999, 0.999999)).mean())), n, given)
 
 
 def as_table(facts: Facts) -> pd.DataFrame:
-    """Return one line per fact."""
+    """Return a table with one line per fact."""
     import pandas as pd
 
     lines = [(name, fact.value, fact.low, fact.high, fact.words) for name, fact in facts.items()]
@@ -291,7 +294,7 @@ def as_table(facts: Facts) -> pd.DataFrame:
 
 
 def from_table(table: pd.DataFrame) -> dict[str, Fact]:
-    """Return the facts of a table by name."""
+    """Return the facts in a table, by name."""
     *numbers, words = _COLUMNS
     text = table[words].fillna("") if words in table else [""] * len(table)
     return {

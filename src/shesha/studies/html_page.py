@@ -1,4 +1,4 @@
-"""The page of a study as one HTML file with its pictures."""
+"""The page of a study as a single HTML file that includes its pictures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FIRST = 3
-"""Number of notes on the first screen."""
+"""Number of notes on the first screen of the page."""
 _CHECKS = (
     '"Agrees" means within the joint 95 % uncertainty, or equal up to rounding. "Does not hold" means that the '
     "claim is not repeated or fails its control, even if its numbers agree. The last column explains numbers that "
@@ -29,7 +29,7 @@ _CHECKS = (
 
 
 def study_page(run: StudyRun, about: Mapping[str, str]) -> report.Page:
-    """Return the sections of a study: its answer, its first picture, its main limits, then all details.
+    """Return the page of a study: its answer, first picture and main limits, then all details.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def study_page(run: StudyRun, about: Mapping[str, str]) -> report.Page:
 
 
 def _question_source(paper: str) -> str:
-    """Return the source of the question."""
+    """Return text that names the source of the question."""
     first, _, others = paper.partition(";")
     if first != "new":
         return f"Repeated from {paper}"
@@ -68,7 +68,7 @@ def _question_source(paper: str) -> str:
 
 
 def _verdict_sentence(checks: Sequence[Check]) -> str:
-    """Summarise the verdicts on published numbers in a sentence."""
+    """Summarise the verdicts on published numbers in one sentence."""
     if not checks:
         return ""
     counts = Counter(check.verdict for check in checks)
@@ -89,7 +89,7 @@ def _incomplete(run: StudyRun) -> tuple[report.Part, ...]:
 def _checks(page: Page) -> list[report.Section]:
     if not page.checks:
         return []
-    # Checks that could not be computed come last, because they are most of some tables.
+    # Checks that could not be computed come last, because they make up most of some tables.
     checks = sorted(page.checks, key=lambda check: VERDICTS.index(check.verdict))
     title, frame = "Comparison with published numbers", _omit_empty_reasons(checks_table(checks))
     first = ["what", "published", "ours", "verdict", "where"]
@@ -98,7 +98,7 @@ def _checks(page: Page) -> list[report.Section]:
 
 
 def _omit_empty_reasons(frame: pd.DataFrame) -> pd.DataFrame:
-    """Omit the reasons if none is needed."""
+    """Omit the column of reasons if there are none."""
     return frame if frame["why"].any() else frame.drop(columns="why")
 
 

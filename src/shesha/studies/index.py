@@ -1,4 +1,4 @@
-"""The index of all studies on one screen: papers, findings, links."""
+"""The index of all studies on one screen, with papers, findings and links."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _PICTURE = "scorecards.png"
 
 
 def write_index(out: str | os.PathLike[str] = "studies") -> Path:
-    """Write the overview, a scorecard per paper, and all numbers, from the studies in a folder.
+    """Write the index, the scorecards of the papers, and the appendix, from the studies in a folder.
 
     Parameters
     ----------
     out : path
-        Folder of the results.
+        Folder that contains the results.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def write_index(out: str | os.PathLike[str] = "studies") -> Path:
     Raises
     ------
     ValueError
-        If the folder contains no page.
+        If the folder contains no pages of studies.
     """
     folder = Path(out)
     paths = sorted(folder.glob(f"*/{SUMMARY}"))
@@ -69,7 +69,7 @@ def write_index(out: str | os.PathLike[str] = "studies") -> Path:
 
 
 def _collect_checks(folder: Path, names: list[str]) -> pd.DataFrame:
-    """Return the checks of all studies, with the kind of each."""
+    """Return the checks of all studies, with the kind of each check."""
     import pandas as pd
 
     tables = [pd.read_csv(folder / name / CHECKS, keep_default_na=False).assign(study=name) for name in names]
@@ -121,7 +121,7 @@ def _line(paper: str, judgements: list[Judged]) -> list[str]:
 
 
 def _there(study: str, text: str, facts: Mapping[str, Facts]) -> bool:
-    """Return whether all facts of a finding are available."""
+    """Return whether all facts that a finding mentions are available."""
     try:
         text.format_map(facts)
     except KeyError:

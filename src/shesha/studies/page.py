@@ -1,4 +1,4 @@
-"""The page of a study: the answer, tables and pictures, and what was run."""
+"""The page of a study: its answer, tables and pictures, and what was run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with its file name and description."""
+    """A figure with the name of its file and a description."""
 
     name: str
     figure: Figure
@@ -30,12 +30,12 @@ class Picture:
 
 @dataclass(frozen=True)
 class Page:
-    """The findings of a study.
+    """The findings of a study, which its page presents.
 
     Parameters
     ----------
     answer : str
-        Answer to the study's question in a few sentences with numbers; "" if the rules of the study contain it.
+        Answer to the study's question in a few sentences with numbers; "" if the study's rules contain the answer.
     tables : sequence of (title, table)
         Titles and tables, in the order of the page.
     pictures : sequence of Picture
@@ -58,14 +58,14 @@ class Page:
 
 
 def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> Path:
-    """Write a page and its pictures, and return its path.
+    """Write a page and its pictures, and return the path of the page.
 
     Parameters
     ----------
     page : Page
         The findings.
     folder : path
-        Folder for the page; created if it does not exist.
+        Folder for the page, which is created if it does not exist.
     title, question, ran : str
         Heading, question of the study, and description of the run.
     """
@@ -88,7 +88,7 @@ def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> 
 
 
 def _check_table(checks: Iterable[Check]) -> pd.DataFrame:
-    """One line per check, with the basis in the verdict."""
+    """Return one line per check, with the basis in parentheses after the verdict."""
     table = as_table(checks)
     on = [
         f"{verdict} ({basis})" if basis else verdict for verdict, basis in zip(table.verdict, table.basis, strict=True)

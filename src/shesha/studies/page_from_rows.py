@@ -1,4 +1,4 @@
-"""The page and facts of a study from its rows, with the verdicts of the rules."""
+"""The page and facts of a study, computed from its rows, with verdicts from the rules."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def build_page(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
 
 def _all_checks(study: Study, page: Page, published: pd.DataFrame | None, facts: Facts) -> tuple[Check, ...]:
     """Return the checks of a page, and those of the published lines that the page leaves to the rules."""
-    if published is None:
+    if published is None or "key" not in published:
         return page.checks
     lines = split_numbers_and_claims(published)[1] if page.checks else published
     return (*page.checks, *against(lines, explain(study, page.answers, facts), missing_reasons(study, facts)))
 
 
 def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
-    """Return the facts of a study's rows by name, if it has any."""
+    """Return the facts from a study's rows, by name; empty if the study defines none."""
     facts: dict[str, Fact] = {}
     for make in study.fact_makers:
         facts |= make(rows, read_published(study))
@@ -54,12 +54,15 @@ def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
 
 
 def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
-    """Set the basis of each check, and the verdict of checks that claims decide."""
+    """Set the basis of each check, and the verdict of those checks that claims decide."""
     return set_basis(study, _decide(study.name, tuple(checks), facts, lesser_claims(study)))
 
 
 def _decide(study: str, checks: tuple[Check, ...], facts: Facts, lesser: Mapping[Line, Claim]) -> tuple[Check, ...]:
-    """Set the verdicts of checks that claims decide: main claims by their words, lesser claims by place and label."""
+    """Set the verdicts of checks that claims decide.
+
+    Main claims are matched by their words, and lesser claims by place and label.
+    """
     deciding = {claim.check: judge(claim, facts) for claim in claims_of_study(study) if claim.check}
     by_line = {line: judge(claim, facts) for line, claim in lesser.items()}
 

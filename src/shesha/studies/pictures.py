@@ -1,4 +1,4 @@
-"""Pictures that several studies share."""
+"""Pictures that several studies use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CROWD = 7
 
 
 def figure(n: int = 1, *, width: float = 4.3, height: float = 3.4, sharey: bool = False) -> tuple[Figure, list[Any]]:
-    """Return a figure and its axes in a row, without frames at the top and right."""
+    """Return a figure with its axes in one row, without frames at the top and right."""
     fig, axes = pyplot().subplots(1, n, figsize=(width * n, height), layout="constrained", sharey=sharey, squeeze=False)
     for ax in axes[0]:
         ax.spines[["top", "right"]].set_visible(False)
@@ -27,7 +27,7 @@ def figure(n: int = 1, *, width: float = 4.3, height: float = 3.4, sharey: bool 
 
 
 def grid(n_rows: int, n_columns: int, *, width: float = 3.0, height: float = 2.4) -> tuple[Figure, Any]:
-    """Return a figure and its axes, rows x columns."""
+    """Return a figure with a grid of axes, rows x columns."""
     size = (width * n_columns, height * n_rows)
     fig, axes = pyplot().subplots(n_rows, n_columns, figsize=size, layout="constrained", squeeze=False)
     for ax in axes.flat:
@@ -38,9 +38,9 @@ def grid(n_rows: int, n_columns: int, *, width: float = 3.0, height: float = 2.4
 def lines(
     ax: Any, rows: pd.DataFrame, x: str, y: str, by: str, *, order: Sequence[Any] | None = None, dashed: bool = False
 ) -> None:
-    """Draw the mean of y against x, one line per value of `by`, with one standard deviation of the draws.
+    """Draw the mean of y against x, one line per value of `by`, with one standard deviation over draws.
 
-    If `dashed` is True, lines that coincide with an earlier line are dashed, so that both are visible.
+    If `dashed` is true, a line that coincides with an earlier line is dashed, so that both are visible.
     """
     earlier: list[Any] = []
     for place, name in enumerate(rows[by].unique() if order is None else order):
@@ -68,7 +68,7 @@ def panels(
     log: bool = True,
     **options: Any,
 ) -> tuple[Figure, list[Any]]:
-    """Draw one panel per column of `titles`, with the `lines` of the column against x."""
+    """Draw one panel per column of `titles`, in which `lines` draws the column against x."""
     fig, axes = figure(len(titles), width=width, sharey=sharey)
     for ax, (column, title) in zip(axes, titles.items(), strict=True):
         lines(ax, rows, x, column, by, **options)
@@ -79,18 +79,18 @@ def panels(
 
 
 def curves(ax: Any, table: pd.DataFrame, titles: Mapping[str, str], style: str = "o-") -> None:
-    """Draw one curve per column of `titles` against the index of a table."""
+    """Draw one curve per column of `titles` against the index of the table."""
     for colour, (column, title) in zip(PALETTE, titles.items(), strict=False):
         ax.plot(table.index, table[column], style, markersize=3, color=colour, label=title)
 
 
 def _overlap(first: pd.Series, second: pd.Series) -> bool:
-    """Return whether two lines are too close to be distinguished in a picture of scores between 0 and 1."""
+    """Return whether two lines with values between 0 and 1 are too close to be distinguished."""
     return first.index.equals(second.index) and bool((first - second).abs().max() < 0.01)
 
 
 def draw_with_intervals(ax: Any, x: Iterable[float], found: Iterable[Fact], **style: Any) -> None:
-    """Draw facts against x with their intervals; `style` is that of matplotlib's `errorbar`."""
+    """Draw facts with their intervals against x; `style` is passed to matplotlib's `errorbar`."""
     facts = list(found)
     values = np.array([fact.value for fact in facts])
     low, high = np.array([fact.limits for fact in facts]).T
@@ -98,7 +98,7 @@ def draw_with_intervals(ax: Any, x: Iterable[float], found: Iterable[Fact], **st
 
 
 def logarithmic(ax: Any, values: Iterable[float]) -> None:
-    """Make the horizontal axis logarithmic, with ticks at the values themselves (every second, if there are many)."""
+    """Make the horizontal axis logarithmic, with ticks at the values (or at every second one if many)."""
     ticks = sorted(set(values))
     ticks = ticks if len(ticks) < _CROWD else ticks[::-2][::-1]
     ax.set_xscale("log")
@@ -107,7 +107,7 @@ def logarithmic(ax: Any, values: Iterable[float]) -> None:
 
 
 def heat(ax: Any, table: pd.DataFrame, *, limits: tuple[float, float] = (0.0, 1.0), title: str = "") -> Any:
-    """Draw a table as a heat map with its numbers, names of lines and columns as ticks; return the image for a bar."""
+    """Draw a table as a heat map with numbers in the cells; return the image, for a colour bar."""
     values = table.to_numpy(dtype=float)
     image = ax.imshow(values, cmap="cividis", vmin=limits[0], vmax=limits[1], aspect="auto")
     middle = (limits[0] + limits[1]) / 2

@@ -1,10 +1,10 @@
-"""Turn published lines into checks.
+"""Conversion of published lines to checks.
 
-A line of a published table states *where*, *what* and what is *published*, which is a number or a claim in words. The
-answer of a study is `Found`. It contains *ours*, the error or verdict by which ours is judged, and *why* the two
-disagree.
+A line in a published table states *where*, *what* and what was *published*, which is a number or a claim in words. A
+study answers it with `Found`, which contains *ours*, the error or verdict by which our value is judged, and *why* the
+two disagree.
 
-A file contains lines of two kinds (see `split_numbers_and_claims`). Lines with a `key` are answered one by one
+A file contains two kinds of lines (see `split_numbers_and_claims`). Lines with a `key` are answered one by one
 (`against`). Lines with a `row` and a `number`, as in a printed table, are judged together (`stand_ins`, `models`,
 `text_checks`).
 """
@@ -33,9 +33,9 @@ _WORDED = "claim/"
 Table = Any
 """A DataFrame. The type stubs of pandas do not describe its rows and cells."""
 Answers = dict[str, "Found"]
-"""Results by the key of the published line."""
+"""Our answers, by the key of the published line."""
 Ours = Callable[[str, str], float | None]
-"""Function from row and number of a line to our value, or None."""
+"""Function that takes the row and the number of a line and returns our value, or None."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,15 @@ class Found:
     ours : float, str or None
         Our number or words; None if we have no value.
     error : float
-        Standard deviation of a single draw, if the published number is one draw.
+        Standard deviation over single draws, if the published number is a single draw.
     why : str
         Reason, which is reported unless the numbers agree.
     verdict : str, optional
-        Verdict if the data cannot decide. By default, numbers are judged by their difference, and words by equality.
-        Rules answer claims in words (see `rules_file`).
+        Verdict if the data cannot decide. By default, numbers are judged by their difference, and words by whether they
+        are equal. Claims in words are usually answered by rules (see `rules_file`).
     decimals : int, optional
-        Number of printed decimals. Default: the number in the published line, or 3 if the line has none.
+        Number of decimals with which the number is printed. Default: the number in the published line, or 3 if it has
+        none.
     note : str
         Note that is shown even if the numbers agree.
     n : int
@@ -77,13 +78,13 @@ class Found:
 
 
 def draws(values: pd.Series, why: str = "", decimals: int | None = None) -> Found:
-    """Mean of our draws, with their number and the spread of a single draw."""
+    """Mean of our draws, with the number of draws and the standard deviation over them."""
     error = float(values.std(ddof=1)) if len(values) > 1 else 0.0
     return Found(float(values.mean()) if len(values) else None, error, why, decimals=decimals, n=len(values))
 
 
 def unreachable(why: str, ours: float | str | None = None) -> Found:
-    """Record that a line cannot be repeated here, and what is missing; `ours` is the value of a stand-in."""
+    """Record that a line cannot be repeated here and what is missing; `ours` is a stand-in's value."""
     return Found(ours, why=why, verdict=UNREACHABLE)
 
 
@@ -97,13 +98,13 @@ def against(
     answers: Mapping[str, Found],
     missing: Mapping[str, str] | None = None,
 ) -> tuple[Check, ...]:
-    """Convert every published line into a check by its key.
+    """Convert every published line to a check, by its key.
 
     Parameters
     ----------
     published : DataFrame
-        Columns `where`, `what`, `key`, `published` (a number or words), and if needed `error` and `decimals` (default
-        3).
+        Published lines, with the columns `where`, `what`, `key` and `published` (a number or words) and, if needed,
+        `error` and `decimals` (default 3).
     answers : mapping of key to Found
         Our answers by key, or by "Table 3 | key". A line without a key has the key "row: number".
     missing : mapping of str to str
@@ -113,7 +114,7 @@ def against(
     Returns
     -------
     tuple of Check
-        One check per line, in the same order. Lines whose keys are in neither mapping are "not run".
+        One check per line, in the same order. Lines whose keys are in neither mapping get the verdict "not run".
 
     Examples
     --------
@@ -142,12 +143,12 @@ def _answer(line: Any, answers: Mapping[str, Found], missing: Mapping[str, str])
 def judge_line(line: Any, answer: Found, unit: str = "") -> Check:
     """Judge one published line.
 
-    Words agree if they are equal. A number agrees with a bound, such as "< 0.001", if it is below the bound.
+    Words agree if they are equal. If a bound is published, such as "< 0.001", a number below it agrees.
 
     Raises
     ------
     TypeError
-        If there is no verdict, and words are published but a number was found, or the other way round.
+        If there is no verdict, and words are published but a number was found, or vice versa.
     """
     check = _judge_line(line, answer, unit)
     return replace(check, basis=answer.basis) if check.ours is not None else check
@@ -199,7 +200,7 @@ def _judge_p_value(where: str, what: str, published: float | str, answer: Found)
 
 
 def as_number(value: object) -> float | str:
-    """Return a published number, or its words."""
+    """Return a published value as a number if possible, otherwise as words."""
     try:
         return float(str(value))
     except ValueError:
@@ -207,7 +208,7 @@ def as_number(value: object) -> float | str:
 
 
 def count_decimals(text: str) -> int:
-    """Count the printed decimals of a number, without zeros at the end.
+    """Count the printed decimals of a number, without trailing zeros.
 
     Examples
     --------
@@ -218,18 +219,18 @@ def count_decimals(text: str) -> int:
 
 
 def claim_key(line: Any) -> str:
-    """Return the key by which a claim in words is answered; "" if the line has none."""
+    """Return the key under which a claim in words is answered; "" if the line has none."""
     key = line.get("key")
     return key.removeprefix(_WORDED) if isinstance(key, str) else ""
 
 
 def line_label(line: Any) -> tuple[str, str]:
-    """Return the place and the label of a published line, as in its check."""
+    """Return the place and the label of a published line, as its check shows them."""
     return str(line["where"]), _what(line, "")
 
 
 def split_numbers_and_claims(published: pd.DataFrame | None) -> tuple[Table, Table]:
-    """Separate printed numbers from claims in words, and remove the prefix "claim/" from the latter's keys."""
+    """Separate printed numbers from claims in words, whose keys lose the prefix "claim/"."""
     assert published is not None
     worded = published.key.astype(str).str.startswith(_WORDED)
     claims = published[worded]
@@ -237,31 +238,31 @@ def split_numbers_and_claims(published: pd.DataFrame | None) -> tuple[Table, Tab
 
 
 def lines_of(published: Table, *where: str) -> Table:
-    """Return the lines of tables or sections: "Table 47", "10.3"."""
+    """Return the lines for the given tables or sections, such as "Table 47" or "10.3"."""
     return published[published["where"].isin([PAPER + place for place in where])]
 
 
 def number(published: Table, where: str, row: str, name: str) -> float:
-    """Return one published number."""
+    """Return a single published number."""
     lines = lines_of(published, where)
     return float(lines[(lines.row.astype(str) == row) & (lines.number == name)].published.iloc[0])
 
 
 def stand_ins(lines: Table, ours: Ours, why: str, unit: str = "") -> Iterator[Check]:
-    """Yield published numbers of other models, with those of a stand-in if available."""
+    """Yield a check for each published number of another model, with a stand-in's value if available."""
     for _, line in lines.iterrows():
         yield judge_line(line, unreachable(why, ours(str(line.row), line.number)), unit)
 
 
 def models(lines: Table, at_hand: Mapping[str, str], why: str) -> Iterator[Check]:
-    """Yield one check for each line of a table of models: whether the model is available."""
+    """Yield a check for each line in a table of models, which states whether the model is available."""
     for _, line in lines.iterrows():
         model = at_hand.get(str(line.row))
         yield judge_line(line, unreachable(why) if model is None else Found(model, why="another name"))
 
 
 def text_checks(lines: Table, ours: Ours, why: str, unit: str = "", *, rounding: float = 0.0) -> Iterator[Check]:
-    """Compare numbers of the text with the values that follow from the rounded published tables."""
+    """Compare numbers in the text with the values that follow from the published, rounded tables."""
     for _, line in lines.iterrows():
         value = ours(str(line.row), line.number)
         decimals = count_decimals(str(line.published))
@@ -278,12 +279,12 @@ def _or(value: Any, default: float) -> float:
 
 
 def published_folder(study: Study) -> Path:
-    """Return the folder of a study's published numbers and rules."""
+    """Return the folder that contains a study's published numbers and rules."""
     return registry.data_folder(study) or Path(getsourcefile(study.cell) or "").parent
 
 
 def read_published(study: Study) -> pd.DataFrame | None:
-    """Read the published numbers of a study, if it has some."""
+    """Read the published numbers of a study; None if it has none."""
     import pandas as pd
 
     if study.published is None:

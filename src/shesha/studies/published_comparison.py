@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 def compare_with_published(
     rows: pd.DataFrame, published: pd.DataFrame, by: Sequence[str], numbers: Sequence[str], *, decimals: int = 3
 ) -> pd.DataFrame:
-    """Compare means of our draws with published numbers, with the difference and a verdict.
+    """Compare the means of our draws with published numbers; return differences and verdicts.
 
-    A published number is a single draw. It agrees with ours if it is within the range of 95 % of our single draws, or
-    equal up to rounding.
+    A published number is a single draw. It agrees with ours if it lies within the range of 95 % of our single draws, or
+    if both are equal up to rounding.
 
     Parameters
     ----------
     rows : DataFrame
         Our results, with one line per cell.
     published : DataFrame
-        Published numbers, with one line per combination of `by`, and the same column names as in `rows`.
+        Published numbers, with one line per combination of `by` and the same column names as in `rows`.
     by : sequence of str
-        Names of the parameters that match published lines to our rows.
+        Names of the parameters by which published lines are matched to our rows.
     numbers : sequence of str
         Columns to compare.
     decimals : int
-        Number of printed decimals of the published numbers.
+        Number of decimals with which the published numbers are printed.
 
     Returns
     -------
     DataFrame
-        One line per published number: the parameters, `number`, `published`, `ours`, `sd`, `draws`, `difference`,
-        `verdict`.
+        One line per published number, with the parameters, `number`, `published`, `ours`, `sd`, `draws`, `difference`
+        and `verdict`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Counted rates with intervals."""
+"""Rates from counts, with intervals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from shesha.studies.facts import Fact, rate
 
 
 def binomial_limits(rate: float, n: int) -> tuple[float, float]:
-    """Limits that contain a share over n independent draws with probability 0.95.
+    """Limits between which a share over n independent draws lies with probability 0.95.
 
     Examples
     --------
@@ -20,7 +20,7 @@ def binomial_limits(rate: float, n: int) -> tuple[float, float]:
 
 
 def rate_interval(hits: int, n: int) -> tuple[float, float]:
-    """Return the 95 % interval of Clopper and Pearson for a counted share.
+    """Return the 95 % interval of Clopper and Pearson for a share of hits.
 
     Examples
     --------
@@ -34,10 +34,10 @@ def rate_interval(hits: int, n: int) -> tuple[float, float]:
 
 
 def sign_difference(more: int, less: int, n: int) -> Fact:
-    """Share of n paired cases with more minus the share with less; the interval is that of the exact sign test.
+    """Share of pairs with more minus share with less, with the interval of the exact sign test.
 
-    Ties are excluded from the test. If all cases are ties, the limits are plus and minus the upper limit of the share
-    0 of n.
+    `n` is the number of pairs. Ties are excluded from the test. If all pairs are ties, the limits are plus and minus
+    the upper limit of the share 0 of n.
 
     Examples
     --------

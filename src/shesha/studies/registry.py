@@ -1,4 +1,4 @@
-"""Look-up of installed studies and of studies in user modules, by name."""
+"""Look-up of studies by name, both installed studies and studies in user modules."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from shesha.studies.study_definition import Study
 from shesha.support import spelling
 
 GROUP = "shesha.studies"
-"""Entry points of packages of studies; the folder `published` of each contains published numbers and claims."""
+"""Entry-point group for packages of studies; each has a folder `published` with published numbers and claims."""
 NOT_INSTALLED = "the papers' studies are in a separate package: pip install shesha-studies"
 
 
 @cache
 def packages() -> tuple[ModuleType, ...]:
-    """Return the installed packages with studies."""
+    """Return the installed packages that contain studies."""
     return tuple(import_module(name) for name in sorted({point.value for point in entry_points(group=GROUP)}))
 
 
 @cache
 def studies() -> tuple[Study, ...]:
-    """Return the installed studies in alphabetical order, if any."""
+    """Return the installed studies in alphabetical order."""
     modules = [
         import_module(info.name)
         for package in packages()
@@ -38,18 +38,18 @@ def studies() -> tuple[Study, ...]:
 
 
 def data_folders() -> tuple[Path, ...]:
-    """Return the folders of published numbers and claims, one per package."""
+    """Return the folders that contain published numbers and claims, one per package."""
     return tuple(Path(package.__path__[0]) / "published" for package in packages())
 
 
 def data_folder(study: Study) -> Path | None:
-    """Return the folder of a study's published numbers; None for a user's own study."""
+    """Return the folder with a study's published numbers; None for a user's own study."""
     top = study.cell.__module__.partition(".")[0]
     return next((Path(package.__path__[0]) / "published" for package in packages() if package.__name__ == top), None)
 
 
 def find(name: str) -> Study:
-    """Return a study by its name, or a user's study as `module:name` or `file.py:name`.
+    """Return an installed study by its name, or a user's study as `module:name` or `file.py:name`.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def find(name: str) -> Study:
     Raises
     ------
     ValueError
-        If there is no such study. The message lists similar names.
+        If there is no such study; the message lists similar names.
     """
     module, colon, attribute = name.rpartition(":")
     if not colon:
@@ -73,7 +73,7 @@ def find(name: str) -> Study:
 
 
 def _own_module(module: str, name: str) -> ModuleType:
-    """Return a user module: a named file, an importable module, or a file of the folder."""
+    """Return a user's module: a named file, an importable module, or a file in the current folder."""
     if module.endswith(".py"):
         if not Path(module).is_file():
             raise ValueError(f"study must be file.py:name of an existing file, got {name!r}")
@@ -92,7 +92,7 @@ def _own_module(module: str, name: str) -> ModuleType:
 
 @cache
 def _load_file(file: Path) -> ModuleType:
-    """Run a file as a module with its folder on the import path, as Python runs a script."""
+    """Run a file as a module, with its folder on the import path, as Python does for a script."""
     spec = spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None

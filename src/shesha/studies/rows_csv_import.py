@@ -1,4 +1,4 @@
-"""Continue a study from a committed table of rows, without its store."""
+"""Continuation of a study from a committed table of rows, without the original store."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from shesha.studies.study_definition import Study
 
 
 def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:
-    """Add the rows of `rows.csv` to a store without rows of this study, and return their number.
+    """Add the rows in `rows.csv` to a store that has none for this study; return how many were added.
 
-    Rows of another version of the study are ignored. Adopted values have the six digits of the table.
+    Rows from another version of the study are ignored. The added values have only the six digits of the table.
 
     Parameters
     ----------
     study : Study
-        The study whose rows are added.
+        The study to which the rows belong.
     store : ResultStore
         The store to which the rows are added.
     folder : path
-        Folder with the table and the summary of the study.
+        Folder that contains the table and the summary of the study.
     key : callable
-        Function that returns the key of a cell from its parameters.
+        Function that takes the parameters of a cell and returns its key.
     """
     table, summary = folder / ROWS, folder / SUMMARY
     if next(iter(store.items(study.kind)), None) is not None or not (table.exists() and summary.exists()):
@@ -54,12 +54,12 @@ def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:
 
 
 def _row_parameters(row: Mapping[str, str], names: set[str]) -> tuple[tuple[str, str], ...]:
-    """Return the parameters of a row, without missing ones."""
+    """Return the parameters of a row, without those that are missing."""
     return tuple((name, row[name]) for name in sorted(names) if row.get(name))
 
 
 def _text(value: Any) -> str:
-    """Return the values of a parameter in a table."""
+    """Return the value of a parameter as it is written in the table."""
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""Texts of a study's page as data: rules of its lesser claims, sentences of its answer, headings of its tables.
+"""Texts for a study's page, stored as data: rules for lesser claims, the answer, and table headings.
 
 The file is `published/rules/NAME.toml`. An entry of `[claim]` has the key of a published line in words, and contains
 the rules that decide this claim. The published line contains its place and its label. The fields of the first rule may
@@ -33,13 +33,13 @@ _OF_RULES = ("fact", "reason", "control", YES, NO, OPEN, *OPERATORS)
 
 
 def read_rules(study: Study) -> dict[str, Any]:
-    """Read the file of rules of a study, empty if it has none."""
+    """Read the file with a study's rules; empty if there is none."""
     place = published_folder(study) / "rules" / f"{study.name}.toml"
     return tomllib.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
 
 
 def lesser_claims(study: Study) -> dict[Line, Claim]:
-    """Return the lesser claims of a study by place and label of their published lines.
+    """Return the lesser claims of a study, by place and label of their published lines.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def lesser_claims(study: Study) -> dict[Line, Claim]:
 
 
 def _entry(key: str, rules: dict[str, Any]) -> dict[str, Any]:
-    """Return the entry of a key; stars in its fields are replaced by the text that the star of its key matches."""
+    """Return the entry that matches a key; stars in its fields are replaced by the text matched."""
     pattern = next((rule for rule in rules if fnmatchcase(key, rule)), None)
     if pattern is None:
         return {}
@@ -82,7 +82,7 @@ def _claim_from_line(study: str, line: Line, entry: dict[str, Any]) -> Claim:
 
 
 def study_answer(study: Study, facts: Facts) -> str:
-    """Return the answer of a study's page, "" without rules for it; sentences with missing facts are omitted."""
+    """Return the answer for a study's page ("" without rules); sentences with missing facts are omitted."""
     return " ".join(filter(None, (_sentence(entry, facts) for entry in read_rules(study).get("answer", ()))))
 
 
@@ -115,7 +115,7 @@ def study_notes(study: Study, facts: Facts) -> tuple[str, ...]:
 
 
 def set_headings(study: Study, tables: Tables) -> Tables:
-    """Return the tables of a study's page with the headings of its rules instead of the names of their columns."""
+    """Return the tables of a study's page, with column names replaced by the headings in its rules."""
     headings: dict[str, str] = read_rules(study).get("columns", {})
     return tuple((title, table.rename(columns=headings)) for title, table in tables)
 

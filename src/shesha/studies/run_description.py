@@ -1,4 +1,4 @@
-"""Text that describes a run: its cells, time, machine and versions."""
+"""Text that describes a run: cells, computing time, machine and versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shesha.support.plurals import count
 
 
 def describe_run(run: StudyRun, rows: str) -> Iterator[str]:
-    """Describe the cells that were run, and those that were not."""
+    """Describe which cells were run and which were not."""
     study, grid = run.study, "quick" if run.quick else "full"
     if study.stand_ins:
         yield f"Stand-ins: {study.stand_ins}."

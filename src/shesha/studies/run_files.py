@@ -1,4 +1,4 @@
-"""Write the files of a run: rows, checks, pictures, page, summary."""
+"""Writing the files of a run: rows, checks, pictures, page and summary."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from shesha.support.atomic_files import write_text
 
 SUMMARY, CHECKS, ROWS, FACTS = "summary.json", "checks.csv", "rows.csv", "facts.csv"
 PAGE, FAILED_PAGE, FAILED_ROWS = "page.md", "page_not_made.md", "rows_without_page.csv"
-"""`FAILED_PAGE` and `FAILED_ROWS` are written next to an earlier page, whose files are kept unchanged."""
+"""`FAILED_PAGE` and `FAILED_ROWS` are written next to an earlier page, whose files are not changed."""
 
 
 def write(run: StudyRun, folder: Path) -> Path:
-    """Write the rows, and the page if there are any; return the path of the page.
+    """Write the rows and, if there are any, the page; return the path of the page.
 
     If the page cannot be made, the files of an earlier page are kept, including its rows. The new rows and the reason
     are then written to separate files.
@@ -36,7 +36,8 @@ def write(run: StudyRun, folder: Path) -> Path:
     try:
         page, found_facts = build_page(study, run.rows)
     except Exception as error:
-        # Pages assume complete grids. An error in an incomplete one must not lose its rows or stop later studies.
+        # Pages may assume complete grids. An error due to an incomplete grid must not lose its rows or stop later
+        # studies.
         need = "" if run.complete else " It may need more cells than this run has."
         _write_failure_page(run, place, f"The page could not be made: {_error_location(error)}.{need}")
         if run.complete:
@@ -55,7 +56,7 @@ def write(run: StudyRun, folder: Path) -> Path:
 
 
 def _summary(run: StudyRun, answer: str) -> dict[str, Any]:
-    """Return the values of a run that the overview of all studies shows."""
+    """Return those values of a run that the index of all studies shows."""
     study = run.study
     return {
         "name": study.name,
@@ -75,29 +76,29 @@ def _summary(run: StudyRun, answer: str) -> dict[str, Any]:
 
 
 def _write_rows(run: StudyRun, place: Path) -> None:
-    # Six digits exceed the precision of any draw, and the file is a quarter as large as with all digits.
+    # Six digits exceed the precision of any draw, and make the file a quarter as large as all digits would.
     write_text(place, run.rows.to_csv(index=False, float_format="%.6g"))
 
 
 def _error_location(error: Exception) -> str:
-    """Name an error, and the line that raised it."""
+    """Return text that names an error and the line that raised it."""
     last = extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
 
 
 def has_page(study: Study, folder: Path) -> bool:
-    """Return whether the page in a folder was made from the latest rows, not just from a list of missing data."""
+    """Return whether the page in a folder was made from the latest rows."""
     return (folder / study.name / SUMMARY).exists() and page_path(study, folder).name == PAGE
 
 
 def page_path(study: Study, folder: Path) -> Path:
-    """Return the path of the latest page in a folder, or of the file that explains why none could be made."""
+    """Return the path of the latest page, or of the file that explains why there is none."""
     failed = folder / study.name / FAILED_PAGE
     return failed if failed.exists() else folder / study.name / PAGE
 
 
 def _write_failure_page(run: StudyRun, place: Path, why: str) -> Path:
-    """Write the rows and a page about the run if no full page can be made, next to an earlier page if there is one."""
+    """Write the rows and a page about the run if the real page cannot be made; keep an earlier page."""
     earlier = (place / SUMMARY).exists()
     page, rows = (FAILED_PAGE, FAILED_ROWS) if earlier else (PAGE, ROWS)
     kept = "The other files in this folder come from an earlier run." if earlier else ""

@@ -1,4 +1,4 @@
-"""Results of the cells of a study in one run: rows, failures, times and machines."""
+"""Results from the cells of a study in one run: rows, failures, times and machines."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StudyRun:
-    """The results of the cells of a study."""
+    """The results from the cells of a study."""
 
     study: Study
     rows: pd.DataFrame
     """One line per finished cell, in the order of the grid."""
     failures: dict[str, str]
-    """Cells that raised an error, by their parameters, with the reason."""
+    """The reason for each cell that raised an error, by the cell's parameters."""
     unreachable: dict[str, str]
-    """Cells with missing data or weights."""
+    """The missing data or weights for each cell that could not be computed, by the cell's parameters."""
     n_cells: int
     quick: bool
     seconds: tuple[float, ...] = ()
-    """Seconds of each row."""
+    """Computing time of each row, in seconds."""
     days: tuple[str, ...] = ()
     """Days on which rows were computed."""
     places: Mapping[str, int] = field(default_factory=dict)
-    """Numbers of rows by machine and versions, if recorded."""
+    """Number of rows by machine and versions, as far as these were recorded."""
 
     @property
     def complete(self) -> bool:

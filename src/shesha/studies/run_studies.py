@@ -1,4 +1,4 @@
-"""Run the cells of a study on any workers, and store each."""
+"""Run the cells of studies on any workers, and store the result of each."""
 
 from __future__ import annotations
 
@@ -42,16 +42,17 @@ def run(
     names : iterable of str or Study
         The studies, by name, as `module:attribute`, or as `Study` objects.
     quick : bool
-        Whether to compute only the cells of the quick grid.
+        Whether to compute only the cells in the quick grid.
     out : path
-        Folder of the results. It contains one store, and a folder per study with `rows.csv`, `page.md` and pictures.
-        Rows of the same study version, such as those in a repository, are kept and completed, even without a store.
+        Folder for the results. It contains one store and, for each study, a folder with `rows.csv`, `page.md` and
+        pictures. Existing rows of the same study version, such as those in a repository, are kept and completed, even
+        if there is no store.
     workers, scheduler : int, str, optional
         Number of processes on this machine (None: one per core), or the address of a Dask cluster.
     again : bool
-        Whether to compute existing rows again.
+        Whether to compute rows again that already exist.
     only : mapping of str to str, optional
-        Parameters and their values, as text. Only cells with these values are computed. Default: all cells.
+        Parameter names and values, as text. Only cells with these values are computed. Default: all cells.
 
     Returns
     -------
@@ -60,9 +61,9 @@ def run(
     Raises
     ------
     ValueError
-        If a study is unknown, or no cell of its grid has the parameters of `only`.
+        If a study is unknown, or no cell in its grid has the parameter values in `only`.
     StoreError
-        If the folder contains a store of another version of shesha.
+        If the folder contains a store from another version of shesha.
     """
     chosen = [name if isinstance(name, Study) else find(name) for name in names]
     runs.require_workers(workers, scheduler)
@@ -78,27 +79,27 @@ def run(
                 adopt(study, store, folder / study.name, _key)
             failures = _compute(study, cells, store, workers, scheduler, again)
             study_runs.append(_as_run(study, store, quick, failures))
-            # Write the results now, because the next study may be interrupted.
+            # Results are written now, because the next study may be interrupted.
             write(study_runs[-1], folder)
     return study_runs
 
 
 def write_page(name: str | Study, out: str | os.PathLike[str] = "studies", *, quick: bool | None = None) -> Path:
-    """Write the page of the existing rows, without computing anything.
+    """Write the page from the existing rows, without computing anything.
 
     Parameters
     ----------
     name : str or Study
         The study.
     out : path
-        Folder of the results.
+        Folder that contains the results.
     quick : bool, optional
-        Whether to use the quick grid. By default, it is used if no further cells of the full grid were computed.
+        Whether to use the quick grid. By default, it is used if no cells of the full grid beyond it were computed.
 
     Raises
     ------
     ValueError
-        If the folder has no rows of the study.
+        If the folder contains no rows of the study.
     """
     return write(load_run(name, out, quick=quick), Path(out))
 
@@ -109,14 +110,14 @@ def load_run(name: str | Study, out: str | os.PathLike[str], *, quick: bool | No
     Raises
     ------
     ValueError
-        If the folder has no rows of the study.
+        If the folder contains no rows of the study.
     """
     study = name if isinstance(name, Study) else find(name)
     none = f"out must contain rows of {study.name}, got none in {out}: `shesha study run {study.name} --out {out}`"
     with _store_with_rows(study, Path(out)) as store:
         if quick is None:
             known = dict(store.items(study.kind))
-            # An incomplete full grid with more cells is more informative than the quick grid.
+            # An incomplete full grid with more cells says more than the quick grid.
             n_full, n_quick = (sum(_key(cell) in known for cell in cells) for cells in (study.full, study.quick))
             quick = n_full <= n_quick < len(study.full)
         study_run = _as_run(study, store, quick)
@@ -127,7 +128,7 @@ def load_run(name: str | Study, out: str | os.PathLike[str], *, quick: bool | No
 
 @contextmanager
 def _store_with_rows(study: Study, folder: Path) -> Iterator[ResultStore]:
-    """Open the folder's store, or a store of the study's table if only that exists."""
+    """Open the folder's store or, if only the study's table exists, a temporary store filled from it."""
     if (folder / STORE).exists():
         with ResultStore(folder / STORE, create=False) as store:
             if next(iter(store.items(study.kind)), None) is not None:
@@ -139,7 +140,7 @@ def _store_with_rows(study: Study, folder: Path) -> Iterator[ResultStore]:
 
 
 class _Cells(Kept):
-    """A plan of rows with their times; cells with missing data are not stored, so the next run retries them."""
+    """A plan that stores rows with their times; cells with missing data are not stored, but retried later."""
 
     def __init__(self, store: ResultStore, study: Study, jobs: Sequence[Job], meter: Meter) -> None:
         super().__init__(store, study.kind, jobs, meter)
@@ -154,7 +155,7 @@ class _Cells(Kept):
 
 
 def _select_cells(study: Study, cells: Sequence[dict[str, Any]], only: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the cells that have these parameters."""
+    """Return the cells that have these parameter values."""
     matches = list(cells)
     for name, wanted in only.items():
         values = sorted({str(cell[name]) for cell in matches if name in cell})
@@ -176,7 +177,7 @@ def _compute(
     scheduler: str | None,
     again: bool,
 ) -> dict[str, str]:
-    """Compute missing cells; return the reasons for failures, and record missing data for the page."""
+    """Compute the missing cells; return the reasons for failures, and record missing data for the page."""
     jobs = [Job(_key(cell), study.name, 1.0, _compute_cell, (study.reference, cell)) for cell in cells]
     if again:
         store.forget(study.kind, [job.key for job in jobs])
@@ -192,12 +193,12 @@ def _compute(
 
 
 def _missing_key(study: Study) -> str:
-    """Key of the reasons for missing rows in a store."""
+    """Return the kind under which a store keeps the reasons for missing rows."""
     return f"{study.kind} {_MISSING}"
 
 
 def _compute_cell(reference: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Compute a cell in any process, and record the machine."""
+    """Compute a cell in any process, and record the machine that computed it."""
     try:
         return {"row": find(reference)(**parameters), "place": machine_and_versions()}
     except Unreachable as error:
@@ -209,7 +210,7 @@ def _key(parameters: dict[str, Any]) -> str:
 
 
 def _as_run(study: Study, store: ResultStore, quick: bool, failures: Mapping[str, str] | None = None) -> StudyRun:
-    """Collect the existing rows of a grid, in its order."""
+    """Collect the existing rows of a grid, in the order of the grid."""
     import pandas as pd
 
     cells = study.quick if quick else study.full

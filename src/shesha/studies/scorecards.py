@@ -1,4 +1,4 @@
-"""Scorecards: one screen per paper with its main claims and their verdicts, and a page of all claims in full."""
+"""Scorecards: one screen per paper with its main claims and verdicts, and a page with all claims."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ GROUPS: tuple[tuple[str, Callable[[Judged], bool]], ...] = (
     ("not repeated", lambda one: one.repeated == NO),
     ("not possible here", lambda one: one.repeated not in _MARKS),
 )
-"""Groups of the claims of a scorecard, from the best; every claim is in exactly one."""
+"""Groups of the claims on a scorecard, best first; every claim is in exactly one group."""
 
 
 def judge_papers(facts: Mapping[str, Facts]) -> dict[str, list[Judged]]:
-    """Judge the claims of every paper with finished studies, by their facts."""
+    """Judge the claims of every paper for which studies are finished, by the facts that they found."""
     papers: dict[str, list[Judged]] = {}
     for claim in claims():
         if claim.study in facts:
@@ -41,12 +41,12 @@ def judge_papers(facts: Mapping[str, Facts]) -> dict[str, list[Judged]]:
 
 
 def page_name(paper: str) -> str:
-    """Return the file of a paper's scorecard."""
+    """Return the file name of a paper's scorecard."""
     return "scorecard_" + re.sub(r"[^a-z]+", "_", paper.casefold()).strip("_") + ".md"
 
 
 def scorecard(paper: str, found: list[Judged]) -> str:
-    """Return the page: limits first, then the main claims with a sentence each."""
+    """Return the scorecard of a paper: limits first, then the main claims with one sentence each."""
     parts = (
         f"# {paper}: scorecard",
         limits()[paper],
@@ -58,7 +58,7 @@ def scorecard(paper: str, found: list[Judged]) -> str:
 
 
 def claims_page(papers: Mapping[str, list[Judged]]) -> str:
-    """Return the page of all claims, paper by paper, with everything we found."""
+    """Return the page with all claims, paper by paper, and everything that we found."""
     parts = [
         "# All claims in full",
         "Quotations are verbatim. *Repeated?* asks whether our results show what the paper claims. *Survives the "
@@ -93,7 +93,7 @@ def _line(judgement: Judged) -> list[str]:
 
 
 def _answers(judgement: Judged) -> list[str]:
-    """Return the quotation and both answers."""
+    """Return the quotation and the two answers."""
     claim = judgement.claim
     control = f": {claim.survives.control}" if claim.survives is not None and claim.survives.control else ""
     return [f"“{claim.quote}” ({claim.where})", _answer(judgement.repeated), _answer(judgement.survives) + control]
@@ -104,7 +104,7 @@ def _study(judgement: Judged, words: str) -> str:
 
 
 def _brief(judgement: Judged) -> str:
-    """Return the finding up to the number that decides whether the claim is repeated, usually a sentence."""
+    """Return the finding up to the number that decides whether the claim is repeated."""
     rule, parts, template = judgement.claim.repeated, sentences(judgement.found), sentences(judgement.claim.found)
     if rule is None or len(parts) != len(template):
         return first_sentence(judgement.sentence)
@@ -117,7 +117,7 @@ def _answer(answer: str) -> str:
 
 
 def counts(found: list[Judged]) -> list[int]:
-    """Count the main claims by group."""
+    """Count the main claims in each group."""
     cards = [judgement for judgement in found if judgement.claim.card]
     return [sum(belongs(card) for card in cards) for _, belongs in GROUPS]
 

@@ -1,4 +1,4 @@
-"""The definition of a study: a cell function, the cells to compute, and a page."""
+"""The definition of a study: a function for one cell, the cells to compute, and a page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Cell = Callable[..., Mapping[str, Any]]
 MakePage = Callable[["pd.DataFrame", Any], "Page"]
 """Function that takes the same arguments as `MakeFacts`."""
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
-"""Values of each parameter, whose combinations are the cells, or the cells themselves."""
+"""Either the values of each parameter, whose combinations are the cells, or the cells themselves."""
 
 
 class Unreachable(Exception):
@@ -33,67 +33,67 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True)
 class Study:
-    """A marked function, with its declarations.
+    """A function that computes one cell, with the declarations of its study.
 
-    Call it to compute one cell.
+    Call the study to compute one cell.
     """
 
     name: str
     paper: str
-    """Name of the experiment that the study repeats, or "new"."""
+    """The experiment that the study repeats, or "new"."""
     version: int
-    """Version of the study; rows of other versions are recomputed."""
+    """Version of the study; rows from other versions are computed again."""
     full: tuple[dict[str, Any], ...]
     quick: tuple[dict[str, Any], ...]
     cell: Cell
     published: str | None
-    """File of published numbers next to the studies, if any."""
+    """File with the published numbers, next to the studies; None if there is none."""
     pages: list[MakePage]
-    """The function that makes the page."""
+    """The function that makes the page; empty if there is none."""
     stand_ins: str = ""
-    """Models or data that replace those of the paper; "" if the paper's own or its recipe are used."""
+    """Models or data that replace those of the paper; "" if the paper's own models or its recipe are used."""
     own_numbers: tuple[str, ...] = ()
-    """Words in the names of checks that follow from the paper's own numbers, without an experiment."""
+    """Words in the names of checks whose values follow from the paper's own numbers, without an experiment."""
     repeated: tuple[str, ...] = ()
-    """Words in the names of checks that use the paper's own models or data although the study has stand-ins."""
+    """Words in the names of checks that use the paper's own models or data, although the study has stand-ins."""
     on: str = RECIPE
-    """Default basis of our numbers."""
+    """What our numbers are based on by default."""
     fact_makers: list[MakeFacts] = field(default_factory=list)
-    """The function that makes the facts by which claims are judged."""
+    """The functions that compute the facts by which claims are judged."""
     file: str = ""
-    """User file from which the study was loaded; "" if its module can be imported."""
+    """The user's file from which the study was loaded; "" if its module can be imported."""
 
     def __call__(self, **parameters: Any) -> dict[str, Any]:
-        """Compute one cell: its parameters, and the numbers."""
+        """Compute one cell; return its parameters and its numbers."""
         return {**parameters, **self.cell(**parameters)}
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Name of the study, as a tuple."""
+        """The study's name, as a tuple."""
         return (self.name,)
 
     @property
     def question(self) -> str:
-        """The question of the study: the first paragraph of its docstring."""
+        """The question of the study, which is the first paragraph of the function's docstring."""
         return " ".join((getdoc(self.cell) or "").partition("\n\n")[0].split())
 
     @property
     def reference(self) -> str:
-        """Import path for other processes: module:attribute, or file:attribute."""
+        """Import path for other processes, as module:attribute or file:attribute."""
         return f"{self.file or self.cell.__module__}:{self.cell.__qualname__}"
 
     @property
     def kind(self) -> str:
-        """Key under which a store keeps the rows of the study."""
+        """Key under which a store keeps the study's rows."""
         return f"study {self.name} version {self.version}"
 
     def facts(self, function: MakeFacts) -> MakeFacts:
-        """Mark the function that makes facts of all rows (one line per cell) and of the published numbers."""
+        """Register the function that computes facts from all rows and the published numbers."""
         self.fact_makers.append(function)
         return function
 
     def page(self, function: MakePage) -> Study:
-        """Mark the function that makes the page of all rows (one line per cell) and of the published numbers."""
+        """Register the function that makes the page from all rows and the published numbers."""
         self.pages.append(function)
         return self
 
@@ -111,29 +111,29 @@ def study(
     repeated: Sequence[str] = (),
     on: str = RECIPE,
 ) -> Callable[[Cell], Study]:
-    """Mark a function as a study.
+    """Decorate a function so that it becomes a study.
 
     Parameters
     ----------
     name : str
-        Name of the study: words joined by hyphens.
+        Name of the study, as words joined by hyphens.
     paper : str
         Section of the paper that the study repeats, or "new".
     version : int
-        Version of the study. Increase it if the numbers of the function change.
+        Version of the study. Increase it when the numbers that the function returns change.
     full, quick : Grid
-        The cells of the paper, and a selection of cells that takes less than two minutes on two cores.
+        The cells in the paper, and a selection of cells that takes less than two minutes on two cores.
     published : str, optional
-        CSV file of published numbers, in the folder of the study or at any path. Default: none.
+        CSV file with the published numbers, in the folder of the study or at any path. Default: none.
     stand_ins : str
         Description of the models or data that replace those of the paper. Pages and the index distinguish agreement on
-        stand-ins from repeated numbers.
+        stand-ins from numbers that were repeated.
     own_numbers, repeated : sequence of str
-        Words in the names of checks (paper, table, row). `own_numbers`: checks that follow from other numbers of the
-        paper, without an experiment. `repeated`: checks that use the paper's own models or data although the study has
-        stand-ins.
+        Words in the names of checks (paper, table, row). `own_numbers` marks checks whose values follow from other
+        numbers in the paper, without an experiment. `repeated` marks checks that use the paper's own models or data,
+        although the study has stand-ins.
     on : str
-        Default basis of our numbers.
+        What our numbers are based on by default.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def study(
 
 
 def grid_of(*names: str) -> Callable[..., list[dict[str, Any]]]:
-    """Return a function from the values of each parameter to the cells of all combinations.
+    """Return a function that takes the values of each parameter and returns all combinations as cells.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def grid_of(*names: str) -> Callable[..., list[dict[str, Any]]]:
 
 
 def _cells(grid: Grid, which: str, cell: Cell) -> Iterator[dict[str, Any]]:
-    """Yield the parameters of each cell."""
+    """Check the grid, and yield the parameters of each cell."""
     known = signature(cell).parameters
     cells = [dict(combination) for combination in _combinations(grid)]
     if not cells:

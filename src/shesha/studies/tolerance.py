@@ -1,10 +1,10 @@
-"""The rule by which our number agrees with a published one.
+"""The rule that decides whether our number agrees with a published one.
 
-Two numbers agree if they differ by no more than their joint 95 % uncertainty, or by rounding. The uncertainty of our
-number comes from resampling or repeated draws of independent units. The uncertainty of the published number comes from
-its printed interval, or from the sampling error of the statistic for its n. If the paper leaves its recipe open, all
-values from admissible readings agree. An agreement is loose if more than a quarter of the plausible range of the
-statistic would agree.
+Two numbers agree if they differ by no more than their joint 95 % uncertainty, or only by rounding. The uncertainty of
+our number comes from resampling or from repeated draws of independent units. The uncertainty of the published number
+comes from its printed interval, or from the sampling error of the statistic for its n. If the paper leaves its recipe
+open, all values from admissible readings agree. An agreement is loose if more than a quarter of the plausible range of
+the statistic would agree.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from __future__ import annotations
 from math import isnan, log10, sqrt
 
 JOINT = 1.96
-"""Number of standard errors within which 95 % of differences lie."""
+"""Number of standard errors within which 95 % of the differences lie."""
 LOOSE = "loose:"
-"""First word of the note on an agreement that nearly any value would reach."""
+"""First word of the note on an agreement that almost any value would reach."""
 _QUARTER, _HALF, _FACTOR = 0.25, 0.5, 3.0
 
 
 def allowed_difference(error: float = 0.0, published_error: float = 0.0, decimals: int = 3) -> float:
-    """Return the allowed difference of two numbers, from their standard errors (NaN: none) and printed decimals.
+    """Return how much two numbers may differ, given their standard errors and printed decimals.
+
+    A standard error of NaN counts as none.
 
     Examples
     --------
@@ -34,7 +36,7 @@ def allowed_difference(error: float = 0.0, published_error: float = 0.0, decimal
 
 
 def correlation_error(rho: float, n: float) -> float:
-    """Return the standard error of a rank correlation over n independent cases (Bonett and Wright 2000).
+    """Standard error of a rank correlation over n independent cases (Bonett and Wright 2000).
 
     Examples
     --------
@@ -45,16 +47,16 @@ def correlation_error(rho: float, n: float) -> float:
 
 
 def interval_error(low: float, high: float) -> float:
-    """Return the standard error of a printed 95 % interval, or 0 if none is printed."""
+    """Standard error implied by a printed 95 % interval; 0 if none is printed."""
     return 0.0 if isnan(low) or isnan(high) else (high - low) / (2 * JOINT)
 
 
 def loosely(published: float, within: float, ours: float = float("nan")) -> str:
-    """Return a note if so many values would agree that agreement means little.
+    """Return a note if so many values would agree that agreement means little; otherwise "".
 
-    The plausible range is 0 to 1 if neither number nor `published - within` is negative, otherwise -1 to 1. Agreement
-    in more than a quarter of this range is loose. If a number is outside -1 to 1, agreement is loose if `within`
-    exceeds half of the published number.
+    The plausible range is 0 to 1 if neither number nor `published - within` is negative, and -1 to 1 otherwise. An
+    agreement is loose if more than a quarter of this range would agree. If a number lies outside -1 to 1, an agreement
+    is loose if `within` exceeds half of the published number.
 
     Examples
     --------
@@ -90,9 +92,10 @@ UNDECIDED = "P-values above 0.05 cannot be compared between different numbers of
 
 
 def p_values_agree(published: str, ours: float) -> bool | None:
-    """Return whether a p-value is as printed: below a bound, or within a factor of three; None if undecided.
+    """Return whether a p-value agrees with the printed one; None if this cannot be decided.
 
-    p-values above 0.05 cannot be compared between different numbers of observations.
+    It agrees if it is below a printed bound, or within a factor of three of a printed value. P-values above 0.05 cannot
+    be compared between different numbers of observations.
 
     Examples
     --------

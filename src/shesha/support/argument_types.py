@@ -1,4 +1,4 @@
-"""Check the types of arguments: text, path, function, table, mapping, sequence."""
+"""Checks of argument types: text, path, function, table, mapping, sequence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def instance(value: T, kind: type | tuple[type, ...], name: str, expected: str) -> T:
-    """Return the value if it has the right type; otherwise raise a TypeError."""
+    """Return the value if it has the right type; otherwise, raise a TypeError."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be {expected}, got {type(value).__name__}")
     return value
@@ -31,7 +31,7 @@ def function(value: F, name: str) -> F:
 
 
 def path(value: str | os.PathLike[str], name: str) -> Path:
-    """Return the value as the path of a file."""
+    """Return the value as a file path, or raise an error if it cannot be one."""
     location = Path(instance(value, (str, os.PathLike), name, "the path of a file"))
     if str(value) == "" or "\0" in str(value):
         raise ValueError(f"{name} must be the path of a file, got {value!r}")
@@ -39,12 +39,12 @@ def path(value: str | os.PathLike[str], name: str) -> Path:
 
 
 def is_path(value: Any) -> bool:
-    """Whether a value is a path."""
+    """Whether a value is a path or the text of one."""
     return isinstance(value, str | os.PathLike)
 
 
 def frame(value: T, name: str) -> T:
-    """Return a pandas table, recognised by its attributes without importing pandas."""
+    """Return the value if it is a pandas table, recognised by its attributes without importing pandas."""
     if not (hasattr(value, "columns") and hasattr(value, "iloc")):
         raise TypeError(f"{name} must be a DataFrame, got {type(value).__name__}")
     return value
@@ -56,21 +56,21 @@ def mapping(value: T, name: str) -> T:
 
 
 def sequence(value: T, name: str, of: str = "names") -> T:
-    """Return an ordered collection with a length: a list, tuple, array or keys, but not text."""
+    """Return the value if it is an ordered collection with a length (list, tuple, array), but not text."""
     if not is_sequence(value):
         raise TypeError(f"{name} must be a sequence of {of}, got {type(value).__name__}")
     return value
 
 
 def is_sequence(value: Any) -> bool:
-    """Return whether a value is an ordered collection with a length, and not text."""
+    """Return whether a value is an ordered collection with a length, but not text."""
     if isinstance(value, str | bytes) or hasattr(value, "toarray"):
         return False
     return isinstance(value, Sequence | KeysView | ValuesView) or _has_axes(value)
 
 
 def several(values: Iterable[T], kind: type[T], name: str, of: str) -> list[T]:
-    """Return a list of values of one kind."""
+    """Return the values as a list, after checking that all of them have one type."""
     if isinstance(values, str | bytes | Mapping) or not has_entries(values):
         raise TypeError(f"{name} must be a sequence of {of}, got {type(values).__name__}")
     items = list(values)
@@ -86,19 +86,19 @@ def _has_axes(value: Any) -> bool:
 
 
 def iterable(value: T, name: str, of: str = "names") -> T:
-    """Return an iterable, including text."""
+    """Return the value if it is iterable; text is accepted."""
     if not has_entries(value):
         raise TypeError(f"{name} must be a sequence of {of}, got {type(value).__name__}")
     return value
 
 
 def has_entries(values: Any) -> bool:
-    """Return whether a value is iterable, unlike zero-dimensional arrays and sparse matrices."""
+    """Return whether a value is iterable, which zero-dimensional arrays and sparse matrices are not."""
     return isinstance(values, Iterable) and getattr(values, "shape", None) != () and not hasattr(values, "toarray")
 
 
 def label(value: T, name: str) -> T:
-    """Return a hashable value: the name of a column or a group."""
+    """Return the value if it is hashable and can thus be the name of a column or a group."""
     try:
         hash(value)
     except TypeError as error:
@@ -107,5 +107,5 @@ def label(value: T, name: str) -> T:
 
 
 def names(values: Iterable[str], name: str) -> list[str]:
-    """Return a list of names; a single text is refused."""
+    """Return the names as a list; a single text raises an error."""
     return several(values, str, name, "names")

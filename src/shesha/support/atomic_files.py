@@ -1,4 +1,4 @@
-"""Write files atomically: readers see the old file or the new one."""
+"""Writing files atomically, so that readers see either the old file or the new one."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from pathlib import Path
 DRAFT = ".part"
 """Suffix of temporary files."""
 _LONGEST = 200
-"""Maximum number of bytes of a file name that the name of its temporary file repeats."""
+"""Largest number of bytes of a file's name that the name of its temporary file repeats."""
 _DEVICES = ("/dev/", "/proc/")
-"""Folders of devices and open files, such as /dev/stdout, which may be a regular file that the shell has opened."""
+"""Folders that contain devices and open files, such as /dev/stdout, which may be a regular file that the shell opened.
+"""
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary name in the same folder; the file written there replaces the target, unless an error occurs.
+    """Yield a temporary file in the same folder, which replaces the target if no error occurs.
 
-    The new file keeps the mode and the owner of the file that it replaces. If the path is a link, the linked file is
-    replaced. If the path is a pipe or a device, the complete temporary file is copied to it.
+    The new file gets the mode and the owner of the file that it replaces. If the path is a link, the file to which it
+    leads is replaced. If the path is a pipe or a device, the complete temporary file is copied to it.
 
     Parameters
     ----------
@@ -34,7 +35,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     Yields
     ------
     Path
-        Temporary file, with a name that no other thread or process uses. It remains if the process is killed.
+        Path of the temporary file, a name that no other thread or process uses. If the process is killed, this file
+        remains.
 
     Raises
     ------
@@ -59,14 +61,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def is_stream(place: Path) -> bool:
-    """Return whether a path is a pipe, a device or an open file, which can be written to but not replaced."""
+    """Return whether a path is a pipe, a device or an open file, which can be written but not replaced."""
     if str(place.absolute()).startswith(_DEVICES):
         return True
     return place.exists() and not place.is_file() and not place.is_dir()
 
 
 def require_replaceable(place: Path) -> None:
-    """Refuse to replace a read-only file (even as root), or a link that points to itself."""
+    """Raise an error for a read-only file (even for root) or a link that points to itself."""
     if Path(os.path.realpath(place)).is_symlink():
         raise OSError(f"output must be a file, got {place}, which is a link to itself")
     if place.is_file() and not is_stream(place) and not place.stat().st_mode & 0o222:
@@ -75,7 +77,7 @@ def require_replaceable(place: Path) -> None:
 
 @contextmanager
 def _through(place: Path) -> Iterator[Path]:
-    """Yield a temporary file in another folder, and copy it into the stream."""
+    """Yield a temporary file in another folder, and then copy it into the stream."""
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder) / place.name
         yield draft
@@ -85,13 +87,13 @@ def _through(place: Path) -> Iterator[Path]:
 
 @contextmanager
 def _rename_draft(place: Path) -> Iterator[Path]:
-    """Yield a temporary file in the same folder, with the same mode and owner, and rename it."""
+    """Yield a temporary file in the same folder; give it the old file's mode and owner, and rename it."""
     kept = os.fsencode(place.name)[:_LONGEST].decode(errors="ignore")
     draft = place.with_name(f"{kept}.{os.getpid()}.{secrets.token_hex(4)}{DRAFT}")
     earlier = place.stat() if place.exists() else None
     try:
         if earlier is not None:
-            # Restrict the mode before there is any content, so that other users cannot read private content.
+            # The mode is restricted before there is any content, so that other users cannot read private content.
             draft.touch(mode=0o600)
         yield draft
         if earlier is not None:
@@ -102,7 +104,7 @@ def _rename_draft(place: Path) -> Iterator[Path]:
 
 
 def _take_over(draft: Path, earlier: os.stat_result) -> None:
-    """Copy owner and mode of the earlier file to the temporary file, as far as permitted."""
+    """Copy the owner and mode of the earlier file to the temporary file, as far as permitted."""
     if hasattr(os, "chown"):
         with suppress(PermissionError):
             os.chown(draft, earlier.st_uid, earlier.st_gid)
@@ -110,17 +112,17 @@ def _take_over(draft: Path, earlier: os.stat_result) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text as UTF-8 atomically."""
+    """Write a text to a file atomically, as UTF-8."""
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write bytes atomically."""
+    """Write bytes to a file atomically."""
     with replacing(path) as draft:
         draft.write_bytes(content)
 
 
 def sweep(folder: str | os.PathLike[str]) -> None:
-    """Remove temporary files of ended processes; call this only from the process that may write there."""
+    """Remove temporary files left by ended processes; only the process that may write there may call this."""
     for draft in Path(folder).glob(f"*{DRAFT}"):
         draft.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Detect other distributions that install the import name `shesha`.
+"""Detection of other distributions that install the import name `shesha`.
 
 A distribution that is installed after this library replaces the package's ``__init__.py``; one that was installed
-before leaves other files in the folder. One attribute and two file names reveal both cases within microseconds.
+before it leaves other files in the folder. One attribute and two file names reveal both cases within microseconds.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ FOREIGN = {"_rdm.py": "shesha-geometry", "constants.py": "shesha (adaptive optic
 
 
 def strangers(folder: Path | None = None) -> list[str]:
-    """Return other distributions with files in the package's folder."""
+    """Return the names of other distributions that have files in the package's folder."""
     place = Path(__file__).parents[1] if folder is None else folder
     return [name for file, name in FOREIGN.items() if (place / file).exists()]
 
 
 def overwritten() -> bool:
-    """Return whether the package's first file is from another distribution."""
+    """Return whether the package's ``__init__.py`` belongs to another distribution."""
     return getattr(sys.modules.get("shesha"), "DISTRIBUTION", None) != DISTRIBUTION
 
 
 def remedy(others: list[str]) -> str:
-    """Return commands that repair the installation."""
+    """Return instructions for repairing the installation."""
     names = " ".join(dict.fromkeys(name.partition(" ")[0] for name in others)) or "shesha-geometry shesha"
     return (
         f"run pip uninstall {names} {DISTRIBUTION}, then pip install {DISTRIBUTION}; install packages with the same "
@@ -39,7 +39,7 @@ def remedy(others: list[str]) -> str:
 
 @cache
 def notice() -> None:
-    """Raise an error if files of several distributions are incompatible, otherwise warn.
+    """Raise an error if another distribution replaced this library; warn if only files are mixed.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Arrays of other libraries (torch, CuPy, ...): device, transfers, and functions that differ.
+"""Arrays from other libraries (torch, CuPy, ...): device, transfers, and functions that differ.
 
 NumPy arrays are processed by kernels that work in blocks, in threads and in compiled code. Arrays on a device are
-processed there as a whole, by functions of the array API standard; the decorator `elsewhere` on a NumPy kernel names
-the function that replaces it. This module adds what the standard lacks, such as transfers to the host.
+processed there as a whole, by functions of the array API standard. The decorator `elsewhere` on a NumPy kernel names
+the function that replaces it on a device. This module adds what the standard lacks, such as transfers to the host.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 _NO_DOUBLES = ("mps", "meta")
-"""Types of torch devices without double precision, or without values."""
+"""Types of torch devices that have no double precision or no values."""
 _SMALL = 128
-"""Number of rows or columns up to which a matrix is decomposed on the host."""
+"""Matrices with up to this number of rows or columns are decomposed on the host."""
 
 
 def is_numpy(array: Any) -> bool:
-    """Return whether the array is processed by NumPy."""
+    """Return whether the array is a NumPy array."""
     return isinstance(array, np.ndarray)
 
 
 def stays(array: Any) -> bool:
-    """Return whether an array is processed on its device, which must have double precision.
+    """Return whether an array is processed on its device, which must support double precision.
 
-    Arrays in host memory are processed by NumPy, which is faster there. With SHESHA_ARRAYS=own, their own library
-    processes them.
+    Arrays in host memory are processed by NumPy, which is faster there. With SHESHA_ARRAYS=own, they are processed by
+    their own library.
     """
     if is_numpy(array) or not hasattr(array, "device") or _is_jax(array):
         return False
@@ -55,7 +55,7 @@ def _is_jax(array: Any) -> bool:
 
 
 def namespace(array: Any) -> Any:
-    """The functions of the array API standard for an array."""
+    """Return the array API functions that apply to an array."""
     if is_numpy(array):
         return np
     from array_api_compat import array_namespace
@@ -64,17 +64,17 @@ def namespace(array: Any) -> Any:
 
 
 def refuse_masked(X: Any, name: str) -> None:
-    """Refuse masked entries, because `np.asarray` would silently restore the masked values."""
+    """Raise an error for masked entries, because `np.asarray` would silently restore the masked values."""
     if np.ma.is_masked(X):
         hidden = int(np.ma.count_masked(X))  # type: ignore[no-untyped-call]
         raise ValueError(f"{name} must not be masked, got {hidden} masked entries; fill them or leave out their rows")
 
 
 def to_host(array: Any, name: str = "X") -> NDArray[Any]:
-    """Return any array as a NumPy array; tensors are copied from their device without gradients."""
+    """Return any array as a NumPy array; tensors are detached from gradients and copied from their device."""
     if isinstance(array, np.ndarray):
         refuse_masked(array, name)
-        # An np.matrix multiplies differently from an array, and it always has two axes.
+        # An np.matrix multiplies differently from an array and always has two axes.
         return np.asarray(array) if isinstance(array, np.matrix | np.ma.MaskedArray) else array
     if hasattr(array, "detach") and hasattr(array, "cpu"):
         tensor = array.detach().cpu()
@@ -97,7 +97,7 @@ def to_host(array: Any, name: str = "X") -> NDArray[Any]:
 
 
 def array_shape(value: Any) -> tuple[int, ...]:
-    """Return the shape of any array; lists of unequal lengths have one axis."""
+    """Return the shape of any array; lists of unequal lengths count as having one axis."""
     try:
         return np.shape(value)
     except ValueError:
@@ -113,7 +113,7 @@ def convert_like(host: NDArray[Any] | float, array: Any) -> Any:
 
 
 def doubles(array: Any) -> Any:
-    """Return the numbers in double precision and without gradients, on their device."""
+    """Return the array in double precision and without gradients, on its device."""
     if is_numpy(array):
         return np.ascontiguousarray(array, dtype=np.float64)
     if hasattr(array, "detach"):
@@ -123,7 +123,7 @@ def doubles(array: Any) -> Any:
 
 
 def elsewhere(other: Callable[..., Any]) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
-    """Call another function if the first argument is an array on a device."""
+    """Replace a kernel by another function if its first argument is an array on a device."""
 
     def mark(kernel: Callable[P, Result]) -> Callable[P, Result]:
         @wraps(kernel)
@@ -136,7 +136,7 @@ def elsewhere(other: Callable[..., Any]) -> Callable[[Callable[P, Result]], Call
 
 
 def free_memory(array: Any) -> int | None:
-    """Free memory on the device of an array in bytes; None if unknown."""
+    """Free memory in bytes on the device of an array; None if unknown."""
     library = type(array).__module__.split(".")[0]
     if library == "cupy":
         return int(array.device.mem_info[0])
@@ -150,7 +150,7 @@ def free_memory(array: Any) -> int | None:
 
 
 def take_rows(array: Any, index: Any) -> Any:
-    """Rows of a matrix (or entries of a vector), in the order of the index."""
+    """Take rows of a matrix (or entries of a vector) in the order of the index."""
     if is_numpy(array):
         return array[index]
     return namespace(array).take(array, convert_like(index, array) if is_numpy(index) else index, axis=0)
@@ -162,7 +162,7 @@ def squared_lengths(rows: Any) -> Any:
 
 
 def norm(array: Any) -> float:
-    """Root of the sum of squares."""
+    """Square root of the sum of squares."""
     return float(np.linalg.norm(array)) if is_numpy(array) else float(namespace(array).sum(array * array)) ** 0.5
 
 
@@ -172,9 +172,9 @@ def total(array: Any) -> float:
 
 
 def largest(array: Any) -> float:
-    """Largest absolute value."""
+    """Largest absolute value in an array."""
     xp = namespace(array)
-    # Unlike absolute values, the minimum and the maximum need no copy.
+    # The minimum and the maximum need no copy, unlike absolute values.
     return max(abs(float(xp.max(array))), abs(float(xp.min(array))))
 
 
@@ -185,12 +185,12 @@ def spread(array: Any) -> float:
 
 
 def column_medians(rows: Any) -> Any:
-    """Median of each column of finite numbers; faster than NumPy, because NaN is not checked."""
+    """Median of each column of finite numbers; faster than np.median, because NaN is not checked for."""
     low, high = (rows.shape[0] - 1) // 2, rows.shape[0] // 2
     if not is_numpy(rows):
         ordered = namespace(rows).sort(rows, axis=0)
         return (ordered[low, :] + ordered[high, :]) / 2
-    # Contiguous columns, partitioned at one position instead of two, are several times faster.
+    # It is several times faster to make columns contiguous and to partition them at one position instead of two.
     columns = np.array(rows.T, order="C")
     columns.partition(high, axis=1)
     upper = columns[:, high]
@@ -199,13 +199,13 @@ def column_medians(rows: Any) -> Any:
 
 
 def order_statistics(values: Any, ranks: list[int]) -> list[float]:
-    """Values with the given ranks (from 0)."""
+    """Return the values that have the given ranks, counted from 0."""
     statistics = np.partition(values, ranks) if is_numpy(values) else namespace(values).sort(values)
     return [float(statistics[rank]) for rank in ranks]
 
 
 def smallest(block: Any, m: int) -> Index:
-    """Columns of the m smallest entries of each row, in any order."""
+    """Column indices of the m smallest entries of each row, in any order."""
     if is_numpy(block):
         return np.asarray(np.argpartition(block, m - 1, axis=1)[:, :m])
     if hasattr(block, "topk"):
@@ -221,13 +221,13 @@ def singular_values(matrix: Any) -> Vector:
 
 
 def thin_svd(matrix: Any) -> tuple[Any, Vector, Any]:
-    """Left singular vectors (columns), singular values, right singular vectors (rows)."""
+    """Left singular vectors (columns), singular values, and right singular vectors (rows)."""
     left, values, right = namespace(matrix).linalg.svd(matrix, full_matrices=False)
     return left, to_host(values), right
 
 
 def input_precision(X: Any) -> float:
-    """Relative rounding error of the stored numbers of an array."""
+    """Relative rounding error of the numbers stored in an array."""
     if stays(X):
         xp = namespace(X)
         kind = X.dtype if xp.isdtype(X.dtype, "real floating") else xp.float64

@@ -1,4 +1,4 @@
-"""Load modules and objects that other packages offer through entry points."""
+"""Loading of modules and objects that other packages offer through entry points."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 from shesha.support.warnings import MeasureWarning, warn
 
 MARKS = "shesha.marks"
-"""Group of modules that mark measures, stability scores, descriptors and readers when imported."""
+"""Group of entry points for modules that register measures, stability scores, descriptors and readers when imported."""
 
 
 @cache
 def load_marks() -> None:
-    """Import the modules in other packages' entry points, once."""
+    """Import the modules that other packages offer in this group; this happens only once."""
     for _ in import_entry_points(MARKS, "module"):
         pass
 
 
 def import_entry_points(group: str, what: str) -> Iterator[tuple[str, Any]]:
-    """Yield the objects of a group with their names; warn about those that cannot be imported."""
+    """Yield each object of a group with its name; warn about objects that cannot be imported."""
     from importlib.metadata import entry_points
 
     for point in entry_points(group=group):

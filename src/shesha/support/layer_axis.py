@@ -1,7 +1,7 @@
-"""The layer axis of three-dimensional arrays: how it is guessed or given.
+"""The layer axis of three-dimensional arrays, and how it is guessed or given.
 
-Files and functions of several representations (`compare_all`, `compare_layers`, `calibrate_layers`) read such an array
-as one representation per layer. Functions whose arguments are single representations (measures, `compare`,
+Files and functions that expect several representations (`compare_all`, `compare_layers`, `calibrate_layers`) read such
+an array as one representation per layer. Functions whose arguments are single representations (measures, `compare`,
 `calibrate`) read it as token sequences (inputs, tokens, features). Pass ``layer_axis`` to choose the layer axis.
 """
 
@@ -18,17 +18,17 @@ from shesha.support.device_arrays import array_shape
 from shesha.support.warnings import GuessedLayersWarning, warn
 
 LayerAxis = int | Literal["guess"] | None
-"""The layer axis of three-dimensional arrays; None if each array is one representation."""
+"""The layer axis of three-dimensional arrays; None if each array is a single representation."""
 
 _MUCH = 3
-"""Ratio of two axis lengths from which the shorter axis is taken as the layer axis."""
+"""If one axis is at least this many times as long as the other, the shorter one is taken as the layer axis."""
 MOST_LAYERS = 300
-"""Maximum number of layers into which an array is split along a guessed axis."""
+"""Largest number of layers into which an array is split along a guessed axis."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """The interpretation of a three-dimensional array: its layer axis, or None for one representation."""
+    """How a three-dimensional array is read: its layer axis, or None for a single representation."""
 
     shape: tuple[int, ...]
     axis: int | None
@@ -44,15 +44,15 @@ class Split:
         return 1 if self.axis is None else self.shape[self.axis]
 
     def names(self, name: str) -> list[str]:
-        """Return the names of the representations."""
+        """Return the names of the representations, with the number of the layer if there are several."""
         return [name] if self.axis is None else [f"{name}[{layer}]" for layer in range(self.n_layers)]
 
     def layer(self, array: Any, number: int) -> Any:
-        """Return one layer, or the whole array if it is one representation."""
+        """Return one layer, or the whole array if it is a single representation."""
         return array if self.axis is None else array[(slice(None),) * self.axis + (number,)]
 
     def describe(self, option: str = "layer_axis=") -> str:
-        """Describe how the array is read, and the alternatives, for a function or a command."""
+        """Describe how the array is read, and the alternatives, for the user of a function or a command."""
         if self.axis is None:
             return f"an array of shape {self.shape}, read as one representation"
         text = f"an array of shape {self.shape}, read as {self._count_axis(self.axis)}"
@@ -67,7 +67,7 @@ class Split:
         return f"{layers} layer{'s' * (layers != 1)} of {rows} row{'s' * (rows != 1)}"
 
     def require_few(self, name: str) -> None:
-        """Refuse to split an array into hundreds of layers on a guess."""
+        """Raise an error if a guess would split an array into hundreds of layers."""
         if self.guessed and self.n_layers > MOST_LAYERS:
             raise ValueError(
                 f"{name} must have at most {MOST_LAYERS} layers to be split automatically, got {self.describe()}. If "
@@ -76,7 +76,7 @@ class Split:
 
 
 def normalise_axis(layer_axis: LayerAxis) -> LayerAxis:
-    """Check the axis, and convert it to a non-negative number."""
+    """Check the layer axis, and convert it to a non-negative number."""
     if layer_axis is None or (isinstance(layer_axis, str) and layer_axis == "guess"):
         return layer_axis
     is_integer = isinstance(layer_axis, int | np.integer) and not isinstance(layer_axis, bool)
@@ -89,7 +89,7 @@ def split(shape: tuple[int, ...], layer_axis: LayerAxis = "guess", *, default: i
     """Determine how a three-dimensional array is read.
 
     A guess takes the documented layer axis (`default`), unless the other of the first two axes is at most a third as
-    long. There are usually fewer layers than rows.
+    long, because there are usually fewer layers than rows.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def _much_shorter(length: int, other: int) -> bool:
 def split_layers(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> dict[Any, Any]:
     """Return representations by name, with three-dimensional arrays divided into layers.
 
-    A guessed axis gives a warning. Other representations are returned unchanged.
+    Guessing an axis raises a warning. Other representations are returned unchanged.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def split_layers(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> 
 
 
 def layer_sequence(layers: Any, name: str, layer_axis: LayerAxis = "guess") -> Any:
-    """Return layers as a sequence; in one array, layers are along the first axis by default.
+    """Return layers as a sequence; in a single array, layers are along the first axis by default.
 
     Examples
     --------
@@ -162,13 +162,13 @@ def _layers(name: str, array: Any, layout: Split) -> dict[Any, Any]:
 
 
 def _three(array: Any) -> tuple[int, ...] | None:
-    """Return the shape of a three-dimensional array."""
+    """Return the shape of a three-dimensional array; None for anything else."""
     shape: Any = None
     if isinstance(array, list | tuple):
-        # Ragged lists, and tensors that NumPy cannot convert, have no shape; later checks give a clearer error.
+        # Ragged lists, and tensors that NumPy cannot convert, have no shape; later checks raise a clearer error.
         with suppress(ValueError, TypeError, RuntimeError):
             shape = array_shape(array)
     elif hasattr(array, "__getitem__"):
-        # An object with a shape but no entries, such as an existing Representation, is a single representation.
+        # An object with a shape but no entries, such as a Representation object, is a single representation.
         shape = getattr(array, "shape", None)
     return tuple(map(int, shape)) if isinstance(shape, tuple) and len(shape) == 3 else None

@@ -13,15 +13,15 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return a package's ``__getattr__`` and ``__dir__`` (PEP 562).
 
-    Importing such a package imports none of its modules; using a name imports only the module that defines it. The
-    package still lists its names for readers and type checkers, in ``TYPE_CHECKING`` imports and in ``__all__``.
+    Importing such a package does not import any of its modules; using a name imports only the module that defines it.
+    For readers and type checkers, the package still lists its names in ``TYPE_CHECKING`` imports and in ``__all__``.
 
     Parameters
     ----------
     package : str
-        ``__name__`` of the package.
+        The package's ``__name__``.
     places : mapping of str to sequence of str
-        Names by the module that defines them, relative to the package.
+        The names that each module defines; modules are given relative to the package.
     modules : sequence of str, optional
         Modules of the package that are public names themselves; none by default.
 

@@ -1,4 +1,4 @@
-"""The memory budget, and refusals of work that would exceed it."""
+"""The memory budget, and errors for work that would exceed it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
 class MemoryBudgetError(ValueError):
-    """The exact result needs more memory than the budget allows; the message names a remedy."""
+    """The exact result would need more memory than the budget allows; the message names a remedy."""
 
 
 def memory_budget() -> int:
@@ -32,7 +32,7 @@ def readable(n_bytes: float) -> str:
 
 
 def require(n_bytes: float, what: str, instead: str) -> None:
-    """Refuse work that would exceed the budget, before it starts."""
+    """Raise an error before starting work that would exceed the budget."""
     budget = memory_budget()
     if n_bytes > budget:
         raise MemoryBudgetError(

@@ -1,4 +1,4 @@
-"""Import optional libraries, with an error that names the extra."""
+"""Import of optional libraries, with an error that names the extra to install."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shesha._version import DISTRIBUTION
 
 
 def require(module: str, extra: str, need: str | None = None) -> ModuleType:
-    """Import an optional library; the error names its extra.
+    """Import an optional library; if it is missing, the error names the extra that installs it.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ def require(module: str, extra: str, need: str | None = None) -> ModuleType:
     extra : str
         Extra of this package that installs the library.
     need : str, optional
-        First words of the error; by default, the library's name and "is needed".
+        First words of the error. Default: the name of the library and "is needed".
 
     Raises
     ------

@@ -6,7 +6,7 @@ _HISSING = ("s", "x", "ch", "sh")
 
 
 def count(n: int, thing: str) -> str:
-    """Return a number of things, with the plural.
+    """Return a number followed by the thing counted, in the singular or plural.
 
     Examples
     --------
@@ -23,5 +23,5 @@ def lowercase_start(text: str) -> str:
 
 
 def agree(n: int, singular: str, plural: str) -> str:
-    """Return the verb that fits a number, such as 'has' or 'have'."""
+    """Return the verb form that fits a number, such as 'has' or 'have'."""
     return singular if n == 1 else plural

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, a line every half minute in logs."""
+"""Progress of long work, as a bar on a terminal and as a line every half minute in logs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _DELAY = 1.5
 _EVERY = 30.0
 """Seconds between progress lines if the output is not a terminal."""
 QUIET = "SHESHA_QUIET"
-"""Environment variable that silences all progress, in worker processes too."""
+"""Environment variable that silences all progress output, in worker processes as well."""
 _muted: ContextVar[bool] = ContextVar("muted", default=False)
 
 
 @contextmanager
 def mute_progress() -> Iterator[None]:
-    """Silence the progress of inner work while an outer loop reports."""
+    """Silence the progress of nested work while an outer loop reports its progress."""
     token = _muted.set(True)
     try:
         yield
@@ -32,18 +32,18 @@ def mute_progress() -> Iterator[None]:
 
 
 def silent() -> bool:
-    """Return whether progress is turned off."""
+    """Return whether progress output is turned off."""
     return bool(os.environ.get(QUIET))
 
 
 class Lines:
-    """Prints progress at intervals, if there is no terminal for a bar."""
+    """Prints progress at intervals when there is no terminal for a bar."""
 
     def __init__(self) -> None:
         self._start = self._last = time.monotonic()
 
     def say(self, text: str, share: float = 0.0) -> None:
-        """Print a line if enough time has passed, with the remaining time if the finished share is known."""
+        """Print a line if enough time has passed; `share` is the finished share, if known."""
         if silent():
             return
         now = time.monotonic()

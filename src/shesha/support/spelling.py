@@ -1,4 +1,4 @@
-"""Match names regardless of case, and suggest similar names for unknown ones."""
+"""Matching of names regardless of case, and suggestions of similar names for unknown ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 class _Called(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the item, the main name first."""
+        """All names of the item, starting with the main name."""
         ...
 
 
@@ -18,7 +18,7 @@ C = TypeVar("C", bound=_Called)
 
 
 def find_by_name(text: Any, known: Iterable[C], name: str, where: str) -> C:
-    """Return the item of a name, ignoring case and punctuation; the error lists similar names, or all."""
+    """Return the item with this name, ignoring case and punctuation; the error lists similar or all names."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a name, got {text!r}")
     called = {_plain(alias): item for item in known for alias in reversed(item.names)}
@@ -29,7 +29,7 @@ def find_by_name(text: Any, known: Iterable[C], name: str, where: str) -> C:
 
 
 def unknown(text: str, name: str, known: Iterable[str], close: Iterable[str], where: str = "") -> ValueError:
-    """Return the error about an unknown name, with suggestions or a list of names."""
+    """Return the error for an unknown name, with suggestions or a list of the known names."""
     meant = did_you_mean(close)
     expected = f"the names that {where} lists" if where and meant else ", ".join(dict.fromkeys(known))
     lists = f" ({where} lists all)" if where and not meant else ""
@@ -37,13 +37,13 @@ def unknown(text: str, name: str, known: Iterable[str], close: Iterable[str], wh
 
 
 def did_you_mean(close: Iterable[str]) -> str:
-    """Return the suggestions at the end of an error about a name, if any."""
+    """Return text that suggests names at the end of an error message; empty if there are none."""
     *others, last = dict.fromkeys(close) or [""]
     return f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?" if last else ""
 
 
 def close_names(text: str, known: Iterable[str], *, n: int = 3, cutoff: float = 0.6) -> list[str]:
-    """Return up to n names similar to a mistyped one, the closest first, ignoring case."""
+    """Return up to n known names similar to a misspelt one, the closest first, ignoring case."""
     called = {name.casefold(): name for name in reversed(list(known))}
     return [called[key] for key in difflib.get_close_matches(text.casefold(), called, n=n, cutoff=cutoff)]
 

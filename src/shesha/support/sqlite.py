@@ -1,4 +1,4 @@
-"""SQLite files with one writer at a time, a checked layout, and writing in transactions."""
+"""SQLite files with one writer at a time, a checked layout, and transactions."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from typing import Self
 _HEADER = b"SQLite format 3\0"
 _ABOUT = "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 MEMORY = Path(":memory:")
-"""Path of a database in memory."""
+"""Stands for a database in memory."""
 
 
 class StoreError(ValueError):
-    """Raised for a file that is not a store of this version, or that another run is writing."""
+    """Raised if a file is not a store of this version, or if another run is writing to it."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The tables of a kind of store; every store has a table `about` that describes it."""
+    """The tables in one kind of store; in addition, every store has a table `about` that describes it."""
 
     writer: str
-    """Name of the program that writes stores of this kind, for messages."""
+    """Name of the program that writes this kind of store, for messages."""
     schema: str
     """Version number of the layout."""
     tables: Sequence[str]
-    """Statements that create the tables of an empty store."""
+    """Statements that create the tables of a new store."""
     program: str | None = None
-    """Name in `about` that distinguishes this kind of store."""
+    """Value in `about` that distinguishes this kind of store."""
     earlier: Sequence[str] = ()
-    """Earlier layouts that can be read."""
+    """Versions of earlier layouts that can still be read."""
     upgrade: Callable[[sqlite3.Connection], None] | None = None
-    """Function that upgrades an earlier layout to this layout."""
+    """Function that upgrades a store from an earlier layout to this one."""
 
 
 def connect(path: Path, layout: Layout, *, create: bool = True) -> sqlite3.Connection:
-    """Open a store; create its tables if it is new and may be created.
+    """Open a store, and create its tables if it is new and may be created.
 
     Raises
     ------
     FileNotFoundError
         If the file does not exist and `create` is false.
     StoreError
-        If the file is not a store of this kind and version, or cannot be read and written.
+        If the file is not a store of this kind and version, or if it cannot be read and written.
     """
     if path != MEMORY:
         if not create and not path.exists():
@@ -74,7 +74,7 @@ def connect(path: Path, layout: Layout, *, create: bool = True) -> sqlite3.Conne
 
 
 class Database:
-    """An open store, closed at the end of its `with` block."""
+    """An open store, which is closed at the end of its `with` block."""
 
     def __init__(self, path: Path, layout: Layout, *, create: bool) -> None:
         self.path = path
@@ -96,7 +96,7 @@ def _unusable(path: Path, error: sqlite3.OperationalError) -> StoreError:
 
 
 def prepare(connection: sqlite3.Connection, path: Path, layout: Layout, *, create: bool) -> None:
-    """Create the tables of an empty store; refuse a store of another kind or version."""
+    """Create the tables of an empty store; raise an error for a store of another kind or version."""
     foreign = f"store must be a file written by {layout.writer}, got {path}"
     try:
         names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -114,7 +114,7 @@ def prepare(connection: sqlite3.Connection, path: Path, layout: Layout, *, creat
     if create and layout.upgrade is not None and about(connection).get("schema") != layout.schema:
         with transaction(connection, path):
             layout.upgrade(connection)
-    # If the process dies, committed data remain; only a failure of the machine can lose the last commits.
+    # If the process dies, committed data are kept; only a failure of the machine can lose the last commits.
     connection.execute("PRAGMA synchronous = NORMAL")
 
 
@@ -139,13 +139,13 @@ def _require_version(connection: sqlite3.Connection, path: Path, layout: Layout,
 
 
 def about(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return the description of a store."""
+    """Return the description of a store from its table `about`."""
     return dict(connection.execute("SELECT name, value FROM about"))
 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
-    """Run a transaction; a full disk raises an OSError that names the cause."""
+    """Run a transaction; if the disk is full, raise an OSError that says so."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -163,7 +163,7 @@ def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Convert SQLite errors about a damaged file into an error that names the file."""
+    """Convert SQLite errors about a damaged file to an error that names the file."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -171,7 +171,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def damaged_store_error(path: Path, finding: str) -> StoreError:
-    """Return the error for a damaged store."""
+    """Return the error to raise for a damaged store."""
     return StoreError(
         f"store must be undamaged, got {path}, which is damaged ({finding}). Move the file away, or pass another file "
         "with --store (for studies, another folder with --out)"
@@ -179,7 +179,7 @@ def damaged_store_error(path: Path, finding: str) -> StoreError:
 
 
 def require_place(path: Path, writer: str) -> None:
-    """Check before writing that a path can be a store of this writer."""
+    """Check, before anything is written, that a path can be a store of this writer."""
     if path.is_dir():
         raise IsADirectoryError(f"store must be a file, got the folder {path}")
     if not path.absolute().parent.is_dir():
@@ -189,6 +189,6 @@ def require_place(path: Path, writer: str) -> None:
 
 
 def _is_database(path: Path) -> bool:
-    """Return whether a file is empty or a database; SQLite itself treats any short file as empty."""
+    """Return whether a file is empty or a database; SQLite itself would treat any short file as empty."""
     with path.open("rb") as file:
         return file.read(len(_HEADER)) in (b"", _HEADER)

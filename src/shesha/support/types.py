@@ -1,4 +1,4 @@
-"""Types of arrays and arguments that signatures share."""
+"""Types of arrays and arguments that many signatures share."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 """Array of any shape and data type."""
 Matrix = NDArray[np.float64]
-"""Matrix with inputs as rows and features as columns (or a table of numbers)."""
+"""Matrix with inputs as rows and features as columns, or another table of numbers."""
 Vector = NDArray[np.float64]
 """One number per row, feature, pair or draw."""
 Index = NDArray[np.intp]
@@ -18,6 +18,6 @@ Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 """Mask of rows, features or pairs."""
 Keys = NDArray[np.uint64]
-"""Floats converted to integers that sort in the same order."""
+"""Floats converted to unsigned integers that sort in the same order."""
 Seed = int | np.random.Generator | None
-"""A number gives reproducible draws, a generator continues its stream, and None gives new draws."""
+"""A number makes draws reproducible, a generator continues its stream, and None gives new draws every time."""

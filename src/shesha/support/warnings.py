@@ -1,4 +1,4 @@
-"""Warning classes, and the error for numbers that cannot be estimated."""
+"""Warning classes, and the exception for values that cannot be estimated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from shesha.support import conflicting_distributions
 
-# Nearly every module imports this one, so the check also runs if another distribution replaced our `__init__.py`.
+# Nearly every module imports this one, so the check runs even if another distribution replaced our `__init__.py`.
 conflicting_distributions.notice()
 _PACKAGE = str(Path(__file__).parents[1])
 
@@ -18,7 +18,7 @@ class NotEstimableWarning(UserWarning):
 
 
 class NotEstimable(Exception):
-    """Raised by a measure or score that cannot be computed from the data; callers get NaN and the reason."""
+    """Raised if a measure or score cannot be computed from the data; callers get NaN and the reason."""
 
 
 class NotIdentifiableWarning(UserWarning):
@@ -26,15 +26,15 @@ class NotIdentifiableWarning(UserWarning):
 
 
 class CalibrationWarning(UserWarning):
-    """A null distribution may be unreliable; the message explains why, and what to do."""
+    """A null distribution may be unreliable; the message explains why and what to do."""
 
 
 class MeasureWarning(UserWarning):
-    """Something was left out or could not be done, such as a measure of a comparison; the message gives the reason."""
+    """Something was left out or could not be done, such as one of several measures; the message says why."""
 
 
 class GuessedLayersWarning(UserWarning):
-    """A three-dimensional array was split into layers along a guessed axis; the message names it."""
+    """A three-dimensional array was split into layers along a guessed axis; the message names the axis."""
 
 
 class GuessedControlsWarning(UserWarning):
@@ -42,7 +42,7 @@ class GuessedControlsWarning(UserWarning):
 
 
 class PoolingWarning(UserWarning):
-    """Rows pooled from tokens do not represent the inputs; the message names the layers."""
+    """Rows pooled from tokens may not represent the inputs; the message names the layers."""
 
 
 class RowNamesWarning(UserWarning):
@@ -50,7 +50,7 @@ class RowNamesWarning(UserWarning):
 
 
 def warn(message: str, category: type[UserWarning]) -> None:
-    """Warn at the line of the caller outside the library."""
+    """Issue a warning that points to the line outside the library from which it was called."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back

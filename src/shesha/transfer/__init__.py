@@ -1,4 +1,4 @@
-"""Transferability scores: how well features suit labels, without training."""
+"""Transferability scores: how well features suit labels, without training a model."""
 
 from shesha.transfer.anisotropy import anisotropy
 from shesha.transfer.centroid_distances import centroid_softmax, margin_score

@@ -1,4 +1,4 @@
-"""Scores of the features alone."""
+"""Scores that depend on the features alone."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def anisotropy(X: ArrayLike) -> float:
     Returns
     -------
     float
-        In [1 / min(n_samples - 1, n_features), 1]; invariant to rotation, scale and offset. Labels are not used. In
-        the study that proposes this score, higher values went with easier steering, strongly or weakly by task.
-        NaN, with a warning, if all rows are equal.
+        In [1 / min(n_samples - 1, n_features), 1]; invariant to rotation, scale and offset. Labels are not used. In the
+        study that proposes this score, models with higher values were easier to steer; how strong the relation was
+        depended on the task. NaN, with a warning, if all rows are equal.
 
     References
     ----------

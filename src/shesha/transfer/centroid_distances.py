@@ -1,4 +1,4 @@
-"""Distances of rows to the class centroids."""
+"""Scores from the distances between rows and class centroids."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from shesha.transfer.not_estimable import nan_with_reason
 
 @nan_with_reason
 def margin_score(X: ArrayLike, y: ArrayLike) -> float:
-    """Mean relative margin between the distances to the nearest other class centroid and to the own centroid.
+    """Mean relative margin between a row's distances to the nearest other centroid and to its own.
 
     The score is the mean over rows of ``(b - a) / (b + a)``. Here a is the Euclidean distance to the centroid of the
-    other rows of the same class, and b is the distance to the nearest centroid of another class. A row for which both
-    are 0 contributes 0. The study that names the score gives no formula. This definition is our own, is bounded and
-    does not depend on scale. Each row is left out of its own centroid, which prevents scores above 0 for random labels.
-    (The study's code divides the mean distance between centroids by the mean distance within classes, and subtracts
-    log(n) / n.)
+    other rows in the same class, and b is the distance to the nearest centroid of another class. A row for which both
+    are 0 contributes 0. The study that names the score gives no formula. The definition used here is our own; it is
+    bounded and does not depend on scale. Each row is left out of its class centroid, because random labels would
+    otherwise score above 0. (The study's code divides the mean distance between centroids by the mean distance within
+    classes, and subtracts log(n) / n.)
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         At least 4 rows, finite.
     y : array of shape (n_samples,)
-        Class labels, at least two classes. The only row of a class serves as a centroid and is not scored.
+        Class labels, at least two classes. If a class has only one row, this row serves as its centroid and is not
+        scored.
 
     Returns
     -------
@@ -51,7 +52,7 @@ def margin_score(X: ArrayLike, y: ArrayLike) -> float:
     data = check_classes(X, y)
     own_distances, other = _squared_distances(data)
     a, b = np.sqrt(own_distances), np.sqrt(other.min(axis=1))
-    # The ratio of two distances at rounding level is meaningless.
+    # The ratio of two distances at rounding level would be meaningless.
     near = (a + b) ** 2 <= data.negligible
     return float(np.where(near, 0.0, (b - a) / np.where(near, 1.0, b + a)).mean())
 
@@ -61,18 +62,19 @@ def centroid_softmax(X: ArrayLike, y: ArrayLike) -> float:
     """Mean log-probability of the true class under a softmax of distances to the class centroids.
 
     The score is ``mean_i log(exp(-a_i / s) / (exp(-a_i / s) + sum_c exp(-b_ic / s)))``. Here a is the squared Euclidean
-    distance to the centroid of the other rows of the same class, and b_c is the squared distance to the centroid of
-    another class c. The scale s is the mean of a over rows. The study that names the score gives no formula. This
-    definition is our own: dividing by s removes the scale, and leaving each row out of its own centroid keeps random
-    labels at chance. (The study's code passes a softmax of plain distances to LEEP, which depends on the scale of the
-    features.)
+    distance to the centroid of the other rows in the same class, and b_c is the squared distance to the centroid of
+    another class c. The scale s is the mean of a over rows. The study that names the score gives no formula. The
+    definition used here is our own: dividing by s makes it independent of scale, and leaving each row out of its class
+    centroid keeps random labels at chance. (The study's code passes a softmax of plain distances to LEEP, which depends
+    on the scale of the features.)
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         At least 4 rows, finite.
     y : array of shape (n_samples,)
-        Class labels, at least two classes. The only row of a class serves as a centroid and is not scored.
+        Class labels, at least two classes. If a class has only one row, this row serves as its centroid and is not
+        scored.
 
     Returns
     -------
@@ -99,7 +101,7 @@ def centroid_softmax(X: ArrayLike, y: ArrayLike) -> float:
 
 
 def _squared_distances(data: ClassedRows) -> tuple[Vector, Matrix]:
-    """Distances to the centroid of the class's other rows, and to other centroids; single rows are left out."""
+    """Distances to the centroid of the class's other rows, and to other centroids, without single rows."""
     n, n_classes = len(data.codes), len(data.names)
     memory.require(
         40 * n * n_classes, f"the distances of {n:,} rows to {n_classes:,} classes", "pass fewer rows or classes"
@@ -110,7 +112,7 @@ def _squared_distances(data: ClassedRows) -> tuple[Vector, Matrix]:
     codes, within = data.codes[scored], data.within[scored]
     size, each = data.counts[codes], np.arange(len(codes))
     to_own_mean = np.einsum("ij,ij->i", within, within)
-    # Coordinates relative to the row's own class mean keep all digits, however far apart the classes lie.
+    # Coordinates relative to the mean of the row's class keep all digits, however far apart the classes are.
     inner = within @ data.means.T
     other = to_own_mean[:, None] + 2 * (inner[each, codes, None] - inner) + _centroid_distances(data)[codes]
     other[each, codes] = np.inf

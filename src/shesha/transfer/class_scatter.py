@@ -1,4 +1,4 @@
-"""Scatter of the class means relative to the scatter of the rows."""
+"""Scores that relate the scatter of the class means to the scatter of the rows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from shesha.transfer.not_estimable import nan_with_reason
 
 @nan_with_reason
 def h_score(X: ArrayLike, y: ArrayLike) -> float:
-    """H-score: variance of the class means in units of the total variance.
+    """H-score: variance of the class means relative to the total variance.
 
-    The score is ``trace(pinv(cov(X)) cov(M))``, where row i of M is the mean of the class of row i. Both
-    covariances are divided by n - 1. The inverse ignores directions with variance at rounding level.
-    The paper's companion code (``transfer.HScore:gs`` in the reference values) divides the covariance between
-    classes by n, which makes it smaller by (n - 1) / n, and adds an absolute 1e-10 to the total covariance.
+    The score is ``trace(pinv(cov(X)) cov(M))``, where row i of M is the mean of row i's class. Both covariances are
+    divided by n - 1. The inverse ignores directions whose variance is at rounding level. The paper's companion code
+    (``transfer.HScore:gs`` in the reference values) divides the covariance between classes by n, which makes it smaller
+    by a factor of (n - 1) / n, and adds an absolute 1e-10 to the total covariance.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def h_score(X: ArrayLike, y: ArrayLike) -> float:
 
 @nan_with_reason
 def fisher_discriminant(X: ArrayLike, y: ArrayLike) -> float:
-    """Fisher's ratio of scatter between and within classes.
+    """Fisher's ratio of the scatter between classes to the scatter within classes.
 
     The score is ``sum_c n_c |m_c - m|^2 / sum_i |x_i - m_c(i)|^2``, the ratio of the traces of the scatter matrices.
 

@@ -1,4 +1,4 @@
-"""Overlap of classes modelled as Gaussians."""
+"""Overlap between classes that are modelled as Gaussians."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ def bhattacharyya(
 
     The score is the mean over pairs of classes of
     ``D_ij = (m_i - m_j)' S^-1 (m_i - m_j) / 8 + log(det S / sqrt(det S_i det S_j)) / 2``, where
-    ``S = (S_i + S_j) / 2``. Covariances are divided by the number of rows of the class.
+    ``S = (S_i + S_j) / 2``. Each covariance is divided by the number of rows in its class.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         At least 4 rows, finite.
     y : array of shape (n_samples,)
-        Class labels, at least two classes of at least two rows.
+        Class labels, at least two classes with at least two rows each.
     covariance : {'spherical', 'diagonal', 'full'}
-        Covariance of each class: one variance (the mean over features), one variance per feature, or the full matrix.
-        A full matrix needs more rows in each class than there are directions in which the rows vary.
+        Covariance of each class: a single variance (the mean over features), one variance per feature, or the full
+        matrix. For a full matrix, each class needs more rows than there are directions in which the rows vary.
     n_components : int or None
-        Maximum number of principal components to use; the published score uses 64. None uses all features.
+        Largest number of principal components to use; the published score uses 64. None uses all features.
 
     Returns
     -------
     float
         At least 0; higher = easier to transfer. 0 if all classes have the same mean and covariance. Invariant to scale
-        and offset, to rotation unless 'diagonal', and to invertible affine maps if 'full' without n_components. NaN,
-        with a warning, if all rows are equal or a class has no variance (for 'diagonal', in any single feature; for
-        'full', in any direction).
+        and offset; to rotation, except with 'diagonal'; and to invertible affine maps with 'full' if n_components is
+        None. NaN, with a warning, if all rows are equal or a class has no variance (with 'diagonal', in any single
+        feature; with 'full', in any direction).
 
     References
     ----------
@@ -75,7 +75,7 @@ def gbc(
     n_components: int | None = None,
     published: bool = False,
 ) -> float:
-    """Gaussian Bhattacharyya coefficient: minus the overlap of the classes, summed over pairs.
+    """Gaussian Bhattacharyya coefficient: minus the overlap between classes, summed over pairs.
 
     The score is ``-sum_{i != j} exp(-D_ij)`` over ordered pairs of classes, with D as in `bhattacharyya`.
 
@@ -84,19 +84,19 @@ def gbc(
     X : array of shape (n_samples, n_features)
         At least 4 rows, finite.
     y : array of shape (n_samples,)
-        Class labels, at least two classes of at least two rows.
+        Class labels, at least two classes with at least two rows each.
     covariance : {'spherical', 'diagonal', 'full'}
         As for `bhattacharyya`; 'full' is not available with `published`.
     n_components : int or None
         As for `bhattacharyya`; the paper uses 64.
     published : bool
-        Whether to compute the score as the public code does. That code raises variances below 1e-4 to 1e-4 at any
-        scale of the features, and includes the logarithm of a spherical variance once instead of once per feature.
+        Whether to compute the score as the public code does. That code raises variances below 1e-4 to 1e-4, whatever
+        the scale of the features, and counts the logarithm of a spherical variance once instead of once per feature.
 
     Returns
     -------
     float
-        In [-n_classes (n_classes - 1), 0]; higher = easier to transfer. Invariances and NaN as for `bhattacharyya`.
+        In [-n_classes (n_classes - 1), 0]; higher = easier to transfer. Invariances and NaN are as for `bhattacharyya`.
 
     References
     ----------
@@ -117,7 +117,7 @@ def gbc(
 
 
 def _components(X: ArrayLike, y: ArrayLike, n_components: int | None) -> ClassedRows:
-    """Check the input, and keep the leading principal components, or all features."""
+    """Check the input, and project it onto the leading principal components if a number is given."""
     n_kept = check.optional_count(n_components, "n_components")
     data = check_classes(X, y)
     return data if n_kept is None else data.project(data.principal_axes()[1][:, :n_kept])
@@ -140,7 +140,7 @@ def _diagonal(data: ClassedRows) -> Vector:
 
 
 def _full(data: ClassedRows) -> Vector:
-    """Distances in coordinates with unit covariance, which are invariant to affine maps."""
+    """Distances in coordinates with unit total covariance, which makes them invariant to affine maps."""
     lengths, axes = data.principal_axes()
     n_classes, d = len(data.names), len(lengths)
     memory.require(24 * n_classes * d * d, f"{n_classes:,} covariances of {d:,} features", "pass n_components")
@@ -171,7 +171,7 @@ _DISTANCES: dict[str, Callable[[ClassedRows], Vector]] = {
 
 
 def _published_bhattacharyya(data: ClassedRows, covariance: Covariance) -> Vector:
-    # The floor is in the units of the features; the limit prevents an overflow if the features are tiny.
+    # The floor is converted to the units of the rows; the limit prevents an overflow if the features are tiny.
     floor = min(_PUBLISHED_FLOOR / data.unit / data.unit, 1e150)
     variances = np.maximum(_variances(data), floor)
     return _diagonal_distances(
@@ -185,7 +185,7 @@ def _variances(data: ClassedRows) -> Matrix:
 
 
 def _diagonal_distances(means: Matrix, variances: Matrix, times: int) -> Vector:
-    """Distances of all pairs i < j for independent features; `times` multiplies the logarithms of the variances."""
+    """Distances for all pairs i < j with independent features; `times` multiplies the log-variances."""
     logs = np.log(variances).sum(axis=1)
     distances = []
     for i in range(len(means) - 1):

@@ -1,4 +1,4 @@
-"""LEEP and NCE: agreement of labels with the source model's own classes."""
+"""LEEP and NCE: how well the classes of a source model agree with the target labels."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from shesha.inputs import validation as check
 from shesha.transfer.class_means_and_residuals import class_sums
 
 _ROW_SUM = 1e-3
-"""Tolerance for the sum of a row's probabilities, which allows for softmax in half precision."""
+"""Tolerance for the sum of a row's probabilities, which allows for a softmax in half precision."""
 
 
 def leep(P: ArrayLike, y: ArrayLike) -> float:
     """Mean log-probability of the labels, predicted from the source model's class probabilities.
 
-    The score is ``mean_i log sum_z P[i, z] p(y_i | z)``. Here p(y | z) is the share of the rows with label y in the
-    total probability of source class z. Rows of P are divided by their sums, so that they sum to 1 exactly.
+    The score is ``mean_i log sum_z P[i, z] p(y_i | z)``. Here p(y | z) is the share of the total probability of source
+    class z that falls on rows with label y. Rows of P are divided by their sums, so that they sum to 1 exactly.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def leep(P: ArrayLike, y: ArrayLike) -> float:
     Returns
     -------
     float
-        At most 0, and at least minus the entropy of the labels, which is the score of uninformative source classes.
+        At most 0, and at least minus the entropy of the labels, which is the score for uninformative source classes.
         Higher = easier to transfer. The order of the source classes does not matter.
 
     References
@@ -46,7 +46,7 @@ def leep(P: ArrayLike, y: ArrayLike) -> float:
     codes, _ = check.labels(y, len(probabilities))
     joint = class_sums(probabilities, codes)
     total = joint.sum(axis=0)
-    # A source class with total probability 0 has no label distribution; set its entries to 0.
+    # A source class whose total probability is 0 has no label distribution, so its entries are set to 0.
     given_source = joint / np.where(total > 0, total, 1.0)
     return min(float(np.log(np.einsum("iz,iz->i", probabilities, given_source[codes])).mean()), 0.0)
 
@@ -64,7 +64,7 @@ def _probabilities(P: ArrayLike) -> NDArray[np.float64]:
 
 
 def nce(z: ArrayLike, y: ArrayLike) -> float:
-    """Negative conditional entropy of the labels given the source model's labels.
+    """Negative conditional entropy of the target labels given the source model's labels.
 
     The score is ``sum_zy p(z, y) log p(y | z)``, with the natural logarithm.
 
@@ -78,9 +78,9 @@ def nce(z: ArrayLike, y: ArrayLike) -> float:
     Returns
     -------
     float
-        In [-log(n_classes), 0]; higher = easier to transfer, 0 if the source label determines the target label.
-        Names of labels do not matter. A source label that occurs once always determines its target label. If there are
-        many source classes for the number of rows, the score is therefore near 0 for any labels.
+        In [-log(n_classes), 0]; higher = easier to transfer; 0 if the source label determines the target label. The
+        names of the labels do not matter. A source label that occurs only once always determines its target label. The
+        score is therefore near 0 for any labels if there are many source classes relative to the number of rows.
 
     References
     ----------

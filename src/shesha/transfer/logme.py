@@ -1,4 +1,4 @@
-"""LogME: the maximum evidence of a Bayesian linear model of the labels."""
+"""LogME: the maximum evidence of a Bayesian linear model for the labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shesha.transfer.class_means_and_residuals import precision
 from shesha.transfer.not_estimable import nan_with_reason
 
 _STEP = 0.25
-"""Grid step of log(alpha / beta), small enough to find all peaks, which have a width of about 1."""
+"""Grid step of log(alpha / beta), small enough to find all peaks, whose width is about 1."""
 _ROUNDINGS = 16
 _PUBLISHED_ROUNDS = 11
 _PUBLISHED_STOP = 1e-3
@@ -26,12 +26,11 @@ _PUBLISHED_RIDGE = 1e-5
 
 @nan_with_reason
 def logme(X: ArrayLike, y: ArrayLike, *, published: bool = False) -> float:
-    """Log maximum evidence per row of linear models for each class against the rest.
+    """Log maximum evidence per row of linear models that predict each class against the rest.
 
     The score is the mean over classes of ``max over alpha, beta of log p(t | X) / n``, where t is the indicator of the
-    class. The model is t = X w + e with w ~ N(0, 1 / alpha) and e ~ N(0, 1 / beta), so that
-    ``log p = -(n log(2 pi) + log det C + t' C^-1 t) / 2`` with ``C = I / beta + X X' / alpha``. As in the paper, X is
-    not centred.
+    class. The model is t = X w + e with w ~ N(0, 1 / alpha) and e ~ N(0, 1 / beta), so that ``log p = -(n log(2 pi) +
+    log det C + t' C^-1 t) / 2`` with ``C = I / beta + X X' / alpha``. As in the paper, X is not centred.
 
     Parameters
     ----------
@@ -41,16 +40,16 @@ def logme(X: ArrayLike, y: ArrayLike, *, published: bool = False) -> float:
         Class labels, at least two classes.
     published : bool
         Whether to compute the score as the public code does. Its iteration stops after 11 rounds or at a relative
-        change of 1e-3, and adds 1e-5 to the denominators. If there are fewer rows n than features D, it also omits
-        D - n terms of the log-determinant, an error of (D - n) log(alpha) / 2n. An example with 50 rows and 120
-        features has an error of 5.9 and an evidence of 0.63. The default is the true maximum.
+        change of 1e-3, and it adds 1e-5 to the denominators. If there are fewer rows n than features D, it also omits D
+        - n terms of the log-determinant, an error of (D - n) log(alpha) / 2n. In an example with 50 rows and 120
+        features, this error is 5.9, whereas the evidence is 0.63. By default, the true maximum is computed.
 
     Returns
     -------
     float
-        Any real number; higher = easier to transfer. Invariant to rotation and scale of the features, but not to
-        offset. NaN, with a warning, if all rows are equal. Also NaN if the features have a lower rank than n_samples
-        and a class is an exact linear function of them, because the evidence then has no maximum.
+        Any real number; higher = easier to transfer. Invariant to rotation and scale of the features, but not to an
+        offset. NaN, with a warning, if all rows are equal. Also NaN if the rank of the features is below n_samples and
+        a class indicator is an exact linear function of them, because the evidence then has no maximum.
 
     References
     ----------
@@ -75,9 +74,9 @@ def logme(X: ArrayLike, y: ArrayLike, *, published: bool = False) -> float:
 
 @nan_with_reason
 def logme_regression(X: ArrayLike, Y: ArrayLike, *, published: bool = False) -> float:
-    """Log maximum evidence per row of linear models for real-valued targets.
+    """Log maximum evidence per row of linear models that predict real-valued targets.
 
-    This is `logme` with the columns of Y in place of the class indicators.
+    This is `logme` with the columns of Y instead of the class indicators.
 
     Parameters
     ----------
@@ -93,7 +92,7 @@ def logme_regression(X: ArrayLike, Y: ArrayLike, *, published: bool = False) -> 
     float
         Any real number; higher = easier to transfer. Invariant to rotation and scale of the features. Multiplying a
         target by c lowers its evidence by log(c). NaN, with a warning, if all rows of X are equal or a target is
-        constant. Also NaN if the features have a lower rank than n_samples and a target is an exact linear function of
+        constant. Also NaN if the rank of the features is below n_samples and a target is an exact linear function of
         them.
 
     References
@@ -126,7 +125,7 @@ def _mean_evidence(X: Matrix, targets: Matrix, rounding: float, published: bool)
 
 @dataclass(frozen=True)
 class Alignment:
-    """Targets in the coordinates of the left singular vectors of the features."""
+    """Targets in the coordinates given by the left singular vectors of the features."""
 
     n: int
     squares: Vector
@@ -134,34 +133,35 @@ class Alignment:
     along: Matrix
     """Squared coordinates of the targets, of shape (n_singular_vectors, n_targets)."""
     rest: Vector
-    """Squared length of the part of each target outside the span of the features."""
+    """Squared length of the component of each target outside the span of the features."""
 
     @classmethod
     def build(cls, X: Matrix, targets: Matrix, smallest: float) -> Alignment:
-        """Compute the coordinates; singular values of at most `smallest` times the largest are treated as zero."""
+        """Compute the coordinates; singular values of at most `smallest` times the largest count as zero."""
         with single_threaded_blas():
             vectors, lengths, _ = np.linalg.svd(X, full_matrices=False)
         kept = lengths > smallest * lengths[0]
         vectors, lengths = vectors[:, kept], lengths[kept]
         coordinates = vectors.T @ targets
-        # Use the residual, because a difference of squares would lose the digits of a small rest.
+        # The residual is used, because a difference of squares would lose the digits of a small remainder.
         rest = targets - vectors @ coordinates if len(lengths) < len(X) else np.zeros_like(targets)
         return cls(len(X), lengths**2, coordinates**2, np.einsum("ij,ij->j", rest, rest))
 
     @property
     def full(self) -> bool:
-        """Whether the features span every target."""
+        """Whether the features span every target, whatever the targets are."""
         return len(self.squares) == self.n
 
     @property
     def slope(self) -> Vector:
-        """Squared length of the weights that fit the part of each target in the span of the features."""
+        """Squared length of the weights that fit the component of each target in the span of the features."""
         return np.asarray((self.along / self.squares[:, None]).sum(axis=0))
 
     def gains(self, logs: Vector) -> Matrix:
-        """Gain in evidence over a model without features, (targets, values of log(alpha / beta)), at the best beta.
+        """Gain in evidence over a model without features, at the best beta: (targets, values of `logs`).
 
-        For a given alpha / beta, the best beta is n divided by the quadratic form below. One variable remains.
+        `logs` are values of log(alpha / beta). For a given alpha / beta, the best beta is n divided by the quadratic
+        form below, so only one variable remains.
         """
         ratio = self.squares[:, None] * np.exp(-logs)
         quadratic = self.along.T @ (1 / (1 + ratio)) + self.rest[:, None]
@@ -169,10 +169,10 @@ class Alignment:
 
 
 def _maximum_evidence(X: Matrix, targets: Matrix, rounding: float) -> Vector:
-    """Largest evidence per row of each target, over all alpha and beta.
+    """Largest evidence per row for each target, over all alpha and beta.
 
-    This searches over log(alpha / beta). The published fixed-point iteration converges slowly if the maximum lies at
-    an end of the range (no noise, or no features), and may stop at a lower peak.
+    The search is over log(alpha / beta). The published fixed-point iteration converges slowly if the maximum lies at an
+    end of the range (no noise, or no use of the features), and it may stop at a lower peak.
     """
     n, d = X.shape
     largest = np.abs(targets).max(axis=0)
@@ -192,7 +192,7 @@ def _largest_gains(alignment: Alignment) -> Vector:
 
     logs = _grid(alignment)
     on_grid = alignment.gains(logs)
-    # Without features, as alpha goes to infinity, the gain is 0.
+    # As alpha goes to infinity, the model does not use the features, and the gain is 0.
     best = np.maximum(on_grid.max(axis=1), 0.0)
     for target, index in enumerate(np.clip(on_grid.argmax(axis=1), 1, len(logs) - 2)):
         part = Alignment(alignment.n, alignment.squares, alignment.along[:, [target]], alignment.rest[[target]])
@@ -208,13 +208,13 @@ def _largest_gains(alignment: Alignment) -> Vector:
 
 
 def _noiseless_gains(alignment: Alignment) -> Vector:
-    """Gain as beta goes to infinity, if the features span every target."""
+    """Gain in the limit of infinite beta, if the features span every target."""
     n = alignment.n
     return np.asarray(-(n * np.log(alignment.slope / n) + np.log(alignment.squares).sum()) / (2 * n))
 
 
 def _grid(alignment: Alignment) -> Vector:
-    """Values of log(alpha / beta) that enclose every peak."""
+    """Grid of values of log(alpha / beta) that encloses every peak."""
     n, rank = alignment.n, len(alignment.squares)
     low = alignment.squares[-1]
     if not alignment.full:
@@ -225,7 +225,7 @@ def _grid(alignment: Alignment) -> Vector:
 
 
 def _fixed_point_evidence(X: Matrix, targets: Matrix) -> Vector:
-    """Evidence from the public code's fixed-point iteration, one target at a time."""
+    """Evidence from the fixed-point iteration of the public code, one target at a time."""
     n, d = X.shape
     # If there are fewer rows than features, the public code keeps directions of length 0.
     alignment = Alignment.build(X, targets, max(n, d) * np.finfo(float).eps if n > d else -1.0)

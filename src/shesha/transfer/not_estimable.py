@@ -1,4 +1,4 @@
-"""NaN and a warning for scores that cannot be computed from the data."""
+"""NaN with a warning, for scores that cannot be computed from the data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ P = ParamSpec("P")
 
 
 def nan_with_reason(score: Callable[P, float]) -> Callable[P, float]:
-    """Wrap a score to return NaN with a warning if it raises NotEstimable."""
+    """Decorate a score so that it returns NaN with a warning if it raises NotEstimable."""
 
     @wraps(score)
     def score_or_nan(*args: P.args, **kwargs: P.kwargs) -> float:
@@ -27,7 +27,7 @@ def nan_with_reason(score: Callable[P, float]) -> Callable[P, float]:
 
 
 def _align_labels(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the arguments with X as an array, and labels in the order of its rows if both have names."""
+    """Return the arguments with X as an array; labels are put in the order of its rows if both have names."""
     if not args:
         return args
     X, *others = args

@@ -1,4 +1,4 @@
-"""Silhouettes: distances to the own class compared with distances to the nearest other class."""
+"""Silhouettes, which compare distances to the own class with distances to the nearest other class."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from shesha.transfer.not_estimable import nan_with_reason
 def silhouette(X: ArrayLike, y: ArrayLike, *, metric: Metric = "euclidean") -> float:
     """Mean silhouette: whether rows are closer to their own class than to the nearest other class.
 
-    The score is the mean over rows of ``(b - a) / max(a, b)``. Here a is the mean distance to the other rows of the
+    The score is the mean over rows of ``(b - a) / max(a, b)``. Here a is the mean distance to the other rows in the
     same class, and b is the smallest mean distance to the rows of another class. The value of a row is 0 if it is the
-    only row of its class or if both distances are 0. The result is exact: all pairs of rows are used, in blocks of
-    limited memory.
+    only row of its class or if both distances are 0. The result is exact: all pairs of rows are used, in blocks that
+    limit the memory.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def silhouette(X: ArrayLike, y: ArrayLike, *, metric: Metric = "euclidean") -> f
     Returns
     -------
     float
-        In [-1, 1]; higher = easier to transfer. Invariant to scale, to rotation (except under 'correlation'), and
-        under 'euclidean' to offset. NaN, with a warning, if all distances are 0 or every class has one row.
+        In [-1, 1]; higher = easier to transfer. Invariant to scale; to rotation, except with 'correlation'; and to an
+        offset with 'euclidean'. NaN, with a warning, if all distances are 0 or every class has one row.
 
     References
     ----------
@@ -66,7 +66,7 @@ def silhouette(X: ArrayLike, y: ArrayLike, *, metric: Metric = "euclidean") -> f
 
 def _mean_silhouette(a: Matrix, b: Matrix, in_company: NDArray[np.bool_], metric: Metric) -> float:
     larger = np.maximum(a, b)
-    # One minus the cosine of parallel rows is a rounding error; Euclidean distances of equal rows are exactly 0.
+    # For parallel rows, one minus the cosine is a rounding error; Euclidean distances between equal rows are exactly 0.
     mask = larger > (0.0 if metric == "euclidean" else ROUNDING)
     if not mask.any():
         raise NotEstimable("all distances are 0")
@@ -74,7 +74,7 @@ def _mean_silhouette(a: Matrix, b: Matrix, in_company: NDArray[np.bool_], metric
 
 
 def _rows_with_direction(X: Matrix, metric: Metric) -> Matrix:
-    """Return standard rows; raise an error that names zero (or constant) rows."""
+    """Return standard rows; raise an error that lists zero (or constant) rows."""
     bad = find_undirected_rows(X, metric)
     if len(bad):
         kind = "zero" if metric == "cosine" else "constant"
@@ -86,7 +86,7 @@ def _rows_with_direction(X: Matrix, metric: Metric) -> Matrix:
 
 
 def _distance_sums(rows: Matrix, codes: Labels, n_classes: int, metric: Metric) -> Matrix:
-    """Sum of the distances of each row to the rows of each class; rows are sorted by class."""
+    """Sum of the distances from each row to the rows of each class; rows are sorted by class."""
     n = len(rows)
     memory.require(
         24 * n * n_classes + 64 * PANEL * n,
@@ -97,7 +97,7 @@ def _distance_sums(rows: Matrix, codes: Labels, n_classes: int, metric: Metric) 
     def sums(start: int) -> tuple[Matrix, Matrix]:
         distances = panel(rows, metric, start)
         width = len(distances)
-        distances[np.tril_indices(width)] = 0.0  # Keep each pair once.
+        distances[np.tril_indices(width)] = 0.0  # Keep each pair only once.
         if metric == "euclidean":
             np.sqrt(distances, out=distances)
         later = np.add.reduceat(distances, _stretches(codes[start:]), axis=1)
@@ -113,5 +113,5 @@ def _distance_sums(rows: Matrix, codes: Labels, n_classes: int, metric: Metric) 
 
 
 def _stretches(codes: Labels) -> Labels:
-    """First positions of the classes in sorted codes."""
+    """First position of each class in sorted codes."""
     return np.flatnonzero(np.diff(codes, prepend=-1))

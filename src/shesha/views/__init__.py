@@ -1,6 +1,6 @@
-"""Views: the part of a comparison that needs one representation only, computed once and reused.
+"""Views: the part of a comparison that depends on one representation only, computed once and reused.
 
-Every view can be permuted by gathering its entries, so null distributions never rebuild a view.
+Every view can be permuted by rearranging its entries, so null distributions never compute a view again.
 """
 
 from shesha.kernels.feature_halves import UndirectedHalfError

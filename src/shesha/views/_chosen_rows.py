@@ -1,4 +1,4 @@
-"""Selected rows of a matrix, which are copied only when they are read."""
+"""Selected rows of a matrix that are copied only when they are read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from shesha.support.types import Array, Index
 
 _ENTRIES = 1 << 18
-"""Number of values that are read at a time."""
+"""Number of values read at a time."""
 
 
 class ChosenRows:
@@ -34,7 +34,7 @@ class ChosenRows:
         return len(self._numbers)
 
     def __getitem__(self, key: Any) -> Array:
-        """Return some rows, or some columns of them; two arrays of indices are combined as by `np.ix_`."""
+        """Return some rows, or some columns of them; two index arrays are combined as `np.ix_` does."""
         if not isinstance(key, tuple):
             return np.asarray(self._given[self._numbers[key]])
         rows, columns = (np.ravel(part) if isinstance(part, np.ndarray) else part for part in key)
@@ -44,5 +44,5 @@ class ChosenRows:
         return np.concatenate(parts)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """Copy all rows."""
+        """Return a copy of all rows."""
         return np.asarray(self[:], dtype=dtype)

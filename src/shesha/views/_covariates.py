@@ -1,4 +1,4 @@
-"""Covariates of rows, which comparisons control for."""
+"""Covariates of rows, for which comparisons control."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from shesha.views._spline_choice import choose_terms, orthonormal_basis
 from shesha.views.rdm_input import Rdm
 
 FEWEST_FREE = 4
-"""Minimum number of degrees of freedom that covariates must leave."""
+"""Smallest number of degrees of freedom that must remain after the covariates are removed."""
 _ROWS_PER_TERM, _MOST_FITTED = 5, 40
-"""Minimum number of rows per spline term of a numeric covariate, and maximum number of terms."""
+"""Smallest number of rows per spline term of a numeric covariate, and largest number of terms."""
 _NOTHING = 1e-10
-"""Length of a residual, relative to its feature, below which the residual is a rounding error."""
+"""If a residual is shorter than this share of its feature's length, it is a rounding error."""
 
 
 @dataclass(frozen=True)
 class Covariates:
-    """Covariates as standardised columns, or as distances between rows if only these are known."""
+    """Covariates as standardised columns, or as distances between rows if only those are known."""
 
     columns: Matrix | None
-    """Standardised numeric covariates, and one column per class of each label."""
+    """Standardised numeric covariates, and for each label covariate one column per class."""
     given: Rdm | None = None
     terms: Matrix | None = None
-    """Regressors of the features: spline terms of each numeric covariate, and columns of labels."""
+    """Regressors of the features: spline terms for each numeric covariate, and the columns of labels."""
     numbers: Mapping[str, Vector] = field(default_factory=dict)
     """The numeric covariates by name."""
     parts: Mapping[str, Matrix] = field(default_factory=dict)
@@ -52,7 +52,8 @@ class Covariates:
         Parameters
         ----------
         covariates : array of shape (n_rows,) or (n_rows, n_covariates), DataFrame, mapping of names to columns, or Rdm
-            Numbers or labels. Text, booleans, and whole numbers with at most one value per ten rows are labels.
+            Numbers or labels. Text, booleans, and whole numbers with at most one distinct value per ten rows count as
+            labels.
         n_rows : int
             Number of rows of the data.
 
@@ -78,7 +79,7 @@ class Covariates:
         return result
 
     def fit(self, *sides: Matrix) -> Covariates:
-        """Return covariates with as many spline terms of each number as the features need, and not fewer than now.
+        """Return covariates with as many spline terms as the features need, but no fewer than before.
 
         Parameters
         ----------
@@ -110,11 +111,11 @@ class Covariates:
 
     @property
     def n_taken(self) -> int:
-        """Number of degrees of freedom that the covariates use: one for the mean, and one for each term."""
+        """Number of degrees of freedom that the covariates use: one for the mean, and one per term."""
         return 1 + int(self.basis.shape[1])
 
     def residuals(self, rows: Matrix) -> Matrix:
-        """Return the residuals of the rows given smooth functions of the covariates; means are kept."""
+        """Return residuals of the rows after regression on smooth functions of the covariates; keep means."""
         unit = length_unit(rows)
         rows = rows / unit
         mean = rows.mean(axis=0)
@@ -125,11 +126,11 @@ class Covariates:
         return np.asarray((residuals + mean) * unit)
 
     def permute(self, residuals: Matrix, order: Index) -> Matrix:
-        """Permute residuals, keeping them free of the covariates and their degrees of freedom.
+        """Permute residuals so that they stay free of the covariates and keep their degrees of freedom.
 
-        If permuted rows were adjusted again, they would lose directions that fall into the space of the covariates.
-        Unrelated data with many features would then look related. Instead, the permutation is replaced by the nearest
-        orthogonal matrix that maps the space of the residuals to itself.
+        If the permuted rows were adjusted again, they would lose the directions that fall into the space of the
+        covariates, and unrelated data with many features would then look related. Instead, the permutation is replaced
+        by the nearest orthogonal matrix that maps the space of the residuals to itself.
         """
         unit = length_unit(residuals)
         rows = residuals / unit
@@ -142,36 +143,36 @@ class Covariates:
         return np.asarray((moved - basis @ lost - back @ (right @ lost) + mean) * unit)
 
     def take(self, rows: Index) -> Covariates:
-        """The covariates of some rows."""
+        """Return the covariates of some of the rows."""
         if self.given is not None:
             return Covariates(None, self.given.take_rows(rows))
         return Covariates(self._columns[rows], terms=None if self.terms is None else self.terms[rows])
 
     @cached_property
     def distances(self) -> Rdm:
-        """Distances between rows: as given, or Euclidean."""
+        """Distances between the covariates of the rows: as given, or Euclidean."""
         if self.given is not None:
             return self.given
         lengths = np.einsum("ij,ij->i", self._columns, self._columns)
         squared = lengths[:, None] + lengths - 2 * self._columns @ self._columns.T
-        # Rows with equal covariates have distance zero, despite rounding errors.
+        # Rows with equal covariates get distance zero, despite rounding errors.
         distances = np.sqrt(np.where(squared > 1e-12 * (1 + lengths[:, None]), squared, 0.0))
         np.fill_diagonal(distances, 0.0)
         return Rdm((distances + distances.T) / 2, "covariates")
 
     def design(self, blocks: ArrayLike | None = None) -> Exchange:
-        """Return the design that permutes rows of similar covariates."""
+        """Return the design that permutes rows only among those with similar covariates."""
         return match_by_distance(square(self.distances.condensed, self.n_rows), "covariates", blocks)
 
 
 def _most_terms(n_rows: int, numbers: Mapping[str, Vector]) -> int:
-    """Return how many terms each number may have if all together leave most degrees of freedom."""
+    """Return how many terms each number may have so that most degrees of freedom remain."""
     n_numbers = int(np.linalg.matrix_rank(list(numbers.values()))) if numbers else 0
     return n_rows // (_ROWS_PER_TERM * n_numbers) if n_numbers else 0
 
 
 def _terms(parts: Mapping[str, Matrix], of_numbers: Mapping[str, Matrix]) -> Matrix:
-    """Regressors: terms of each number, and columns of labels."""
+    """Return the regressors: terms for each number, and the columns of labels."""
     return np.concatenate([of_numbers.get(name, part) for name, part in parts.items()], axis=1)
 
 
@@ -205,7 +206,7 @@ def _require_vectors(columns: list[tuple[str, NDArray[Any]]]) -> None:
 
 
 def _code_column(column: NDArray[Any], name: str, n_rows: int) -> Matrix:
-    """Standardise numbers; give each class of a label a column."""
+    """Standardise a column of numbers; turn a column of labels into one column per class."""
     if column.dtype.kind == "O":
         column = _numbers_if_all_are(column)
     codes, values = check.labels(column, n_rows, name, min_classes=1)

@@ -1,4 +1,4 @@
-"""Rows in folds, with a decomposition of the rows outside each fold, for held-out prediction."""
+"""Rows divided into folds for held-out prediction, with a decomposition for each fold."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from shesha.views.representation import Representation, View
 
 
 class Groups:
-    """Groups of rows that stay in one fold, as an option of a measure.
+    """Groups of rows that stay in the same fold, passed as an option of a measure.
 
     Parameters
     ----------
     labels : array of shape (n_samples,)
-        Group of each row, such as its subject, session or document.
+        Group of each row, such as a subject, session or document.
 
     Examples
     --------
@@ -51,11 +51,11 @@ class Groups:
 
 @dataclass(frozen=True)
 class Folds(View):
-    """Centred rows in folds, with a decomposition of the training rows of each fold."""
+    """Centred rows in folds, with a decomposition of the training rows for each fold."""
 
     rows: Matrix
     fold: Index
-    """Fold of each row."""
+    """The fold to which each row belongs."""
     n_folds: int
 
     folding = "columns"
@@ -68,12 +68,12 @@ class Folds(View):
         if features.centred_norm == 0:
             raise NotEstimable("all rows are equal")
         fold = deal_folds(source.n_rows, count, groups, seed)
-        # Errors are sums over all features, so an orthogonal map to fewer coordinates does not change them.
+        # Errors are summed over all features, so an orthogonal map to fewer coordinates does not change them.
         return cls(features.compact / features.centred_norm, fold, count)
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Memory of the features, and of axes for each fold."""
+        """Memory for the features, and for the principal axes of each fold."""
         folds = options["n_folds"] if isinstance(options["n_folds"], int) else 5
         side = 8 * min(n, d) ** 2
         return 24 * n * d + folds * side, 24 * n * d + 6 * side
@@ -89,19 +89,19 @@ class Folds(View):
         return ridge_regression.decompose_folds(self.rows, self.fold, self.n_folds)
 
     def predicts(self, other: Folds) -> float:
-        """Share of the other representation's variance in each fold that is predicted from rows outside the fold."""
+        """Share of the other representation's variance that is predicted for held-out rows, over all folds."""
         errors, spread = self.cache_for_pair(
             other, "errors", lambda: ridge_regression.prediction_errors(self.rows, self.parts, other.rows)
         )
         return 1.0 - errors / spread
 
     def permute(self, order: Index) -> Folds:
-        """Reorder the rows: row i of the result is row order[i] of this view; the fold of each position is kept."""
+        """Reorder the rows: row i of the result is row order[i] of this view; each position keeps its fold."""
         return Folds(self.rows[order], self.fold, self.n_folds)
 
 
 def deal_folds(n: int, n_folds: int, groups: Groups | None, seed: Seed) -> Index:
-    """Return the fold of each row; groups stay together."""
+    """Return the fold of each row; the rows of a group stay together."""
     if groups is None:
         if n < 2 * n_folds:
             raise NotEstimable(f"{n_folds} folds need at least {2 * n_folds} rows, got {n}")
@@ -116,7 +116,7 @@ def deal_folds(n: int, n_folds: int, groups: Groups | None, seed: Seed) -> Index
 
 
 def _dealt_by_size(codes: Sequence[int], n_folds: int, seed: Seed) -> Index:
-    """Assign groups by decreasing size to the fold with the fewest rows, with ties in random order."""
+    """Assign groups, largest first, to the fold with the fewest rows; equal sizes are in random order."""
     sizes = np.bincount(codes)
     if len(sizes) < n_folds:
         raise NotEstimable(f"{n_folds} folds need at least as many groups, got {len(sizes)}")

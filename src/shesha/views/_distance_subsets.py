@@ -1,4 +1,4 @@
-"""Distances within random subsets of the rows, the same rows in every representation."""
+"""Distances within random subsets of the rows, which are the same in every representation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _QUANTILE = 0.9
 
 @dataclass(frozen=True)
 class DistanceSubsets(View):
-    """Euclidean distances within subsets of the rows, divided by the 0.9 quantile of their subset."""
+    """Euclidean distances within subsets of the rows, divided by the subset's 0.9 quantile."""
 
     subsets: tuple[Index, ...]
     rows: Matrix | None
@@ -34,7 +34,7 @@ class DistanceSubsets(View):
     def build(
         cls, source: Representation, *, n_subsets: int = 10, subset_size: int = 500, seed: Seed = None
     ) -> DistanceSubsets:
-        """Draw the subsets from the seed and the number of rows; few rows form a single subset."""
+        """Draw the subsets from the seed and the number of rows; if there are few rows, one subset has all."""
         n, count = source.n_rows, check.count(n_subsets, "n_subsets")
         size = check.count(subset_size, "subset_size", minimum=3)
         rng = generator(seed)
@@ -47,16 +47,16 @@ class DistanceSubsets(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """True: the view can be made from distances alone."""
+        """True, because the view can be computed from distances alone."""
         return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Memory of the rows, and the matrices of one subset."""
+        """Memory for the rows, and for the matrices of one subset."""
         return 32 * n * d, 1000 * min(n, options["subset_size"]) ** 2
 
     def normalised_distances(self, subset: int) -> Matrix:
-        """Square matrix of the distances within a subset, divided by their 0.9 quantile over all entries."""
+        """Square matrix of the distances within a subset, divided by the 0.9 quantile of its entries."""
         chosen = self.subsets[subset] if self.order is None else self.order[self.subsets[subset]]
         if self.rows is not None:
             triangle = condensed_distances(np.ascontiguousarray(self.rows[chosen]), "euclidean")

@@ -1,4 +1,4 @@
-"""The features, as given or centred, and correlations between two sets of them."""
+"""The features, as given or centred, and correlations between the features of two representations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Features(View):
 
     @classmethod
     def build(cls, source: Representation) -> Features:
-        """Take the rows as they are."""
+        """Store the rows, divided by the power of two."""
         rows = source.rows
         unit = length_unit(rows)
         return cls(rows / unit, unit, source.precision)
@@ -38,8 +38,9 @@ class Features(View):
 
     @cached_property
     def centred(self) -> Matrix:
-        """Rows with the column means removed; columns of equal entries become exact zeros."""
-        # Medians (of some rows) first: they equal constants exactly, and an outlying row hardly changes them.
+        """Rows minus their column means; columns with equal entries become exactly zero."""
+        # Medians (of some rows) are subtracted first: they equal constants exactly, and outlying rows hardly change
+        # them.
         centred = self.rows - column_medians(self.rows[:: max(1, self.n_rows // _MEDIAN_ROWS), :])
         centred -= namespace(centred).mean(centred, axis=0)
         return cast(Matrix, centred)
@@ -52,13 +53,13 @@ class Features(View):
 
     @cached_property
     def compact(self) -> Matrix:
-        """Centred rows in at most n coordinates, by an orthogonal map that keeps inner products."""
+        """Centred rows in at most n coordinates, by an orthogonal map that preserves inner products."""
         n, d = self.centred.shape
         return self.centred if d <= n else _triangular_factor(self.centred)
 
     @cached_property
     def unit_columns(self) -> tuple[Matrix, Index]:
-        """Centred columns of unit length, and which columns are zero."""
+        """Centred columns scaled to unit length, and the indices of constant columns."""
         largest = np.abs(self.centred).max(axis=0)
         constant = np.flatnonzero(largest <= 4 * np.finfo(float).eps * np.abs(self.rows).max(axis=0))
         scaled = self.centred / np.where(largest > 0, largest, 1.0)
@@ -68,15 +69,15 @@ class Features(View):
 
     @property
     def constant_columns(self) -> Index:
-        """Columns of equal entries."""
+        """Indices of the columns whose entries are all equal."""
         return self.unit_columns[1]
 
     def correlations(self, other: Features) -> Matrix:
-        """Correlation of every column of one side with every column of the other; 0 for constant columns."""
+        """Correlate every column of one side with every column of the other; 0 for constant columns."""
         return cast(Matrix, np.clip(self.unit_columns[0].T @ other.unit_columns[0], -1.0, 1.0))
 
     def nuclear_norm(self, other: Features) -> float:
-        """Sum of the singular values of the cross-product of the centred rows."""
+        """Sum of the singular values of the cross-product between the centred rows of both sides."""
         return self.cache_for_pair(
             other, "nuclear norm", lambda: float(singular_values(self.compact.T @ other.compact).sum())
         )
@@ -88,29 +89,29 @@ class Features(View):
 
 @dataclass(frozen=True)
 class _Relabelled(Features):
-    """Features in another order of the rows, which gathers results of the original."""
+    """Features with reordered rows, whose results are rearranged from those of the original."""
 
     original: Features
     order: Index
 
     @cached_property
     def centred(self) -> Matrix:
-        """Centred rows of the original, in this order."""
+        """Centred rows of the original, in the new order."""
         return cast(Matrix, take_rows(self.original.centred, self.order))
 
     @cached_property
     def centred_norm(self) -> float:
-        """The norm does not depend on the order."""
+        """Norm of the original, which does not depend on the order of the rows."""
         return self.original.centred_norm
 
     @cached_property
     def compact(self) -> Matrix:
-        """Compact rows of the original, in this order."""
+        """Compact rows of the original, in the new order."""
         return cast(Matrix, take_rows(self.original.compact, self.order))
 
     @cached_property
     def unit_columns(self) -> tuple[Matrix, Index]:
-        """Unit columns of the original, with rows in this order."""
+        """Unit columns of the original, with rows in the new order."""
         columns, constant = self.original.unit_columns
         return columns[self.order], constant
 
@@ -120,7 +121,7 @@ class _Relabelled(Features):
 
 
 def _triangular_factor(rows: Matrix) -> Matrix:
-    """Rows with the same inner products, in as many coordinates as there are rows."""
+    """Return rows with the same inner products in as many coordinates as there are rows."""
     if is_numpy(rows):
         return np.ascontiguousarray(np.asarray(np.linalg.qr(rows.T, mode="r")).T)
     _, factor = namespace(rows).linalg.qr(rows.T)

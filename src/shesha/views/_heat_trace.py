@@ -1,4 +1,4 @@
-"""Heat traces of the graph of nearest neighbours."""
+"""Heat traces of nearest-neighbour graphs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shesha.views.representation import Representation, View
 
 @dataclass(frozen=True)
 class HeatTrace(View):
-    """Heat trace of the graph of k nearest neighbours (Euclidean): one number for each time."""
+    """Heat trace of the graph of k nearest (Euclidean) neighbours, with one number for each time."""
 
     trace: Vector
 
@@ -26,15 +26,15 @@ class HeatTrace(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """True: the view can be made from distances alone."""
+        """True, because the view can be computed from distances alone."""
         return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Memory of the neighbours, and the powers of the graph."""
+        """Memory for the neighbours, and for the powers of the graph."""
         kept, working = Neighbours.memory(n, d, **options)
         return kept, working + min(8 * 3 * n * n, 2**30)
 
     def permute(self, order: Index) -> HeatTrace:
-        """The order of the rows does not matter."""
+        """Return this view, because the order of the rows does not matter."""
         return self

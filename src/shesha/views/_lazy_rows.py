@@ -1,4 +1,4 @@
-"""Rows of any source (memory, mapped file, sparse matrix, tensor), read as needed."""
+"""Rows from any source (memory, mapped file, sparse matrix, tensor) that are read when needed."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from shesha.views.representation import Representation, View
 V = TypeVar("V", bound=View)
 _SOME = 4096
 _COPIED = 16
-"""Divisor of the memory budget that gives the largest size at which remaining rows are copied."""
+"""When rows are dropped, the remaining rows are copied if they fit into the memory budget divided by this number."""
 
 
 class Rows:
-    """A matrix, inputs x features, of which any rows can be read; values are checked when read.
+    """A matrix, inputs x features, from which any rows can be read; values are checked when they are read.
 
     Parameters
     ----------
     X : array, mapped file, SciPy sparse matrix, tensor, DataFrame, Representation or Rows
-        Source of the rows. Sparse matrices and files are not converted; only rows that are read become dense.
+        Source of the rows. Sparse matrices and files are not converted; only the rows that are read become dense.
     name : str
         Name of the source in error messages.
     """
@@ -57,12 +57,12 @@ class Rows:
         self.precision = input_precision(self._array.data if self.is_sparse else self._array)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Drop the row names, which serve only to align rows."""
+        """Leave out the row names, which serve only to align rows."""
         return {**self.__dict__, "names": None}
 
     @property
     def is_sparse(self) -> bool:
-        """Whether only nonzero entries are stored."""
+        """Whether the source is a sparse matrix, which stores only nonzero entries."""
         return not isinstance(self._array, np.ndarray | ChosenRows)
 
     @property
@@ -76,25 +76,25 @@ class Rows:
         return self.shape[0]
 
     def read(self, rows: Index | slice) -> Matrix:
-        """Return some rows in double precision, unchecked."""
+        """Return some rows in double precision, without checking their values."""
         chosen = self._array[rows]
         if self.is_sparse:
             chosen = chosen.toarray()
         return np.asarray(chosen, dtype=np.float64)
 
     def blocks(self, entries: int) -> Iterator[tuple[int, Matrix]]:
-        """Yield consecutive blocks of rows with about this many values, each with its first row number."""
+        """Yield consecutive blocks of rows with about `entries` values, each with its first row number."""
         step = max(1, entries // max(1, self.shape[1]))
         for start in range(0, len(self), step):
             yield start, self.read(slice(start, start + step))
 
     @property
     def sample(self) -> Array:
-        """All rows if reading them is cheap; the first few thousand rows of a sparse matrix."""
+        """All rows if reading them is cheap; only the first few thousand rows of a sparse matrix."""
         return self.read(slice(0, _SOME)) if self.is_sparse else cast(Array, self._array)
 
     def drop(self, rows: Index) -> Rows:
-        """Return the data without some rows."""
+        """Return the data without the given rows."""
         if not len(rows):
             return self
         kept = np.setdiff1d(np.arange(len(self)), rows)
@@ -105,15 +105,15 @@ class Rows:
         return result
 
     def take(self, rows: Index) -> Rows:
-        """Return some rows only."""
+        """Return only the given rows."""
         return Rows(self._array[rows], self.name, min_rows=0, min_columns=0)
 
     def take_columns(self, columns: Index) -> Rows:
-        """Return some features only."""
+        """Return only the given features."""
         return Rows(self._array[:, columns], self.name, min_rows=0, min_columns=0)
 
     def view(self, kind: type[V]) -> V:
-        """Return a view, made from blocks of the rows if possible, otherwise from all rows at once."""
+        """Return a view, built from blocks of rows if possible, and otherwise from all rows at once."""
         make = getattr(kind, "from_rows", None)
         if make is None:
             return self.whole.view(kind)
@@ -127,7 +127,7 @@ class Rows:
 
     @cached_property
     def whole(self) -> Representation:
-        """All rows at once, checked; an error if they exceed the memory budget."""
+        """All rows at once, checked; raises an error if they exceed the memory budget."""
         n, d = self.shape
         memory.require(16 * n * d, f"{n:,} rows x {d:,} features", "pass fewer rows")
         dense = self._array.toarray() if self.is_sparse else self._array
@@ -135,14 +135,14 @@ class Rows:
 
 
 def rows_or_distances(X: Any, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> Rows | Rdm:
-    """Return the input of a score: rows, or distances if only these are known."""
+    """Return the input of a score as rows, or as distances if only those are known."""
     if isinstance(X, Representation) and X.has_distances_only:
         return X.distances
     return X if isinstance(X, Rdm) else Rows(X, name, min_rows=min_rows, min_columns=min_columns)
 
 
 def representation_from(X: Rows | Rdm) -> Representation:
-    """The representation from which views are made."""
+    """Return the representation from which views are built."""
     return X.whole if isinstance(X, Rows) else Representation.build(X)
 
 

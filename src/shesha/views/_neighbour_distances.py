@@ -1,4 +1,4 @@
-"""Distances to neighbours of several ranks, for an estimate of dimension."""
+"""Distances to neighbours of several ranks, from which a dimension is estimated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views.representation import Representation, View
 
 MOST_RANKS = 64
-"""Largest rank of a neighbour; dependence between neighbourhoods grows with the rank."""
+"""Largest rank of a neighbour; neighbourhoods of higher ranks depend more on one another."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class NeighbourDistances(View):
     unit: float
     n_repeated: int
     distances: Matrix
-    """Distances of shape (n_distinct_rows, n_ranks), in the same units as the rows."""
+    """Distances of shape (n_distinct_rows, n_ranks), in the same unit as the rows."""
 
     @classmethod
     def build(cls, source: Representation) -> NeighbourDistances:
-        """Compare all pairs of rows, in panels."""
+        """Compute the distances between all pairs of rows, in panels."""
         rows = source.to_numpy.standard("euclidean")
         if not rows.any():
             raise NotEstimable("all rows are equal")
@@ -47,14 +47,14 @@ class NeighbourDistances(View):
 
     @staticmethod
     def powers_of_two_up_to(n_others: int) -> Index:
-        """Powers of two up to the number of other rows and to the largest rank."""
+        """Powers of two up to the number of other rows, but at most the largest rank."""
         return np.asarray(2 ** np.arange(int(np.log2(min(n_others, MOST_RANKS))) + 1), dtype=np.intp)
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Memory of the rows, and panels of distances."""
+        """Memory for the rows, and for panels of distances."""
         return 16 * n * d + 56 * n, 8 * n * d + 64 * 256 * n
 
     def permute(self, order: Index) -> NeighbourDistances:
-        """The order of the rows does not matter."""
+        """Return this view, because the order of the rows does not matter."""
         return self

@@ -1,4 +1,4 @@
-"""Ranks of all rows by distance from each row, with fractional ties."""
+"""Ranks of all other rows by their distance from each row, with fractional ties."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ _PANEL = 256
 
 @dataclass(frozen=True)
 class RowRanks(View):
-    """Rank of every other row by its distance from each row, with mean ranks for ties; and the k nearest.
+    """For each row, the ranks of all other rows by distance, with mean ranks for ties; and its k nearest.
 
-    Rows that tie for the last places among the k nearest have equal shares of these places. If row numbers decided
+    Rows that tie for the last places among the k nearest get equal shares of these places. If row numbers decided ties
     instead, two representations with ties would agree for that reason alone.
     """
 
     ranks: NDArray[np.float32]
-    """Matrix whose row i contains the rank, from 1, of every other row; the diagonal is 0."""
+    """Matrix whose row i contains the rank of every other row, counted from 1; the diagonal is 0."""
     own: Index
-    """Row numbers; each entry of `nearest` is one of the k nearest rows of the row listed here, with a tie share."""
+    """Row numbers: each entry of `nearest` is one of the k nearest rows of the row listed here, with the share in
+    `shares`."""
     nearest: Index
     shares: Vector
     order: Index | None = None
 
     @classmethod
     def build(cls, source: Representation, *, k: int = 1, metric: Metric = "euclidean") -> RowRanks:
-        """Rank all distances from each row."""
+        """Rank the distances from each row to all others."""
         n = source.n_rows
         if check.count(k, "k") >= n:
             raise NotEstimable(f"{k} nearest neighbours need more than {k} rows, got {n}")
@@ -51,12 +52,12 @@ class RowRanks(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """True: the view can be made from distances alone."""
+        """True, because the view can be computed from distances alone."""
         return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Memory of the ranks, and distances while they are found."""
+        """Memory for the ranks, and for the distances while they are ranked."""
         return 4 * n * n + 24 * n * options["k"], 24 * n * d + 16 * n_pairs(n) + 8 * n * n
 
     @property
@@ -65,7 +66,7 @@ class RowRanks(View):
         return len(self.ranks)
 
     def mean_rank_of_nearest(self, other: RowRanks) -> float:
-        """Mean rank in the other representation of the nearest rows in this one."""
+        """Mean rank, in the other representation, of the rows that are nearest in this one."""
         own_ranks, nearest = self.own, self.nearest
         if self.order is not None:
             place = np.empty_like(self.order)
@@ -83,7 +84,7 @@ class RowRanks(View):
 def _rank_panel(
     distances: NDArray[np.float64], start: int, k: int, tolerance: float, out: NDArray[np.float32]
 ) -> tuple[Index, Index, Vector]:
-    """Rank all other rows for a panel of rows, and return the k nearest with fractional ties."""
+    """Rank all other rows for a panel of rows; return the k nearest, with fractional ties."""
     block = distances[start : start + _PANEL].copy()
     m, n = block.shape
     rows = np.arange(m)
@@ -91,7 +92,7 @@ def _rank_panel(
     order = np.argsort(block, axis=1, kind="stable")
     ordered = np.take_along_axis(block, order, axis=1)
     new = np.ones((m, n), dtype=bool)
-    # The row itself comes first and does not tie with other rows.
+    # The row itself comes first and does not tie with any other row.
     new[:, 2:] = np.diff(ordered[:, 1:], axis=1) > tolerance
     places = np.broadcast_to(np.arange(n), (m, n))
     first = np.maximum.accumulate(np.where(new, places, 0), axis=1)

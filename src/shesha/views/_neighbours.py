@@ -25,14 +25,14 @@ from shesha.views.representation import STANDARDS, Representation, Standard, Vie
 
 Search = Callable[[Matrix], kernel.Found]
 _TABLE_ROWS = 4096
-"""Largest number of rows for which all ranks are stored in a table; with half as many, also all distances."""
+"""Largest number of rows for which a table of all ranks is stored; up to half as many, all distances are stored too."""
 
 
 @dataclass(frozen=True)
 class Neighbours(View):
-    """The k nearest rows of each row, nearest first, without the row itself.
+    """The k nearest rows to each row, nearest first, without the row itself.
 
-    A relabelled view shares the results of the original view and translates row numbers.
+    A relabelled view shares the results of the original view and only translates row numbers.
     """
 
     lists: Index
@@ -44,9 +44,9 @@ class Neighbours(View):
     tied: bool = False
     """Whether ties between equally near rows were broken by row number."""
     search: Search | None = None
-    """Function that searches for the neighbours among rows; None if only distances were given."""
+    """Function that searches for neighbours among rows; None if only distances were given."""
     ties: kernel.Ties | None = None
-    """Tied rows, if ties can be broken again without another search."""
+    """The tied rows, if ties can be broken again without a new search."""
 
     @classmethod
     def build(
@@ -58,7 +58,7 @@ class Neighbours(View):
         center: bool = False,
         include_self: bool = False,
     ) -> Neighbours:
-        """Search among all rows; with `center` after removing column means."""
+        """Search for neighbours among all rows; `center` subtracts column means first."""
         k = check.count(k, "k")
         if k >= source.n_rows:
             raise NotEstimable(f"{k} nearest neighbours need more than {k} rows, got {source.n_rows}")
@@ -88,12 +88,12 @@ class Neighbours(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """True: the view can be made from distances alone."""
+        """True, because the view can be computed from distances alone."""
         return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Memory of rows, neighbours and tables; panels of distances, or rows of single precision and candidates."""
+        """Memory for rows, neighbours and tables, and for panels of distances or candidates."""
         k = check.count(options["k"], "k")
         tables = n * n if n <= _TABLE_ROWS else 0
         centred = bool(options.get("center", False))
@@ -109,7 +109,7 @@ class Neighbours(View):
 
     @property
     def queries(self) -> Index:
-        """Numbers of the rows whose neighbours are listed: all."""
+        """Numbers of the rows whose neighbours are listed, which are all rows."""
         return np.arange(self.n_rows)
 
     @property
@@ -119,16 +119,16 @@ class Neighbours(View):
 
     @property
     def nearest(self) -> Index:
-        """Row i names the neighbours of row i."""
+        """Matrix whose row i contains the numbers of the neighbours of row i."""
         return self.lists
 
     @cached_property
     def rank_major_lists(self) -> Index:
-        """Row r contains the neighbours with rank r of all rows, for faster look-ups."""
+        """Matrix whose row r contains the neighbour of rank r of every row, for faster look-ups."""
         return np.ascontiguousarray(self.nearest.T)
 
     def ranks_between(self, rows: Index, others: Index) -> NDArray[np.integer[Any]]:
-        """Rank (from 1) of each given row among the neighbours of its partner; 0 if it is not a neighbour."""
+        """Rank (from 1) of each row in `others` among the neighbours of its partner in `rows`; 0 if absent."""
         if self.n_rows <= _TABLE_ROWS:
             return np.asarray(self._rank_table.take(rows * self.n_rows + others))
         codes, order = self._edge_codes
@@ -137,11 +137,11 @@ class Neighbours(View):
         return np.where(codes[places] == wanted, order[places] % self.k + 1, 0)
 
     def ranks_of_neighbours(self, other: Neighbours) -> NDArray[np.integer[Any]]:
-        """Rank in this view of each neighbour in `other`, of shape (n, k); 0 if it is not a neighbour in this view."""
+        """Rank in this view of each neighbour in `other`, of shape (n, k); 0 if it is not a neighbour here."""
         return self.ranks_between(np.arange(self.n_rows), other.rank_major_lists).T
 
     def distances_between(self, rows: Index, others: Index) -> Matrix:
-        """(Cosine) distances between pairs of rows, both of shape (n, m)."""
+        """(Cosine) distances between pairs of rows, where both index arrays have shape (n, m)."""
         if self.n_rows <= _TABLE_ROWS // 2:
             return np.asarray(self._distance_table.take(rows * self.n_rows + others))
         out = np.empty(others.shape)
@@ -152,15 +152,15 @@ class Neighbours(View):
         return out
 
     def products(self) -> Matrix:
-        """Inner product of each row with each of its neighbours, shape (n, k)."""
+        """Inner product of each row with each of its neighbours, of shape (n, k)."""
         return self._products
 
     def products_with_rank(self, rows: Index, ranks: NDArray[np.integer[Any]]) -> Vector:
-        """Inner product of each row with its neighbour of the given rank."""
+        """Inner product of each given row with its neighbour of the given rank."""
         return np.asarray(self._products[rows, ranks - 1])
 
     def invariant(self, key: str, number: Callable[[Neighbours], float]) -> float:
-        """A number that does not depend on the order of the rows, computed once for the original."""
+        """Return a number that does not depend on the row order, computed once for the original view."""
         if key not in self._numbers:
             self._numbers[key] = number(self)
         return self._numbers[key]
@@ -205,7 +205,7 @@ class Neighbours(View):
 
     def _distances(self, rows: Index, others: Index) -> Matrix:
         if self.rows is not None:
-            # Half the squared distance of unit rows is precise even if the rows are close.
+            # Half the squared distance between unit rows is precise even if the rows are close.
             if not is_numpy(self.rows):
                 return 0.5 * device_kernels.squared_distances_between(self.rows, rows, others)
             difference = self.rows[others] - self.rows[rows]
@@ -219,7 +219,7 @@ class Neighbours(View):
     def permute(self, order: Index) -> Neighbours:
         """Reorder the rows: row i of the result is row order[i] of this view.
 
-        Ties are broken by the new row numbers. If both sides of a comparison broke ties by corresponding numbers,
+        Ties are broken by the new row numbers. If both sides of a comparison broke ties by corresponding row numbers,
         they would agree for that reason alone.
         """
         if not self.tied:
@@ -240,26 +240,26 @@ class Neighbours(View):
 
 
 _GATHERED = 1 << 21
-"""Maximum number of values that one step gathers."""
+"""Largest number of values gathered in one step."""
 
 
 def _all_equal(rows: Matrix) -> bool:
-    """Whether all rows equal the first up to rounding."""
+    """Whether all rows equal the first row, up to rounding."""
     tolerance = 8 * np.finfo(float).eps * largest(rows)
     first = rows[:1, :]
-    # The array API standard does not allow slices beyond the end.
+    # The array API standard does not allow slices that go beyond the end.
     n = rows.shape[0]
     return all(largest(rows[start : min(start + PANEL, n), :] - first) <= tolerance for start in range(0, n, PANEL))
 
 
 @dataclass(frozen=True)
 class Relabelled(Neighbours):
-    """Relabelled neighbours: row i is row order[i] of the original."""
+    """Neighbours with reordered rows, where row i is row order[i] of the original."""
 
     original: Neighbours | None = None
     order: Index | None = None
     own: Neighbours | None = None
-    """Original neighbours with ties broken by row number, if `original` has ties broken in the new order."""
+    """The neighbours with ties broken by row number, if `original` has ties broken for the new order."""
 
     @property
     def _original(self) -> tuple[Neighbours, Index]:
@@ -268,39 +268,39 @@ class Relabelled(Neighbours):
 
     @cached_property
     def nearest(self) -> Index:
-        """Row i names the neighbours of row i."""
+        """Matrix whose row i contains the numbers of the neighbours of row i."""
         original, order = self._original
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         return np.asarray(place[original.nearest[order]])
 
     def ranks_of_neighbours(self, other: Neighbours) -> NDArray[np.integer[Any]]:
-        """Look up under the original numbers."""
+        """Look up the ranks under the original row numbers."""
         original, order = self._original
         return original.ranks_between(order, order.take(other.rank_major_lists)).T
 
     def ranks_between(self, rows: Index, others: Index) -> NDArray[np.integer[Any]]:
-        """Look up under the original numbers."""
+        """Look up the ranks under the original row numbers."""
         original, order = self._original
         return original.ranks_between(order.take(rows), order.take(others))
 
     def distances_between(self, rows: Index, others: Index) -> Matrix:
-        """Look up under the original numbers."""
+        """Look up the distances under the original row numbers."""
         original, order = self._original
         return original.distances_between(order[rows], order[others])
 
     def products(self) -> Matrix:
-        """Gather the products of the original."""
+        """Rearrange the products of the original."""
         original, order = self._original
         return np.asarray(original.products()[order])
 
     def products_with_rank(self, rows: Index, ranks: NDArray[np.integer[Any]]) -> Vector:
-        """Look up under the original numbers."""
+        """Look up the products under the original row numbers."""
         original, order = self._original
         return original.products_with_rank(order[rows], ranks)
 
     def invariant(self, key: str, number: Callable[[Neighbours], float]) -> float:
-        """Share the number with the original."""
+        """Return the number of the original, which is the same."""
         return self._original[0].invariant(key, number)
 
     def permute(self, order: Index) -> Neighbours:  # type: ignore[override]

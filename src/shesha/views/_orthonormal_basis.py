@@ -1,4 +1,4 @@
-"""Orthonormal directions of a representation in sample space, with their singular values."""
+"""Orthonormal directions of a representation in sample space, and their singular values."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Basis(View):
     unit: float
     n_features: int
     loadings: Matrix
-    """Right singular vectors (rows): directions * singular_values @ loadings are the features."""
+    """Right singular vectors (rows); the features are directions * singular_values @ loadings."""
 
     @classmethod
     def build(cls, source: Representation, *, centred: bool = True) -> Basis:
-        """Decompose the (centred) features."""
+        """Decompose the features, centred by default."""
         features = source.view(Features)
         rows = features.centred if centred else features.rows
         u, values, right = _thin_svd(rows)
@@ -42,7 +42,7 @@ class Basis(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Memory of the features, the directions, and the work of the decomposition."""
+        """Memory for the features and directions, and for the work of the decomposition."""
         return 40 * n * d, 40 * n * d + 48 * min(n, d) ** 2
 
     @property
@@ -57,18 +57,18 @@ class Basis(View):
 
     @cached_property
     def variances(self) -> Vector:
-        """Squared singular values as shares of their sum."""
+        """Squared singular values, as shares of their sum."""
         squared = (self.singular_values / self.singular_values[0]) ** 2
         return np.asarray(squared / squared.sum())
 
     def components_for(self, share: float) -> int:
-        """Fewest leading directions that explain this share of the variance."""
-        # A share that equals the requested share up to rounding is sufficient.
+        """Smallest number of leading directions that explain this share of the variance."""
+        # A share that equals the requested one up to rounding is sufficient.
         reached = np.cumsum(self.variances) >= share * (1 - 4 * np.finfo(float).eps)
         return self.count_with_ties(int(np.argmax(reached)) + 1 if reached.any() else self.rank)
 
     def count_with_ties(self, k: int) -> int:
-        """Increase a number of leading directions to include all that tie with the last.
+        """Increase a number of leading directions so that it includes all that tie with the last one.
 
         The order of directions with equal singular values depends only on rounding or on row numbers.
         """
@@ -77,11 +77,11 @@ class Basis(View):
         return k
 
     def _is_tied(self, k: int) -> bool:
-        """Whether the singular value at place k equals the one before it."""
+        """Whether the singular value at position k equals the one before it."""
         return bool(self.variances[k] >= self.variances[k - 1] * (1 - _EQUAL))
 
     def direction_weights(self, k: int) -> Vector:
-        """Weight of each direction among the leading k; fractional for tied directions at the cut-off."""
+        """Weight of each of the k leading directions, which is fractional for ties at the cut-off."""
         k = min(k, self.rank)
         first = last = self.count_with_ties(k)
         if last > k:
@@ -93,7 +93,7 @@ class Basis(View):
         return weights
 
     def truncated(self, n_components: int) -> Basis:
-        """Return the leading directions only."""
+        """Return only the leading directions."""
         k = min(n_components, self.rank)
         return Basis(
             _leading_directions(self.directions, k),
@@ -104,7 +104,7 @@ class Basis(View):
         )
 
     def overlap(self, other: Basis) -> Matrix:
-        """Cosines between the directions of two representations, on their device."""
+        """Cosines between the directions of two representations, computed on their device."""
         return self.cache_for_pair(other, "overlap", lambda: self.directions.T @ other.directions)
 
     def squared_overlap(self, other: Basis) -> Matrix:
@@ -121,7 +121,7 @@ class Basis(View):
 
 
 def _thin_svd(rows: Matrix) -> tuple[Matrix, Vector, Matrix]:
-    """Singular value decomposition; for long matrices by a QR decomposition first, which is faster."""
+    """Singular value decomposition; long or wide matrices are first reduced by QR, which is faster."""
     n, d = rows.shape
     qr = namespace(rows).linalg.qr
     if n > 2 * d:
@@ -141,7 +141,7 @@ def _leading_directions(directions: Matrix, k: int) -> Matrix:
 
 
 def _singular_value_rounding(features: Features, values: Vector) -> float:
-    """Size of singular values that are due to rounding, in the decomposition and in the stored numbers."""
+    """Size of singular values that are due to rounding in the decomposition or in the stored numbers."""
     n, d = features.rows.shape
     decomposition = max(n, d) * np.finfo(float).eps * max(float(values[0]), 1.0)
     typical = norm(features.rows) / float(np.sqrt(n * d))

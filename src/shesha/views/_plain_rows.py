@@ -1,4 +1,4 @@
-"""The view that contains the matrix itself."""
+"""The view that consists of the matrix itself."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from shesha.views.representation import Representation, View
 
 @dataclass(frozen=True)
 class Plain(View):
-    """Rows as they were given, in their own units."""
+    """Rows as they were given, in their original units."""
 
     rows: Matrix
 
     @classmethod
     def build(cls, source: Representation) -> Plain:
-        """Take the rows as they are."""
+        """Store the rows unchanged."""
         return cls(source.rows)
 
     def permute(self, order: Index) -> Plain:

@@ -1,4 +1,4 @@
-"""Projections of the rows on random directions, sorted to remove the order of the rows."""
+"""Projections of the rows onto random directions, sorted so that the order of the rows is lost."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from shesha.views.representation import Representation, View
 
 @dataclass(frozen=True)
 class Projections(View):
-    """The rows projected on random unit directions, each projection sorted."""
+    """The rows projected onto random unit directions, with each projection sorted."""
 
     values: Matrix
-    """Sorted projections, one line per direction."""
+    """Sorted projections, with one line per direction."""
     n_features: int
 
     @classmethod
     def build(cls, source: Representation, *, n_projections: int = 100, seed: Seed = None) -> Projections:
-        """Draw the directions from the seed and the number of features only."""
+        """Draw the directions from the seed and the number of features, so that they are the same for all."""
         count = check.count(n_projections, "n_projections")
         features = source.view(Features)
         d = features.rows.shape[1]
@@ -33,5 +33,5 @@ class Projections(View):
         return cls(np.sort(values, axis=1), d)
 
     def permute(self, order: Index) -> Projections:
-        """The order of the rows does not matter."""
+        """Return this view, because the order of the rows does not matter."""
         return self

@@ -1,4 +1,4 @@
-"""Alignment of the rows of representations by their names."""
+"""Alignment of representations by the names of their rows."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ S = TypeVar("S", Representation, Rows, Rows | Rdm)
 
 
 def align_rows(sources: Mapping[str, S]) -> dict[str, S]:
-    """Put rows in the order of the first representation that has names; warn if rows were reordered.
+    """Put rows in the order of the first representation with names; warn if rows were reordered.
 
     Raises
     ------
     ValueError
-        If the names themselves differ, not only their order.
+        If the representations contain different names, not only a different order.
     """
     moved = orders({name: source.names for name, source in sources.items()})
     return {name: take_rows(source, moved[name]) if name in moved else source for name, source in sources.items()}
 
 
 def take_rows(source: S, chosen: Index) -> S:
-    """Some rows of any kind of representation, in this order."""
+    """Take some rows, in the given order, from any kind of representation."""
     return source.take(chosen) if isinstance(source, Rows) else source.take_rows(chosen)
 
 

@@ -1,4 +1,4 @@
-"""Views that consist of one number, which measures compare between two representations."""
+"""Views that consist of a single number, which measures compare between representations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Scalar(View):
     value: float
 
     def permute(self, order: Index) -> Scalar:
-        """The order of the rows does not matter."""
+        """Return this view, because the order of the rows does not matter."""
         return self
 
 
@@ -40,17 +40,17 @@ class Magnitude(Scalar):
 
     @classmethod
     def build(cls, source: Representation) -> Magnitude:
-        """Average the rows."""
+        """Compute the mean row and its length."""
         features = source.view(Features)
         return cls(float(np.linalg.norm(features.rows.mean(axis=0))) * features.unit)
 
 
 class Concentricity(Scalar):
-    """Mean cosine between the rows and their mean."""
+    """Mean cosine between the rows and their mean row."""
 
     @classmethod
     def build(cls, source: Representation) -> Concentricity:
-        """Average the rows, then the cosines."""
+        """Average the rows, then their cosines with the mean row."""
         rows = source.view(Features).rows
         mean = rows.mean(axis=0)
         length = float(np.linalg.norm(mean))
@@ -61,19 +61,19 @@ class Concentricity(Scalar):
 
 @dataclass(frozen=True)
 class Uniformity(Scalar):
-    """Log of the mean, over all n^2 pairs, of exp(-2 squared distance)."""
+    """Logarithm of the mean of exp(-2 squared distance) over all n^2 pairs of rows."""
 
     beyond: float
-    """Contribution of pairs of different rows to the value; pairs of a row with itself contribute -log n."""
+    """Contribution to the value from pairs of different rows; pairs of a row with itself contribute -log n."""
     n_rows: int
 
     def difference(self, other: Uniformity) -> float:
-        """Difference of two values, computed without their common term log n for precision."""
+        """Absolute difference between two values, computed so that a large common term costs no precision."""
         return abs(self.beyond - other.beyond - math.log(self.n_rows / other.n_rows))
 
     @classmethod
     def build(cls, source: Representation) -> Uniformity:
-        """Sum over all pairs, panel by panel."""
+        """Sum over all pairs of rows, panel by panel."""
         features = source.view(Features)
         rows = standard_rows(features.rows, "euclidean")
         # An infinite unit would give NaN for equal rows.
@@ -91,24 +91,24 @@ class Uniformity(Scalar):
             return float(np.triu(block, k=1).sum())
 
         total = sum(parallel(sum_upper_triangle, range(0, n, PANEL)))
-        # The result is log((n + 2 total) / n^2), in a form that is precise for small totals.
+        # The result is log((n + 2 total) / n^2), written so that it is precise if the total is small.
         excess = math.log1p(2 * total / n)
         return cls(excess - math.log(n), excess, n)
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Memory of the features, and panels of distances."""
+        """Memory for the features, and for panels of distances."""
         return 24 * n * d, 24 * n * d + 64 * PANEL * n
 
 
 class SplitStability(Scalar):
-    """Feature-split stability: mean rank correlation of distances in two random halves of the features."""
+    """Feature-split stability: mean rank correlation between distances in two random feature halves."""
 
     @classmethod
     def build(
         cls, source: Representation, *, metric: Metric = "cosine", n_splits: int = 30, seed: Seed = None
     ) -> SplitStability:
-        """Average over random halves, drawn as `shesha.feature_split` draws them."""
+        """Average over random halves, drawn in the same way as by `shesha.feature_split`."""
         count = check.count(n_splits, "n_splits")
         return cls(SplitHalves.build(source, metric=metric).mean_correlation(count, seed))
 
@@ -123,7 +123,7 @@ class SplitStability(Scalar):
         seed: Seed = None,
         **options: Any,
     ) -> list[SplitStability] | None:
-        """Sort the distances of all rows once for all subsets."""
+        """Sort the distances between all rows once, and use the order for all subsets."""
         rows = source.standard(metric)
         rng = generator(seed)
         draws = [rng.permutation(rows.shape[1]) for _ in range(n_splits)]
@@ -135,5 +135,5 @@ class SplitStability(Scalar):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Memory of the features, and the distances of both halves."""
+        """Memory for the features, and for the distances in both halves."""
         return SplitHalves.memory(n, d)

@@ -1,4 +1,4 @@
-"""The spectrum of the centred rows, which does not depend on their order."""
+"""The spectrum of the centred rows, which does not depend on the order of the rows."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Spectrum(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Memory of the features, and of a square matrix of the shorter side."""
+        """Memory for the features, and for a square matrix whose size is the smaller dimension."""
         return 24 * n * d, 16 * n * d + 24 * min(n, d) ** 2
 
     def permute(self, order: Index) -> Spectrum:
-        """The order of the rows does not matter."""
+        """Return this view, because the order of the rows does not matter."""
         return self

@@ -1,4 +1,4 @@
-"""The number of spline terms and jumps of each numeric covariate, by generalised cross-validation."""
+"""Choice of spline terms and jumps for each numeric covariate, by generalised cross-validation."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from shesha.support.types import Matrix, Vector
 
 _COUNTS = (6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40)
 _MORE = 1.5
-"""Factor by which the number of terms from cross-validation is increased, because tests detect small curvature."""
+"""Factor by which the number of terms from cross-validation is increased, because tests detect even small curvature."""
 _MOST_FEATURES = 256
 _MOST_JUMPS, _OF_A_JUMP = 3, 2
-"""Maximum number of jumps of each covariate, and the degrees of freedom of a jump with an unknown position."""
+"""Largest number of jumps per covariate, and the degrees of freedom that a jump at an unknown position uses."""
 
 
 def orthonormal_basis(terms: Matrix) -> Matrix:
@@ -27,18 +27,18 @@ def orthonormal_basis(terms: Matrix) -> Matrix:
 def choose_terms(
     numbers: Mapping[str, Vector], rest: Matrix, sides: Sequence[Matrix], fewest: int, most: int
 ) -> dict[str, Matrix]:
-    """Choose the terms of each numeric covariate in turn: spline terms, and jumps that splines cannot fit.
+    """Choose the terms of each numeric covariate in turn: spline terms, and jumps that they cannot fit.
 
     Parameters
     ----------
     numbers : mapping of names to arrays of shape (n,)
-        Numeric covariates by name.
+        Numeric covariates, by name.
     rest : array of shape (n, n_columns)
-        Columns of the covariates that are labels.
+        Columns of those covariates that are labels.
     sides : arrays of shape (n, n_features)
-        Features of the representations; the representation that needs most terms decides.
+        Features of each representation; the one that needs the most terms decides.
     fewest, most : int
-        Minimum and maximum number of spline terms of each covariate.
+        Smallest and largest number of spline terms per covariate.
 
     References
     ----------
@@ -55,7 +55,7 @@ def choose_terms(
 
 
 def _spline_and_jumps(number: Vector, fixed: Matrix, rows: Sequence[Matrix], candidates: Sequence[int]) -> Matrix:
-    """Jumps and spline terms of a covariate, in addition to fixed terms, as many as the most demanding side needs."""
+    """Jumps and spline terms of one covariate, as many as the most demanding side needs."""
     fewest, most = candidates[0], candidates[-1]
     splines = [natural_spline(number, count) for count in candidates]
     models = []
@@ -71,10 +71,10 @@ def _spline_and_jumps(number: Vector, fixed: Matrix, rows: Sequence[Matrix], can
 
 
 def _jumps(number: Vector, fixed: Matrix, rows: Sequence[Matrix], n_jumps: int) -> Matrix:
-    """A given number of jumps in addition to a line, each at the best position given the others."""
+    """Place a number of jumps in addition to a line, each at the best position given the others."""
     line = np.concatenate([fixed, number[:, None]], axis=1)
     jumps = np.empty((len(number), 0))
-    # Jumps are placed one by one; then each is placed again twice, given the others.
+    # Jumps are placed one by one; afterwards, each is placed again twice, given the others.
     for step in range(3 * n_jumps):
         kept = jumps if step < n_jumps else np.delete(jumps, 0, axis=1)
         jump = _best_jump(number, rows, np.concatenate([line, kept], axis=1))
@@ -85,7 +85,7 @@ def _jumps(number: Vector, fixed: Matrix, rows: Sequence[Matrix], n_jumps: int) 
 
 
 def _best_jump(number: Vector, rows: Sequence[Matrix], terms: Matrix) -> Vector | None:
-    """The jump that explains the largest share of a side's residual; None if the residual is zero."""
+    """Return the jump that explains the largest share of a side's residual; None if the residual is zero."""
     basis = orthonormal_basis(terms)
     order = np.argsort(number, kind="stable")
     ends = np.flatnonzero(np.diff(number[order]) > 0)

@@ -1,4 +1,4 @@
-"""Rows whose inner products determine a distance, or distances only."""
+"""Rows whose inner products determine a distance, or distances if only those are known."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from shesha.views.undirected_rows import UndirectedRowsError
 
 @dataclass(frozen=True)
 class Standard(View):
-    """Rows in standard form for a metric, optionally after column means are subtracted."""
+    """Rows in standard form for a metric, optionally after subtracting column means."""
 
     metric: Metric
     rows: Matrix | None
@@ -37,14 +37,14 @@ class Standard(View):
 
     @classmethod
     def build(cls, source: Representation, *, metric: Metric = "cosine", centred: bool = False) -> Standard:
-        """Bring the rows to standard form; given distances do not change."""
+        """Convert the rows to standard form; given distances are not changed."""
         check.choice(metric, METRICS, "metric")
         if source.has_distances_only:
             return cls(metric, None, square(source.distances.condensed, source.n_rows))
         if not centred:
             return cls(metric, source.standard(metric), None)
         shifted = source.rows / length_unit(source.rows)
-        # Subtracting the first row makes equal rows exact zeros, despite the rounding of the mean.
+        # Subtracting the first row makes rows that are all equal exactly zero, whatever the rounding of the mean.
         shifted -= shifted[0].copy()
         shifted -= shifted.mean(axis=0)
         bad = find_undirected_rows(shifted, metric)
@@ -54,7 +54,7 @@ class Standard(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """True: the view can be made from distances alone."""
+        """True, because the view can be computed from distances alone."""
         return True
 
     @property
@@ -86,23 +86,23 @@ class Standard(View):
         return Standard(self.metric, self.rows[order], None)
 
     def squared(self) -> Vector:
-        """Distances of all pairs in condensed order, squared if Euclidean."""
+        """Distances between all pairs, in condensed order, squared if `squares` is true."""
         if self.rows is None:
             return np.asarray(self._square[np.triu_indices(self.n_rows, k=1)] ** 2)
         return condensed_distances(self.rows, self.metric, squared=True)
 
     def squared_distances_between(self, i: Index, j: Index) -> Vector:
-        """(Squared) distances of the given pairs."""
+        """Distances between the given pairs, squared if `squares` is true."""
         if self.rows is None:
             return np.asarray(self._square[i, j] ** 2)
         return pair_distances(self.rows, i, j, self.metric, squared=True)
 
     def panel(self, start: int) -> Matrix:
-        """Distances from a panel's rows to these rows and all later rows."""
+        """Distances from the panel's rows to themselves and to all later rows."""
         if self.rows is None:
             return self._square[start : start + PANEL, start:].copy()
         distances = panel(self.rows, self.metric, start)
         if self.metric == "euclidean":
-            # Rounding can make the squared distance of a row to itself negative.
+            # Rounding can make the squared distance between a row and itself negative.
             np.sqrt(np.maximum(distances, 0.0, out=distances), out=distances)
         return distances

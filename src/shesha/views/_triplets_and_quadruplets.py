@@ -1,4 +1,4 @@
-"""Comparisons of two distances, for all or sampled triplets or quadruplets of rows."""
+"""Comparisons between two distances, for all or sampled triplets or quadruplets of rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from shesha.views.representation import Representation, View
 
 Shape = Literal["triplets", "quadruplets"]
 _TABLE_ROWS = 4096
-"""Largest number of rows for which all distances are stored; with more, only compared distances are computed."""
+"""Largest number of rows for which all distances are stored; with more rows, only the compared distances are computed.
+"""
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,10 @@ class Comparisons(View):
     """Signs of d(i, j) - d(k, l) for triplets (k = i) or quadruplets of different rows."""
 
     tuples: Index
-    """Rows i, j, k and l of each comparison, of shape (4, n_comparisons)."""
+    """Row numbers i, j, k and l of each comparison, of shape (4, n_comparisons)."""
     n_rows: int
     tolerance: float
-    """Difference below which distances count as equal."""
+    """Difference below which two distances count as equal."""
     distances: Vector | None
     rows: Matrix | None
     metric: Metric
@@ -49,7 +50,7 @@ class Comparisons(View):
         n_samples: int = 200_000,
         seed: Seed = None,
     ) -> Comparisons:
-        """Draw the triplets or quadruplets from the seed and the number of rows only."""
+        """Draw triplets or quadruplets that depend only on the seed and the number of rows."""
         n, count = source.n_rows, check.count(n_samples, "n_samples")
         tuples, sampled = draw_tuples(n, shape, count, seed)
         distances: Vector | None = None
@@ -66,12 +67,12 @@ class Comparisons(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """True: the view can be made from distances alone."""
+        """True, because the view can be computed from distances alone."""
         return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Memory of the distances or rows, and the tuples."""
+        """Memory for the distances or rows, and for the tuples."""
         kept = 8 * n_pairs(n) if n <= _TABLE_ROWS else 8 * n * d
         return kept + 33 * options["n_samples"], 24 * n * d + 48 * options["n_samples"] + 8 * n_pairs(
             min(n, _TABLE_ROWS)
@@ -79,7 +80,7 @@ class Comparisons(View):
 
     @cached_property
     def signs(self) -> NDArray[np.int8]:
-        """1 if the first distance is larger, -1 if the second is, 0 for ties."""
+        """1 if the first distance is larger, -1 if the second is larger, and 0 for ties."""
         i, j, k, m = self.tuples if self.order is None else self.order[self.tuples]
         difference = self._distances(i, j) - self._distances(k, m)
         return ((difference > self.tolerance).astype(np.int8) - (difference < -self.tolerance)).astype(np.int8)
@@ -95,12 +96,12 @@ class Comparisons(View):
         return replace(self, order=order if self.order is None else self.order[order])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the signs, which can be recomputed."""
+        """Leave out the signs, which can be computed again."""
         return {name: value for name, value in super().__getstate__().items() if name != "signs"}
 
 
 def draw_tuples(n: int, shape: Shape, n_samples: int, seed: Seed) -> tuple[Index, bool]:
-    """Return rows i, j, k, l (one line each), and whether they are a sample of all comparisons."""
+    """Return rows i, j, k, l (one line each), and whether they are only a sample of all comparisons."""
     size = 3 if shape == "triplets" else 4
     if n < size:
         raise NotEstimable(f"{shape} need at least {size} rows, got {n}")
@@ -114,7 +115,7 @@ def draw_tuples(n: int, shape: Shape, n_samples: int, seed: Seed) -> tuple[Index
     rng = generator(seed)
     chosen = np.empty((size, n_samples), dtype=np.intp)
     for place in range(size):
-        # Draw a position among the remaining rows, then skip the rows that were already taken.
+        # Draw a position among the remaining rows, and skip the rows that were already taken.
         draw = rng.integers(n - place, size=n_samples)
         for taken in np.sort(chosen[:place], axis=0):
             draw += draw >= taken

@@ -1,4 +1,4 @@
-"""Variance shares of principal directions, from memory or disk."""
+"""Variance shares of the principal directions, for rows in memory or on disk."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 _ENTRIES = 1 << 18
-"""Number of values that are processed together."""
+"""Number of values processed together."""
 
 
 @dataclass(frozen=True)
 class Variances(View):
-    """Share of the variance along each principal direction, largest first; zeros if all rows are equal."""
+    """Share of the variance along each principal direction, descending; zeros if all rows are equal."""
 
     shares: Vector
     moments: FourthMoments
-    """Sums for corrections for a small number of rows or columns."""
+    """Sums that correct for a small number of rows or columns."""
 
     @classmethod
     def build(cls, source: Representation) -> Variances:
@@ -35,11 +35,11 @@ class Variances(View):
 
     @classmethod
     def from_rows(cls, source: Rows) -> Variances:
-        """Compute the shares for rows of any source, in blocks."""
+        """Compute the shares for rows from any source, in blocks."""
         for start, block in source.blocks(_ENTRIES):
             check.finite(block, source.name, first_row=start)
         return cls(centred_variances(source), fourth_moments(source))
 
     def permute(self, order: Index) -> Variances:
-        """The order of the rows does not matter."""
+        """Return this view, because the order of the rows does not matter."""
         return self

@@ -1,4 +1,4 @@
-"""Residuals of a representation given covariates, and their views in other orders of the rows."""
+"""Residuals of a representation after regression on covariates, and their permutation."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _ONLY_DISTANCES = "controlling for covariates needs features and covariate colum
 
 
 class Adjusted(Representation):
-    """Features with covariates regressed out; if distances are compared, covariates are regressed out of the distances.
+    """A representation from which covariates have been regressed out.
 
+    If the measure compares distances, the covariates are regressed out of the distances, otherwise out of the features.
     If the representation or the covariates are given as distances, only distances can be adjusted and compared.
     """
 
@@ -33,17 +34,17 @@ class Adjusted(Representation):
 
     @property
     def rows(self) -> Matrix:
-        """The residuals of the features given the covariates."""
+        """The residuals of the features after regression on the covariates."""
         self._require_features()
         return super().rows
 
     @property
     def distances(self) -> Rdm:
-        """Not available, because given distances are not adjusted."""
+        """Raise an error, because given distances are not adjusted."""
         raise NotEstimable(_ONLY_DISTANCES)
 
     def condensed_distances(self, metric: Metric, *, squared: bool = False) -> tuple[Vector, float]:
-        """Distances between the adjusted rows."""
+        """Distances between the adjusted rows, and the difference below which two count as equal."""
         self._require_features()
         return super().condensed_distances(metric, squared=squared)
 
@@ -52,15 +53,15 @@ class Adjusted(Representation):
             raise NotEstimable(_ONLY_DISTANCES)
 
     def take_rows(self, chosen: Index) -> Adjusted:
-        """The representation of some rows, adjusted for the covariates of these rows."""
+        """Return the representation of some rows, adjusted for the covariates of these rows."""
         return Adjusted(self.given.take_rows(chosen), self.covariates.take(chosen))
 
     def reorder(self, order: Index) -> Representation:
-        """Permuted residuals, free of the covariates and with equal degrees of freedom."""
+        """Permute the residuals so that they stay free of the covariates and keep their degrees of freedom."""
         return Representation(self.covariates.permute(self.rows, order), self.precision)
 
     def __getstate__(self) -> tuple[Any, Any]:
-        """Drop views when pickling, because a copy makes its own."""
+        """Leave out views when pickling, because each copy computes its views again."""
         return self.given, self.covariates
 
     def __setstate__(self, state: tuple[Any, Any]) -> None:
@@ -70,7 +71,7 @@ class Adjusted(Representation):
 
 @dataclass(frozen=True)
 class Refitted(View):
-    """A view of an adjusted representation for a null, which adjusts each permutation again."""
+    """A view of an adjusted representation for a null, which adjusts every permutation again."""
 
     source: Adjusted
     look: Callable[[Representation], View]
@@ -88,7 +89,7 @@ class Refitted(View):
 def adjust_for_covariates(
     sides: list[Representation], covariates: ArrayLike | Rdm | None
 ) -> tuple[list[Representation], Any]:
-    """Adjust all sides for covariates; without covariates, return the sides and None."""
+    """Adjust all sides for covariates; return them and the covariates (None if there are none)."""
     if covariates is None:
         return sides, None
     for side in sides:

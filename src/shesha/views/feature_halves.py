@@ -1,4 +1,4 @@
-"""Both halves of the features for successive partitions."""
+"""Both halves of the features, for one partition after another."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ from shesha.support.warnings import NotEstimable
 from shesha.views.representation import Representation, View
 
 Draw = Index | np.random.Generator
-"""Random draw that defines a partition: a permutation of the features, or the generator of a rotation."""
+"""Random draw that defines a partition: a permutation of the features, or the generator of a random rotation."""
 Found = TypeVar("Found")
 Item = TypeVar("Item")
 
 MIN_FEATURES = 4
-"""Smallest number of features: two in each half, because the cosine of a single feature is only a sign."""
+"""Smallest number of features. Each half needs two, because the cosine of a single feature is only a sign."""
 CONSTANT = "all distances are equal within a half of the features, in every draw"
 
 
 @dataclass(frozen=True)
 class SplitHalves(View):
-    """Data that all partitions of the features share; each partition is made when it is visited.
+    """Data shared by all partitions of the features; each partition is computed when it is visited.
 
     Each half contains half of the given features, or half of the features after a random rotation. One visit computes
-    all results of a partition: its correlation, the cells of the bootstrap, the ranks that a null permutes.
+    everything that is needed from a partition: its correlation, the cells for the bootstrap, and the ranks that a null
+    permutes.
     """
 
     n_rows: int
@@ -46,7 +47,7 @@ class SplitHalves(View):
 
     @classmethod
     def build(cls, source: Representation, *, metric: Metric = "cosine", rotated: bool = False) -> SplitHalves:
-        """Bring the rows to standard form, and compute the inner products that partitions share."""
+        """Convert the rows to standard form, and compute the inner products that all partitions share."""
         check.choice(metric, METRICS, "metric")
         n, d = source.rows.shape
         if d < MIN_FEATURES:
@@ -59,15 +60,15 @@ class SplitHalves(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Memory of the features, and the distances of both halves."""
+        """Memory for the features, and for the distances in both halves."""
         return 24 * n * d, 24 * n * d + 8 * n * n * (7 if n <= feature_halves.DENSE_ROWS else 3)
 
     def sampler(self, seed: Seed) -> Callable[[], Draw]:
-        """Return the sampler of partitions, in the order of the documented functions."""
+        """Return a function that draws partitions, in the same order as the documented functions."""
         return draw_sampler(self.n_features, self.rotated, generator(seed))
 
     def visit(self, draws: Sequence[Draw], use: Callable[[int, Partition], Found]) -> list[Found]:
-        """Make the partition of each draw once, and pass it to `use` with its number."""
+        """Compute the partition of each draw once, and pass its number and the partition to `use`."""
 
         def one(index: int) -> Found:
             return self.kernel.visit(draws[index], lambda closeness: use(index, Partition.build(closeness, self.level)))
@@ -75,12 +76,12 @@ class SplitHalves(View):
         return self._each(one, range(len(draws)))
 
     def _each(self, work: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:
-        """Visit partitions; large partitions one at a time, each on all threads."""
+        """Process partitions in parallel, or large ones one at a time, each on all threads."""
         serial = isinstance(self.kernel, feature_halves.PanelHalves)
         return [work(item) for item in items] if serial else list(parallel(work, items))
 
     def correlations(self, draws: Sequence[Draw]) -> Vector:
-        """Rank correlation of the halves in each partition; NaN if the distances of a half are all equal."""
+        """Rank correlation between the halves for each partition; NaN if all distances in a half are equal."""
 
         def correlate(closeness: feature_halves.Closeness) -> float:
             return feature_halves.correlation(closeness, self.level, self.kernel.metric)
@@ -88,7 +89,7 @@ class SplitHalves(View):
         return np.array(self._each(lambda draw: self.kernel.visit(draw, correlate), draws))
 
     def mean_correlation(self, n_draws: int, seed: Seed) -> float:
-        """Mean of the correlations of random partitions."""
+        """Mean correlation between the halves over random partitions."""
         draw = self.sampler(seed)
         correlations = self.correlations([draw() for _ in range(n_draws)])
         if np.isnan(correlations).all():
@@ -97,14 +98,14 @@ class SplitHalves(View):
 
 
 def _rotation_rows(source: Representation, metric: Metric) -> Matrix:
-    """Rows in the form to which rotations are applied."""
+    """Rows in the form in which they are rotated."""
     rows = source.standard(metric)
-    # Unlike medians, the means of rotated rows are the rotated means.
+    # In contrast to medians, the means of rotated rows are the rotated means.
     return rows - rows.mean(axis=0) if metric == "euclidean" else rows
 
 
 def rotate_rows(source: Representation, metric: Metric, draws: Sequence[Draw]) -> Iterator[Matrix]:
-    """Yield the rows after each rotation; the first half of their columns is the first half of `SplitHalves`."""
+    """Yield the rows after each rotation, with the columns of the first half in `SplitHalves` first."""
     with single_threaded_blas():
         frame = Rotations(_rotation_rows(source, metric))
     for draw in draws:
@@ -112,19 +113,19 @@ def rotate_rows(source: Representation, metric: Metric, draws: Sequence[Draw]) -
 
 
 def half_metric(metric: Metric, rotated: bool) -> Metric:
-    """The metric within halves; cosine for correlation after a rotation, because rows are already centred."""
+    """Metric within the halves: cosine for correlation after a rotation, as rows are already centred."""
     return "cosine" if rotated and metric == "correlation" else metric
 
 
 def draw_sampler(n_features: int, rotated: bool, rng: np.random.Generator) -> Callable[[], Draw]:
-    """Return the sampler of partitions: permutations of the features, or streams for rotations."""
+    """Return a function that draws permutations of the features, or random streams for rotations."""
     if rotated:
         return lambda: rng.spawn(1)[0]
     return lambda: rng.permutation(n_features)
 
 
 def restart_draw(draw: Draw) -> Draw:
-    """Return a copy of a draw that makes the same partition again."""
+    """Return a copy of a draw that yields the same partition again."""
     if not isinstance(draw, np.random.Generator):
         return draw
     kind = type(draw.bit_generator)

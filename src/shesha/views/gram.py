@@ -1,4 +1,4 @@
-"""Centred kernel matrices of unit norm: their inner product is the kernel alignment."""
+"""Centred kernel matrices of unit norm, whose inner product is the kernel alignment."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ Kernel = Literal["linear", "rbf", "distance"]
 KERNELS: tuple[Kernel, ...] = ("linear", "rbf", "distance")
 Bandwidth = float | Literal["median", "published"]
 _DEGENERATE = 1e-14
-"""Ratio of the norms after and before centring below which a kernel matrix is constant up to rounding."""
+"""If centring reduces the norm of a kernel matrix below this share, the matrix is constant up to rounding."""
 _LARGE = 2**26
-"""Maximum number of bytes of a copy of the features that is kept for other views."""
+"""Largest number of bytes for which a copy of the features is kept for other views."""
 
 
 @dataclass(frozen=True)
 class Gram(View):
     """A centred kernel matrix of unit norm.
 
-    A linear kernel of few features stores the rows and never forms the matrix; inner products are then
-    computed from the p x q cross-products of the features.
+    With a linear kernel and few features, only the rows are stored and the matrix is never formed; inner products are
+    then computed from the p x q cross-products of the features.
     """
 
     n_rows: int
@@ -53,9 +53,10 @@ class Gram(View):
     factor: Matrix | None
     """Centred rows whose inner products are the entries of the matrix, for the linear kernel."""
     given: tuple[Vector, Vector] | None = None
-    """Upper triangle and diagonal of the matrix, if already computed."""
+    """Upper triangle and diagonal of the matrix, if they have already been computed."""
     size: float = 1.0
-    """Norm of the matrix; above 1 if features are a sample, because the norm refers to all features."""
+    """Norm of the matrix. It is above 1 if the features are a sample, because the norm of all features is scaled to 1.
+    """
 
     folding = "columns"
 
@@ -69,10 +70,10 @@ class Gram(View):
         unbiased: bool = False,
         sampled: bool = False,
     ) -> Gram:
-        """Compute the kernel, centre it (with zero diagonal if unbiased), scale it to unit norm.
+        """Compute the kernel, centre it (with zero diagonal if unbiased), and scale it to unit norm.
 
-        With `sampled` (linear kernel), the features are a sample, and the norm is an estimate for all features. The
-        distance kernel is the Euclidean distance itself (Sejdinovic et al. 2013).
+        With `sampled` (only for the linear kernel), the features count as a sample, and the norm for all features is
+        estimated. The distance kernel is the Euclidean distance itself (Sejdinovic et al. 2013).
         """
         check.choice(kernel, KERNELS, "kernel")
         if isinstance(bandwidth, str):
@@ -92,14 +93,14 @@ class Gram(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """Distances suffice, except for the linear kernel."""
+        """Whether distances suffice, as they do for every kernel except the linear one."""
         return bool(options["kernel"] != "linear")
 
     @classmethod
     def average(cls, views: Sequence[Self], **options: Any) -> Self | None:
-        """Average the matrices; linear kernels are averaged by concatenating features."""
+        """Average the matrices; linear kernels are averaged by concatenating their features."""
         if options.get("sampled"):
-            # Repeats have the same features, so concatenating them does not give a larger sample of features.
+            # Repeats have the same features, so concatenating them does not enlarge the sample of features.
             return None
         n, unbiased = views[0].n_rows, views[0].unbiased
         factors = [view.factor for view in views if view.factor is not None]
@@ -112,7 +113,7 @@ class Gram(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Memory of the features, and of the triangle unless a linear kernel of few features needs none."""
+        """Memory for the features, and for the triangle unless a linear kernel of few features avoids it."""
         linear = options["kernel"] == "linear"
         triangle = 0 if linear and 2 * d <= n else 8 * n_pairs(n)
         if not linear:
@@ -124,7 +125,7 @@ class Gram(View):
 
     @cached_property
     def entries(self) -> tuple[Vector, Vector]:
-        """Upper triangle and diagonal."""
+        """Upper triangle and diagonal of the matrix."""
         if self.given is not None:
             return self.given
         assert self.factor is not None
@@ -141,11 +142,11 @@ class Gram(View):
         return self.entries[1] if self.factor is None else self._lengths
 
     def dense(self) -> Gram:
-        """The same matrix as entries, without the features."""
+        """Return the same matrix, stored as entries without the features."""
         return Gram(self.n_rows, self.unbiased, None, self.entries)
 
     def symmetric(self) -> Symmetric:
-        """The matrix in a form for inner products with others."""
+        """Return the matrix in the form that inner products with other matrices need."""
         return Symmetric(*self.entries, 2.0)
 
     def prefers_features(self, other: Gram) -> bool:
@@ -155,21 +156,21 @@ class Gram(View):
         return bool(self.factor.shape[1] * other.factor.shape[1] < self.n_rows**2)
 
     def inner(self, other: Gram) -> float:
-        """Inner product with another view of the same rows: 1 for equal views."""
+        """Inner product with another view of the same rows; 1 for equal views."""
         if self.prefers_features(other):
             return self._inner_of_factors(other)
         (triangle, diagonal), (other_triangle, other_diagonal) = self.entries, other.entries
         return 2 * condensed_matrices.inner(triangle, other_triangle) + total(diagonal * other_diagonal)
 
     def mean_inner(self, other: Gram) -> float:
-        """Mean of the inner product over all permutations of the rows (Kazi-Aoual et al. 1995); 0 if unbiased."""
+        """Mean inner product over all permutations of the rows (Kazi-Aoual et al. 1995); 0 if unbiased."""
         if self.unbiased:
             return 0.0
         traces = [total(side._diagonal) for side in (self, other)]
         return traces[0] * traces[1] / (self.n_rows - 1)
 
     def unbiased_alignment(self, other: Gram, inner: float) -> float:
-        """Unbiased alignment of two matrices with diagonals, from their inner product `inner`."""
+        """Unbiased alignment of two matrices that include their diagonals, given their inner product."""
         a, b = (to_host(side._diagonal) for side in (self, other))
         squares = [1 + diagonal_correction(diagonal, diagonal) for diagonal in (a, b)]
         if self.n_rows < 4 or min(squares) <= _DEGENERATE:
@@ -199,7 +200,7 @@ def _norm_of_mean(mean: Gram) -> float:
 
 
 def _norm_of_all(squared_norm: float, self_products: float, d: int) -> float:
-    """Estimate the squared norm of all features from pairs of different features in a sample of d."""
+    """Estimate the squared norm for all features from pairs of different features in a sample of d."""
     if d < 2:
         raise NotEstimable("a sample of features needs at least 2 features, got 1")
     estimate = float((squared_norm - self_products) * d / (d - 1))
@@ -209,7 +210,7 @@ def _norm_of_all(squared_norm: float, self_products: float, d: int) -> float:
 
 
 def _self_products(features: Features) -> float:
-    """Contribution of features with themselves to the unbiased squared norm of their Gram matrix."""
+    """Contribution to the unbiased squared norm of the Gram matrix from features paired with themselves."""
     squares = (features.centred / features.centred_norm) ** 2
     xp, n = namespace(squares), features.n_rows
     second, fourth = xp.sum(squares, axis=0), xp.sum(squares**2, axis=0)
@@ -217,7 +218,7 @@ def _self_products(features: Features) -> float:
 
 
 def _unit_rows(source: Representation, sampled: bool) -> tuple[Matrix, float, int]:
-    """Centred rows of unit norm, the contribution of each sampled feature with itself, and the number of features."""
+    """Centred rows of unit norm, the self-products of sampled features, and the number of features."""
     shared = 8 * math.prod(source.size(Gram.folding)) <= _LARGE
     features = source.view(Features) if shared else Features.build(source)
     norm = features.centred_norm
@@ -227,7 +228,7 @@ def _unit_rows(source: Representation, sampled: bool) -> tuple[Matrix, float, in
     rows = features.compact
     if shared:
         return rows / norm, self_products, d
-    del features  # Frees memory for the triangle; the centred rows are not shared, so they are scaled in place.
+    del features  # This frees memory for the triangle; the centred rows are not shared, so they are scaled in place.
     rows /= norm
     return rows, self_products, d
 
@@ -235,7 +236,7 @@ def _unit_rows(source: Representation, sampled: bool) -> tuple[Matrix, float, in
 def _linear(source: Representation, unbiased: bool, sampled: bool) -> Gram:
     rows, self_products, n_features = _unit_rows(source, sampled)
     n, lengths = rows.shape[0], squared_lengths(rows)
-    # The norm is computed from the smaller of the matrix and the cross-product of the features.
+    # The norm is computed from the matrix or from the cross-product of the features, whichever is smaller.
     upper = inner_products(rows)[0] if 2 * rows.shape[1] > n else None
     squared_norm = (
         total((rows.T @ rows) ** 2) if upper is None else 2 * condensed_matrices.inner(upper, upper) + total(lengths**2)
@@ -275,21 +276,21 @@ def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vec
 def _median_square(squared: Vector, n: int, *, published: bool) -> float:
     m = n_pairs(n)
     if not published:
-        # For an even number of pairs, the median of distances differs from the root of the median square.
+        # For an even number of pairs, the median distance differs from the root of the median squared distance.
         middle = order_statistics(squared, [(m - 1) // 2, m // 2])
         return float(np.sqrt(middle).mean()) ** 2
-    # Of the n^2 sorted entries, the n zeros come first, and all others occur twice.
+    # Among the n^2 sorted entries, the n zeros come first, and all other values occur twice.
     rank = (n * n - 1) // 2 - n
     return order_statistics(squared, [rank // 2])[0] if rank >= 0 else 0.0
 
 
 def _append_diagonal(triangle: Vector, n: int, value: float) -> tuple[Vector, Vector]:
-    """Return the triangle, and a diagonal with equal entries."""
+    """Return the triangle together with a diagonal of equal entries."""
     return triangle, convert_like(np.full(n, value), triangle)
 
 
 def _centred(triangle: Vector, diagonal: Vector, unbiased: bool, size: float = 1.0) -> tuple[Vector, Vector]:
-    """Centre in place: rows sum to zero, with the diagonal or (unbiased, Szekely and Rizzo 2014) without it."""
+    """Centre in place: rows sum to zero with the diagonal, or (Szekely and Rizzo 2014) without it."""
     n = diagonal.shape[0]
     before = sqrt(2 * condensed_matrices.inner(triangle, triangle) + total(diagonal**2))
     sums = condensed_matrices.row_sums(triangle, n)

@@ -1,4 +1,4 @@
-"""A number computed from one view, with its declared properties: what descriptors and stability scores share."""
+"""A number computed from one view, with its properties: the common part of descriptors and scores."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ class ViewScore:
 
     name: str
     function: Callable[..., float] = field(repr=False)
-    """Function that computes the score from a view, and from classes if needed."""
+    """Function that computes the score from a view and, if needed, from class labels."""
     view: type[View]
     title: str
     bounds: tuple[float, float]
     means: str = field(repr=False)
-    """What the score means, in a sentence."""
+    """What the score means, in one sentence."""
     means_not: str = field(repr=False)
     """What the score does not mean."""
     reference: str = field(repr=False)
     invariant: frozenset[str] = frozenset()
-    """Transformations under which the value with default options is invariant: 'scaling', 'translation',
+    """Transformations under which the value with default options does not change: 'scaling', 'translation',
     'orthogonal'."""
     audited: bool = False
-    """Whether every audit includes the score."""
+    """Whether the score is part of every audit."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the score, the main name first."""
+        """All names of the score, starting with the main name."""
         return self.name, self.title
 
     def number(self, *data: Any, **options: Any) -> float:
-        """Call the function, and raise NotEstimable if it returns NaN."""
+        """Call the function; raise NotEstimable if it returns NaN."""
         value = check.real_number(self.function(*data, **options), f"the value of {self.name}")
         if np.isnan(value):
             raise NotEstimable(f"{self.name} did not return a number")
@@ -54,7 +54,7 @@ S = TypeVar("S", bound=ViewScore)
 
 
 def register_score(score: S, known: dict[str, S], plural: str) -> None:
-    """Add a score to the registry; a name can be used only once."""
+    """Add a score to the registry; each name can be used only once."""
     taken = known.get(score.name)
     if taken is not None and taken.function.__module__ != score.function.__module__:
         raise ValueError(f"name must differ from those of other {plural}, got {score.name!r}")
@@ -63,12 +63,12 @@ def register_score(score: S, known: dict[str, S], plural: str) -> None:
 
 
 def find_score(text: Any, kind: type[S], known: Mapping[str, S], name: str) -> S:
-    """Return the score with a name (ignoring case and punctuation), or the score itself."""
+    """Return the score with this name, ignoring case and punctuation; a score is returned unchanged."""
     return text if isinstance(text, kind) else spelling.find_by_name(text, known.values(), name, "`shesha scores`")
 
 
 def score_card(score: ViewScore, room: str, texts: Mapping[str, str], data: str = "X") -> str:
-    """Return a card of a score as text, with further entries by title."""
+    """Return the text card of a score, with additional or replaced entries by title."""
     module = score.function.__module__
     place = room if module.startswith(f"{room}.") else module
     entries = {

@@ -1,4 +1,4 @@
-"""The nearest rows of sampled query rows, among all rows."""
+"""The nearest rows to sampled query rows, among all rows."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from shesha.views.undirected_rows import UndirectedRowsError
 
 @dataclass(frozen=True)
 class QueryNeighbours(Neighbours):
-    """The k nearest of all rows for each query row, nearest first, with the interface of `Neighbours`."""
+    """The k nearest rows to each query row, among all rows, with the interface of `Neighbours`."""
 
     chosen: Index = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    """Indices of the query rows."""
+    """Row numbers of the queries."""
     among: query_search.Rows | None = None
-    """All rows, in the form whose inner products or distances give the metric."""
+    """All rows, in the form whose inner products or distances define the metric."""
     closeness: query_search.Closeness = "distance"
 
     @classmethod
     def from_queries(
         cls, source: RowSource, queries: Index, *, k: int = 10, metric: Standard = "cosine"
     ) -> QueryNeighbours:
-        """Search for the neighbours of the query rows among all rows."""
+        """Search among all rows for the neighbours of the query rows."""
         k = check.count(k, "k")
         if k >= source.n_rows:
             raise NotEstimable(f"{k} nearest neighbours need more than {k} rows, got {source.n_rows}")
@@ -41,7 +41,7 @@ class QueryNeighbours(Neighbours):
         closeness: query_search.Closeness = "product" if metric == "dot" else "distance"
         among = _standard(source, queries, metric)
         lists = query_search.nearest_to_queries(among, queries, k, closeness)
-        # The empty array only indicates that features are available for similarities.
+        # The empty array only signals that features are available for similarities.
         return cls(lists, np.empty((0, source.n_features)), chosen=queries, among=among, closeness=closeness)
 
     @property
@@ -54,7 +54,7 @@ class QueryNeighbours(Neighbours):
         return _ranks(self.lists, other.nearest)
 
     def ranks_between(self, rows: Index, others: Index) -> NDArray[np.integer]:
-        """Search for the neighbours of the rows, and look up the ranks of the others."""
+        """Search for the neighbours of `rows`, and return the rank of each row in `others` among them."""
         assert self.among is not None
         rows, others = np.broadcast_arrays(rows, others)
         unique, places = np.unique(rows, return_inverse=True)
@@ -62,7 +62,7 @@ class QueryNeighbours(Neighbours):
         return _ranks(lists[places.ravel()], others.reshape(-1, 1)).reshape(rows.shape)
 
     def distances_between(self, rows: Index, others: Index) -> Matrix:
-        """(Cosine) distances between each row and the other rows in its line."""
+        """(Cosine) distances between each row and the other rows on its line."""
         assert self.among is not None
         rows = np.broadcast_to(rows, others.shape)
         out = np.empty(others.shape)
@@ -78,11 +78,11 @@ class QueryNeighbours(Neighbours):
 
 
 _GATHERED = 1 << 24
-"""Maximum number of values that one step gathers; each step may read a stored array completely."""
+"""Largest number of values gathered in one step; each step may have to read a stored array completely."""
 
 
 def _ranks(lists: Index, others: Index) -> Index:
-    """Rank of each entry of `others` in the corresponding list; 0 if it is not in the list."""
+    """Rank of each entry of `others` in the corresponding list; 0 if the list does not contain it."""
     out = np.zeros(others.shape, dtype=np.intp)
     for place in range(lists.shape[1]):
         out[lists[:, place, None] == others] = place + 1

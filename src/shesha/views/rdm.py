@@ -1,4 +1,4 @@
-"""Distances between rows, raw and as centred ranks whose inner product is their rank correlation."""
+"""Distances between rows, raw or as centred ranks whose inner product is the rank correlation."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Method = Literal["spearman", "pearson"]
 METHODS: tuple[Method, ...] = get_args(Method)
 _ROUNDED = 8 * np.finfo(float).eps
 _SAME_SUM = 1e-12
-"""Relative difference below which sums of unit ranks count as equal."""
+"""Relative difference below which two sums of unit ranks count as equal."""
 _LEFT = 1e-7
-"""Length of residual ranks, relative to the ranks, below which residuals are rounding errors."""
+"""If residual ranks are shorter than this share of the ranks, they are rounding errors."""
 _EQUAL = "all distances between rows are equal, so the correlation is undefined"
 
 
@@ -35,19 +35,19 @@ _EQUAL = "all distances between rows are equal, so the correlation is undefined"
 class RankedRdm(View):
     """Centred ranks of the distances between rows (or the centred distances), scaled to unit length.
 
-    The inner product of two views is the (rank) correlation of the distances. Undefined distances have the
-    mean rank, so they do not contribute to it.
+    The inner product of two views is the (rank) correlation of their distances. Undefined distances get the mean rank,
+    so they do not contribute to it.
     """
 
     folding = "columns"
 
     n_rows: int
     ranks: Vector
-    """Centred ranks of all pairs i < j in condensed order; all NaN if the distances are equal."""
+    """Centred ranks of all pairs i < j, in condensed order; all NaN if the distances are equal."""
 
     @classmethod
     def build(cls, source: Representation, *, metric: Metric = "correlation", method: Method = "spearman") -> RankedRdm:
-        """Compute the distances, or take them as given, and rank them."""
+        """Compute the distances between rows, or take the given ones, and rank or centre them."""
         check.choice(method, METHODS, "method")
         if isinstance(source, Adjusted) and source.by_distances:
             unit_ranks = source.given.view(RankedRdm, metric=metric, method=method).ranks
@@ -59,14 +59,14 @@ class RankedRdm(View):
     def of_pairs(
         cls, source: Representation, i: Index, j: Index, *, metric: Metric = "correlation", method: Method = "spearman"
     ) -> RankedRdm:
-        """Make the view from the given pairs alone; it has one entry per pair and cannot be relabelled."""
+        """Build the view for the given pairs only; it has one entry per pair and cannot be permuted."""
         check.choice(method, METHODS, "method")
         distances, tolerance = source.distances_of_pairs(i, j, metric, squared=method == "spearman")
         return cls._scale(distances, tolerance, source.n_rows, method)
 
     @classmethod
     def _scale(cls, distances: Vector, tolerance: float, n_rows: int, method: Method) -> RankedRdm:
-        """Rank the distances, or centre them; the vector is overwritten."""
+        """Rank or centre the distances; the vector is overwritten."""
         if method == "spearman":
             rdm = cls.from_distances(distances, n_rows, tolerance, overwrite=True)
             if np.isnan(float(rdm.ranks[0])):
@@ -80,15 +80,15 @@ class RankedRdm(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """True: the view can be made from distances alone."""
+        """True, because the view can be computed from distances alone."""
         return True
 
     @classmethod
     def average(cls, views: Sequence[Self], *, method: Method = "spearman", **options: Any) -> Self:
-        """Average the centred distances of unit length; for 'spearman', average the ranks and rank them again."""
+        """Average the unit-length vectors of the views; for 'spearman', rank the averages again."""
         mean = _sum([view.ranks for view in views])
         if method == "spearman":
-            # Sums of ranks often tie, up to the rounding of the factor that scales them to unit length.
+            # Sums of ranks often tie, up to rounding in the factor that scales them to unit length.
             rdm = cls.from_distances(mean, views[0].n_rows, _SAME_SUM * spread(mean))
             if np.isnan(float(rdm.ranks[0])):
                 raise NotEstimable(_EQUAL)
@@ -100,7 +100,7 @@ class RankedRdm(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Memory of the ranks, and of distances and sort keys while ranks are computed."""
+        """Memory for the ranks, and for distances and sort keys while the ranks are computed."""
         return 8 * n_pairs(n), 32 * n * d + 18 * n_pairs(n)
 
     @classmethod
@@ -114,7 +114,7 @@ class RankedRdm(View):
     def from_distances(
         cls, distances: Vector, n_rows: int, tolerance: float = 0.0, *, overwrite: bool = False
     ) -> RankedRdm:
-        """Rank condensed distances; differences below the tolerance are ties. `overwrite` saves memory."""
+        """Rank condensed distances; differences within the tolerance are ties. `overwrite` saves memory."""
         if distances.shape[0] < 2:
             return cls(n_rows, np.full(distances.shape[0], np.nan))
         return cls(n_rows, ranks.unit_ranks(distances, tolerance, distances if overwrite else None))
@@ -124,26 +124,26 @@ class RankedRdm(View):
         return RankedRdm(self.n_rows, take_condensed(self.ranks, order, self.n_rows))
 
     def symmetric(self) -> Symmetric:
-        """The matrix in a form for inner products with others."""
+        """Return the matrix in the form that inner products with other matrices need."""
         return Symmetric(self.ranks, None, 1.0)
 
     def inner(self, other: RankedRdm) -> float:
         """Rank correlation with another view of the same rows."""
         value = condensed_matrices.inner(self.ranks, other.ranks)
-        # Equal ranks must have correlation exactly 1, but the length of a unit vector is rounded.
+        # Equal ranks must have a correlation of exactly 1, but the length of a unit vector is rounded.
         return value if abs(abs(value) - 1) > _ROUNDED else float(np.sign(value))
 
 
 @dataclass(frozen=True)
 class PartialRdm(RankedRdm):
-    """Residual ranks given distances between covariates; inner products are partial correlations."""
+    """Residual ranks given the distances between covariates; inner products are partial correlations."""
 
     known: Vector
     """Ranks of the distances between covariates, centred and scaled to unit length."""
 
     @classmethod
     def remove_covariates(cls, own: Vector, known: Vector, n_rows: int) -> PartialRdm:
-        """Regress covariates out of centred ranks; NotEstimable if nothing remains."""
+        """Regress the covariates out of centred ranks; raise NotEstimable if nothing remains."""
         residuals = own - condensed_matrices.inner(own, known) * known
         length = sqrt(condensed_matrices.inner(residuals, residuals))
         if length <= _LEFT * sqrt(condensed_matrices.inner(own, own)):
@@ -151,7 +151,7 @@ class PartialRdm(RankedRdm):
         return cls(n_rows, residuals / length, known)
 
     def permute(self, order: Index) -> PartialRdm:
-        """Permute the residuals, and regress the covariates out again."""
+        """Permute the residuals, then regress the covariates out again."""
         return PartialRdm.remove_covariates(take_condensed(self.ranks, order, self.n_rows), self.known, self.n_rows)
 
 
@@ -166,7 +166,7 @@ class Distances(View):
 
     @classmethod
     def build(cls, source: Representation) -> Distances:
-        """Compute the distances, or take them as given."""
+        """Compute the distances between rows, or take the given ones."""
         distances, _ = source.condensed_distances("euclidean")
         if not source.has_distances_only:
             distances *= source.view(Features).unit
@@ -174,7 +174,7 @@ class Distances(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """True: the view can be made from distances alone."""
+        """True, because the view can be computed from distances alone."""
         return True
 
     @classmethod
@@ -184,7 +184,7 @@ class Distances(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Memory of the distances, and of their differences from others."""
+        """Memory for the distances, and for their differences from others."""
         return 24 * n * d + 8 * n_pairs(n), 24 * n * d + 8 * n_pairs(n)
 
     def permute(self, order: Index) -> Distances:

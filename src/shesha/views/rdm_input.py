@@ -1,4 +1,4 @@
-"""Distances as input instead of features."""
+"""Distances as input in place of features."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from shesha.support.warnings import MeasureWarning, warn
 
 
 class Rdm:
-    """Distances between rows (a representational dissimilarity matrix), for use instead of features.
+    """Distances between rows (a representational dissimilarity matrix), for use in place of features.
 
-    Pass it in place of a representation; measures that need features refuse it.
+    Pass it instead of a representation. Measures that need features cannot use it.
 
     Parameters
     ----------
     D : array of shape (n_samples, n_samples) or (n_samples * (n_samples - 1) / 2,)
-        Distances, finite and not negative, as a symmetric matrix with zero diagonal or in condensed form.
+        Finite, non-negative distances, as a symmetric matrix with zero diagonal or in condensed form.
     name : str
         Name of the distances in error messages.
 
@@ -39,17 +39,17 @@ class Rdm:
         values, names = split_names(D, name)
         self.condensed, self.n_rows = check.rdm(values, name)
         self.precision = input_precision(values)
-        # Names of a condensed triangle would be names of pairs.
+        # The names in a condensed triangle would be those of pairs.
         self.names: Names | None = names if len(array_shape(values)) == 2 else None
 
     @classmethod
     def stack(cls, D: ArrayLike, name: str = "D") -> list[Rdm]:
-        """Return the distances of several representations (subjects, layers, times) separately.
+        """Return one object for each of several representations (subjects, layers, times).
 
         Parameters
         ----------
         D : array of shape (k, n_samples, n_samples) or (k, n_samples * (n_samples - 1) / 2)
-            Distances of k representations, in square or condensed form.
+            Distances in k representations, in square or condensed form.
         name : str
             Name of the distances in error messages.
 
@@ -64,7 +64,7 @@ class Rdm:
         return [cls(distances, f"{name}[{number}]") for number, distances in enumerate(array)]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Drop the row names, which serve only to align rows."""
+        """Leave out the row names, which serve only to align rows."""
         return {**self.__dict__, "names": None}
 
     def __repr__(self) -> str:
@@ -72,12 +72,12 @@ class Rdm:
         return f"Rdm({self.n_rows} rows)"
 
     def take_rows(self, chosen: Index) -> Rdm:
-        """The distances between some rows only."""
+        """Return the distances between some of the rows."""
         return Rdm(take_condensed(self.condensed, chosen, self.n_rows))
 
 
 _LARGEST = 5000
-"""Largest number of rows of a matrix that is checked for symmetry."""
+"""Largest number of rows for which a matrix is checked for symmetry."""
 
 
 def looks_like_distances(array: Any) -> bool:
@@ -92,7 +92,7 @@ def looks_like_distances(array: Any) -> bool:
 
 
 def hint_of_distances(named: Mapping[str, Any]) -> None:
-    """Warn about features that look like distances."""
+    """Warn about features that look like a matrix of distances."""
     for name, X in named.items():
         shape = getattr(X, "shape", ())
         square = isinstance(shape, tuple) and len(shape) == 2 and shape[0] == shape[1]

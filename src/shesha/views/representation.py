@@ -40,12 +40,12 @@ Result = TypeVar("Result")
 
 Standard = Literal["dot", "cosine", "correlation", "euclidean"]
 STANDARDS: tuple[Standard, ...] = ("dot", *METRICS)
-"""How rows are compared: by inner product, or by a distance."""
+"""Ways to compare rows: by their inner product, or by a distance."""
 
 
 @dataclass(frozen=True)
 class Symmetric:
-    """A symmetric matrix as upper triangle (counted `weight` times) and diagonal (None if zero)."""
+    """A symmetric matrix: upper triangle (counted `weight` times) and diagonal (None if zero)."""
 
     triangle: Vector
     diagonal: Vector | None
@@ -53,34 +53,34 @@ class Symmetric:
 
 
 class View:
-    """The part of a representation that a measure needs. Subclasses are frozen and contain plain arrays."""
+    """The part of a representation that a measure needs; subclasses are frozen and hold plain arrays."""
 
     folding: ClassVar[Folding] = "rows"
-    """How positions of feature maps are folded: into rows, or into columns."""
+    """Whether the positions of feature maps are folded into rows or into columns."""
 
     @classmethod
     def build(cls, source: Representation) -> Self:
-        """Make the view; options are keyword-only parameters."""
+        """Build the view; its options are keyword-only parameters."""
         raise NotImplementedError
 
     @classmethod
     def build_subsets(cls, source: Representation, subsets: Sequence[Index], **options: Any) -> list[Self] | None:
-        """Make the views of many subsets of the rows at once; None if this is not faster than one by one."""
+        """Build the views of many row subsets at once; None if this is not faster than one by one."""
         return None
 
     @classmethod
     def average(cls, views: Sequence[Self], **options: Any) -> Self | None:
-        """Average the views of repeated measurements; None if features must be averaged."""
+        """Average the views of repeated measurements; None if the features must be averaged instead."""
         return None
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Bytes of the view for n rows and d features, and further bytes while it is made and compared."""
+        """Bytes that the view needs for n rows and d features, and more while it is built and compared."""
         return 24 * n * d, 24 * n * d
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """Whether the view can be made from distances alone."""
+        """Whether the view can be computed from distances alone."""
         return False
 
     def permute(self, order: Index) -> Self:
@@ -88,9 +88,10 @@ class View:
         raise NotImplementedError
 
     def cache_for_pair(self, other: View, name: str, work: Callable[[], Result]) -> Result:
-        """Compute a result of two views once, for all measures that use it.
+        """Compute a result for two views once, for all measures that use it.
 
-        The result is stored in `other` until `other` is combined with another view. In a null, `other` lives one draw.
+        The result is stored in `other` until `other` is combined with another view. In a null distribution, `other`
+        exists only for one draw.
         """
         kept = other.__dict__.get(_BETWEEN)
         if kept is None or kept[0]() is not self:
@@ -110,21 +111,21 @@ _BETWEEN = "_between"
 
 
 class Representation:
-    """A validated matrix (or feature maps, or distances) with its views, each made once."""
+    """A validated matrix (or feature maps, or distances) and its views, each of which is built once."""
 
     def __init__(self, array: NDArray[np.float64] | Rdm, precision: float) -> None:
         self._array = array
-        """Values of the representation; an array of another library if they are on a device."""
+        """The values; an array from another library if they are on a device."""
         self.precision = precision
-        """Relative rounding error of the stored numbers, coarser for single precision."""
+        """Relative rounding error of the stored numbers, which is larger in single precision."""
         self.names: Names | None = None
-        """Names of the rows, until rows are aligned."""
+        """Names of the rows, until the rows have been aligned."""
         self._made: dict[Any, Any] = {}
         self._lock = RLock()
 
     @classmethod
     def build(cls, X: ArrayLike | Rdm | Representation, name: str = "X") -> Representation:
-        """Check the input, once."""
+        """Check the input and build the representation; a representation is returned unchanged."""
         if isinstance(X, Representation):
             return X
         if isinstance(X, Rdm):
@@ -137,8 +138,8 @@ class Representation:
 
     @property
     def to_numpy(self) -> Representation:
-        """Build a representation for NumPy functions."""
-        # Caching self would create a reference cycle, whose memory is freed only by the garbage collector.
+        """The representation for use with NumPy functions."""
+        # Caching self would create a reference cycle, whose memory only the garbage collector could free.
         return self if isinstance(self._array, Rdm) or device_arrays.is_numpy(self._array) else self._to_numpy
 
     @cached_property
@@ -152,7 +153,7 @@ class Representation:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the array; (n,) for distances between n rows."""
+        """Shape of the array, or (n,) for distances between n rows."""
         return (self.n_rows,) if isinstance(self._array, Rdm) else tuple(self._array.shape)
 
     @property
@@ -162,13 +163,13 @@ class Representation:
 
     @property
     def distances(self) -> Rdm:
-        """The distances, if only these are known."""
+        """The distances, if only distances are known."""
         assert isinstance(self._array, Rdm)
         return self._array
 
     @property
     def rows(self) -> Matrix:
-        """The matrix, inputs x features."""
+        """The matrix, inputs x features; raises an error if only distances are known."""
         if isinstance(self._array, Rdm):
             raise NotEstimable("features are needed, got distances between rows")
         return self._array
@@ -184,7 +185,7 @@ class Representation:
         return n, columns
 
     def __getstate__(self) -> tuple[Any, float]:
-        """Drop views when pickling, and move arrays from devices to the host."""
+        """Leave out views when pickling, and move arrays from devices to the host."""
         return self.to_numpy._array, self.precision
 
     def __setstate__(self, state: tuple[Any, float]) -> None:
@@ -192,13 +193,13 @@ class Representation:
         self.__init__(*state)  # type: ignore[misc]
 
     def view(self, kind: type[V], **options: Any) -> V:
-        """Return the view, making it if it has not been made."""
+        """Return the view, and build it if it does not exist yet."""
         for name, value in options.items():
             kinds.label(value, name)
         return cast(V, self.cached((kind, *sorted(options.items())), lambda: kind.build(self, **options)))
 
     def cached(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return the cached result of a key, or compute it; a failure is cached too."""
+        """Return the cached result for a key, or compute it; a failure is cached as well."""
         with self._lock:
             if key not in self._made:
                 try:
@@ -211,7 +212,7 @@ class Representation:
         return result
 
     def drop_views(self, *, keep: type[View] | None = None) -> None:
-        """Free the memory of all views except those of one kind."""
+        """Free the memory of all views, except those of one kind."""
         with self._lock:
             self._made = {key: view for key, view in self._made.items() if key[0] in ("fold", keep)}
             for key, source in self._made.items():
@@ -219,7 +220,7 @@ class Representation:
                     source.drop_views(keep=keep)
 
     def standard(self, metric: Standard) -> Matrix:
-        """Rows whose inner products or distances give the metric; refuse zero (or constant) rows."""
+        """Return the rows in standard form for a metric; raise an error for zero (or constant) rows."""
         if metric == "dot":
             return self.rows
         check.choice(metric, STANDARDS, "metric")
@@ -229,7 +230,7 @@ class Representation:
         return standard_rows(self.rows, metric)
 
     def condensed_distances(self, metric: Metric, *, squared: bool = False) -> tuple[Vector, float]:
-        """Distances of all pairs i < j, in any unit, and the difference below which two count as equal."""
+        """Distances between all pairs i < j, in any unit, and the difference below which two are equal."""
         check.choice(metric, METRICS, "metric")
         if isinstance(self._array, Rdm):
             distances = self._array.condensed
@@ -238,7 +239,7 @@ class Representation:
         return condensed_distances(rows, metric, squared=squared), distance_rounding(rows, metric)
 
     def distances_of_pairs(self, i: Index, j: Index, metric: Metric, *, squared: bool = False) -> tuple[Vector, float]:
-        """Distances of the given pairs of rows, and the difference below which two count as equal."""
+        """Distances between the given pairs of rows, and the difference below which two count as equal."""
         check.choice(metric, METRICS, "metric")
         if isinstance(self._array, Rdm):
             distances = self._array.condensed[condensed_index(i, j, self.n_rows)]
@@ -247,13 +248,13 @@ class Representation:
         return pair_distances(rows, i, j, metric, squared=squared), distance_rounding(rows, metric)
 
     def take_rows(self, chosen: Index) -> Representation:
-        """The representation of some rows."""
+        """Return the representation of some of the rows."""
         if isinstance(self._array, Rdm):
             return Representation(self._array.take_rows(chosen), self.precision)
         return Representation(device_arrays.take_rows(self._array, chosen), self.precision)
 
     def fold(self, folding: Folding, grid: tuple[int, int] | None) -> Representation:
-        """The representation as a matrix: feature maps are pooled to the grid, then folded into rows or columns."""
+        """Return the representation as a matrix; feature maps are pooled to the grid and then folded."""
         if isinstance(self._array, Rdm) or self._array.ndim == 2:
             return self
         array = self._array
@@ -267,7 +268,7 @@ class Representation:
 
 
 def check_named_arrays(device_arrays: Mapping[Any, Any], argument: str, label: str) -> dict[str, Representation]:
-    """Check named arrays; messages use `label`."""
+    """Check named arrays; `label` formats their names in messages."""
     sources = {str(name): Representation.build(X, label.format(name)) for name, X in device_arrays.items()}
     if len(sources) < len(device_arrays):
         raise ValueError(f"{argument} must have distinct names as text, got {', '.join(map(repr, device_arrays))}")
@@ -275,7 +276,7 @@ def check_named_arrays(device_arrays: Mapping[Any, Any], argument: str, label: s
 
 
 def move_to_one_device(sources: Sequence[Representation], *, anywhere: bool) -> list[Representation]:
-    """Move all arrays to NumPy, unless all are on one device and the work can run there."""
+    """Move all arrays to NumPy, unless all are on a device and the computation can run there."""
     if anywhere and not any(source is source.to_numpy for source in sources):
         return list(sources)
     return [source.to_numpy for source in sources]
@@ -284,7 +285,7 @@ def move_to_one_device(sources: Sequence[Representation], *, anywhere: bool) -> 
 def aligned(
     a: Representation, b: Representation, folding: Folding, *, anywhere: bool = False
 ) -> tuple[Representation, Representation]:
-    """Two representations as comparable matrices; `anywhere` leaves them on their device."""
+    """Return two representations as comparable matrices; `anywhere` leaves them on their device."""
     a, b = move_to_one_device((a, b), anywhere=anywhere)
     if a is b and len(a.shape) == 2:
         return a, b
@@ -295,6 +296,6 @@ def aligned(
 
 
 def choose_folding(a: Representation, b: Representation, folding: Folding) -> Folding:
-    """Choose how positions are folded: into rows only if both have positions, otherwise into features."""
+    """Choose how positions are folded: into rows only if both sides have positions, else into columns."""
     kinds = {len(a.shape), len(b.shape)}
     return "columns" if len(kinds) > 1 else "rows" if kinds == {3} else folding

@@ -25,7 +25,7 @@ def is_stored(X: Any) -> bool:
 
 
 class RowSource:
-    """A matrix, inputs x features, of which any rows can be read; values are checked as they are read.
+    """A matrix, inputs x features, from which any rows can be read; values are checked as they are read.
 
     Parameters
     ----------
@@ -45,17 +45,17 @@ class RowSource:
         self.n_rows, self.n_features = (int(size) for size in self._array.shape)
         step = max(1, _ENTRIES // self.n_features)
         chunks = getattr(self._array, "chunks", None)
-        # Read whole chunks, because reading a part of a chunk decodes all of it.
+        # Whole chunks are read, because reading a part of a chunk decodes all of it.
         chunk = int(np.max(chunks[0])) if chunks else 1
         self._step = max(step // chunk, 1) * chunk
 
     @property
     def starts(self) -> range:
-        """First rows of the blocks."""
+        """Numbers of the first rows of the blocks."""
         return range(0, self.n_rows, self._step)
 
     def block(self, start: int) -> Matrix:
-        """Return the rows of the block from `start`."""
+        """Return the block of rows that begins at row `start`."""
         return check.finite(np.asarray(self._array[start : start + self._step]), self.name, first_row=start)
 
     def blocks(self) -> Iterator[tuple[int, Matrix]]:
@@ -64,7 +64,7 @@ class RowSource:
             yield start, self.block(start)
 
     def read(self, rows: Index) -> Matrix:
-        """Return the rows with these numbers, which must increase."""
+        """Return the rows with the given numbers, which must be in increasing order."""
         if not self.is_stored:
             rows_read = np.ascontiguousarray(self._array[rows], dtype=np.float64)
         else:

@@ -1,4 +1,4 @@
-"""Both halves of the features for random pairs of rows."""
+"""Both halves of the features, for random pairs of rows."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from shesha.views.representation import Representation
 from shesha.views.undirected_rows import UndirectedRowsError
 
 FEWEST_PAIRS = 1000
-"""Smallest number of pairs per partition; with fewer, the rank correlation is biased."""
+"""Smallest number of pairs per partition; with fewer pairs, the rank correlation is biased."""
 WIDE_FEATURES = 1024
-"""Largest number of features for which a partition of the given features uses pairs of any rows."""
+"""Largest number of features for which pairs of arbitrary rows are used; wider rows are paired within small blocks."""
 _CELLS_PER_PAIR = 32
-"""Largest number of pairs of distinct rows per pair at which matrix products are faster than separate pairs."""
+"""If there are at most this many pairs of distinct rows per requested pair, matrix products are faster than single
+pairs."""
 _FIRST_ROWS = 256
 _SMALLEST, _LARGEST = 1e-200, 1e200
-"""Range of squared lengths for which products do not overflow."""
+"""Range of squared lengths within which products do not overflow or underflow."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,11 @@ class SampledHalves:
         return half_metric(self.metric, self.rotated)
 
     def sampler(self, seed: Seed) -> Callable[[], Draw]:
-        """Return the sampler of partitions, in the order of the documented functions."""
+        """Return a function that draws partitions, in the same order as the documented functions."""
         return draw_sampler(self.rows.shape[1], self.rotated, generator(seed))
 
     def score(self, draw: Draw, pairs: tuple[Index, Index]) -> sampled_feature_halves.SampledScore:
-        """Correlate the halves of one partition over some pairs."""
+        """Correlate the halves of one partition over the given pairs of rows."""
         if self.rows.shape[1] > WIDE_FEATURES:
             rows, places = np.unique(np.concatenate(pairs), return_inverse=True)
             if len(rows) ** 2 <= _CELLS_PER_PAIR * len(pairs[0]):
@@ -61,7 +62,7 @@ class SampledHalves:
     def _score_of_few(
         self, draw: Draw, rows: Index, places: Index, pairs: tuple[Index, Index]
     ) -> sampled_feature_halves.SampledScore:
-        """Compute all distances of a few rows with matrix products, and select the pairs."""
+        """Compute all distances between a few rows with matrix products, and select the given pairs."""
         few = Representation(self.reader()(rows), np.finfo(float).eps)
         halves = SplitHalves.build(few, metric=self.metric, rotated=self.rotated)
         cells = condensed_index(places[0], places[1], len(rows))
@@ -79,7 +80,7 @@ class SampledHalves:
     def row_matching_correlations(
         self, chosen: Matrix, draw: Draw, partners: Sequence[Index], n_pairs: int, rng: np.random.Generator
     ) -> Vector:
-        """Correlate the first half of random pairs of some rows with the second half of their partners."""
+        """Correlate the first half, for random pairs of rows, with the second half of their partners."""
         return row_matching_correlations.row_matching_correlations(
             chosen, n_pairs, self._half_metric, self._plan(draw), partners, rng
         )
@@ -90,7 +91,7 @@ class SampledHalves:
         return sampled_feature_halves.Masks.build([draw])
 
     def reader(self) -> sampled_feature_halves.Rows:
-        """Return a reader of rows with checks."""
+        """Return a function that reads rows and checks them."""
         centre = self.metric == "correlation" and self.rotated
         unit = self._unit() if self.metric == "euclidean" else 1.0
 
@@ -106,7 +107,7 @@ class SampledHalves:
             self._require_directions(rows, lengths, ids)
             extreme = ~((lengths > _SMALLEST) & (lengths < _LARGEST))
             if self.metric != "euclidean" and extreme.any():
-                # Directions do not depend on the scale, but squares of these numbers would overflow or underflow.
+                # Directions do not depend on the scale, but the squares of these numbers would overflow or underflow.
                 rows[extreme] /= np.abs(rows[extreme]).max(axis=1, keepdims=True)
             if centre:
                 rows -= rows.mean(axis=1, keepdims=True)
@@ -115,7 +116,7 @@ class SampledHalves:
         return read
 
     def _unit(self) -> float:
-        """Return a unit, from the first rows, in which squared distances do not overflow."""
+        """Return a unit, determined from the first rows, in which squared distances do not overflow."""
         first = self.rows.read(slice(0, _FIRST_ROWS))
         return length_unit(first) if np.isfinite(first).all() else 1.0
 

@@ -1,4 +1,4 @@
-"""The error for rows with undefined distances: zero rows under cosine, constant rows under correlation."""
+"""The error for rows without defined distances: zero rows for cosine, constant rows for correlation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shesha.support.warnings import NotEstimable
 
 
 class UndirectedRowsError(NotEstimable):
-    """Raised if distances of some rows are undefined under the metric."""
+    """Raised if the distances of some rows are undefined under the metric."""
 
     def __init__(self, rows: Index, metric: str, name: str = "X") -> None:
         super().__init__(rows, metric, name)
@@ -20,5 +20,5 @@ class UndirectedRowsError(NotEstimable):
         return "zero" if self.metric == "cosine" else "constant"
 
     def __str__(self) -> str:
-        """Name the rows."""
+        """Name the rows that have no distance."""
         return f"{self.kind} rows have no {self.metric} distance: rows {check.join_items(self.rows)}"

@@ -1,4 +1,4 @@
-"""Graph neural networks of the benchmark: data, training and extraction."""
+"""The graph networks of the benchmark: data, training and extraction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["CATALOGUE", "GraphData", "GraphNetwork", "extract", "fingerprint", "
 
 
 def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> dict[str, Plain]:
-    """Return the hyperparameters of an architecture on a data set: those of the ReSi benchmark (its Table 4).
+    """Return the hyperparameters of an architecture on a data set, as in the ReSi benchmark (its Table 4).
 
     Graph networks are quick to train, so their hyperparameters are the same in all suites.
     `shesha.benchmark.graphs.hyperparameters.Hyper` describes each of them.
@@ -39,9 +39,9 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
     Parameters
     ----------
     dataset : str
-        "Cora", "Flickr", "OGBN-Arxiv", or the place of your own graph.
+        "Cora", "Flickr", "OGBN-Arxiv", or module:name of your own graph.
     hyper : mapping
-        Hyperparameters, none of which changes the graph.
+        Hyperparameters; none of them changes the graph.
 
     Raises
     ------
@@ -55,10 +55,10 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
 
 
 def fit(model: Model) -> Weights:
-    """Train a graph network from its seed on the whole graph and return its state dict, on the CPU.
+    """Train a graph network from its seed on the whole graph, and return its state dict on the CPU.
 
-    Hyperparameters that the model does not specify are those of `hyperparameters`. The same seed gives bit-identical
-    weights on the same machine with the same number of threads.
+    Hyperparameters that the model does not specify have the values that `hyperparameters` returns. The same seed gives
+    bit-identical weights on the same machine with the same number of threads.
 
     Raises
     ------
@@ -74,17 +74,17 @@ def fit(model: Model) -> Weights:
 
 
 def extract(model: Model, weights: Weights) -> Outcome:
-    """Run a trained graph network over the whole graph and return representations and outputs of the test nodes.
+    """Run a trained graph network on the whole graph; return the results for the test nodes.
 
-    Representations are the outputs of the hidden layers before normalisation, activation and dropout, of shape
-    (n_rows, n_channels). They include all hidden layers if the model keeps its layers, and otherwise only the last one.
-    Rows are the test nodes in the order of their numbers, or a random 10,000 of them if there are more. Labels are the
-    true ones.
+    Representations are the outputs of the hidden layers before normalisation, activation and dropout, of shape (n_rows,
+    n_channels). They include all hidden layers if the model keeps its layers, and otherwise only the last one. Rows are
+    the test nodes, or a random 10,000 of them if there are more, in the order of their numbers. Labels are the true
+    classes.
 
     Raises
     ------
     ValueError
-        If the weights belong to another network.
+        If the weights belong to a different network.
     """
     geometric("nn")
     from shesha.benchmark.graphs.extraction import outcome

@@ -1,4 +1,4 @@
-"""The benchmark's settings for graphs: changed labels, features and edges."""
+"""The benchmark's settings for graphs, which change labels, features or edges."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from shesha.benchmark.graphs.data import Graph
 from shesha.benchmark.model_descriptions import Model, count_of_share
 
 _FIXED_SEED = 2024
-# Separate streams of one seed, so that no draw depends on the number of other draws.
+# Keys of separate random streams, so that no draw depends on the number of other draws.
 _LABELS, _SHORTCUTS, _EDGES = 1, 2, 3
 
 
 def corrupt_labels(graph: Graph, model: Model) -> Tensor:
-    """Return the labels to learn; in setting "labels", a random share `degree` of the nodes has a wrong label."""
+    """Return the labels to learn; for setting "labels", a random share `degree` of them is wrong."""
     if model.setting.kind != "labels":
         return graph.y
     rng = np.random.default_rng([model.seed, _LABELS])
@@ -28,11 +28,12 @@ def corrupt_labels(graph: Graph, model: Model) -> Tensor:
 
 
 def shortcut_classes(graph: Graph, model: Model, rows: str) -> Tensor:
-    """Return the class of each node's shortcut during training.
+    """Return the class that each node's shortcut shows during training.
 
-    A share `degree` of the training nodes and of the validation nodes has the true class. The others have a wrong
-    class, drawn from the model's seed. Test nodes have a wrong class that is the same for all models. Nodes in no split
-    have the true class if `rows` is "training", and otherwise a wrong class that is the same for all models.
+    For a share `degree` of the training nodes and of the validation nodes, the shortcut shows the true class; for the
+    others, it shows a wrong class drawn with the model's seed. For test nodes, it shows a wrong class that is the same
+    for all models. For nodes in no split, it shows the true class if `rows` is "training", and otherwise a wrong class
+    that is the same for all models.
     """
     labels = graph.y.numpy()
     shortcuts = _draw_other_classes(labels, graph.n_classes, np.random.default_rng(_FIXED_SEED))
@@ -49,10 +50,10 @@ def shortcut_classes(graph: Graph, model: Model, rows: str) -> Tensor:
 
 
 def extraction_shortcuts(graph: Graph, model: Model, rows: str) -> Tensor:
-    """Return the class of each node's shortcut during extraction.
+    """Return the class that each node's shortcut shows during extraction.
 
-    If `rows` is "training", shortcuts are those of the model's training. If it is "fixed", they are random classes that
-    are the same for all models.
+    If `rows` is "training", shortcuts are the same as in the model's training. If it is "fixed", they show random
+    classes that are the same for all models.
     """
     if rows == "training":
         return shortcut_classes(graph, model, rows)
@@ -60,12 +61,12 @@ def extraction_shortcuts(graph: Graph, model: Model, rows: str) -> Tensor:
 
 
 def append_shortcuts(x: Tensor, shortcuts: Tensor, n_classes: int) -> Tensor:
-    """Append the class of each node's shortcut to its features, (n_nodes, n_features), as a one-hot code."""
+    """Append each node's shortcut to its features, (n_nodes, n_features), as a one-hot code of the class."""
     return torch.cat([x, one_hot(shortcuts, n_classes).to(x.dtype)], dim=1)
 
 
 class EdgeDropping:
-    """Redraw the edges in each epoch, keeping each with probability 1 - `degree` (DropEdge)."""
+    """Redraws the edges in each epoch, keeping each with probability 1 - `degree` (DropEdge)."""
 
     def __init__(self, edge_index: Tensor, model: Model) -> None:
         self._edge_index = edge_index
@@ -73,11 +74,11 @@ class EdgeDropping:
         self._rng = np.random.default_rng([model.seed, _EDGES])
 
     def draw(self) -> Tensor:
-        """Return the edges kept in the next epoch, of shape (2, n_kept)."""
+        """Return the edges that are kept in the next epoch, of shape (2, n_kept)."""
         kept = self._rng.random(self._edge_index.shape[1]) >= self._degree
         return self._edge_index[:, torch.from_numpy(kept)]
 
 
 def _draw_other_classes(labels: NDArray[np.int64], n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw a different class for each label, all equally likely."""
+    """Draw a different class for each label, with equal probabilities."""
     return (labels + rng.integers(1, n_classes, size=len(labels))) % n_classes

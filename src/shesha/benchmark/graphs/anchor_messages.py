@@ -1,4 +1,4 @@
-"""Messages of P-GNN from the nearest node of each anchor set, averaged over the sets."""
+"""P-GNN's messages from the nearest node of each anchor set, averaged over the sets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 _BLOCK = 32
-"""Nodes per block: small enough that their messages stay in the processor's cache."""
+"""Number of nodes per block, small enough that their messages stay in the processor's cache."""
 
 
 def messages(weight: Tensor, from_anchors: Tensor, own_part: Tensor, nearest: Tensor) -> Tensor:
@@ -19,7 +19,7 @@ def messages(weight: Tensor, from_anchors: Tensor, own_part: Tensor, nearest: Te
     Parameters
     ----------
     weight : Tensor of shape (n_rows, n_sets)
-        Weight of each message, which depends on the distance.
+        Weight of each message, which depends on the distance between the nodes.
     from_anchors : Tensor of shape (n_nodes, n_channels)
         Projected features of the nodes that send messages.
     own_part : Tensor of shape (n_rows, n_channels)
@@ -31,7 +31,7 @@ def messages(weight: Tensor, from_anchors: Tensor, own_part: Tensor, nearest: Te
 
 
 def mean_message(weight: Tensor, from_anchors: Tensor, own: Tensor, nearest: Tensor) -> Tensor:
-    """Return the mean of the messages over the sets, (n_rows, n_channels), without storing them all at once."""
+    """Return the mean message over the sets, (n_rows, n_channels), without storing all messages at once."""
     mean: Tensor = _MeanMessage.apply(weight, from_anchors, own, nearest)  # type: ignore[no-untyped-call]
     return mean
 
@@ -57,7 +57,7 @@ class _MeanMessage(torch.autograd.Function):
         for rows in _blocks(len(own_part)):
             sent = _sent(from_anchors, nearest[rows])
             factor = weight[rows].unsqueeze(-1)
-            # The sign is 1 where a message passed the relu; a boolean mask would take twice as long.
+            # The sign is 1 where a message passed the ReLU; a boolean mask would take twice as long.
             passed = torch.addcmul(own_part[rows].unsqueeze(1), factor, sent).relu_().sign_()
             flow = passed.mul_(share[rows].unsqueeze(1))
             torch.sum(flow, dim=1, out=to_own[rows])

@@ -1,4 +1,4 @@
-"""Anchor sets of P-GNN: random sets of nodes; a node's distances to them define its position."""
+"""Anchor sets of P-GNN: random sets of nodes, to which a node's distances define its position."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _UNREACHED = np.iinfo(np.uint16).max
 
 @dataclass(frozen=True)
 class Anchors:
-    """The nearest node of each anchor set, for each node."""
+    """For each node, the nearest node of each anchor set."""
 
     nearest: Tensor
     """Index of the nearest node in each set, int64, of shape (n_nodes, n_sets)."""
     closeness: Tensor
-    """Distinct values of the closeness 1 / (hops + 1), 0 if unreachable, float32, of shape (n_values, 1).
+    """Distinct values of closeness, 1 / (hops + 1) or 0 if unreachable, float32, of shape (n_values, 1).
 
-    There are few distinct values, so a function of closeness is computed for these instead of for all pairs.
+    There are few distinct values, so a function of closeness is computed once per value, not once per pair.
     """
     level: Tensor
-    """Index in `closeness` of the nearest node of each set, int64, of shape (n_nodes, n_sets)."""
+    """Index in `closeness` for the nearest node of each set, int64, of shape (n_nodes, n_sets)."""
 
     @property
     def n_sets(self) -> int:
@@ -36,14 +36,14 @@ class Anchors:
 
 
 def anchor_sets(n_nodes: int, seed: int) -> list[NDArray[np.int64]]:
-    """Draw m sets of floor(n / 2), m of floor(n / 4), ... nodes, m sizes in all, where m is floor(log2(n_nodes))."""
+    """Draw m sets of floor(n / 2) nodes, m of floor(n / 4), ...: m sizes in all, m = floor(log2(n_nodes))."""
     rng = np.random.default_rng(seed)
     m = int(math.log2(n_nodes))
     return [rng.choice(n_nodes, n_nodes // 2 ** (i + 1), replace=False) for i in range(m) for _ in range(m)]
 
 
 def all_hops(edge_index: Tensor, n_nodes: int) -> NDArray[np.uint16]:
-    """Count the edges of the shortest path between any two nodes; 65,535 means that there is none."""
+    """Count the edges on the shortest path between any two nodes; 65,535 means that there is no path."""
     source, target = edge_index.numpy()
     adjacency = sparse.csr_array((np.ones(len(source)), (source, target)), shape=(n_nodes, n_nodes))
     hops = shortest_path(adjacency, unweighted=True)
@@ -51,7 +51,7 @@ def all_hops(edge_index: Tensor, n_nodes: int) -> NDArray[np.uint16]:
 
 
 def anchors_from(hops: NDArray[np.uint16], seed: int) -> Anchors:
-    """Find the nearest node of each set for each node, the first drawn one among equals."""
+    """Find each node's nearest node in each set; among equally near ones, the first drawn."""
     sets = anchor_sets(len(hops), seed)
     nearest = np.empty((len(hops), len(sets)), dtype=np.int64)
     distance = np.empty_like(nearest)

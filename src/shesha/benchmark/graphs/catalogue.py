@@ -1,4 +1,4 @@
-"""The graphs and graph networks of the benchmark, one entry each, and their catalogue."""
+"""The catalogue of graphs and graph networks in the benchmark, with one entry for each."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ NETWORKS = {
         passage=_edges("no_edges"),
         hyper={**_COMMON, **FAST, "hidden": 32, "layers": 2},
         ignores=("heads",),
-        # Dropping edges would change the distances that the network uses.
+        # Dropping edges would change the distances on which the network relies.
         degrees={"augmentation": ()},
         refuse=_refuse_for_positions,
         refuses={"Flickr": _TOO_LARGE, "OGBN-Arxiv": _TOO_LARGE},
@@ -96,7 +96,7 @@ CATALOGUE = Catalogue(
     data=DATA,
     networks=NETWORKS,
     hyper=Hyper,
-    # DropEdge of 20 and 80 % are the lowest and highest of the paper's four degrees.
+    # Dropping 20 % and 80 % of the edges are the lowest and the highest of the paper's four degrees.
     degrees={"label_randomization": (0, 0.25, 1), "shortcut": (0, 0.5, 1), "augmentation": (0, 0.2, 0.8)},
     layers=Setting("deep"),
     # Graph networks are quick to train, so the numbers of models are the same in all suites.

@@ -21,18 +21,18 @@ _ROW_SEED = 2024
 
 @dataclass(frozen=True)
 class Graph:
-    """An undirected graph whose nodes have features and a class."""
+    """An undirected graph in which each node has features and a class."""
 
     x: Tensor
     """Features, float32, of shape (n_nodes, n_features)."""
     edge_index: Tensor
-    """Source and target of each edge, int64, of shape (2, n_edges); each edge is listed in both directions."""
+    """Source and target of each edge, int64, (2, n_edges); edges are listed in both directions."""
     y: Tensor
     """Classes, int64, of shape (n_nodes,)."""
     train: Tensor
     val: Tensor
     test: Tensor
-    """Masks of the nodes of each split, bool, of shape (n_nodes,)."""
+    """Masks that mark the nodes of each split, bool, of shape (n_nodes,)."""
     n_classes: int
 
     @property
@@ -42,7 +42,7 @@ class Graph:
 
     @classmethod
     def build(cls, raw: RawGraph) -> Graph:
-        """Turn arrays into tensors."""
+        """Convert the arrays of a graph to tensors."""
         return cls(
             x=torch.from_numpy(np.asarray(raw.x, dtype=np.float32)),
             edge_index=torch.from_numpy(np.asarray(raw.edge_index, dtype=np.int64)),
@@ -56,20 +56,20 @@ class Graph:
 
 @lru_cache(maxsize=3)
 def load(dataset: str) -> Graph:
-    """Read a graph once per process: a worker trains many models on it."""
+    """Read a graph once per process, because a worker trains many models on it."""
     return Graph.build(find_part(dataset, DATA, "dataset").read())
 
 
 @lru_cache(maxsize=3)
 def fingerprint_of_graph(dataset: str) -> str:
-    """Hash everything that is read from a graph."""
+    """Hash everything that is read of a graph."""
     graph = load(dataset)
     tensors = (graph.x, graph.edge_index, graph.y, graph.train, graph.val, graph.test)
     return hash_arrays(*(tensor.numpy() for tensor in tensors))
 
 
 def extraction_rows(graph: Graph) -> NDArray[np.int64]:
-    """Return the test nodes to use, ascending: all, or 10,000 random ones that are the same for all models."""
+    """Return the test nodes in ascending order, or 10,000 random ones that are the same for all models."""
     rows = np.flatnonzero(graph.test.numpy())
     if len(rows) <= _MOST_ROWS:
         return rows

@@ -1,4 +1,4 @@
-"""Declarations of a graph data set and of a network on graphs."""
+"""How to declare a graph data set, and a network on graphs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class GraphData(Part):
     """A graph whose nodes are classified."""
 
     read: Callable[[], RawGraph]
-    """Function that reads features, edges, classes and the masks of the splits."""
+    """Function that reads the features, edges, classes and masks of the splits."""
 
 
 def _accept(model: Model, hyper: Hyper) -> None:
@@ -33,15 +33,15 @@ class GraphNetwork(NetworkPart):
     """A network that classifies nodes."""
 
     build: Callable[[int, int, Hyper, Model], nn.Module]
-    """Function that builds the network from the numbers of features and classes, with new weights from torch's
-    current state.
+    """Function that builds the network for given numbers of features and classes. New weights are drawn from torch's
+    current random state.
 
-    The network takes the features (a tensor, or a sparse matrix that a tensor can be multiplied with), the edges as
-    returned by `passage`, and the requested rows. It returns the logits and the outputs of each hidden layer for
-    these rows.
+    The network takes the features (a tensor, or a sparse matrix that can be multiplied with a tensor), the edges as
+    `passage` returns them, and the requested rows. For these rows, it returns the logits and the output of each hidden
+    layer.
     """
     passage: Callable[[Tensor, int], Any]
-    """Function that converts the edges, (2, n_edges), and the number of nodes into the format of message passing."""
+    """Function that converts edges, (2, n_edges), to the form that message passing needs, given the number of nodes."""
     refuse: Callable[[Model, Hyper], None] = _accept
     """Function that raises ValueError for settings and hyperparameters with which the network cannot be trained."""
 

@@ -14,7 +14,7 @@ from shesha.extract.model_state import evaluation_mode
 
 
 def outcome(model: Model, weights: Weights) -> Outcome:
-    """Run a trained model over the whole graph; see `shesha.benchmark.graphs.extract`."""
+    """Run a trained model on the whole graph; see `shesha.benchmark.graphs.extract`."""
     hyper = CATALOGUE.build(model)
     graph = load(model.dataset)
     with torch.random.fork_rng(devices=[]):
@@ -27,7 +27,7 @@ def outcome(model: Model, weights: Weights) -> Outcome:
     if model.setting.kind == "shortcut":
         x = append_shortcuts(x, extraction_shortcuts(graph, model, hyper.shortcut_rows), graph.n_classes)
     rows = extraction_rows(graph)
-    # No hooks are needed, because the network itself returns its layers at the requested nodes.
+    # No hooks are needed, because the network itself returns its layers for the requested nodes.
     with evaluation_mode(network):
         edges = CATALOGUE.network(model.architecture).passage(graph.edge_index, graph.n_nodes)
         logits, layers = network(as_features(x), edges, torch.from_numpy(rows))

@@ -20,12 +20,12 @@ _DEEP_LAYERS = 6
 
 @dataclass(frozen=True)
 class Hyper(Hyperparameters):
-    """Settings of training and extraction of a graph network, except data, architecture, setting and seed."""
+    """Settings for training and extraction of a graph network, other than data, network, setting and seed."""
 
     hidden: int = option(count())
-    """Number of channels of a hidden layer."""
+    """Number of channels of each hidden layer."""
     layers: int = option(count(2))
-    """Number of layers: the hidden layers and the classifier."""
+    """Number of layers, counting the hidden layers and the classifier."""
     activation: str = option(choice_of_words("relu", "elu"))
     dropout: float = option(PART)
     """Probability with which dropout sets a value to zero."""
@@ -37,10 +37,11 @@ class Hyper(Hyperparameters):
     heads: int = option(count(), 1)
     """Number of attention heads (GAT only)."""
     shortcut_rows: str = option(choice_of_words("training", "fixed"), "training")
-    """Shortcut features of the nodes during extraction, for models trained with shortcuts. "training" uses those of the
-    model's training, as in the published results. "fixed" uses the same random shortcuts for all models, as the paper
-    describes."""
+    """Which shortcut features nodes have during extraction, for models trained with shortcuts. "training" keeps those
+    of the model's training, as in the published results. "fixed" uses the same random shortcuts for all models, as the
+    paper describes.
+    """
 
     def for_setting(self, setting: Setting) -> Hyper:
-        """Return the hyperparameters for a setting; the setting "deep" has more layers."""
+        """Return the hyperparameters for a setting; in the setting "deep", networks have more layers."""
         return replace(self, layers=_DEEP_LAYERS) if setting.kind == "deep" else self

@@ -1,4 +1,4 @@
-"""Edges in the form that each architecture needs to pass messages."""
+"""Edges in the form in which each architecture needs them to pass messages."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from shesha.benchmark.graphs.sparse_products import SparseMatrix
 
 @dataclass(frozen=True)
 class LoopedEdges:
-    """Edges as matrices of shape (n_nodes, n_edges), including each node's edge to itself.
+    """Edges as matrices of shape (n_nodes, n_edges), including an edge from each node to itself.
 
-    Products with these matrices sum over the edges of a node. Products with their transposes copy a node's values to
-    its edges.
+    Multiplying by these matrices sums values over the edges of each node. Multiplying by their transposes copies each
+    node's values to its edges.
     """
 
     outgoing: SparseMatrix
@@ -33,7 +33,7 @@ Passage = SparseMatrix | LoopedEdges | None
 
 
 def gcn_edges(edge_index: Tensor, n_nodes: int) -> SparseMatrix:
-    """Weight the edges, including self loops, by 1 / sqrt(product of the degrees at both ends) (GCN)."""
+    """Weight edges, including self-loops, by 1 / sqrt(product of the degrees at both ends) (GCN)."""
     source, target = _add_loops(edge_index, n_nodes)
     degree = np.bincount(target, minlength=n_nodes)
     weight = 1 / np.sqrt(degree[source] * degree[target])
@@ -41,14 +41,14 @@ def gcn_edges(edge_index: Tensor, n_nodes: int) -> SparseMatrix:
 
 
 def mean_edges(edge_index: Tensor, n_nodes: int) -> SparseMatrix:
-    """Weight the edges so that each node gets the mean of its neighbours, or 0 without neighbours (GraphSAGE)."""
+    """Weight edges so that each node receives its neighbours' mean, or 0 if it has none (GraphSAGE)."""
     source, target = edge_index.numpy()
     weight = 1 / np.bincount(target, minlength=n_nodes)[target]
     return SparseMatrix.build(sparse.csr_array((weight, (target, source)), shape=(n_nodes, n_nodes)))
 
 
 def gat_edges(edge_index: Tensor, n_nodes: int) -> LoopedEdges:
-    """Give each node one edge to itself (GAT)."""
+    """Return the edges with exactly one edge from each node to itself (GAT)."""
     source, target = _add_loops(edge_index, n_nodes)
     return LoopedEdges(_ends(source, n_nodes), _ends(target, n_nodes), torch.from_numpy(target))
 
@@ -67,4 +67,4 @@ def _add_loops(edge_index: Tensor, n_nodes: int) -> tuple[NDArray[np.int64], NDA
 
 
 def no_edges(edge_index: Tensor, n_nodes: int) -> None:
-    """Pass messages from anchors, not along edges (P-GNN)."""
+    """Return None, because P-GNN passes messages from anchors, not along edges."""

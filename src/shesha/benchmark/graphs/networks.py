@@ -20,11 +20,11 @@ _CLASSES = {"GCN": "GCN", "SAGE": "GraphSAGE", "GAT": "GAT"}
 
 
 class ConvolutionalNetwork(torch.nn.Module):
-    """A network of torch-geometric, evaluated faster.
+    """A network from torch-geometric that is evaluated faster.
 
     Layers, parameters and mathematics are those of torch-geometric's models. Features are projected before they are
-    sent along the edges, which gives the same numbers because both steps are linear. Both steps are sparse products,
-    because most features are zero. Messages of single edges are never stored.
+    sent along the edges; this does not change the result, because both steps are linear. Both steps are sparse
+    products, because most features are zero. The messages of single edges are never stored.
     """
 
     def __init__(self, architecture: str, n_features: int, n_classes: int, hyper: Hyper) -> None:
@@ -43,7 +43,7 @@ class ConvolutionalNetwork(torch.nn.Module):
         self._convolve = _CONVOLUTIONS[architecture]
 
     def forward(self, x: Features, edges: Passage, rows: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return the logits of some nodes, (n_rows, n_classes), and each hidden layer's output there."""
+        """Return the logits, (n_rows, n_classes), and each hidden layer's output for the requested nodes."""
         layers = []
         for convolution, norm in zip(self.body.convs[:-1], self.body.norms, strict=False):
             output = self._convolve(convolution, x, edges)
@@ -53,7 +53,7 @@ class ConvolutionalNetwork(torch.nn.Module):
 
 
 def project(x: Features, weight: Tensor) -> Tensor:
-    """Multiply features with the transpose of a weight of shape (n_outputs, n_features)."""
+    """Multiply features by the transpose of a weight matrix of shape (n_outputs, n_features)."""
     return x @ weight.T
 
 
@@ -85,7 +85,7 @@ def _attention(convolution: Any, x: Features, edges: LoopedEdges) -> Tensor:
 
 
 def _softmax(score: Tensor, edges: LoopedEdges) -> Tensor:
-    """Normalise the scores of the edges, (n_edges, n_heads), to sum to one over the edges into each node."""
+    """Normalise the scores of edges, (n_edges, n_heads), so that those into each node sum to one."""
     index = edges.target.unsqueeze(1).expand_as(score)
     n_nodes = edges.incoming.matrix.shape[0]
     highest = score.new_zeros(n_nodes, score.shape[1]).scatter_reduce(

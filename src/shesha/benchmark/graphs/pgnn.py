@@ -1,4 +1,4 @@
-"""P-GNN: a network that uses the distances of nodes to random sets of nodes (You, Ying and Leskovec, 2019)."""
+"""P-GNN, a network that uses nodes' distances to random sets of nodes (You, Ying and Leskovec, 2019)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shesha.benchmark.graphs.networks import Features, project
 
 
 class PositionLayer(nn.Module):
-    """One layer of P-GNN: messages from the nearest node of each anchor set, weighted by a function of distance."""
+    """A layer of P-GNN: messages from the nearest node of each anchor set, weighted by distance."""
 
     def __init__(self, n_inputs: int, n_outputs: int) -> None:
         super().__init__()
@@ -31,12 +31,12 @@ class PositionLayer(nn.Module):
         self.position = nn.Linear(n_outputs, 1)
 
     def split(self) -> tuple[Tensor, Tensor]:
-        """Return the message weights of the anchor's features and of the node's own features."""
+        """Return the parts of the message weights for the anchor's features and for the node's own."""
         anchor, node = self.message.weight.chunk(2, dim=1)
         return anchor, node
 
     def weights(self, closeness: Tensor, level: Tensor) -> Tensor:
-        """Return the function of distance for each message, in the shape of `level`."""
+        """Return the weight of each message, a function of distance, in the shape of `level`."""
         values: Tensor = self.distance(closeness)
         return values.ravel().index_select(0, level.ravel()).view(level.shape)
 
@@ -44,8 +44,8 @@ class PositionLayer(nn.Module):
 class PositionNetwork(nn.Module):
     """P-GNN as a classifier of nodes.
 
-    Messages are linear in the features, so features are projected first and weighted by distance afterwards. This gives
-    the same numbers as weighting and projecting the wide features of each pair of a node and an anchor set.
+    Messages are linear in the features, so features are projected first and weighted by distance afterwards. The result
+    is the same as if the features were weighted and projected separately for each pair of a node and an anchor set.
     """
 
     def __init__(self, n_features: int, n_classes: int, hyper: Hyper, anchors: Anchors) -> None:
@@ -62,9 +62,9 @@ class PositionNetwork(nn.Module):
                 nn.init.zeros_(module.bias)
 
     def forward(self, x: Features, edges: None, rows: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return the logits of some nodes, (n_rows, n_classes), and each hidden layer's output there.
+        """Return the logits, (n_rows, n_classes), and each hidden layer's output for the requested nodes.
 
-        Each layer is evaluated only for the nodes that the rows depend on.
+        Each layer is evaluated only for those nodes on which the requested rows depend.
         """
         layers = cast(list[PositionLayer], list(self.layers))
         *steps, final = _steps(self._anchors, rows, len(layers))
@@ -84,7 +84,7 @@ class PositionNetwork(nn.Module):
         return self.classifier(functional.normalize(position, dim=1)), outputs
 
     def _first_projections(self, x: Features) -> tuple[Tensor, Tensor]:
-        """Project the prepared features; both maps are linear, so their weights are multiplied first."""
+        """Project the prepared features; both maps are linear, so their weights are combined first."""
         layer = cast(PositionLayer, self.layers[0])
         weight = torch.cat(layer.split())
         shift = weight @ self.prepare.bias + functional.pad(layer.message.bias, (len(layer.message.bias), 0))
@@ -104,7 +104,7 @@ class _Step:
 
 
 def _steps(anchors: Anchors, rows: Tensor, n_layers: int) -> list[_Step]:
-    """Follow the rows back through the layers: a node depends on itself and on its nearest anchors."""
+    """Trace the rows back through the layers: a node depends on itself and on its nearest anchors."""
     n_nodes = len(anchors.nearest)
     wanted = [rows]
     for _ in range(n_layers - 1):
@@ -130,5 +130,5 @@ def _hops(dataset: str) -> NDArray[np.uint16]:
 
 @lru_cache(maxsize=1)
 def draw_anchors(dataset: str, seed: int) -> Anchors:
-    """Return the anchors of a seed; training and extraction draw the same ones."""
+    """Return the anchors for a seed, which training and extraction share."""
     return anchors_from(_hops(dataset), seed)

@@ -1,4 +1,4 @@
-"""Readers of graph files: the local folder first, the usual download otherwise."""
+"""Read graphs from the local folder, or else download them from their usual source."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ARXIV_FILES = ["raw/edge.csv.gz", "raw/node-feat.csv.gz", "raw/node-label.csv.g
 
 @dataclass(frozen=True)
 class RawGraph:
-    """A graph as read: features, edges in both directions, classes and the masks of the three splits."""
+    """A graph as read: features, edges in both directions, classes, and the masks of the three splits."""
 
     x: NDArray[np.floating]
     edge_index: NDArray[np.integer]
@@ -36,7 +36,7 @@ class RawGraph:
 
 
 def read_cora() -> RawGraph:
-    """Read Cora with the usual split; the features of a node sum to one."""
+    """Read Cora with its usual split; the features of each node are scaled to sum to one."""
     folder = local_folder("cora")
     if folder is None or not (folder / "cora.npz").is_file():
         return _normalise_features(_from_library("Cora", "cora", "Planetoid", name="Cora"))
@@ -49,7 +49,7 @@ def read_cora() -> RawGraph:
 
 
 def read_flickr() -> RawGraph:
-    """Read Flickr, the graph of images."""
+    """Read Flickr, a graph of images."""
     folder = local_folder("flickr")
     files = ("adj_full.npz", "feats.npy", "class_map.json", "role.json")
     if folder is None or not all((folder / name).is_file() for name in files):
@@ -67,7 +67,7 @@ def read_flickr() -> RawGraph:
 
 
 def read_arxiv() -> RawGraph:
-    """Read OGBN-Arxiv with its split by time; citations count in both directions."""
+    """Read OGBN-Arxiv with its split by time; citations become edges in both directions."""
     folder = local_folder("ogbn_arxiv")
     if folder is None or not all((folder / name).is_file() for name in _ARXIV_FILES):
         folder = _download_arxiv()
@@ -91,7 +91,7 @@ def _mask(nodes: Any, n_nodes: int) -> NDArray[np.bool_]:
 
 
 def _symmetrise_edges(source: NDArray[np.int64], target: NDArray[np.int64], n_nodes: int) -> NDArray[np.int64]:
-    """List each edge once per direction."""
+    """List each edge once in each direction."""
     numbers = np.unique(np.concatenate([source * n_nodes + target, target * n_nodes + source]))
     return np.stack(np.divmod(numbers, n_nodes))
 
@@ -112,7 +112,7 @@ def _from_library(dataset: str, folder: str, reader: str, **options: str) -> Raw
 
 
 def _download_arxiv() -> Path:
-    """Return the folder of the unzipped download; download it if it is missing."""
+    """Return the folder of the unzipped download, after downloading it if it is missing."""
     place = cache_folder() / "ogbn_arxiv"
     folder = place / "arxiv"
     if folder.is_dir():
@@ -123,10 +123,10 @@ def _download_arxiv() -> Path:
         archive = Path(pooch.retrieve(_ARXIV_URL, f"sha256:{_ARXIV_SHA256}", fname="arxiv.zip", path=place))
         with zipfile.ZipFile(archive) as files:
             files.extractall(unpacked)
-    # A wrong checksum raises ValueError.
+    # pooch raises ValueError if the checksum is wrong.
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise missing_data_error("OGBN-Arxiv", "ogbn_arxiv", _ARXIV_URL, error) from error
-    # Rename the folder last, so that an interrupted download does not look complete.
+    # The folder is renamed last, so that an interrupted download does not look complete.
     (unpacked / "arxiv").rename(folder)
     archive.unlink()
     return folder

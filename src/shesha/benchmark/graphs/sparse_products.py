@@ -1,4 +1,4 @@
-"""Products of a constant sparse matrix and a dense one, with gradients of the dense one."""
+"""Products of a constant sparse matrix and a dense matrix, with gradients for the dense one."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class SparseMatrix:
-    """A constant matrix, stored by rows, with its transpose.
+    """A constant matrix, stored by rows, together with its transpose.
 
-    The transpose is stored because torch's own gradient of a sparse product transposes the matrix in every step, which
-    takes several times as long as the product.
+    The transpose is stored because torch, to compute the gradient of a sparse product, transposes the matrix in every
+    step, which takes several times as long as the product.
     """
 
     matrix: Tensor
@@ -34,7 +34,7 @@ class SparseMatrix:
         return SparseMatrix(self.transpose, self.matrix)
 
     def __matmul__(self, dense: Tensor) -> Tensor:
-        """Multiply with a dense matrix of shape (n_columns, n_channels)."""
+        """Multiply by a dense matrix of shape (n_columns, n_channels)."""
         product: Tensor = _Product.apply(self.matrix, self.transpose, dense)  # type: ignore[no-untyped-call]
         return product
 
@@ -51,10 +51,10 @@ class _Product(torch.autograd.Function):
 
 
 def _rows(matrix: sparse.csr_array) -> Tensor:
-    """Copy a SciPy matrix without torch's checks: its indices are already sorted and within its shape."""
+    """Copy a SciPy matrix without torch's checks, because its indices are sorted and within its shape."""
     matrix.sort_indices()
     with warnings.catch_warnings():
-        # torch 2.11 and 2.12 warn that checks are disabled implicitly, even if the argument disables them.
+        # torch 2.11 and 2.12 warn that checks are disabled implicitly, even though the argument disables them.
         for message in ("Sparse CSR tensor support is in beta", "Sparse invariant checks are implicitly disabled"):
             warnings.filterwarnings("ignore", message=message, category=UserWarning)
         return torch.sparse_csr_tensor(

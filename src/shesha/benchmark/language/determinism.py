@@ -1,4 +1,4 @@
-"""Deterministic computation in torch, to repeat a run bit for bit."""
+"""Deterministic computation in torch, so that a run can be repeated bit for bit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shesha.support.optional import require
 
 @contextmanager
 def deterministic(seed: int) -> Iterator[None]:
-    """Draw from the seed and compute in a fixed order; restore torch's random state and switches afterwards."""
+    """Compute from a seed and in a fixed order; afterwards, restore torch's random state and settings."""
     torch = require("torch", "torch")
     with ExitStack() as stack:
         stack.enter_context(torch.random.fork_rng(devices=range(torch.cuda.device_count())))
@@ -28,13 +28,13 @@ def _fixed_order() -> Iterator[None]:
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    # cuBLAS reads this variable when it starts; without it, the order of its sums may vary.
+    # cuBLAS reads this variable when it starts. Without it, the order of its sums may vary.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     before = torch.are_deterministic_algorithms_enabled()
     warned = torch.is_deterministic_algorithms_warn_only_enabled()
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
-        # Faster attention kernels sum gradients in a varying order.
+        # Faster attention kernels sum gradients in an order that varies.
         with sdpa_kernel(SDPBackend.MATH):
             yield
     finally:

@@ -1,4 +1,4 @@
-"""Representations and outputs of a trained model."""
+"""Extract the representations and outputs of a trained model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BATCH = 64
 
 
 def extract(model: Model, weights: Weights) -> Outcome:
-    """Run a trained model over the test rows.
+    """Run a trained model on the test rows.
 
     Parameters
     ----------
@@ -42,13 +42,13 @@ def extract(model: Model, weights: Weights) -> Outcome:
     -------
     Outcome
         Representations by pooling: "cls" is the first token (for decoders, the last one), and "mean" (encoders only) is
-        the mean over all tokens except padding. They include the embeddings and every block if the model keeps its
-        layers, and otherwise only the last block. If labels were randomised, probabilities include the new classes.
+        the mean over all tokens except padding. If the model keeps its layers, they include the embeddings and every
+        block, otherwise only the last block. If labels were randomised, probabilities include the new classes.
 
     Raises
     ------
     ValueError
-        If the weights belong to another network.
+        If the weights belong to a different network.
     """
     hyper = CATALOGUE.build(model)
     train, test = load(model.dataset, hyper)
@@ -117,7 +117,7 @@ def _outcome(network: Encoder | Decoder, rows: Rows, labels: NDArray[np.int64], 
 
 
 def _recorded_layers(network: Encoder | Decoder) -> tuple[str, ...]:
-    """Name the recorded tensors: the input of the first block (the embeddings), and the output of every block."""
+    """Name the tensors to record: the input of the first block (embeddings), and each block's output."""
     from shesha.extract.block_stack import blocks
     from shesha.extract.layer_names import INPUT
 
@@ -128,7 +128,7 @@ def _recorded_layers(network: Encoder | Decoder) -> tuple[str, ...]:
 
 
 def _read(network: Encoder | Decoder, batch: Batch, hooked: Sequence[str]) -> tuple[Tensor, list[Tensor]]:
-    """Return the logits, and each layer of shape (n_rows, n_poolings, n_features), pooled as it passes."""
+    """Return the logits and each layer, (n_rows, n_poolings, n_features), which is pooled at once."""
     import torch
 
     from shesha.extract.hooks import record_outputs
@@ -143,5 +143,6 @@ def _read(network: Encoder | Decoder, batch: Batch, hooked: Sequence[str]) -> tu
         logits, last = network(batch)
     entering = [state for name, state in recording.found.items() if INPUT in name]
     returned = [state for name, state in recording.found.items() if INPUT not in name]
-    # Some networks end with a normalisation, so the last layer is the last hidden state, not the last block.
+    # Some networks end with a normalisation, so the last layer is the last hidden state, not the output of the last
+    # block.
     return logits, [*entering[:1], *returned[:-1], pool_states("", last)]

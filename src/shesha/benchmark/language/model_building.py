@@ -1,4 +1,4 @@
-"""Build the vocabulary, the token rows and the network of an architecture."""
+"""Build the vocabulary, the token rows and the network of a model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TINY = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "i
 
 @dataclass(frozen=True)
 class Builder:
-    """The vocabulary of a model, with its tokenised rows and its network."""
+    """The vocabulary of a model, from which its token rows and its network are built."""
 
     model: Model
     hyper: Hyper
@@ -34,7 +34,7 @@ class Builder:
 
     @classmethod
     def build(cls, model: Model, hyper: Hyper, train: Texts) -> Builder:
-        """Choose the vocabulary: the pretrained one, or the words of the training texts."""
+        """Choose the vocabulary: the pretrained one, or else the words of the training texts."""
         declared = CATALOGUE.network(model.architecture)
         if not _from_scratch(declared, hyper):
             return cls(model, hyper, load_pretrained(model.architecture, model.seed, PretrainedVocabulary))
@@ -56,16 +56,16 @@ class Builder:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes of the data."""
+        """Number of classes in the data."""
         return len(self.classes)
 
     @property
     def n_outputs(self) -> int:
-        """Number of classes of the network's output."""
+        """Number of classes that the network distinguishes."""
         return altered_data.n_outputs(self.model.setting, self.n_classes)
 
     def rows(self, lesson: Lesson) -> Rows:
-        """Return the texts as the network reads them."""
+        """Return the texts in the form in which the network reads them."""
         if self.declaration.decoder:
             return classification_prompts.prompt_rows(
                 lesson, self.vocabulary, self.hyper.max_length, self.classes, self.n_outputs
@@ -73,7 +73,7 @@ class Builder:
         return encoder_rows(lesson, self.vocabulary, self.hyper.max_length)
 
     def network(self, *, pretrained: bool) -> Encoder | Decoder:
-        """Return the network before training; skip pretrained weights if other weights will be loaded."""
+        """Return the network before training; without `pretrained`, other weights must be loaded later."""
         require("torch", "torch")
         from shesha.benchmark.language.networks import Decoder, Encoder
 

@@ -1,4 +1,4 @@
-"""Transformer classifiers: encoders with a head on the first token, and decoders that name the answer."""
+"""Transformers as classifiers: encoders with a linear head, and decoders that name the answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Read = tuple[Tensor, Tensor]
 
 
 class Encoder(nn.Module):
-    """A bidirectional transformer with a linear classifier on its first token, or on its pooler if it has one."""
+    """A bidirectional transformer with a linear classifier on its pooler or, without one, its first token."""
 
     poolings: ClassVar[Mapping[str, Pooled]] = {"cls": cls, "mean": mean}
     """Poolings: the first token, and the mean over all tokens except padding."""
@@ -39,16 +39,16 @@ class Encoder(nn.Module):
         return self.head(self.dropout(states[:, 0] if pooled is None else pooled)), states
 
     def loss(self, batch: Batch, targets: Tensor) -> Tensor:
-        """Return the mean cross-entropy of the classes."""
+        """Return the mean cross-entropy over the classes."""
         return nn.functional.cross_entropy(self(batch)[0], targets)
 
 
 class Decoder(nn.Module):
-    """A causal language model that answers with one of a few tokens."""
+    """A causal language model whose answer is one of a few tokens."""
 
     options: Tensor
     poolings: ClassVar[Mapping[str, Pooled]] = {"cls": last}
-    """Pooling: the last token, which determines the answer."""
+    """Pooling: the last token, from which the answer is predicted."""
 
     def __init__(self, body: Any, options: Sequence[int]) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Decoder(nn.Module):
         return words[:, self.options], states
 
     def loss(self, batch: Batch, targets: Tensor) -> Tensor:
-        """Return the mean cross-entropy of the answer among all tokens."""
+        """Return the mean cross-entropy of the answer, over all tokens of the vocabulary."""
         return nn.functional.cross_entropy(self._read(batch)[0], self.options[targets])
 
     def _read(self, batch: Batch) -> Read:

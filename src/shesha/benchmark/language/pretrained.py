@@ -1,4 +1,4 @@
-"""Locations of pretrained networks: a local folder, a package, or the Hugging Face hub."""
+"""Find pretrained networks in a local folder, in a package, or on the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Loaded = TypeVar("Loaded")
 
 
 def load_pretrained(architecture: str, seed: int, load: Callable[[str | Path], Loaded]) -> Loaded:
-    """Load a pretrained network from its folder or by its name; if both fail, MissingDataError names both."""
+    """Load a pretrained network from its folder or by name, or raise MissingDataError that names both."""
     declared = CATALOGUE.network(architecture)
     if declared.pretrained is None:
         raise ValueError(f"architecture must be a pretrained network, got {architecture}")

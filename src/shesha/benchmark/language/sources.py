@@ -1,4 +1,4 @@
-"""Sources of texts: a local folder first, the Hugging Face hub otherwise."""
+"""Read texts from a local folder, or else download them from the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shesha.support.optional import require
 
 @dataclass(frozen=True)
 class Files:
-    """Files of texts: their locations, columns and classes."""
+    """Files of texts, with their locations, columns and classes."""
 
     folder: str
     repository: str
@@ -27,14 +27,14 @@ class Files:
     classes: tuple[str, ...]
     """Names of the classes in the order of their numbers."""
     local: tuple[str, str]
-    """Files of training and test rows of the small local data set."""
+    """Names of the training and test files in the small local data set."""
     whole: tuple[str, str]
-    """Patterns of the full sets' files, in a local folder."""
+    """Patterns for the names of the training and test files of the full data set, in a local folder."""
     remote: tuple[str, str]
-    """The full sets' files in the repository."""
+    """Names of the training and test files of the full data set, in the repository."""
 
     def data(self, **declared: Any) -> TextData:
-        """Declare the data set of these files; pass further declarations by name."""
+        """Declare the data set in these files; further declarations are passed by name."""
         return TextData(classes=self.classes, read=self, **declared)
 
     def __call__(self, hyper: Hyper) -> tuple[Texts, Texts]:
@@ -86,7 +86,7 @@ def _table(file: Path, columns: list[str]) -> pd.DataFrame:
         require("pyarrow.parquet", "files")
         table = pd.read_parquet(file, engine="pyarrow")
     else:
-        # "None" and "NA" are words here.
+        # "None" and "NA" are words here, not missing values.
         table = csv_frame(file, ",", keep_default_na=False)
     if not set(columns) <= set(table.columns):
         raise ValueError(f"{file.name} must have the columns {', '.join(columns)}, got {', '.join(table.columns)}")

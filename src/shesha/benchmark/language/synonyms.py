@@ -1,4 +1,4 @@
-"""Synonyms from a list of this package, so that they are the same on every machine."""
+"""Synonyms from a list in this package, so that they are the same on every machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokenisation: vocabularies, and rows of tokens padded to batches."""
+"""Tokenise texts: vocabularies, and rows of tokens that are padded to batches."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class Vocabulary(Protocol):
     """Number of tokens, which is also the index of the first shortcut token."""
     pad: int
     start: int
-    """The token before a text, for encoders."""
+    """The token that precedes a text, for encoders."""
     end: int
-    """The token after a text, for encoders."""
+    """The token that follows a text, for encoders."""
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the tokens' numbers of each text, without special tokens."""
+        """Return the token numbers of each text, without special tokens."""
         ...
 
 
 class WordVocabulary:
-    """A vocabulary of the most frequent words of some texts, in lower case.
+    """A vocabulary of the most frequent words in some texts, in lower case.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class WordVocabulary:
         self._numbers = {word: number for number, word in enumerate(self.words)}
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the words' numbers of each text."""
+        """Return the word numbers of each text."""
         return [[self._numbers.get(word, self.unknown) for word in _split(text)] for text in texts]
 
 
@@ -73,18 +73,18 @@ class PretrainedVocabulary:
         )
         self.size = len(self._tokenizer)
         self.start, self.end = (number or 0 for number in (self._tokenizer.cls_token_id, self._tokenizer.sep_token_id))
-        # Decoders have no padding token; any token serves, because padding is masked.
+        # Decoders may have no padding token. Any token will do, because padding is masked.
         self.pad = self._tokenizer.pad_token_id or 0
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the tokens' numbers of each text, without special tokens."""
+        """Return the token numbers of each text, without special tokens."""
         encoded: list[list[int]] = self._tokenizer(list(texts), add_special_tokens=False)["input_ids"]
         return encoded
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Token numbers per row, and for each token whether it belongs to the first or the second text (0 or 1)."""
+    """Token numbers of each row, and for each token whether it is in the first or second text (0 or 1)."""
 
     ids: list[list[int]]
     types: list[list[int]]
@@ -95,7 +95,7 @@ class Rows:
         return np.array([len(row) for row in self.ids], dtype=np.int64)
 
     def batch(self, chosen: NDArray[np.int64], device: torch.device) -> Batch:
-        """Return the chosen rows, padded to the longest."""
+        """Return the chosen rows, padded to the longest of them."""
         import torch
 
         longest = max(len(self.ids[i]) for i in chosen)
@@ -115,11 +115,11 @@ class Batch:
     ids: torch.Tensor
     types: torch.Tensor
     mask: torch.Tensor
-    """1 for tokens, 0 for padding."""
+    """Mask: 1 for tokens, 0 for padding."""
 
 
 def encoder_rows(lesson: Lesson, vocabulary: Vocabulary, max_length: int) -> Rows:
-    """Return [CLS] (shortcut) first text [SEP] (second text [SEP]) per row, truncating the longer text first."""
+    """Return [CLS] (shortcut) first text [SEP] (second text [SEP]) for each row, truncated if too long."""
     firsts = vocabulary.ids(lesson.texts.first)
     seconds = [[] for _ in firsts] if lesson.texts.second is None else vocabulary.ids(lesson.texts.second)
     n_special = 2 + (lesson.texts.second is not None) + (lesson.shortcuts is not None)

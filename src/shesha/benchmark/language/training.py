@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _ORDER = 100
 _POOL = 50
-"""Number of batches that are filled together with rows of similar length, to save padding."""
+"""Number of batches that are filled at a time, each with rows of similar length, to save padding."""
 _LARGEST_GRADIENT = 1.0
 
 
@@ -38,8 +38,8 @@ def fit(model: Model) -> Weights:
     Parameters
     ----------
     model : Model
-        A model of the domain "language". The same model gives bit-identical weights on the same machine with the same
-        number of threads.
+        A model of the domain "language". On the same machine and with the same number of threads, the same model gives
+        bit-identical weights.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def fit(model: Model) -> Weights:
         network = builder.network(pretrained=True).to(device())
         run = _Run(network, builder.rows(lesson), lesson.targets, model)
         if hyper.evaluate_every is None or model.setting.kind == "labels":
-            # Randomised labels are unrelated to the test rows, so test accuracy cannot select the best weights.
+            # Randomised labels are unrelated to the texts, so test accuracy cannot select the best weights.
             run.train()
             return run.weights()
         return run.train_keeping_best(_scorer(builder, train, test, network), hyper.evaluate_every)
@@ -74,7 +74,7 @@ def _scorer(builder: Builder, train: Texts, test: Texts, network: Encoder | Deco
 
 
 class _Run:
-    """The loop over the batches of one model."""
+    """The training loop of one model."""
 
     def __init__(self, network: Encoder | Decoder, rows: Rows, targets: NDArray[np.int64], model: Model) -> None:
         import torch
@@ -93,7 +93,7 @@ class _Run:
             pass
 
     def train_keeping_best(self, score: Callable[[], float], every: int) -> Weights:
-        """Run all steps and return the weights with the best score; the earliest among ties."""
+        """Run all steps, and return the weights with the best score, or the earliest of several."""
         best, weights = -math.inf, self.weights()
         for step in self.steps():
             if step % every == 0 or step == self.n_steps:
@@ -103,7 +103,7 @@ class _Run:
         return weights
 
     def steps(self) -> Iterator[int]:
-        """Run the steps in sequence, counted from one."""
+        """Run the steps one after another, and yield the number of each, counted from one."""
         import torch
 
         order = batches(self.rows.lengths(), self.hyper.batch_size, self.n_steps, self.rng)
@@ -120,17 +120,17 @@ class _Run:
             yield step + 1
 
     def weights(self) -> Weights:
-        """Copy the state dict to the CPU."""
+        """Return a copy of the state dict on the CPU."""
         return {name: value.detach().to("cpu", copy=True) for name, value in self.network.state_dict().items()}
 
 
 def n_steps(hyper: Hyper, n_rows: int) -> int:
-    """Return the number of updates in a training."""
+    """Return the number of weight updates in a training."""
     return hyper.steps or hyper.epochs * math.ceil(n_rows / hyper.batch_size)
 
 
 def rate(step: int, total: int, hyper: Hyper) -> float:
-    """Return the learning rate of a step, counted from zero, as a share of the highest."""
+    """Return the learning rate at a step, counted from zero, as a share of the highest."""
     rising = math.ceil(hyper.warmup * total)
     if step < rising:
         return (step + 1) / rising
@@ -141,7 +141,7 @@ def rate(step: int, total: int, hyper: Hyper) -> float:
 def batches(
     lengths: NDArray[np.int64], size: int, n_batches: int, rng: np.random.Generator
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield batches of row numbers in random order: each row once per pass, with rows of similar length together."""
+    """Yield batches of row numbers in random order, all rows once per pass, similar lengths together."""
     count = 0
     while count < n_batches:
         order = rng.permutation(len(lengths))

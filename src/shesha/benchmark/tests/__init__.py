@@ -1,7 +1,7 @@
-"""The tests of the benchmark, also for your own models.
+"""The tests of the benchmark, which can also be applied to your own models.
 
-Each test is one object, defined in a file of this package or in your own code. `TESTS` contains the six tests of the
-benchmark, and `register` adds your own test.
+Each test is an object that is defined in a file of this package or in your own code. `TESTS` contains the benchmark's
+six tests, and `register` adds a test of yours.
 """
 
 from shesha.benchmark.pairs_and_scores import (

@@ -1,4 +1,4 @@
-"""The accuracy test: correlation of similarity with differences in accuracy."""
+"""The accuracy test: does similarity decrease as accuracies differ more?"""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ def accuracy_correlation(
     Parameters
     ----------
     representations : sequence of arrays, or mapping of names to arrays
-        One representation per model, of the same rows, as for `compare_all`. At least three models are needed, and ten
-        are better.
+        One representation per model, all with the same rows, as for `compare_all`. At least three models are needed;
+        ten are better.
     probabilities : sequence of arrays, or mapping of names to arrays, of shape (n_rows, n_classes)
-        Output probabilities of each model, which sum to one in each row.
+        Output probabilities of each model; each row sums to one.
     labels : array of shape (n_rows,)
         The true class of each row, as a column number.
     measures : str, measure or sequence of them
         As for `compare`.
     seed : int, Generator or None
-        Seed of measures with random draws, and of the p-values.
+        Seed for measures that draw randomly and for the p-values.
 
     Returns
     -------
     DataFrame
-        One row per score: test, quality, measure, value (higher is better), p_value (NaN if not available), n (number
-        of pairs of models), dropped (number of pairs without a value), reason.
+        One row per score, with the columns test, quality, measure, value (higher is better), p_value (NaN if not
+        available), n (number of model pairs), dropped (number of pairs without a value) and reason.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The augmentation test: models trained with different amounts of augmentation."""
+"""The augmentation test: compare models trained with different amounts of augmentation."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ AUGMENTATION = ByGroups(
 def augmentation(groups: Mapping[str, Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0) -> pd.DataFrame:
     """Test whether models trained on equally augmented data are closer to each other than to others.
 
-    Parameters and result are those of `label_randomization`.
+    The parameters and the result are those of `label_randomization`.
     """
     return AUGMENTATION.score_arrays(groups, measures, seed)

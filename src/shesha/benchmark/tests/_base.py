@@ -1,4 +1,4 @@
-"""The base of a test: its models, the pairs it compares, and its scores."""
+"""The base class of tests, which defines a test's models, the pairs it compares, and its scores."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ Grounding = Literal["prediction", "design"]
 
 
 class Output(NamedTuple):
-    """Class probabilities of a model, and the true labels."""
+    """Class probabilities that a model predicts, and the true labels."""
 
     probabilities: ArrayLike
-    """Class probabilities, of shape (n_rows, n_classes); each row sums to one."""
+    """Predicted probabilities, of shape (n_rows, n_classes); each row sums to one."""
     labels: ArrayLike | None
-    """The true class of each row, if known."""
+    """True class of each row, or None if unknown."""
 
 
 Difference = Callable[[Output, Output], float]
-"""A symmetric function of the outputs of two models that measures their difference."""
+"""A symmetric function of two models' outputs that measures how much they differ."""
 
 
 @dataclass(frozen=True)
 class Cast:
-    """The models of a test by group, each as the names of its representations.
+    """The models of a test by group, where each model is given by the names of its representations.
 
-    If the test compares layers, the representations are the layers of the model from input to output. Otherwise, a
-    model has one representation, the last hidden layer.
+    If the test compares layers, these are all layers of the model, from input to output. Otherwise, each model has a
+    single representation, its last hidden layer.
     """
 
     groups: Mapping[str, tuple[tuple[str, ...], ...]]
 
     @property
     def models(self) -> tuple[tuple[str, ...], ...]:
-        """The representations of each model, in order."""
+        """Names of each model's representations, in order."""
         return tuple(model for group in self.groups.values() for model in group)
 
     @property
     def last(self) -> dict[str, tuple[str, ...]]:
-        """The last representation of each model, by group."""
+        """Name of each model's last representation, by group."""
         return {group: tuple(model[-1] for model in models if model) for group, models in self.groups.items()}
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The last representation of each model, in order."""
+        """Name of each model's last representation, in order."""
         return tuple(name for group in self.last.values() for name in group)
 
 
@@ -62,29 +62,29 @@ class Cast:
 class BenchmarkTest(ABC):
     """A test of the benchmark.
 
-    Your own test is an object of a class in this package (`ByPrediction`, `ByGroups`, `ByLayers`), or of your own
-    subclass with the methods `models`, `pairs` and `score`. `register` adds it to the known tests.
+    To define your own test, create an object of one of this package's classes (`ByPrediction`, `ByGroups`, `ByLayers`),
+    or write a subclass with the methods `models`, `pairs` and `score`. `register` adds the test to the known ones.
     """
 
     name: str
     title: str
     claim: str
-    """The expected behaviour of a good measure."""
+    """How a good measure is expected to behave."""
     grounding: Grounding
-    """Whether models are distinguished by their predictions or by their training."""
+    """Whether the test relies on what models predict or on how they were trained."""
     rows: tuple[str, ...]
-    """Names of the test's results in tables."""
+    """Names under which tables list the test's results."""
     qualities: tuple[str, ...]
-    """Names of the scores of each result."""
+    """Names of the scores that each result has."""
     counts: Mapping[str, str] = field(hash=False)
-    """Results that determine ranks, each with the name of its score."""
+    """The results that determine ranks, each with the name of the score that is used."""
     differences: Mapping[str, Difference] = field(default_factory=dict, hash=False)
-    """Functions for the differences of outputs that the test needs, by name."""
+    """Functions that compute the output differences that the test needs, by name."""
     layered: ClassVar[bool] = False
-    """Whether the test compares all layers of a model, not only the last hidden layer."""
+    """Whether the test compares all layers of a model instead of only the last hidden layer."""
 
     def takes_part(self, task: Task) -> bool:
-        """Return whether a task has the models that the test needs."""
+        """Return whether a task provides the models that the test needs."""
         return True
 
     @abstractmethod
@@ -93,22 +93,23 @@ class BenchmarkTest(ABC):
 
     @abstractmethod
     def pairs(self, cast: Cast, symmetric: bool) -> list[Pair]:
-        """Return the pairs of representations that a measure compares."""
+        """Return the pairs of representations that a measure has to compare."""
 
     @abstractmethod
     def score(
         self, measure: Compared, values: Values, cast: Cast, differences: Mapping[str, Values], seed: Seed = 0
     ) -> list[ScoreRow]:
-        """Return the scores of a measure.
+        """Return the scores that a measure obtains.
 
         Parameters
         ----------
         measure : Measure
         values : mapping of (name, name) to float
-            Values of the measure for `pairs`; NaN if missing.
+            Value of the measure for each pair from `pairs`, NaN if missing.
         cast : Cast
         differences : mapping of name to mapping of (name, name) to float
-            Differences that the test needs, by the names of the last representations; NaN if a model failed.
+            The output differences that the test needs, by the names of the two models' last representations; NaN if a
+            model failed.
         seed : int, Generator or None
-            Seed of the p-values.
+            Seed for the p-values.
         """

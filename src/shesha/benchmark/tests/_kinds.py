@@ -1,4 +1,4 @@
-"""Three kinds of tests: by predictions, by groups of models, and by the order of layers."""
+"""Three kinds of tests, which use predictions, groups of models or the order of layers."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ByPrediction(BenchmarkTest):
-    """A test of whether models are less similar the more their outputs differ, with a result for each difference."""
+    """Tests whether models are less similar the more their outputs differ; one result per difference."""
 
     grounding: Grounding = "prediction"
     qualities: tuple[str, ...] = ("spearman",)
 
     def models(self, task: Task) -> dict[str, tuple[Model, ...]]:
-        """Return the models of the standard training."""
+        """Return the task's models with the standard training."""
         return {str(STANDARD): tuple(task.model(STANDARD, seed) for seed in range(task.n_models))}
 
     def pairs(self, cast: Cast, symmetric: bool) -> list[Pair]:
@@ -52,7 +52,7 @@ class ByPrediction(BenchmarkTest):
     def score(
         self, measure: Compared, values: Values, cast: Cast, differences: Mapping[str, Values], seed: Seed = 0
     ) -> list[ScoreRow]:
-        """Return the rank correlation of dissimilarity with each difference."""
+        """Return the rank correlation between dissimilarity and each output difference."""
         return score_prediction(measure, values, cast.names, differences, seed=seed)
 
     def score_arrays(
@@ -72,41 +72,41 @@ class ByPrediction(BenchmarkTest):
 
 @dataclass(frozen=True, kw_only=True)
 class ByGroups(BenchmarkTest):
-    """A test of whether models of a group, trained alike, are more similar than models of different groups.
+    """Tests whether models trained alike are more similar than models trained differently.
 
-    A task takes part if its `groups` name the settings for this test.
+    A task takes part if its `groups` contain settings for this test.
     """
 
     grounding: Grounding = "design"
     qualities: tuple[str, ...] = BY_GROUPS
     kind: str
-    """The kind of setting that distinguishes the groups."""
+    """Kind of setting by which the groups differ."""
     zero_is_standard: bool = True
-    """Whether the setting of degree zero is the standard training."""
+    """Whether a setting of degree zero is the standard training."""
 
     def settings(self, *degrees: float) -> tuple[Setting, ...]:
-        """Return the settings of some degrees, for `Task.groups`."""
+        """Return the settings of the given degrees, which can be used in `Task.groups`."""
         return tuple(
             STANDARD if degree == 0 and self.zero_is_standard else Setting(self.kind, degree) for degree in degrees
         )
 
     def takes_part(self, task: Task) -> bool:
-        """Whether the task has groups for this test."""
+        """Return whether the task has groups for this test."""
         return self.name in task.groups
 
     def models(self, task: Task) -> dict[str, tuple[Model, ...]]:
-        """Return the models of each setting."""
+        """Return the models of each setting, by name of the setting."""
         seeds = range(task.n_per_group)
         return {str(setting): tuple(task.model(setting, seed) for seed in seeds) for setting in task.groups[self.name]}
 
     def pairs(self, cast: Cast, symmetric: bool) -> list[Pair]:
-        """Return the pairs within groups and between them."""
+        """Return the pairs of models within and between groups."""
         return pairs_groups(cast.last, symmetric)
 
     def score(
         self, measure: Compared, values: Values, cast: Cast, differences: Mapping[str, Values], seed: Seed = 0
     ) -> list[ScoreRow]:
-        """Score the separation of values within groups from values between groups."""
+        """Score how well values within groups are separated from values between groups."""
         return score_groups(self.name, measure, values, cast.last)
 
     def score_arrays(
@@ -120,24 +120,24 @@ class ByGroups(BenchmarkTest):
 
 @dataclass(frozen=True, kw_only=True)
 class ByLayers(BenchmarkTest):
-    """A test of whether layers of a model are less similar the more layers lie between them."""
+    """Tests whether a model's layers are less similar the more layers lie between them."""
 
     grounding: Grounding = "design"
     qualities: tuple[str, ...] = BY_LAYERS
     layered: ClassVar[bool] = True
 
     def models(self, task: Task) -> dict[str, tuple[Model, ...]]:
-        """Return the models whose layers the task compares."""
+        """Return the task's models whose layers are compared."""
         return {str(task.layers): tuple(task.model(task.layers, seed) for seed in range(task.n_layered))}
 
     def pairs(self, cast: Cast, symmetric: bool) -> list[Pair]:
-        """Return the pairs of layers of each model."""
+        """Return the pairs of layers within each model."""
         return pairs_layers(cast.models, symmetric)
 
     def score(
         self, measure: Compared, values: Values, cast: Cast, differences: Mapping[str, Values], seed: Seed = 0
     ) -> list[ScoreRow]:
-        """Score the agreement of similarity with the order of layers."""
+        """Score how well similarity agrees with the order of the layers."""
         return score_layers(measure, values, cast.models, self.name)
 
     def score_arrays(

@@ -1,4 +1,4 @@
-"""The label randomisation test: models trained on partly random labels."""
+"""The label randomisation test: compare models trained on partly random labels."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def label_randomization(
     Parameters
     ----------
     groups : mapping of group name to sequence of arrays
-        Representations of the same rows by the models of each degree of randomisation. At least two groups are needed.
-        If a group has only one model, the scores are NaN, with a reason.
+        For each degree of randomisation, the representations of its models, all with the same rows. At least two groups
+        are needed. If a group has only one model, the scores are NaN and the column `reason` says why.
     measures : str, measure or sequence of them
         As for `compare`.
     seed : int, Generator or None
-        Seed of measures with random draws.
+        Seed for measures that draw randomly.
 
     Returns
     -------

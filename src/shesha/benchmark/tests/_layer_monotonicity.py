@@ -1,4 +1,4 @@
-"""The layer test: nearer layers are more similar."""
+"""The layer test: are layers more similar the closer they are to each other?"""
 
 from __future__ import annotations
 
@@ -32,18 +32,19 @@ def layer_monotonicity(
     Parameters
     ----------
     models : sequence of sequences of arrays
-        Layers of each model from input to output, for the same rows; at least three layers.
+        The layers of each model from input to output, at least three, all with the same rows.
     measures : str, measure or sequence of them
         As for `compare`.
     seed : int, Generator or None
-        Seed of measures with random draws.
+        Seed for measures that draw randomly.
 
     Returns
     -------
     DataFrame
-        Columns as for `accuracy_correlation`, but `n` and `dropped` are numbers of models. Scores are means over
-        models: `conformity` (0 to 1, share of triples of layers in the expected order), `spearman` (-1 to 1, mean over
-        the layers of a model, as in the published tables) and `spearman_pooled` (-1 to 1, all pairs of layers at once).
+        Columns as for `accuracy_correlation`, except that `n` and `dropped` count models. Scores are averaged over
+        models: `conformity` (0 to 1, share of the triples of layers that have the expected order), `spearman` (-1 to 1,
+        averaged over the layers of a model, as in the published tables) and `spearman_pooled` (-1 to 1, from all pairs
+        of layers at once).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The output test: correlation of similarity with differences between predictions."""
+"""The output test: does similarity decrease as predictions differ more?"""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def output_correlation(
 ) -> pd.DataFrame:
     """Test whether models are less similar the more their outputs differ.
 
-    Differences are the mean Jensen-Shannon divergence of the rows (`jsd`), and the share of rows with different most
-    probable classes (`disagreement`). Parameters and result are those of `accuracy_correlation`, without `labels`.
+    Outputs are compared in two ways: by the Jensen-Shannon divergence averaged over rows (`jsd`), and by the share of
+    rows for which the most probable classes differ (`disagreement`). The parameters (except `labels`) and the result
+    are those of `accuracy_correlation`.
     """
     return OUTPUT.score_arrays(representations, probabilities, measures, seed)

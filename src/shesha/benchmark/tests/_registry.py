@@ -1,4 +1,4 @@
-"""The registry of tests: the six of the benchmark, and your own."""
+"""The registry of tests, which contains the benchmark's six tests and those that you register."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ TESTS: tuple[BenchmarkTest, ...] = (
     AUGMENTATION,
     LAYER_MONOTONICITY,
 )
-"""The six tests of the benchmark, in the order of tables and pages."""
+"""The benchmark's six tests, in the order in which tables and pages list them."""
 _known: dict[str, BenchmarkTest] = {one.name: one for one in TESTS}
 
 
 def register(test: Test) -> Test:
-    """Register your own test for suites, tables, ranks and reports, and return it.
+    """Register your own test for use in suites, tables, ranks and reports, and return it.
 
-    A test replaces an earlier registered test of the same name.
+    It replaces a test that was registered earlier under the same name.
 
     Raises
     ------
     TypeError
         If `test` is not a `BenchmarkTest`.
     ValueError
-        If its name is that of a test of the benchmark, another test has a result or a different difference of the same
-        name, or `counts` names a result or score that the test does not have.
+        If one of the benchmark's six tests has the same name, if another test has a result of the same name or uses the
+        same name for a different output difference, or if `counts` names a result or score that the test does not have.
     """
     if not isinstance(test, BenchmarkTest):
         raise TypeError(f"test must be a BenchmarkTest, got {type(test).__name__}")
@@ -66,13 +66,13 @@ def register(test: Test) -> Test:
 
 
 def all_tests() -> tuple[BenchmarkTest, ...]:
-    """Return all tests: the six, and registered ones."""
+    """Return the benchmark's six tests and all registered ones."""
     load_entry_points()
     return tuple(_known.values())
 
 
 def find(test: str | BenchmarkTest) -> BenchmarkTest:
-    """Return a test by its name, ignoring case and separators, or by module:name.
+    """Return the test with a name, given in any case and with any separators, or as module:name.
 
     Raises
     ------
@@ -92,12 +92,12 @@ def find(test: str | BenchmarkTest) -> BenchmarkTest:
 
 
 def ranking_scores() -> dict[str, str]:
-    """Return the results that count in ranks, with the score of each."""
+    """Return the results that count towards ranks, each with the name of the score that counts."""
     return {row: quality for test in all_tests() for row, quality in test.counts.items()}
 
 
 def main_qualities() -> dict[str, str]:
-    """Return the main score of each result."""
+    """Return the name of the main score for each result."""
     return {row: test.counts.get(row, test.qualities[0]) for test in all_tests() for row in test.rows}
 
 
@@ -110,7 +110,7 @@ def _import_test(place: str) -> BenchmarkTest:
 
 @cache
 def load_entry_points() -> None:
-    """Import tests of other packages; warn about one that cannot be imported."""
+    """Import the tests of other packages, with a warning for each that cannot be imported."""
     from importlib.metadata import entry_points
 
     from shesha.support.warnings import MeasureWarning, warn

@@ -1,4 +1,4 @@
-"""The shortcut test: artificial features that leak the label."""
+"""The shortcut test: compare models trained on artificial features that leak the label."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def shortcut_affinity(
 ) -> pd.DataFrame:
     """Test whether models trained on equally strong shortcuts are closer to each other than to others.
 
-    Parameters and result are those of `label_randomization`.
+    The parameters and the result are those of `label_randomization`.
     """
     return SHORTCUT.score_arrays(groups, measures, seed)

@@ -1,4 +1,4 @@
-"""The vision domain: image classifiers trained on labels, dots and noise of several degrees."""
+"""The vision domain: image classifiers trained with wrong labels, dots or noise of several degrees."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> dict[str, Plain]:
-    """Return the hyperparameters of a suite.
+    """Return the hyperparameters that a suite uses for a network on a data set.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> di
         "RNet18", "RNet34", "RNet101", "VGG11", "VGG19", "ViT B32" or "ViT L32" in the suite "paper"; "ResNet", "VGG" or
         "ViT" in the suite "small".
     suite : str
-        "paper" is the setting of the ReSi paper (its Table 6). With "small", a model trains within seconds on one core.
+        "paper" follows Table 6 of the ReSi paper. With "small", a model trains within seconds on one core.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> di
     Raises
     ------
     ValueError
-        If the suite is unknown, or has no such data set or architecture.
+        If the suite is unknown or does not contain the data set or architecture.
 
     Examples
     --------
@@ -58,17 +58,17 @@ def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> di
 def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
     """Hash the images and labels that models with these hyperparameters use.
 
-    Raises MissingDataError if the data are neither in the local folder nor available from their source. Raises
-    ValueError if the data set is unknown or the hyperparameters do not fit.
+    Raises MissingDataError if the data are neither in the local folder nor available from their source, and ValueError
+    if the data set is unknown or the hyperparameters are invalid.
     """
     return load(dataset, Hyper.check(hyper)).fingerprint()
 
 
 def fit(model: Model) -> Weights:
-    """Train a model from its seed and return its state dict, on the CPU.
+    """Train a model from its seed and return its state dict on the CPU.
 
-    Raises MissingDataError if data or pretrained weights are missing, ValueError if names or hyperparameters do not
-    fit, and ArithmeticError if the training diverges.
+    Raises MissingDataError if data or pretrained weights are missing, ValueError if names or hyperparameters are
+    invalid, and ArithmeticError if the training diverges.
     """
     require("torch", "torch")
     from shesha.benchmark.vision.training import train
@@ -78,10 +78,11 @@ def fit(model: Model) -> Weights:
 
 
 def extract(model: Model, weights: Weights) -> Outcome:
-    """Run a trained model over the test images.
+    """Run a trained model on the test images, and return its representations and outputs.
 
-    If the model keeps its layers, feature maps of shape (n_rows, height, width, channels), or CLS tokens, precede the
-    last hidden representation. Raises ValueError if the weights belong to another network.
+    If the model keeps its layers, the last hidden representation is preceded by those of earlier layers: feature maps
+    of shape (n_rows, height, width, channels), or CLS tokens. Raises ValueError if the weights belong to another
+    network.
     """
     require("torch", "torch")
     from shesha.benchmark.vision.extraction import extract

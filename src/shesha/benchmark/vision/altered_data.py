@@ -1,4 +1,4 @@
-"""The benchmark's settings for images: wrong labels, dots that leak the class, noise."""
+"""Alter images for the benchmark's settings: wrong labels, dots that leak the class, or noise."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_VARIANCE = 4000.0
 def randomise_labels(
     labels: NDArray[np.int64], degree: float, n_classes: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Replace a share `degree` of the labels with random classes, possibly the true one."""
+    """Replace a share `degree` of the labels with random classes, which may happen to be the true ones."""
     changed = labels.copy()
     n_changed = count_of_share(degree, len(labels))
     rows = rng.choice(len(labels), n_changed, replace=False)
@@ -30,14 +30,14 @@ def randomise_labels(
 
 
 def class_colours(n_classes: int) -> Pixels:
-    """Return a colour per class, of shape (n_classes, 3): evenly spaced hues of full saturation and value."""
+    """Return a colour for each class, of shape (n_classes, 3): evenly spaced, fully saturated hues."""
     colours = [colorsys.hsv_to_rgb(number / n_classes, 1.0, 1.0) for number in range(n_classes)]
     return np.round(255 * np.array(colours)).astype(np.uint8)
 
 
 @dataclass(frozen=True)
 class Dots:
-    """A dot per image: its colour, which encodes a class, and its position."""
+    """One dot for each image, with a position and a colour that stands for a class."""
 
     classes: NDArray[np.int64]
     corners: NDArray[np.int64]
@@ -46,7 +46,7 @@ class Dots:
     diameter: int
 
     def paint(self, pixels: Pixels, rows: Rows) -> None:
-        """Paint the dots of these rows on their images, in place."""
+        """Paint the dots that belong to these rows onto `pixels`, in place."""
         inside = _disc(self.diameter)
         down, across = (self.corners[rows, axis, None] + inside[axis] for axis in (0, 1))
         pixels[np.arange(len(rows))[:, None], down, across] = self.colours[self.classes[rows], None]
@@ -55,21 +55,21 @@ class Dots:
 def draw_dots(
     labels: NDArray[np.int64], degree: float, n_classes: int, side: int, diameter: int, rng: np.random.Generator
 ) -> Dots:
-    """Draw a dot per image.
+    """Draw the position and the colour of one dot for each image.
 
     Parameters
     ----------
     labels : array of int
         The class of each image.
     degree : float
-        Probability that a dot has the colour of its image's class, from 0 to 1. Otherwise, the class of the dot is
-        drawn from all classes.
+        Probability, from 0 to 1, that a dot has the colour of its image's class. Otherwise, the colour is that of a
+        class drawn from all classes.
     n_classes : int
-        Number of classes and colours.
+        Number of classes, and therefore of colours.
     side, diameter : int
-        Side of the images and diameter of the dots, in pixels. Dots lie within the images.
+        Side length of the images and diameter of the dots, in pixels. Dots always lie within the images.
     rng : numpy.random.Generator
-        Generator of colours and positions.
+        Generator for drawing colours and positions.
 
     Raises
     ------
@@ -85,17 +85,17 @@ def draw_dots(
 
 
 def _disc(diameter: int) -> tuple[Rows, Rows]:
-    """Return rows and columns of the pixels of a disc, within the square around it."""
+    """Return the rows and columns of a disc's pixels within its enclosing square."""
     offset = np.arange(diameter) - (diameter - 1) / 2
     down, across = np.nonzero(offset[:, None] ** 2 + offset**2 <= (diameter / 2) ** 2)
     return down, across
 
 
 def add_noise(images: Tensor, degree: float, generator: Generator) -> Tensor:
-    """Add Gaussian noise to images on the scale from 0 to 255, clipped to it.
+    """Add Gaussian noise to images with values from 0 to 255, and clip the result to this range.
 
-    The variance of the noise of each image is drawn uniformly from 0 to 4000 times `degree`. The generator must be on
-    the device of the images.
+    For each image, the variance of the noise is drawn uniformly between 0 and 4000 times `degree`. The generator must
+    be on the same device as the images.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""Images as tensors in batches, read while the previous batch is in use."""
+"""Provide images as batches of tensors; each batch is read while the previous one is in use."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ def batches(
     rng: np.random.Generator | None = None,
     dots: Dots | None = None,
 ) -> Iterator[tuple[Rows, Tensor]]:
-    """Yield row numbers and their images, as floats from 0 to 255 of shape (n, 3, side, side).
+    """Yield row numbers and their images, with float values from 0 to 255 and shape (n, 3, side, side).
 
-    Batches have nearly equal sizes of at most `batch_size`, because a last batch of a single image would disturb batch
-    normalisation. With `rng`, images are cropped and flipped. Then `dots` are painted on them.
+    All batches have nearly the same size, at most `batch_size`, because a final batch with a single image would disturb
+    batch normalisation. If `rng` is given, images are randomly cropped and flipped. After that, `dots` are painted on
+    them.
     """
 
     def read(rows: Rows) -> Pixels:

@@ -1,4 +1,4 @@
-"""The image data sets and networks of the benchmark: one entry each."""
+"""The image data sets and networks of the benchmark, with one entry for each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shesha.benchmark.vision.sources import array_set, photographs
 
 
 def _builder(builder: str, *arguments: Any) -> Callable[[int, Hyper, bool], Parts]:
-    """Build by a function of network_parts.py, which needs torch."""
+    """Return a build function that calls `builder` of network_parts.py, and so needs torch only then."""
 
     def build(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
         from shesha.benchmark.vision import network_parts

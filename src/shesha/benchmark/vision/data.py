@@ -1,4 +1,4 @@
-"""The images for training and extraction."""
+"""Load the images for training and extraction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUBSET_SEED = 2024
 
 @dataclass(frozen=True)
 class Dataset:
-    """Images for training, and images for the extraction of representations."""
+    """Images for training, and test images from which representations are extracted."""
 
     train: Images
     test: Images
@@ -33,16 +33,17 @@ def load(dataset: str, hyper: Hyper) -> Dataset:
     Parameters
     ----------
     dataset : str
-        "FashionMNIST", "CIFAR10", "CIFAR100", "IN100", or the place of your own images.
+        "FashionMNIST", "CIFAR10", "CIFAR100", "IN100", or module:name of your own images.
     hyper : Hyper
-        Hyperparameters, of which four are used. `train_rows` and `test_rows` are numbers of random images, the same for
-        all models; None uses all. `image_size` is the side to which photographs of IN100 are cropped and scaled, and
-        to which larger images of other sets are reduced. `padding` is the maximum shift of a training image.
+        Hyperparameters, of which four are used. `train_rows` and `test_rows` are the numbers of images to use, selected
+        at random but identically for all models; None uses all images. `image_size` is the side length to which
+        photographs of IN100 are cropped and scaled, and to which larger images of other data sets are reduced.
+        `padding` is how far a training image is shifted at most.
 
     Returns
     -------
     Dataset
-        Training and test images with labels from 0.
+        Training and test images, whose labels start at 0.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Representations and outputs of a trained image classifier for the test images."""
+"""Extract representations and outputs for the test images from a trained image classifier."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LEAST_STRIDE = 8
 
 
 def extract(model: Model, hyper: Hyper, data: Dataset, weights: Weights) -> Outcome:
-    """Run a trained model over the test images."""
+    """Run a trained model on the test images, and return its representations and outputs."""
     network = build(model.architecture, data.n_classes, hyper, seed=model.seed, pretrained=False)
     network.load(weights, model)
     network.to(device()).eval()
@@ -50,7 +50,7 @@ def extract(model: Model, hyper: Hyper, data: Dataset, weights: Weights) -> Outc
 
 
 def _dots(model: Model, hyper: Hyper, data: Dataset) -> Dots | None:
-    """Draw dots that carry no information on the class, the same for every model."""
+    """Draw dots that carry no information about the class and are the same for every model."""
     if model.setting.kind != "shortcut":
         return None
     rng = np.random.default_rng(DOT_SEED)
@@ -60,10 +60,10 @@ def _dots(model: Model, hyper: Hyper, data: Dataset) -> Dots | None:
 def read_layers(
     network: Classifier, images: Tensor, blocks: Sequence[str], extent: int
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Return logits, the representations after the blocks, and the last hidden representation.
+    """Return the logits, the representation after each of the blocks, and the last hidden representation.
 
-    For blocks that return tokens, the representation is the CLS token, of shape (n, n_features). Feature maps are
-    averaged to (n, extent, extent, n_channels).
+    If the blocks return tokens, the representation is the CLS token, of shape (n, n_features). If they return feature
+    maps, these are averaged to the shape (n, extent, extent, n_channels).
     """
 
     def summary(name: str, output: Tensor) -> Tensor:
@@ -78,11 +78,11 @@ def read_layers(
 
 
 def choose_blocks(network: Classifier, side: int) -> tuple[str, ...]:
-    """Choose the blocks whose representations are read, depending on the side of the images.
+    """Choose the blocks after which representations are read, depending on the size of the images.
 
-    For a ViT, these are the last 12 blocks except the last one, whose normalised CLS token is the last hidden
-    representation. For other networks, they are the last five blocks. With large images, only blocks are chosen whose
-    maps are reduced to an eighth of the side or less.
+    For a ViT, these are the last 12 blocks without the very last one, whose normalised CLS token is the last hidden
+    representation anyway. For other networks, they are the last five blocks. If images are large, only blocks count
+    whose feature maps are at most an eighth as wide as the image.
     """
     if network.tokens:
         return network.blocks[-MOST_TOKEN_LAYERS:-1]

@@ -1,4 +1,4 @@
-"""Folders of image files: train/<class>/<image>, and val or test next to train."""
+"""Read folders of image files: train/<class>/<image>, with a folder val or test next to train."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".webp"}
 
 
 def folder_images(place: Path) -> tuple[ArrayImages, ArrayImages]:
-    """Read the training and test images of a folder into memory; all must be squares of one size."""
+    """Read all training and test images in a folder, which must be squares of one size, into memory."""
     classes, (train, test) = _classes(place), _parts(place)
     return _read(train, classes), _read(test, classes)
 
 
 def file_images(place: Path, side: int) -> tuple[FileImages, FileImages]:
-    """List the training and test images of a folder, which are read when needed."""
+    """List the training and test images in a folder, which are read only when they are needed."""
     classes, (train, test) = _classes(place), _parts(place)
     return FileImages(*_list_files(train, classes), side), FileImages(*_list_files(test, classes), side)
 
@@ -32,7 +32,7 @@ def _parts(place: Path) -> tuple[Path, Path]:
 
 
 def _classes(place: Path) -> list[str]:
-    """Name the classes, in the order of their numbers."""
+    """Return the names of the classes in the order of their numbers."""
     classes = sorted(path.name for path in (place / "train").iterdir() if path.is_dir())
     if not classes:
         raise ValueError(f"{place / 'train'} must contain a folder per class, got none")

@@ -1,4 +1,4 @@
-"""Labelled images in memory or in files, selected by row number, plain or randomly cropped and flipped."""
+"""Labelled images in memory or in files, selected by row number, and randomly cropped on request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CHUNK = 1000
 
 
 class Images(Protocol):
-    """Labelled images of one size, in colour."""
+    """Labelled colour images that all have the same size."""
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -36,45 +36,45 @@ class Images(Protocol):
 
     @property
     def side(self) -> int:
-        """Pixels per side of the returned images."""
+        """Side length in pixels of the returned images."""
         ...
 
     def take(self, rows: Rows, rng: np.random.Generator | None = None) -> Pixels:
-        """Return images of shape (n_rows, side, side, 3); with rng, randomly cropped and flipped."""
+        """Return images of shape (n_rows, side, side, 3), randomly cropped and flipped if `rng` is given."""
         ...
 
     def subset(self, rows: Rows) -> Images:
-        """Keep these rows."""
+        """Return only the images of these rows."""
         ...
 
     def fingerprint(self) -> str:
-        """Hash images and labels."""
+        """Hash the images and labels."""
         ...
 
 
 @dataclass(frozen=True)
 class ArrayImages:
-    """Images in memory: grey ones of shape (n, side, side), or coloured ones (n, side, side, 3)."""
+    """Images in memory: greyscale of shape (n, side, side), or in colour of shape (n, side, side, 3)."""
 
     pixels: Pixels
     labels: NDArray[np.int64]
     padding: int = 4
-    """Maximum shift of an image by a crop, in pixels."""
+    """How many pixels an image is shifted at most by a random crop."""
 
     @property
     def side(self) -> int:
-        """Pixels per side."""
+        """Side length of the images in pixels."""
         return int(self.pixels.shape[1])
 
     def take(self, rows: Rows, rng: np.random.Generator | None = None) -> Pixels:
-        """Return images; with rng, shift them by up to `padding` pixels on a black border, and mirror half."""
+        """Return images. If `rng` is given, shift them by up to `padding` pixels and mirror about half."""
         pixels = self.pixels[rows]
         if rng is not None:
             pixels = _crop_and_flip(pixels, self.padding, rng)
         return pixels if pixels.ndim == 4 else np.repeat(pixels[..., None], 3, axis=-1)
 
     def reduce(self, side: int) -> ArrayImages:
-        """Reduce images by averaging pixels, unless they are small enough."""
+        """Reduce the images to this side length by averaging pixels, unless they are small enough."""
         if self.side <= side:
             return self
         torch = require("torch", "torch")
@@ -88,16 +88,16 @@ class ArrayImages:
         return replace(self, pixels=pixels if self.pixels.ndim == 4 else pixels[..., 0])
 
     def subset(self, rows: Rows) -> ArrayImages:
-        """Keep these rows."""
+        """Return only the images of these rows."""
         return replace(self, pixels=self.pixels[rows], labels=self.labels[rows])
 
     def fingerprint(self) -> str:
-        """Hash pixels and labels."""
+        """Hash the pixels and labels."""
         return hash_arrays(self.pixels, self.labels)
 
 
 def _crop_and_flip(pixels: Pixels, padding: int, rng: np.random.Generator) -> Pixels:
-    """Crop each image at a random position after adding a black border, and mirror half of them."""
+    """Add a black border, crop each image at a random position, and mirror about half of the images."""
     n_images, side = pixels.shape[:2]
     border = [(0, 0), (padding, padding), (padding, padding), *[(0, 0)] * (pixels.ndim - 3)]
     top, left = rng.integers(0, 2 * padding + 1, size=(2, n_images, 1))
@@ -109,25 +109,25 @@ def _crop_and_flip(pixels: Pixels, padding: int, rng: np.random.Generator) -> Pi
 
 @dataclass(frozen=True)
 class FileImages:
-    """Images in files of any size, decoded when they are selected."""
+    """Images in files of any size, which are decoded when they are selected."""
 
     paths: Sequence[Path]
     labels: NDArray[np.int64]
     side: int
 
     def take(self, rows: Rows, rng: np.random.Generator | None = None) -> Pixels:
-        """Return the centre of each image; with rng, return a random region, and mirror half of them."""
+        """Return the centre of each image or, if `rng` is given, a random region that may be mirrored."""
         # With one seed per image, draws do not depend on the order of the threads.
         seeds = [None] * len(rows) if rng is None else rng.integers(2**63, size=len(rows)).tolist()
         with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
             return np.stack(list(pool.map(self._read, rows.tolist(), seeds)))
 
     def subset(self, rows: Rows) -> FileImages:
-        """Keep these rows."""
+        """Return only the images of these rows."""
         return replace(self, paths=[self.paths[row] for row in rows], labels=self.labels[rows])
 
     def fingerprint(self) -> str:
-        """Hash names, sizes in bytes and labels: reading whole photo collections would take minutes."""
+        """Hash file names, file sizes and labels, because reading a whole photo collection would take minutes."""
         names = "\n".join(f"{path.parent.name}/{path.name} {path.stat().st_size}" for path in self.paths)
         return hash_arrays(names, self.labels)
 
@@ -147,14 +147,14 @@ def open_image(path: Path) -> Image:
 
 
 def _middle(image: Image, side: int) -> Pixels:
-    """Resize the shorter side to slightly more than the square, and crop the central square."""
+    """Cut out the central square, without a small margin, and resize it."""
     cut = min(image.size) / _MARGIN
     left, top = (image.width - cut) / 2, (image.height - cut) / 2
     return _crop_and_resize(image, (left, top, left + cut, top + cut), side)
 
 
 def _part(image: Image, side: int, rng: np.random.Generator) -> Pixels:
-    """Crop a region of random area, aspect ratio and position."""
+    """Crop a region whose area, aspect ratio and position are random."""
     area = image.width * image.height * rng.uniform(*_AREA)
     aspect = np.exp(rng.uniform(*np.log(_ASPECT)))
     width = min(float(np.sqrt(area * aspect)), image.width)

@@ -1,4 +1,4 @@
-"""The parts of each network of the library: its body, the names of its blocks, and its head."""
+"""The parts of each network in the library: its body, the names of its blocks, and its head."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _small_parts(body: small_architectures.ConvolutionalNet | small_architecture
 
 
 def resnet(n_classes: int, hyper: Hyper, pretrained: bool, depth: int) -> Parts:
-    """Build a ResNet of a depth."""
+    """Build a ResNet with the given depth."""
     body = paper_architectures.resnet(depth, n_classes, hyper.image_size)
     stages = (f"layer{number}" for number in range(1, 5))
     blocks = (f"{stage}.{name}" for stage in stages for name, _ in body.get_submodule(stage).named_children())
@@ -38,13 +38,13 @@ def resnet(n_classes: int, hyper: Hyper, pretrained: bool, depth: int) -> Parts:
 
 
 def vgg(n_classes: int, hyper: Hyper, pretrained: bool, depth: int) -> Parts:
-    """Build a VGG of a depth."""
+    """Build a VGG with the given depth."""
     body = paper_architectures.vgg(depth, n_classes)
     layers = body.get_submodule("features").named_children()
     return Parts(body, tuple(f"features.{name}" for name, layer in layers if isinstance(layer, nn.ReLU)), "classifier")
 
 
 def vit(n_classes: int, hyper: Hyper, pretrained: bool, name: str) -> Parts:
-    """Build a vision transformer by its name among the pretrained ones."""
+    """Build a vision transformer, given the name of its pretrained version."""
     body = paper_architectures.vit(name, n_classes, hyper.image_size, pretrained=pretrained, reduced=hyper.reduced)
     return Parts(body, body.blocks, "body.classifier")

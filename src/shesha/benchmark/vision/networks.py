@@ -1,4 +1,4 @@
-"""Build an image classifier by the name of its architecture."""
+"""Build an image classifier, given the name of its architecture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shesha.benchmark.vision.hyperparameters import Hyper
 
 
 class Classifier(nn.Module):
-    """A network for images with values from 0 to 255; images smaller than its input are enlarged."""
+    """A network whose input is images with values from 0 to 255; images that are too small are enlarged."""
 
     mean: Tensor
     sd: Tensor
@@ -37,7 +37,7 @@ class Classifier(nn.Module):
         return logits
 
     def load(self, weights: Weights, model: object) -> None:
-        """Load a state dict; raise a ValueError that names the model if it is from another network."""
+        """Load a state dict; raise a ValueError that names the model if it belongs to another network."""
         try:
             self.load_state_dict(weights)
         except RuntimeError as error:
@@ -45,20 +45,20 @@ class Classifier(nn.Module):
 
 
 def build(architecture: str, n_classes: int, hyper: Hyper, *, seed: int, pretrained: bool) -> Classifier:
-    """Build a network.
+    """Build a network with random or pretrained weights.
 
     Parameters
     ----------
     architecture : str
-        The name of a network of the benchmark, or the place of your own network.
+        The name of a network of the benchmark, or module:name of your own network.
     n_classes : int
         Number of logits.
     hyper : Hyper
         Hyperparameters, of which only `image_size` and `reduced` are used.
     seed : int
-        Seed of the random weights; torch's global generator is not changed.
+        Seed for the random weights; torch's global generator is not changed.
     pretrained : bool
-        Whether ViTs of the paper start from their pretrained weights.
+        Whether the paper's ViTs start from their pretrained weights.
     """
     declared = CATALOGUE.network(architecture)
     with torch.random.fork_rng(devices=[]):

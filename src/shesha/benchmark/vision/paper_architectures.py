@@ -1,4 +1,4 @@
-"""The architectures of the paper: ResNets and VGGs of torchvision, ViTs of transformers."""
+"""The architectures of the paper: ResNets and VGGs from torchvision, and ViTs from transformers."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from shesha.benchmark.data_folders import local_folder, missing_data_error
 from shesha.support.optional import require
 
 SMALL_IMAGE = 64
-"""Largest side of images, in pixels, for which the first layer of a ResNet keeps the resolution."""
+"""Largest image side, in pixels, for which the first layer of a ResNet keeps the full resolution."""
 CHECKPOINTS = {
     "ViT B32": ("google/vit-base-patch32-224-in21k", (768, 12, 12)),
     "ViT L32": ("google/vit-large-patch32-224-in21k", (1024, 24, 16)),
 }
-"""Name of the pretrained weights, width, number of layers and number of attention heads."""
+"""For each ViT, the name of its pretrained weights, and its width, number of layers and number of attention heads."""
 
 
 def resnet(depth: int, n_classes: int, image_size: int) -> nn.Module:
-    """Build a ResNet; for small images its stem is a 3 x 3 convolution without stride and pooling."""
+    """Build a ResNet; for small images, its stem is a 3 x 3 convolution without stride or pooling."""
     body: Any = getattr(require("torchvision.models", "vision"), f"resnet{depth}")(weights=None, num_classes=n_classes)
     if image_size <= SMALL_IMAGE:
         body.conv1 = nn.Conv2d(3, 64, kernel_size=3, stride=1, padding=1, bias=False)
@@ -31,7 +31,7 @@ def resnet(depth: int, n_classes: int, image_size: int) -> nn.Module:
 
 
 def vgg(depth: int, n_classes: int) -> nn.Module:
-    """Build a VGG with batch normalisation, whose classifier is one linear layer on global averages."""
+    """Build a VGG with batch normalisation, whose classifier is a single linear layer on global averages."""
     models = require("torchvision.models", "vision")
     # Build without memory, because the replaced classifier has ten times as many weights as all other layers.
     with torch.device("meta"):
@@ -48,7 +48,7 @@ def vgg(depth: int, n_classes: int) -> nn.Module:
 
 
 class ViT(nn.Module):
-    """A vision transformer of transformers, returning logits."""
+    """A vision transformer from the transformers library that returns logits."""
 
     def __init__(self, body: Any) -> None:
         super().__init__()
@@ -61,13 +61,13 @@ class ViT(nn.Module):
 
     @property
     def blocks(self) -> tuple[str, ...]:
-        """The names of the transformer blocks: their place differs between versions of transformers."""
+        """Names of the transformer blocks, whose location depends on the version of transformers."""
         layers = "layers" if hasattr(self.body.vit, "layers") else "encoder.layer"
         return tuple(f"body.vit.{layers}.{number}" for number in range(self.body.config.num_hidden_layers))
 
 
 def vit(architecture: str, n_classes: int, image_size: int, *, pretrained: bool, reduced: bool) -> ViT:
-    """Build a ViT with the encoder pretrained on ImageNet-21k, with random weights, or tiny with random weights."""
+    """Build a ViT: with an encoder pretrained on ImageNet-21k, with random weights, or tiny and random."""
     transformers = require("transformers", "hf")
     checkpoint, (width, n_layers, n_heads) = CHECKPOINTS[architecture]
     if reduced:

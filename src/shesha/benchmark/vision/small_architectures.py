@@ -1,4 +1,4 @@
-"""Three small image classifiers that train on one core: a ResNet, a VGG and a ViT."""
+"""Three small image classifiers that can be trained on one core: a ResNet, a VGG and a ViT."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _convolution(n_in: int, n_out: int, stride: int = 1) -> nn.Sequential:
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions, added to their input."""
+    """Two convolutions, whose result is added to the block's input."""
 
     def __init__(self, n_in: int, n_out: int, stride: int) -> None:
         super().__init__()
@@ -32,13 +32,13 @@ class ResidualBlock(nn.Module):
             self.shortcut = nn.Sequential(projection, nn.BatchNorm2d(n_out))
 
     def forward(self, maps: Tensor) -> Tensor:
-        """Map (n, channels, height, width) to maps of the block's own width and stride."""
+        """Map (n, channels, height, width) to feature maps with the block's number of channels and stride."""
         inner: Tensor = self.second(self.first(maps).relu())
         return torch.relu(inner + self.shortcut(maps))
 
 
 class ConvolutionalNet(nn.Module):
-    """Convolutional blocks in sequence, global average pooling and a linear classifier."""
+    """A sequence of convolutional blocks, followed by global average pooling and a linear classifier."""
 
     def __init__(self, stem: nn.Module, blocks: list[nn.Module], n_features: int, n_classes: int) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class ConvolutionalNet(nn.Module):
 
 
 def small_resnet(n_classes: int) -> ConvolutionalNet:
-    """Build a ResNet of three stages with two blocks each, except for the costly first stage, which has one."""
+    """Build a ResNet with three stages of two blocks each, but only one in the costly first stage."""
     blocks: list[nn.Module] = [ResidualBlock(WIDTHS[0], WIDTHS[0], stride=1)]
     for n_in, n_out in pairwise(WIDTHS):
         blocks += [ResidualBlock(n_in, n_out, stride=2), ResidualBlock(n_out, n_out, stride=1)]
@@ -63,7 +63,7 @@ def small_resnet(n_classes: int) -> ConvolutionalNet:
 
 
 def small_vgg(n_classes: int) -> ConvolutionalNet:
-    """Build a VGG of six convolutions, two at each of three resolutions."""
+    """Build a VGG with six convolutions, two at each of three resolutions."""
     blocks: list[nn.Module] = []
     n_in = 3
     for stage, n_out in enumerate(WIDTHS):
@@ -76,7 +76,7 @@ def small_vgg(n_classes: int) -> ConvolutionalNet:
 
 
 class TokenBlock(nn.Module):
-    """A transformer block: attention and a two-layer perceptron, each added to its normalised input."""
+    """A transformer block: attention and a perceptron, each with normalised input and a skip connection."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class TokenBlock(nn.Module):
 
 
 class SmallViT(nn.Module):
-    """A vision transformer on patches of 4 pixels, with a CLS token that is classified."""
+    """A vision transformer on patches of 4 x 4 pixels, which classifies by its CLS token."""
 
     def __init__(self, n_classes: int, image_size: int) -> None:
         super().__init__()

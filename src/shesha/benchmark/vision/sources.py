@@ -1,4 +1,4 @@
-"""Sources of images: the local folder, or a download."""
+"""Get images from the local folder or by a download."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shesha.support.optional import require
 
 
 def array_set(folder: str, file: str | None, source: str) -> Loader:
-    """Return a loader for a data set that fits in memory; `source` is its name in torchvision."""
+    """Return a loader for a data set that fits into memory; `source` is its name in torchvision."""
 
     def read(hyper: Hyper) -> tuple[Images, Images]:
         train, test = (images.reduce(hyper.image_size) for images in _load_arrays(folder, file, source))
@@ -37,7 +37,7 @@ def _load_arrays(folder: str, file: str | None, source: str) -> tuple[ArrayImage
 
 
 def _archive(place: Path, file: str | None) -> Path | None:
-    """Find the npz file of a name, or the only npz file if any name is allowed."""
+    """Find the npz file with this name or, if no name is given, the folder's single npz file."""
     paths = sorted(place.glob(file or "*.npz"))
     if len(paths) > 1:
         raise ValueError(f"{place} must contain one npz file, got {', '.join(path.name for path in paths)}")
@@ -83,7 +83,7 @@ def _download(folder: str, source: str) -> tuple[ArrayImages, ArrayImages]:
 
 
 def photographs(hyper: Hyper) -> tuple[Images, Images]:
-    """List the images of ImageNet-100."""
+    """List the images in the local folder of ImageNet-100."""
     place = local_folder("imagenet100")
     if place is None or not (place / "train").is_dir():
         source = "https://image-net.org as folders train/<class>/ and val/<class>/ of image files"

@@ -23,7 +23,7 @@ STATISTICS_BATCH = 500
 
 
 def train(model: Model, hyper: Hyper, data: Dataset) -> Weights:
-    """Train a model and return its state dict, on the CPU."""
+    """Train a model and return its state dict on the CPU."""
     network = build(model.architecture, data.n_classes, hyper, seed=model.seed, pretrained=True)
     mean, sd = channel_statistics(data.train)
     network.mean.copy_(torch.from_numpy(mean))
@@ -35,7 +35,7 @@ def train(model: Model, hyper: Hyper, data: Dataset) -> Weights:
 
 
 def channel_statistics(images: Images) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and standard deviation of each channel, on the scale from 0 to 1."""
+    """Return the mean and standard deviation of each channel, for values scaled to 0 to 1."""
     totals, squares, n_pixels = np.zeros(3), np.zeros(3), 0
     n_images = len(images.labels)
     for rows in np.array_split(np.arange(n_images), -(-n_images // STATISTICS_BATCH)):
@@ -50,7 +50,7 @@ def channel_statistics(images: Images) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def learning_rate(step: int, n_steps: int, hyper: Hyper) -> float:
-    """Return the learning rate of a step: a linear warm-up, then a cosine down to zero."""
+    """Return the learning rate at a step: a linear warm-up, followed by a cosine decay to zero."""
     n_warm = int(hyper.warmup * n_steps)
     if step < n_warm:
         return hyper.learning_rate * (step + 1) / n_warm
@@ -58,7 +58,7 @@ def learning_rate(step: int, n_steps: int, hyper: Hyper) -> float:
 
 
 class _Training:
-    """The epochs of one training."""
+    """The state of one training: model, data, network, optimiser and random generators."""
 
     def __init__(self, model: Model, hyper: Hyper, data: Dataset, network: Classifier) -> None:
         self.model, self.hyper, self.data, self.network = model, hyper, data, network

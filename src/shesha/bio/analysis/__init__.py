@@ -1,4 +1,4 @@
-"""Statistics of a table of perturbations (sections 12.6 to 12.16 of the paper), and the effect of group size."""
+"""Statistics of tables of perturbations (sections 12.6 to 12.16 of the paper), and group size effects."""
 
 from shesha.bio.analysis._ablation_table import Ablation, ablation
 from shesha.bio.analysis._correlations import Correlation, correlation, correlations

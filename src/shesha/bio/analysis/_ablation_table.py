@@ -1,4 +1,4 @@
-"""Correlation of two scores by setting, such as the number of components or the seed."""
+"""Correlate two scores in several settings, such as numbers of components or seeds."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from shesha.support import argument_types as kinds
 
 @dataclass(frozen=True)
 class Ablation(Result):
-    """The correlation of two scores in several settings, and the agreement of their rankings."""
+    """The correlation of two scores in several settings, and the agreement of the settings' rankings."""
 
     settings: tuple[str, ...]
     correlations: dict[str, dict[str, float]]
-    """For each setting: rho, low, high, p_value and n; also controlling for group size, if sizes are known."""
+    """For each setting: rho, low, high, p_value and n; with sizes, also controlling for group size."""
     consistency: dict[str, dict[str, float]]
-    """For each score: mean, sd and min of the rank correlation between settings."""
+    """For each score: mean, sd and min of the rank correlations between settings."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per setting."""
         return pd.DataFrame([{"setting": name, **self.correlations[name]} for name in self.settings])
 
     def __str__(self) -> str:
-        """Print the settings, and the agreement of their rankings."""
+        """Return the correlation in each setting, and the agreement of their rankings."""
         lines = [
             f"{name}: rho {values['rho']:.3f} [{values['low']:.3f}, {values['high']:.3f}]"
             for name, values in self.correlations.items()
@@ -54,16 +54,16 @@ def ablation(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Ablation:
-    """Correlate two scores for several settings, and compare the settings' rankings of perturbations.
+    """Correlate two scores in several settings, and compare how the settings rank perturbations.
 
     Parameters
     ----------
     tables : mapping
-        Maps each setting (such as 50 components) to a table with one row per perturbation. The index names them.
+        Maps each setting (such as 50 components) to a table with one row per perturbation, named by the index.
     x, y : str
         Columns of scores.
     size : str, optional
-        Column of group sizes; adds correlations controlling for size, such as rho_given_size. None: no such columns.
+        Column of group sizes. If given, correlations that control for size, such as rho_given_size, are added.
     n_bootstrap, confidence, seed
         See `correlations`.
 

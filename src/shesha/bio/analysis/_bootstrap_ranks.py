@@ -1,4 +1,4 @@
-"""Rank correlations of bootstrap resamples of a table, without sorting again."""
+"""Rank correlations of bootstrap resamples of a table, computed without sorting each resample."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from shesha.support.types import Matrix, Vector
 
 _ENTRIES = 1 << 22
-"""Number of array entries for one batch of resamples."""
+"""Number of array entries in one batch of resamples."""
 _NOTHING_LEFT = 1e-10
-"""Unexplained share of a variance below which covariates are taken to explain the variance completely."""
+"""Unexplained share of a variance below which covariates count as explaining all of it."""
 
 
 def bootstrap_rank_correlations(columns: Matrix, n_bootstrap: int, rng: np.random.Generator) -> Vector:
-    """Return the rank correlation of the first two columns, given the others, of resampled rows.
+    """Return the rank correlation of the first two columns, given the others, for each resample.
 
     Parameters
     ----------
@@ -28,7 +28,8 @@ def bootstrap_rank_correlations(columns: Matrix, n_bootstrap: int, rng: np.rando
     Returns
     -------
     ndarray of shape (n_bootstrap,)
-        NaN for a resample in which one of the first two columns is constant or fully explained by the covariates.
+        Rank correlations; NaN for resamples in which one of the first two columns is constant or fully explained by the
+        covariates.
     """
     n, p = columns.shape
     size = max(1, _ENTRIES // (n * p))
@@ -59,7 +60,7 @@ def rank_correlations(columns: Matrix, counts: NDArray[np.intp]) -> Vector:
 
 
 def partial_correlations(covariances: NDArray[np.float64]) -> Vector:
-    """Return the correlation of the first two variables, given the others, from covariances of shape (b, p, p)."""
+    """Return the correlation of the first two variables, given the others, from covariances (b, p, p)."""
     covariance = covariances[:, :2, :2]
     if covariances.shape[1] > 2:
         cross = covariances[:, :2, 2:]
@@ -67,7 +68,7 @@ def partial_correlations(covariances: NDArray[np.float64]) -> Vector:
         inverse = np.linalg.pinv(covariances[:, 2:, 2:], rcond=_NOTHING_LEFT, hermitian=True)
         covariance = covariance - cross @ inverse @ cross.swapaxes(1, 2)
     variances, before = (np.diagonal(matrix, axis1=1, axis2=2)[:, :2] for matrix in (covariance, covariances))
-    # Ranks that vary have a variance of about 1 or more, so a far smaller variance is a rounding error.
+    # Ranks that vary have a variance of about 1 or more, so a far smaller variance is rounding error.
     is_explained = np.any(variances <= _NOTHING_LEFT * np.maximum(before, 1.0), axis=1)
     scale = np.sqrt(np.where(is_explained[:, None], 1.0, variances)).prod(axis=1)
     return np.where(is_explained, np.nan, np.clip(covariance[:, 0, 1] / scale, -1.0, 1.0))
@@ -79,7 +80,7 @@ def _counts(chosen: NDArray[np.intp], n: int) -> NDArray[np.intp]:
 
 
 def _midranks(values: Vector, counts: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the rank of each row among the rows with nonzero counts, with mean ranks for ties."""
+    """Return the rank of each row among the rows in each resample, with mean ranks for ties."""
     distinct, codes = np.unique(values, return_inverse=True)
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(len(distinct)))

@@ -1,4 +1,4 @@
-"""Rank correlation of two scores of perturbations, also partial, with an interval over perturbations."""
+"""Rank correlations, also partial, of two scores of perturbations, with intervals over perturbations."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
 
 _LOST = 0.05
-"""Share of resamples with an undefined correlation above which a warning is raised."""
+"""Share of resamples without a defined correlation above which a warning is raised."""
 
 
 @dataclass(frozen=True)
 class Correlation(Result):
-    """A rank correlation of two scores of perturbations, and its interval over perturbations."""
+    """A rank correlation between two scores of perturbations, with its interval over perturbations."""
 
     x: str
     y: str
     covariates: tuple[str, ...]
-    """Covariates that the correlation controls for, by ranks."""
+    """Covariates that the correlation controls for, by their ranks."""
     rho: float
     low: float
     high: float
     p_value: float
-    """p-value for unrelated scores; it does not account for effects of group size."""
+    """p-value for unrelated scores; it takes no account of effects of group size."""
     confidence: float
     n: int
     """Number of perturbations."""
     n_bootstrap: int
     n_lost: int
-    """Number of resamples with an undefined correlation; the interval leaves them out."""
+    """Number of resamples without a defined correlation; the interval leaves them out."""
     reason: str = ""
-    """The reason for a missing value."""
+    """Reason why a value is missing."""
 
     def __str__(self) -> str:
-        """Print the correlation and its interval."""
+        """Return the correlation and its interval as text."""
         controls = f" given {', '.join(self.covariates)}" if self.covariates else ""
         name = f"rho({self.x}, {self.y}{controls})"
         if self.rho != self.rho:
@@ -65,10 +65,11 @@ def correlation(
     confidence: float = 0.95,
     seed: Seed = 0,
 ) -> Correlation:
-    """Rank correlation of two scores over perturbations, with a percentile interval; partial if covariates are given.
+    """Rank correlation of two scores over perturbations, with an interval; partial if given covariates.
 
-    Magnitude and coherence of a group share the noise of its mean, and both are larger in small groups. They therefore
-    correlate without any effect. `fake_tables` measures this; ``covariates=["n"]`` and ``y="unbiased"`` remove it.
+    The magnitude and the coherence of a group share the noise of its mean, and both are larger in small groups. They
+    therefore correlate even without any effect. `fake_tables` measures this correlation; ``covariates=["n"]`` and
+    ``y="unbiased"`` remove it.
 
     Parameters
     ----------
@@ -80,8 +81,8 @@ def correlation(
         Columns whose ranks are regressed out of the ranks of x and y. The paper uses ``["snr"]``; ``["n"]`` controls
         for group size.
     n_bootstrap : int
-        Number of resamples of the perturbations; 0 for no interval. Undefined resamples (with a constant column) are
-        left out, with a `CalibrationWarning` if they exceed 5 %.
+        Number of bootstrap resamples of the perturbations; 0 for no interval. Resamples without a defined correlation
+        (a constant column) are left out, with a `CalibrationWarning` if they are more than 5 %.
     confidence : float
         Confidence level of the interval, in (0, 1).
     seed : int, Generator or None
@@ -90,7 +91,8 @@ def correlation(
     Returns
     -------
     Correlation
-        The p-value is from Student's t with n - 2 - (number of covariates) degrees of freedom.
+        The correlation with a percentile interval. Its p-value is based on Student's t with n - 2 - (number of
+        covariates) degrees of freedom.
 
     Examples
     --------
@@ -151,13 +153,13 @@ def correlations(
     scores : sequence of str
         Columns of scores.
     covariates : sequence of sequences of str
-        Sets of covariates; an empty set gives the plain correlation.
+        Sets of covariates, each of which is used in turn; an empty set gives the plain correlation.
     by : str, optional
-        Column of data sets, which are analysed separately. Default: a single data set.
+        Column that names data sets, which are analysed separately. Default: a single data set.
     n_bootstrap, confidence
         See `correlation`.
     seed : int
-        Base seed. The seed of each row of the result is derived from it and from the names in the row.
+        Base seed. The seed for each row of the result is derived from it and from the names in that row.
 
     Returns
     -------
@@ -193,7 +195,7 @@ def correlations(
 
 
 def parts(table: pd.DataFrame, by: str | None) -> Iterator[tuple[Any, pd.DataFrame]]:
-    """Iterate over the data sets of a table, in their order; a table without such a column is one data set."""
+    """Yield the name and rows of each data set in a table, which is a single data set if `by` is None."""
     if by is None:
         yield "", table
         return
@@ -203,7 +205,7 @@ def parts(table: pd.DataFrame, by: str | None) -> Iterator[tuple[Any, pd.DataFra
 
 
 def numbers(table: pd.DataFrame, names: Sequence[str]) -> Matrix:
-    """Return columns of a table as numbers, without rows that have missing values."""
+    """Return columns of a table as numbers, leaving out rows with missing values."""
     complete = complete_lines(table, list(names), "table")[list(names)]
     wrong = [name for name in names if complete[name].dtype.kind not in "fiub"]
     if wrong:
@@ -214,7 +216,7 @@ def numbers(table: pd.DataFrame, names: Sequence[str]) -> Matrix:
 
 
 def derive_seed(seed: int, *names: object) -> int:
-    """Return a seed for one combination of names, the same in every process."""
+    """Return a seed for one combination of names, which is the same in every process."""
     text = "\x1f".join(map(str, (seed, *names)))
     return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[:8], "big")
 

@@ -1,4 +1,4 @@
-"""Simulated perturbations of Gaussian cells: scores without any biology (12.13, Table 67)."""
+"""Simulate perturbations of Gaussian cells: scores without any biology (12.13, Table 67)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def null_model(
     """Simulate perturbations that shift Gaussian cells by a Gaussian step, with isotropic noise.
 
     Pass the table to `correlation` for the paper's three correlations: magnitude with coherence, SNR with coherence,
-    and the first controlling for SNR. With ``effect=0`` and several sizes in `n_cells`, group size alone correlates
-    the scores.
+    and magnitude with coherence controlling for SNR. With ``effect=0`` and several sizes in `n_cells`, group size alone
+    makes the scores correlate.
 
     Parameters
     ----------
@@ -40,12 +40,14 @@ def null_model(
     n_features : int
         Number of dimensions.
     n_cells : int or sequence of int
-        Number of cells of a perturbation, drawn at random from a sequence. The paper does not state its value.
+        Number of cells per perturbation; from a sequence, one is drawn at random for each. The paper does not state its
+        value.
     n_controls : int
         Number of controls, with unit variance. Their mean is the reference of the shifts.
     effect : float or sequence of float
-        Standard deviation of each coordinate of a perturbation's shift, drawn at random from a sequence. The paper
-        does not state its value, but the correlation of magnitude and coherence depends on it.
+        Standard deviation of each coordinate of a perturbation's shift; from a sequence, one is drawn at random for
+        each perturbation. The paper does not state its value, but the correlation of magnitude and coherence depends on
+        it.
     seed : int, Generator or None
         Seed of the simulation.
 
@@ -85,7 +87,7 @@ def null_model(
 def _simulate(
     rng: np.random.Generator, noise: float, n: int, n_features: int, n_controls: int, effect: float
 ) -> dict[str, float]:
-    # Only the mean of the controls is used, so it is drawn directly.
+    # Only the mean of the controls is needed, so it is drawn directly.
     centre = rng.standard_normal(n_features) / np.sqrt(n_controls)
     cells = effect * rng.standard_normal(n_features) + noise * rng.standard_normal((n, n_features))
     shifts = cells - centre

@@ -1,4 +1,4 @@
-"""Influence of single perturbations on a correlation."""
+"""The influence of single perturbations on a correlation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shesha.support import argument_types as kinds
 def influence(
     table: pd.DataFrame, x: str = "magnitude", y: str = "coherence", *, covariates: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Leave out each perturbation in turn, and return the change of the rank correlation.
+    """Leave out each perturbation in turn, and return by how much the rank correlation changes.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def influence(
     Returns
     -------
     DataFrame
-        One row per perturbation, in decreasing order of `change`. `rho_without` is the correlation without this
-        perturbation. `change` is the correlation of all perturbations minus `rho_without`.
+        One row per perturbation, in decreasing order of `change`. `rho_without` is the correlation without the
+        perturbation, and `change` is the correlation of all perturbations minus `rho_without`.
 
     Examples
     --------

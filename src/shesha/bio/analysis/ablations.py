@@ -1,4 +1,4 @@
-"""Two ablations of the paper: the number of components, and the seed (12.14)."""
+"""Two ablations from the paper: number of components, and seed (12.14)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shesha.support.seeds import generator
 from shesha.support.types import Index
 
 SEEDS = (3, 7, 9, 11, 12, 18, 103, 108, 320, 411, 724, 1754, 1991, 2222, 7258)
-"""Seeds of the ablation in the paper."""
+"""Seeds that the paper uses in its ablation."""
 
 
 def component_ablation(
@@ -31,7 +31,7 @@ def component_ablation(
     seed: int = 0,
     **options: Any,
 ) -> Ablation:
-    """Correlate magnitude and coherence in the first components of an embedding, for several numbers of components.
+    """Correlate magnitude and coherence for several numbers of components of an embedding.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def component_ablation(
     control : str or sequence of str
         Labels of the controls.
     n_components : sequence of int
-        Numbers of components to compare, each at most n_features.
+        Numbers of components to compare, each of which is at most n_features.
     y : str
         Score to correlate with magnitude: 'coherence' or 'unbiased'.
     n_bootstrap, seed
@@ -87,10 +87,10 @@ def seed_ablation(
     seed: int = 0,
     **options: Any,
 ) -> Ablation:
-    """Correlate magnitude and coherence in random subsets of the cells, one for each seed.
+    """Correlate magnitude and coherence in random subsets of the cells, one per seed.
 
-    The scores of all cells do not depend on a seed, so ``share=1`` gives a correlation of 1.000 between seeds, as in
-    the paper. With a smaller share, each seed selects different cells.
+    If all cells are used, scores do not depend on a seed, so ``share=1`` gives a correlation of 1.000 between seeds, as
+    in the paper. With a smaller share, each seed selects different cells.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def seed_ablation(
     seeds : sequence of int
         Seeds of the subsets. Default: the fifteen seeds of the paper.
     share : float
-        Share of the cells of each label in a subset, in (0, 1].
+        Share of each label's cells that a subset contains, in (0, 1].
 
     Returns
     -------
@@ -125,7 +125,7 @@ def seed_ablation(
 
 
 def _subsample_cells(names: Any, share: float, rng: np.random.Generator) -> Index:
-    """Draw a share of the cells of each label, at least one."""
+    """Draw a share of the cells with each label, but at least one cell."""
     if share == 1:
         return np.arange(len(names))
     parts = []

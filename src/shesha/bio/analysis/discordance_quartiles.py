@@ -1,4 +1,4 @@
-"""Discordance of each perturbation, and scores by its quartiles; discordant shifts are large but incoherent."""
+"""Discordance of perturbations whose shifts are large but incoherent, and scores by its quartiles."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def discordances(
 ) -> pd.Series:
     """Discordance (12.16): magnitude minus coherence, each z-scored within its data set.
 
-    A value is positive if the cells moved far, but in different directions. `shesha.bio.discordance` computes another
-    discordance, the shortfall from a fit. Small groups are more coherent at any magnitude, so large groups seem
-    discordant. To avoid this, use ``y="unbiased"``, or ``covariates=["n"]``, which first regresses both scores on
+    A value is positive if the cells moved far, but in different directions. `shesha.bio.discordance` computes a
+    different discordance, the shortfall from a fit. Small groups are more coherent at any magnitude, so large groups
+    seem discordant. To avoid this, use ``y="unbiased"``, or ``covariates=["n"]``, which first regresses both scores on
     log(n).
 
     Parameters
@@ -37,7 +37,7 @@ def discordances(
     x, y : str
         Columns of magnitude and coherence.
     by : str, optional
-        Column of data sets. Default: a single data set.
+        Column that names data sets. Default: a single data set.
     covariates : sequence of str
         Columns of positive numbers, whose logarithms are regressed out of both scores.
 
@@ -87,7 +87,7 @@ def discordance_quartiles(
     size: str = "n",
     covariates: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Scores and group sizes in the quartiles of the discordance (12.16, Table 73).
+    """Scores and group sizes in each quartile of the discordance (12.16, Table 73).
 
     Parameters
     ----------
@@ -99,7 +99,8 @@ def discordance_quartiles(
     Returns
     -------
     DataFrame
-        One row per quartile, from the least to the most discordant: n, mean and sd of both scores, and median size.
+        One row per quartile, from the least to the most discordant: n, the mean and sd of both scores, and the median
+        size.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Mixed model of coherence with magnitude, group size and spread, over several data sets."""
+"""Mixed models of coherence with magnitude, group size and spread, over several data sets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shesha.support.types import Vector
 
 @dataclass(frozen=True)
 class Effect(Result):
-    """The slope of one predictor."""
+    """The slope of one predictor, with its interval and test."""
 
     predictor: str
     beta: float
@@ -37,17 +37,17 @@ class MixedModel(Result):
     response: str
     effects: tuple[Effect, ...]
     dataset_variance: float
-    """Variance of the intercepts; 0 if the estimate is on the boundary or the response was centred within data sets."""
+    """Variance of the intercepts; 0 if the estimate is at this bound or the response was centred."""
     residual_variance: float
     fitted: str
-    """Fitting method: restricted maximum likelihood."""
+    """Fitting method, which is restricted maximum likelihood."""
     n: int
     n_datasets: int
     notes: tuple[str, ...] = ()
-    """Notes on quantities that cannot be estimated from these data, with reasons."""
+    """For quantities that cannot be estimated from these data, the reasons."""
 
     def __str__(self) -> str:
-        """Print one line per predictor."""
+        """Return one line per predictor."""
         lines = [f"{self.response}, {self.n} perturbations of {self.n_datasets} data sets ({self.fitted})"]
         lines += [
             f"  {effect.predictor:<12} {effect.beta:+.4f} [{effect.low:+.4f}, {effect.high:+.4f}]  z {effect.z:.1f}, "
@@ -67,11 +67,11 @@ def mixed_model(
     by: str = "dataset",
     centre: bool = False,
 ) -> MixedModel:
-    """Fit score = b0 + slopes . predictors + an intercept per data set; predictors are z-scored within data sets.
+    """Fit score = b0 + slopes . predictors + intercept per data set, with predictors z-scored within each.
 
-    The fit uses restricted maximum likelihood, as in the paper. The paper's intercept (0.000) and variance between data
-    sets (0) result from centring the response within data sets (``centre=True``), which removes all differences
-    between them. If the estimated variance between data sets is 0, the fit equals least squares.
+    The fit uses restricted maximum likelihood, as in the paper. In the paper, the intercept (0.000) and the variance
+    between data sets (0) result from centring the response within data sets (``centre=True``), which removes all
+    differences between them. If the estimated variance between data sets is 0, the fit equals ordinary least squares.
 
     Parameters
     ----------
@@ -80,17 +80,19 @@ def mixed_model(
     response : str
         Column of the score; ``'unbiased'`` does not depend on group size.
     predictors : sequence of str
-        Columns of predictors; 'log n' is the logarithm of the column n.
+        Columns of predictors; 'log n' stands for the logarithm of column n.
     by : str
-        Column of data sets, of which there must be at least two.
+        Column that names data sets, of which there must be at least two.
     centre : bool
         Whether to centre the response within data sets.
 
     Returns
     -------
     MixedModel
-        With 95 % intervals from the normal distribution. Quantities that cannot be estimated are NaN, with a note:
-        slopes of predictors that are constant within each data set, and the interval of the intercept after centring.
+        With 95 % intervals from the normal distribution, which cover the slopes as often as stated. The interval of
+        the intercept is too narrow with few data sets (coverage of 90 % with six). Quantities that cannot be estimated
+        are NaN, with a note: slopes of predictors that are constant within each data set, and the interval of the
+        intercept after centring.
 
     Examples
     --------

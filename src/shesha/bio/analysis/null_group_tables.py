@@ -1,4 +1,4 @@
-"""Null tables: random groups of control cells with the real group sizes, as a null for any statistic."""
+"""Null tables: scores of random groups of controls with the real group sizes, to test any statistic."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
 
 _FEWEST = 5
-"""Minimum number of controls that remain when a null group is removed."""
+"""Minimum number of controls that must remain when a null group is removed."""
 
 
 @dataclass(frozen=True)
 class NullTableComparison(Result):
-    """A statistic of a table of perturbations, with its value in null tables."""
+    """A statistic of a table of perturbations, compared with its values in null tables."""
 
     value: float
     chance: float
-    """Mean of the statistic over the null tables. It reflects group sizes and noise only."""
+    """Mean of the statistic over the null tables, in which only group sizes and noise have an effect."""
     low: float
     high: float
-    """Limits of the central 95 % of the values in null tables."""
+    """Limits of the central 95 % of the statistic's values in null tables."""
     p_value: float
-    """(1 + number of null tables with a value at least as large) / (number of tables + 1)."""
+    """(1 + number of null tables with a value at least as large) / (number of null tables + 1)."""
     n_tables: int
 
     def __str__(self) -> str:
-        """Print the statistic and its null."""
+        """Return the statistic and its null as text."""
         return (
             f"{self.value:.3f}, p = {self.p_value:.2g}; mean of {self.n_tables} null tables {self.chance:.3f} "
             f"[{self.low:.3f}, {self.high:.3f}]"
@@ -45,18 +45,19 @@ class NullTableComparison(Result):
 def fake_tables(
     controls: ArrayLike, sizes: Mapping[str, int], *, n_tables: int = 200, seed: Seed = 0
 ) -> list[pd.DataFrame]:
-    """Score random groups of control cells as if they were perturbations, against the other controls.
+    """Score random groups of control cells as if they were perturbations, relative to the other controls.
 
     Parameters
     ----------
     controls : array of shape (n_controls, n_features)
-        Control cells, in the embedding that was used to score the perturbations, for example after whitening.
+        Control cells, in the same embedding in which the perturbations were scored, for example after whitening.
     sizes : mapping of str to int
         Maps the name of each perturbation to its number of cells, such as ``table["n"]``.
     n_tables : int
-        Number of tables of random groups of controls.
+        Number of tables, each with new random groups.
     seed : int, Generator or None
-        Seed of the draws. Each group is drawn separately without replacement, so groups of a table may share cells.
+        Seed of the draws. Each group is drawn separately, without replacement, so the groups in a table may share
+        cells.
 
     Returns
     -------
@@ -106,7 +107,7 @@ def _null_group_scores(rows: Matrix, total: Matrix, n: int, rng: np.random.Gener
 def compare_with_null_tables(
     table: pd.DataFrame, null_tables: Sequence[pd.DataFrame], statistic: Callable[[pd.DataFrame], float]
 ) -> NullTableComparison:
-    """Compare a statistic of a table of perturbations with its value in null tables.
+    """Compare a statistic of a table of perturbations with its values in null tables.
 
     Parameters
     ----------
@@ -115,7 +116,8 @@ def compare_with_null_tables(
     null_tables : sequence of DataFrame
         Null tables, such as `fake_tables` returns.
     statistic : function of a table
-        Such as ``lambda t: correlation(t, covariates=["n"], n_bootstrap=0).rho``. Large values are significant.
+        A function such as ``lambda t: correlation(t, covariates=["n"], n_bootstrap=0).rho``. Large values count as
+        significant.
 
     Returns
     -------

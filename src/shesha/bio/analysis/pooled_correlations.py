@@ -1,4 +1,4 @@
-"""Correlations over several data sets, raw and with standardised scores."""
+"""Correlations over several data sets together, raw and with standardised scores."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def pooled_correlations(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Correlation over all data sets in the paper's three ways: raw, z-scored within each, and only x z-scored.
+    """Correlations over all data sets in the paper's three ways: raw, z-scored within each, or only x.
 
-    Differences between data sets in depth, size and cells affect both scores, which alone correlates the scores. Scores
-    that are z-scored within data sets do not have this bias. They still depend on group size, which
-    ``covariates=("n",)`` controls for by ranks over all data sets.
+    Data sets differ in depth, size and cell types, which affects both scores and alone makes them correlate. Scores
+    that are z-scored within data sets do not have this bias. They still depend on group size, for which
+    ``covariates=("n",)`` controls by ranks over all data sets.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def pooled_correlations(
     x, y : str
         Columns of scores.
     by : str
-        Column of data sets.
+        Column that names data sets.
     covariates : tuple of str
         Covariates, as in `correlation`.
     n_bootstrap, confidence, seed
@@ -71,5 +71,5 @@ def pooled_correlations(
 
 
 def _standardised(part: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
-    """Standardise columns of one data set to mean 0 and variance 1; constant columns become 0."""
+    """Standardise columns of one data set to mean 0 and variance 1, or to 0 if they are constant."""
     return part.assign(**{name: z_scores(part[name].to_numpy(dtype=float)) for name in names})

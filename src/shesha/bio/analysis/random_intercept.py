@@ -1,4 +1,4 @@
-"""A linear model with a random intercept for each group, by restricted maximum likelihood."""
+"""A linear model with a random intercept for each group, fitted by restricted maximum likelihood."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from numpy.typing import NDArray
 from shesha.support.types import Labels, Matrix, Vector
 
 _LOG_RATIOS = (-18.0, 18.0)
-"""Search range of the log variance ratio; a ratio of 0 is tried as well."""
+"""Search range for the logarithm of the variance ratio; a ratio of 0 is tried separately."""
 
 
 @dataclass(frozen=True)
 class RandomIntercept:
-    """Estimated coefficients with standard errors, and the two variances."""
+    """Estimated coefficients with their standard errors, and both variances."""
 
     betas: Vector
     errors: Vector
     between: float
-    """Variance of the intercepts; exactly 0 if the likelihood has its maximum at 0."""
+    """Variance of the intercepts; exactly 0 if the likelihood is largest there."""
     residual: float
 
 
 def random_intercept(design: Matrix, y: Vector, codes: Labels, *, n_taken: int = 0) -> RandomIntercept:
-    """Fit by restricted maximum likelihood over the ratio of the two variances.
+    """Fit by restricted maximum likelihood, searching over the ratio of the two variances.
 
-    A bounded search finds the best ratio, which is then compared with a ratio of zero. A variance of zero is therefore
-    found exactly; the fit then equals least squares.
+    A bounded search finds the best positive ratio, which is then compared with a ratio of zero. A variance of zero is
+    therefore found exactly, in which case the fit equals ordinary least squares.
 
     Parameters
     ----------
     design : array of shape (n, n_columns)
-        Predictors, of full rank, with a column of ones.
+        Predictors, including a column of ones; of full rank.
     y : array of shape (n,)
     codes : array of shape (n,)
-        Group of each row, from 0.
+        Group of each row, counted from 0.
     n_taken : int
-        Degrees of freedom of y that were used before, for example by centring.
+        Degrees of freedom of y that were already used, for example by centring.
     """
     from scipy.optimize import minimize_scalar
 
@@ -46,7 +46,7 @@ def random_intercept(design: Matrix, y: Vector, codes: Labels, *, n_taken: int =
     freedom = len(y) - design.shape[1] - n_taken
 
     def fit(ratio: float) -> tuple[float, RandomIntercept]:
-        # Subtracting this share of the group mean makes the errors independent.
+        # Subtracting this share of each group's mean makes the errors independent.
         share = 1 - 1 / np.sqrt(1 + sizes * ratio)
         columns, target = (
             values - share[codes, None] * (_sums(values, codes) / sizes[:, None])[codes]

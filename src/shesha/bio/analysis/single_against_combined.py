@@ -1,4 +1,4 @@
-"""Perturbations of one gene compared with those of several."""
+"""Compare perturbations of one gene with those of several genes."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from shesha.support.types import Matrix, Vector
 
 @dataclass(frozen=True)
 class Combined(Result):
-    """Perturbations of one gene compared with those of several."""
+    """Perturbations of one gene compared with those of several genes."""
 
     kinds: tuple[dict[str, float], ...]
     """For single and for combined perturbations: n, mean and sd of both scores, rho, low, high and p_value."""
     u: float
-    """Mann-Whitney U: number of pairs in which the single perturbation has the larger score."""
+    """Mann-Whitney U: the number of pairs in which the single perturbation has the larger score."""
     p_value: float
     """Two-sided p-value of U."""
     covariates: tuple[str, ...]
-    """Covariates that the comparison controls for, by ranks."""
+    """Covariates that the comparison controls for, by their ranks."""
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row for single and one for combined perturbations."""
+        """Return one row for single and one row for combined perturbations."""
         return pd.DataFrame(list(self.kinds), index=["single", "combined"])
 
 
@@ -44,7 +44,7 @@ def single_against_combined(
     n_bootstrap: int = 10_000,
     seed: int = 0,
 ) -> Combined:
-    """Compare perturbations of one gene with those of several by a Mann-Whitney test.
+    """Compare perturbations of one gene with those of several genes by a Mann-Whitney test.
 
     Combined perturbations usually have fewer cells, which alone makes them more coherent. To control for this, use
     ``y="unbiased"`` or ``covariates=["n"]``.
@@ -54,15 +54,15 @@ def single_against_combined(
     table : DataFrame
         One row per perturbation. Rows with missing values are left out.
     x, y : str
-        Columns of the magnitude and of the score to compare.
+        Columns with the magnitude and with the score to compare.
     label : str, optional
-        Column of names. Default: the index.
+        Column with the names of the perturbations. Default: the index.
     separator : str
-        Text between the genes of a name. A control is not counted as a gene, so 'KLF1+ctrl' is single.
+        Text that separates the genes in a name. A control does not count as a gene, so 'KLF1+ctrl' is single.
     covariates : sequence of str
         Columns whose ranks are regressed out of the ranks of the score.
     n_bootstrap, seed
-        Number of resamples and seed for the correlation within each kind.
+        Number of resamples, and their seed, for the correlation within each kind of perturbation.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def _kind(part: pd.DataFrame, x: str, y: str, n_bootstrap: int, seed: int) -> di
 
 
 def _residual_ranks(columns: Matrix) -> Vector:
-    """Return the residuals of the ranks of the first column, given the ranks of the others."""
+    """Return the ranks in the first column after regressing them on the ranks in the other columns."""
     from scipy.stats import rankdata
 
     ranks = rankdata(columns, axis=0)

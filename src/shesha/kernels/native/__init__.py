@@ -1,7 +1,7 @@
-"""The compiled inner loops (native.c), if this installation has them; everything works without them.
+"""Compiled inner loops (native.c), if this installation has them; everything works without them.
 
-Arrays must be C-contiguous, of the types that the C functions expect, with valid indices, which are not checked here.
-Set `SHESHA_NATIVE=0` to switch the compiled loops off.
+Arrays must be C-contiguous, have the types that the C functions expect, and contain valid indices; most of this is not
+checked here. Set `SHESHA_NATIVE=0` to switch the compiled loops off.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from shesha.support.types import Index, Matrix, Vector
 _LIBRARY = Path(__file__).with_name("libshesha.so")
 _ABI = 2
 _LEVELS = ("plain", "avx2", "avx512")
-"""Names of the instruction sets, in the order of their numbers in the library."""
+"""Names of the instruction sets; the library's level is an index into this list."""
 _SMALL = 16
-"""Largest number of grid cells for which compiled loops outpace the BLAS with every instruction set."""
+"""Largest number of grid cells for which the compiled loops are faster than the BLAS even without vector instructions.
+"""
 _CELL = 4
-"""Number of values to a multiple of which each cell is padded, unless the cell is smaller."""
+"""Cells are padded to a multiple of this number of values, unless they are smaller."""
 
 
 @lru_cache(maxsize=1)
@@ -50,23 +51,23 @@ def is_available() -> bool:
 
 
 def provides(name: str) -> bool:
-    """Whether the library has this function, which older builds may lack."""
+    """Whether the library contains this function, which older builds may lack."""
     return hasattr(_load(), f"{name}_plain")
 
 
 def serves_grid(n_first: int, n_second: int) -> bool:
-    """Whether the compiled loops are faster for a grid of this shape on this processor."""
+    """Whether the compiled loops are faster on this processor for a grid of this shape."""
     library = _load()
     return library is not None and (library.shesha_level() > 0 or n_first * n_second <= _SMALL)
 
 
 def cell_width(n_second: int) -> int:
-    """Padded number of values per pair of rows in `second` of `grids` for this many matrices."""
+    """Padded number of values per pair of rows in the argument `second` of `grids`."""
     return n_second if n_second < _CELL - 1 else -(-n_second // _CELL) * _CELL
 
 
 def laid_out(triangles: Sequence[Vector], width: int) -> Vector:
-    """Return the condensed matrices in the layout of `grids`, for cells of this width."""
+    """Return the condensed matrices in the layout that `grids` expects, for cells of this width."""
     if len(triangles) == 1:
         return triangles[0]
     out = np.empty(len(triangles) * len(triangles[0]))
@@ -76,16 +77,16 @@ def laid_out(triangles: Sequence[Vector], width: int) -> Vector:
 
 
 def grids(first: Vector, n_first: int, second: Matrix, orders: Index, places: Index) -> Matrix:
-    """Inner products of packed matrices with relabelled `second` ones: (n_orders, n_first, width).
+    """Inner products of the packed first matrices with every permuted second: (n_orders, n_first, width).
 
     Parameters
     ----------
     first : array of shape (n_first * n * (n - 1) / 2,)
-        Packed matrices from `laid_out`.
+        Matrices as packed by `laid_out`.
     n_first : int
         Number of packed matrices.
     second : array of shape (n, n, width)
-        Square matrices; the entries of all matrices for one pair of rows are adjacent.
+        Square matrices, interleaved so that the entries of all matrices for one pair of rows are adjacent.
     orders, places : arrays of shape (n_orders, n)
         Permutations, and the inverse of each permutation.
     """
@@ -99,14 +100,14 @@ def grids(first: Vector, n_first: int, second: Matrix, orders: Index, places: In
 def _level(n_first: int, width: int) -> str:
     library = _load()
     assert library is not None
-    # For a single product, instructions that gather several numbers are slower than separate loads.
+    # For a single product, gather instructions are slower than separate loads.
     return "_plain" if n_first == width == 1 else f"_{_LEVELS[library.shesha_level()]}"
 
 
 def call(name: str, *arguments: Any) -> int:
-    """Run a compiled function for the best instruction set of this processor, without the interpreter lock.
+    """Run a compiled function with the processor's best instruction set, without the interpreter lock.
 
-    Arguments are arrays (None if absent) and numbers, each an int or a float as the C function declares.
+    Arguments are arrays (None if absent) and numbers; each number is an int or a float, as the C function declares.
     """
     library = _load()
     assert library is not None
@@ -127,7 +128,7 @@ def _plain(argument: Any) -> Any:
 
 
 def _address(array: NDArray[Any]) -> c_void_p:
-    # C reads consecutive numbers, so it would read wrong entries of a column or another strided view.
+    # C reads consecutive numbers, so it would read the wrong entries of a column or another strided view.
     if not array.flags.c_contiguous:
         raise ValueError(f"array must be contiguous, got one of shape {array.shape} with strides {array.strides}")
     return c_void_p(array.__array_interface__["data"][0])

@@ -1,4 +1,4 @@
-"""The result of an audit: data faults, stability, spectrum, label agreement, drift."""
+"""The result of an audit: data faults, stability, spectrum, agreement with labels, and drift."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Meaning(Result):
 
     title: str
     line: str
-    """Meaning and limits of the number, in one text."""
+    """What the number means and where its limits lie, in one text."""
     asks: str = ""
-    """Meaning of the number."""
+    """What the number means."""
     caution: str = ""
-    """Limits of the number."""
+    """Where the limits of the number lie."""
 
 
 @dataclass(frozen=True)
@@ -48,37 +48,38 @@ class RepresentationAudit(Result):
     left_out: tuple[int, ...] = ()
     """Rows that were not scored, because they have no direction under the metric."""
     scores: dict[str, Estimate] = field(default_factory=dict)
-    """Stability scores by name, which need no labels."""
+    """Stability scores that need no labels, by name."""
     chances: dict[str, Chance] = field(default_factory=dict)
-    """Chance levels of these scores, if they were computed."""
+    """Chance levels of these scores, by name, if they were computed."""
     descriptors: dict[str, float] = field(default_factory=dict)
     supervised: dict[str, Estimate] = field(default_factory=dict)
-    """Scores by name that need labels."""
+    """Scores that need labels, by name."""
     reason: str = ""
-    """Reason for missing scores."""
+    """Why scores are missing; empty if none is."""
     dependence: Dependence | None = None
-    """Signs that rows depend on one another; None if a design was given, or nothing was scored."""
+    """Signs that rows depend on one another; None if a design was given or if nothing was scored."""
     doubts: Doubts | None = None
     """Possible problems with the scores; None if nothing was scored."""
     supervised_chances: dict[str, Chance] = field(default_factory=dict)
     """Chance levels of the scores that need labels, from permuted labels."""
     same_width: Estimate | None = None
-    """Feature split of random subsets of the features, with as many features as the narrowest representation has; None
+    """The feature split of random subsets of the features, each with as many features as the narrowest representation
+    has; None if all representations have equally many.
     if all representations have equally many."""
 
     @property
     def ranking_score(self) -> Estimate | None:
-        """The score for ranking the representations of an audit, at equal numbers of features."""
+        """The score by which an audit ranks the representation, computed at equal numbers of features."""
         return self.feature_split if self.same_width is None else self.same_width
 
     @property
     def feature_split(self) -> Estimate | None:
-        """Stability across halves of the features."""
+        """Agreement of the geometry between halves of the features."""
         return self.scores.get("feature_split")
 
     @property
     def basis_averaged_split(self) -> Estimate | None:
-        """Stability after random rotations."""
+        """Agreement of the geometry between halves of the features after random rotations."""
         return self.scores.get("basis_averaged_split")
 
     @property
@@ -88,12 +89,12 @@ class RepresentationAudit(Result):
 
     @property
     def effective_rank(self) -> float:
-        """Effective number of directions."""
+        """Effective number of directions in which the rows vary."""
         return self.descriptors.get("effective_rank", float("nan"))
 
     @property
     def participation_ratio(self) -> float:
-        """Effective number of directions, which counts mostly the largest."""
+        """Effective number of directions in which the rows vary; directions with a large variance dominate it."""
         return self.descriptors.get("participation_ratio", float("nan"))
 
     @property
@@ -107,7 +108,7 @@ class RepresentationAudit(Result):
         return 0 if self.reason else self.n_samples - len(self.left_out)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON: each score and descriptor under its own name."""
+        """Return plain values that can be written as JSON, with each score and descriptor under its own name."""
         plain = super().to_dict()
         scores, chances, descriptors = (plain.pop(name) for name in ("scores", "chances", "descriptors"))
         named = {name: scores.get(name) for name in (*_LEADING, *scores)}
@@ -116,18 +117,18 @@ class RepresentationAudit(Result):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the findings from the plain values of `to_dict`, also after a round trip through JSON."""
+        """Rebuild the findings from the values that `to_dict` returned, even after a round trip through JSON."""
         field_names = {entry.name for entry in fields(cls)}
         rest = {name: value for name, value in plain.items() if name not in field_names | {"chance"}}
         scores = {name: value for name, value in rest.items() if isinstance(value, Mapping)}
-        # A representation without scores has no further numbers: its remaining fields are names without values.
+        # Without scores there are no further numbers: the names that remain in the record have no values.
         numbers = {name: value for name, value in rest.items() if name not in (*scores, *_LEADING)} if scores else {}
         chances = {} if plain.get("chance") is None else {"feature_split": plain["chance"]}
         record = {**plain, "scores": scores, "chances": chances, "descriptors": numbers}
         return super().from_dict(record)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table of one row."""
+        """Return a table with a single row."""
         import pandas as pd
 
         return pd.DataFrame([self.row()])
@@ -163,9 +164,9 @@ class RepresentationAudit(Result):
 
 
 _LEADING = ("feature_split", "basis_averaged_split")
-"""First columns of the table. They are present even if nothing could be scored."""
+"""The first columns of the table, which are present even if nothing could be scored."""
 _DESCRIPTORS = ("effective_rank", "participation_ratio", "corrected_participation_ratio", "anisotropy")
-"""Other columns that are present even if nothing could be scored."""
+"""Further columns that are present even if nothing could be scored."""
 
 
 @dataclass(frozen=True)
@@ -175,21 +176,21 @@ class Audit(Result):
     representations: tuple[RepresentationAudit, ...]
     drift: DriftPath | None = None
     drift_reason: str = ""
-    """Reason why no drift was computed although there are several representations."""
+    """Why no drift was computed although there are several representations; empty if it was."""
     options: dict[str, Any] = field(default_factory=dict)
     meanings: dict[str, Meaning] = field(default_factory=dict)
-    """Title, meaning and limits of each number, in the order of the report."""
+    """Title, meaning and limits of each number, in the order in which the report shows them."""
     labels: LabelClasses | None = None
     """The classes of the labels; None without labels."""
     interrupted: bool = False
-    """Whether Ctrl-C ended the audit before all representations were scored."""
+    """Whether Ctrl-C ended the audit before every representation was scored."""
 
     def __iter__(self) -> Iterator[RepresentationAudit]:
         """Iterate over the representations."""
         return iter(self.representations)
 
     def __getitem__(self, name: str) -> RepresentationAudit:
-        """Return the findings about the representation of this name."""
+        """Return the findings about the representation with this name."""
         for audit in self.representations:
             if audit.name == name:
                 return audit
@@ -197,7 +198,7 @@ class Audit(Result):
 
     @property
     def ranking(self) -> tuple[str, ...]:
-        """Names from most to least stable (feature split), without those that have no score.
+        """Names of the representations with a score, from the most to the least stable by their feature split.
 
         Stability rises with the number of features alone. If representations differ in their number of features, the
         ranking therefore uses scores at equal numbers of features (`equal_width_scores`).
@@ -210,7 +211,7 @@ class Audit(Result):
         return tuple(audit.name for audit in sorted(scored, key=lambda audit: -_value(audit.ranking_score)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return plain values that can be written as JSON."""
         plain = super().to_dict()
         del plain["meanings"]
         return plain
@@ -231,7 +232,7 @@ class Audit(Result):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw both split scores with their intervals and the chance threshold, in the order given."""
+        """Draw both split scores of every representation, with intervals and chance thresholds."""
         from shesha.results.audit.plot import draw
 
         return draw(self, ax)
@@ -247,13 +248,13 @@ class Audit(Result):
         return audit_metrics(self)
 
     def full_text(self) -> str:
-        """Return all findings as text, with their meaning and limits; `print` shows one screen."""
+        """Return every finding as text, with the meaning and limits of each number; `print` shows one screen."""
         from shesha.results.audit.sections import sections
 
         return as_text([*sections(self), *sentence_sections(self)])
 
     def __str__(self) -> str:
-        """Print one screen: the verdict, the main scores, the largest problem, and how to get the rest."""
+        """Return a text for one screen: verdict, main scores, largest problem, and how to see the rest."""
         from shesha.results.audit.first_screen import first_screen
 
         return as_text(first_screen(self))

@@ -1,4 +1,4 @@
-"""Signs that rows depend on one another, and what to do."""
+"""Signs that rows depend on one another, and advice on what to do about it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from shesha.results.base import Result
 from shesha.support.plurals import agree, count, lowercase_start
 
 LEVEL = 0.002
-"""Significance level of the test for close neighbours, so low that independent rows rarely raise a warning."""
+"""Significance level of the test for close neighbours, which is so low that independent rows rarely raise a warning."""
 _MANY, _FEW = 0.05, 3
-"""Smallest share of repeated rows, and smallest number of them, that raise a warning."""
+"""Repeated rows raise a warning if they make up at least this share of the rows and there are at least this many."""
 LONG_ENOUGH = 30
 """Smallest ratio of length to memory at which circular shifts keep their error rate (see docs/calibration.md)."""
 
@@ -25,82 +25,83 @@ ALTERNATION = (
     "rows) as within= or covariates="
 )
 DRIFTS = 1.5
-"""Smallest persistence that counts as drift; stationary series of sufficient length rarely exceed 1."""
+"""Persistence from which a series is said to drift; sufficiently long stationary series rarely exceed 1."""
 
 
 def describe_period(period: float) -> str:
-    """Describe a period of the rows, why it matters, and what to do."""
+    """Describe the period with which the rows repeat, why it matters, and what to do about it."""
     return (
         f"Rows repeat with a period of about {period:.3g} rows. Series with the same phase look related under every "
-        "permutation that keeps the row order. Pass the phase as covariates=: the sine and cosine of 2 pi t / "
-        f"{period:.4g}, and of its multiples if the wave is not sinusoidal"
+        "permutation that keeps the row order. Pass shift=True, and the phase as covariates=: the sine and cosine of "
+        f"2 pi t / {period:.4g}, and of its multiples if the wave is not sinusoidal. If subjects or conditions take "
+        "turns, pass them as blocks= or covariates= instead"
     )
 
 
 @dataclass(frozen=True)
 class Dependence(Result):
-    """Signs that rows depend on one another, in all representations."""
+    """Signs that the rows of all representations depend on one another."""
 
     n_rows: int
     p_value: float
-    """p-value of the mean distance between neighbouring rows, from random orders; the largest of all
-    representations."""
+    """p-value of the mean distance between neighbouring rows, compared with random orders of the rows; the largest
+    p-value of all representations."""
     closeness: float
-    """Mean rank of the distance between neighbouring rows, from 0 to 1; about 0.5 in a random order."""
+    """Mean rank of the distance between neighbouring rows, from 0 to 1; about 0.5 if the order is random."""
     memory: float
-    """Memory of a series in rows: twice the sum of the products of autocorrelations up to the first that is not
-    positive; 0 if rows do not depend on earlier rows."""
+    """Memory of a series in rows: twice the sum of the products of autocorrelations, up to lags of five memories; 0 if
+    rows do not depend on earlier rows."""
     repeated: tuple[int, ...] = ()
-    """Rows that repeat an earlier row exactly in every representation, except rows of zeros."""
+    """Rows that, in every representation, exactly repeat an earlier row; rows of zeros do not count."""
     nearly_repeated: tuple[int, ...] = ()
-    """Checked rows that are much closer to another row than the spacing of the remaining rows explains."""
+    """Among the checked rows, those much closer to another row than the spacing of the remaining rows explains."""
     n_looked_at: int = 0
     discrete: bool = False
-    """Whether a representation has so few distinct values that repeated rows are expected."""
+    """Whether some representation has so few distinct values that repeated rows are expected."""
 
     persistence: float = 0.0
-    """Autocorrelation at lags of an eighth to a quarter of the number of rows, divided by its expected size if the
-    memory decays; the smallest of all representations."""
+    """Autocorrelation at lags from an eighth to a quarter of the number of rows, divided by the size that it would have
+    if the memory decayed; the smallest ratio of all representations."""
     period: float = 0.0
-    """Period in rows that all representations share, with a constant phase over the series; 0 if there is none."""
+    """Period, in rows, that all representations share and that keeps its phase over the series; 0 if there is none."""
     alternation_p_value: float = 1.0
-    """p-value of an alternation (neighbouring rows are far apart, rows two positions apart are close); the largest of
-    all representations."""
+    """p-value of the mean distance between rows two positions apart, from random orders; the largest of all
+    representations."""
 
     @property
     def has_drift(self) -> bool:
-        """Whether dependence does not decay within the series: a drift, or a memory as long as the series."""
+        """Whether the dependence does not decay: the series drifts, or its memory is as long as it is."""
         return self.has_order and self.persistence >= DRIFTS
 
     @property
     def has_order(self) -> bool:
-        """Whether neighbouring rows are closer than random rows."""
+        """Whether neighbouring rows are closer to each other than random rows are."""
         return self.p_value <= LEVEL
 
     @property
     def has_alternation(self) -> bool:
         """Whether rows two positions apart are similar, but neighbouring rows are not."""
-        return self.alternation_p_value <= LEVEL
+        return self.alternation_p_value <= LEVEL and not self.has_order
 
     @property
     def has_repeats(self) -> bool:
-        """Whether more than a few rows repeat, although the values are not discrete."""
+        """Whether more than a few rows are repeated although the values are not discrete."""
         share = len(self.repeated) / self.n_rows + len(self.nearly_repeated) / max(1, self.n_looked_at)
         number = len(self.repeated) + len(self.nearly_repeated)
         return share >= _MANY and number >= _FEW and not self.discrete
 
     @property
     def is_dependent(self) -> bool:
-        """Whether rows seem dependent."""
+        """Whether there is any sign that rows depend on one another."""
         return self.has_order or self.has_repeats or self.has_alternation or self.period > 0
 
     def is_short(self, n_rows: float) -> bool:
-        """Return whether a series is short relative to its memory, so that circular shifts give false positives."""
+        """Return whether a series is too short for its memory, so that circular shifts find too many effects."""
         return n_rows < LONG_ENOUGH * self.memory
 
     @property
     def text(self) -> str:
-        """The problem and the advice; empty if there is none."""
+        """The problem with advice; empty if there is no problem."""
         clauses = []
         if self.period:
             clauses.append(describe_period(self.period))
@@ -125,5 +126,5 @@ class Dependence(Result):
         return lowercase_start(". ".join(clauses))
 
     def __str__(self) -> str:
-        """Print the problem, or that none was found."""
+        """Return the problem as text, or a statement that none was found."""
         return f"rows seem dependent: {self.text}" if self.is_dependent else "no sign that rows depend on one another"

@@ -1,4 +1,4 @@
-"""Possible problems with a conclusion, the largest effect first."""
+"""Possible problems with a conclusion, sorted so that the one with the largest effect comes first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LEAST = 1e-12
-"""Smallest p-value that is printed, because approximations are unreliable below it."""
+"""Smallest p-value that is reported as a number, because approximations are unreliable below it."""
 
 
 @dataclass(frozen=True)
@@ -22,23 +22,24 @@ class Doubt(Result):
 
     name: str
     effect: float
-    """Effect from 0 to 1: the change of the score when the problem is removed, or the affected share of the data."""
+    """Size of the effect, from 0 to 1: how much the score changes without the problem, or which share of the data has
+    it."""
     p_value: float | None
-    """p-value of the problem under the null hypothesis that it is absent; None if it was counted, not tested."""
+    """p-value under the null hypothesis that the problem is absent; None if it was counted rather than tested."""
     text: str
-    """Description of the problem, with the measured numbers."""
+    """A description of the problem that contains the measured numbers."""
     advice: str
     """What to do about the problem."""
     rows: tuple[int, ...] = ()
-    """The affected rows, if they are few."""
+    """Numbers of the affected rows, if there are few."""
 
     def __str__(self) -> str:
-        """Print the problem and the advice."""
+        """Return the problem and the advice as text."""
         return f"{self.name} ({self.evidence}): {self.text}. {self.advice}."
 
     @property
     def evidence(self) -> str:
-        """Return the effect, and p if there is one."""
+        """Return the size of the effect, and the p-value if there is one."""
         if self.p_value is None:
             return f"effect {self.effect:.2f}"
         p = f"p = {self.p_value:.1g}" if self.p_value >= _LEAST else f"p < {_LEAST:g}"
@@ -47,21 +48,21 @@ class Doubt(Result):
 
 @dataclass(frozen=True)
 class Doubts(Result):
-    """All problems found in the data, the largest effect first."""
+    """All problems found in the data, sorted by decreasing effect."""
 
     found: tuple[Doubt, ...]
     headline: str = ""
-    """The score whose change measures the effect of a problem."""
+    """Name of the score whose change measures how large the effect of a problem is."""
     value: float | None = None
-    """The value of this score for the checked rows; None if no check needed it, or it could not be computed."""
+    """Value of that score for the checked rows; None if no check needed it or it could not be computed."""
     n_looked_at: int = 0
-    """Number of rows on which the checks ran. Checks of row lengths, repeated rows and columns used all rows."""
+    """Number of rows that were checked. The checks of row lengths, repeated rows and columns used every row instead."""
     reason: str = ""
-    """Reason for skipped checks; empty if all checks ran."""
+    """Why checks were skipped; empty if every check ran."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the doubts, in their order."""
+        """The names of the doubts, in order."""
         return tuple(doubt.name for doubt in self.found)
 
     def __iter__(self) -> Iterator[Doubt]:
@@ -73,11 +74,11 @@ class Doubts(Result):
         return len(self.found)
 
     def __contains__(self, name: object) -> bool:
-        """Return whether there is a doubt of this name."""
+        """Return whether there is a doubt with this name."""
         return name in self.names
 
     def __getitem__(self, name: str | int) -> Doubt:
-        """Return the doubt of this name or position."""
+        """Return the doubt with this name or at this position."""
         if isinstance(name, int):
             return self.found[name]
         for doubt in self.found:
@@ -94,7 +95,7 @@ class Doubts(Result):
         )
 
     def __str__(self) -> str:
-        """Print the doubts, or that no problem was found, or why checks were not possible."""
+        """Return the doubts as text, or say that no problem was found or why nothing was checked."""
         if not self.found and not self.reason:
             return f"no problem found in {self.n_looked_at:,} checked rows"
         sentences = [f"{place}. {doubt}" for place, doubt in enumerate(self.found, 1)]

@@ -1,4 +1,4 @@
-"""The report section on possible problems of an audit."""
+"""The section of a report that lists possible problems with an audit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EFFECT = (
 
 
 def doubts(audit: Audit, words: Callable[[str], str] = str) -> Section | None:
-    """Return the doubts, the largest effect first; a doubt of several representations appears once."""
+    """Return the doubts by decreasing effect; a doubt shared by several representations appears once."""
     with_it: dict[str, list[tuple[Doubt, str]]] = {}
     for finding in audit.representations:
         for doubt in finding.doubts or ():

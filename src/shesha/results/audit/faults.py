@@ -1,4 +1,4 @@
-"""Faults in the numbers of a representation, and where they are."""
+"""Faults in the numbers of a representation, and the rows and columns where they occur."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from shesha.results.base import Result
 from shesha.support.plurals import agree
 
 _NAMED = 5
-"""Largest number of rows or columns that a sentence names."""
+"""Most rows or columns that one sentence names."""
 
 
 @dataclass(frozen=True)
 class Faults(Result):
-    """Faults in the numbers of a representation; row and column numbers count from 0."""
+    """Faults in the numbers of a representation; rows and columns are counted from 0."""
 
     not_finite: int = 0
     """Number of entries that are NaN or infinite."""
     not_finite_rows: tuple[int, ...] = ()
     zero_rows: tuple[int, ...] = ()
     duplicate_rows: tuple[int, ...] = ()
-    """Rows that repeat an earlier row exactly."""
+    """Numbers of the rows that exactly repeat an earlier row."""
     constant_columns: tuple[int, ...] = ()
 
     def lines(self) -> list[str]:
-        """Describe each fault: its number and location."""
+        """A sentence for each fault: how often it occurs, and where."""
         faults = [
             (f"NaN or infinite entries: {self.not_finite:,} (row", self.not_finite_rows),
             (f"rows of zeros: {len(self.zero_rows):,} (row", self.zero_rows),
@@ -35,6 +35,6 @@ class Faults(Result):
 
 
 def list_indices(where: tuple[int, ...]) -> str:
-    """Name the first few of some rows or columns."""
+    """Name the first few of the given rows or columns."""
     text = ", ".join(map(str, where[:_NAMED]))
     return text if len(where) <= _NAMED else f"{text}, ..."

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from shesha.results.stability.chance import Chance
 
 SCREEN = 30
-"""Largest number of lines that `print` shows, for lines of up to 80 characters."""
+"""Most lines that `print` shows, each up to 80 characters long."""
 _FEWEST = 3
-"""Smallest number of representations in the table."""
+"""Fewest representations that the table shows."""
 _FAULTS = 3
 _SCALE = (
     "Do random halves of the features have the same geometry? Reference values: unrelated features 0, an untrained "
@@ -39,7 +39,7 @@ def first_screen(audit: Audit, words: Callable[[str], str] = str, more: Section 
     words : callable
         Function that rewords reasons for the caller, for example with the option names of the command line.
     more : Section
-        The last section: what to do next, and where to find the remaining numbers.
+        The last section, which says what to do next and where to find the remaining numbers.
     """
     scored = [finding for finding in audit.representations if not finding.reason]
     for brief in (False, True):
@@ -61,7 +61,7 @@ def first_screen(audit: Audit, words: Callable[[str], str] = str, more: Section 
 
 
 def _table(audit: Audit, shown: Sequence[RepresentationAudit], several: int, *, brief: bool) -> Section:
-    """The leading score with its chance level and verdict in words."""
+    """Show the leading score with its chance level and a verdict in words."""
     stability = any(finding.feature_split is not None for finding in shown)
     title, name = ("Stability", "feature_split") if stability else ("Agreement", "supervised_alignment")
     chances = [finding.chances.get(name) or finding.supervised_chances.get(name) for finding in shown]
@@ -90,7 +90,7 @@ def _brackets(audit: Audit, shown: Sequence[RepresentationAudit], name: str) -> 
 
 
 def _farthest(audit: Audit) -> str:
-    """The largest drift of a representation from the first."""
+    """Name the representation that has drifted farthest from the first."""
     known = {} if audit.drift is None else dict(zip(audit.drift.names, audit.drift.from_first, strict=True))
     known = {name: value for name, value in known.items() if value == value}
     if len(known) < 2 or audit.drift is None:
@@ -114,14 +114,14 @@ def _verdict(finding: RepresentationAudit, title: str) -> str:
 
 
 def _sample(audit: Audit, scored: Sequence[RepresentationAudit], room: int) -> list[RepresentationAudit]:
-    """Choose evenly spaced representations in order, including the most and the least stable."""
+    """Choose evenly spaced representations in order, always including the most and the least stable."""
     ends = {*audit.ranking[:1], *audit.ranking[-1:]}
     places = {round(step * (len(scored) - 1) / max(1, room - 3)) for step in range(room - 2)}
     return [finding for place, finding in enumerate(scored) if place in places or finding.name in ends]
 
 
 def _first_faults(audit: Audit, words: Callable[[str], str]) -> Section | None:
-    """The first few faults of the data."""
+    """The first few faults in the data."""
     section = data(audit, words)
     if section is None or len(section.parts) <= _FAULTS:
         return section
@@ -130,7 +130,7 @@ def _first_faults(audit: Audit, words: Callable[[str], str]) -> Section | None:
 
 
 def _first_doubt(audit: Audit, words: Callable[[str], str], *, brief: bool) -> Section | None:
-    """The problem with the largest effect (or only its remedy), and the names of the other problems."""
+    """Describe the problem with the largest effect (if brief, only its remedy), and name the others."""
     section = doubts(audit, words)
     if section is None:
         return None
@@ -142,5 +142,5 @@ def _first_doubt(audit: Audit, words: Callable[[str], str], *, brief: bool) -> S
 
 
 def next_steps(commands: Sequence[tuple[str, str]]) -> Section:
-    """Return next steps: commands with the question that each answers."""
+    """Return a section of next steps: commands, each with the question that it answers."""
     return Section("Next", (Lines(tuple(line for answer, command in commands for line in (answer, f"  {command}"))),))

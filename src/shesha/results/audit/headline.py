@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 _ALIGNMENT = "supervised_alignment"
 _NAMED = 3
-"""Largest number of representations that a sentence lists by name."""
+"""Most representations that a sentence lists by name."""
 
 
 def headline(audit: Audit, *, brief: bool = False) -> Section:
-    """Return the headline: the data, what is above chance, the most stable representation, and agreement with labels.
+    """Return the headline: the data, which stability is above chance, and how well labels agree with it.
 
-    A brief headline gives the number of representations instead of more than two names.
+    A brief headline gives the number of representations instead of naming more than two.
     """
     sentences = [*_chance_sentence(audit, 2 if brief else _NAMED), _order(audit), _labels(audit)]
     return Section(_title(audit), texts(sentences))
@@ -56,7 +56,7 @@ def _chance_sentence(audit: Audit, most: int) -> list[str]:
 
 
 def _kind(finding: RepresentationAudit) -> str:
-    """Return the kind of sentence for a representation."""
+    """Return which kind of sentence describes a representation."""
     if has_fitted_axes(finding):
         return "fitted"
     if is_stable_off_axes(finding):
@@ -80,7 +80,7 @@ def _score_sentence(start: str) -> Callable[[str, Sequence[RepresentationAudit]]
 
 
 def _warn_of_fitted_axes(which: str, findings: Sequence[RepresentationAudit]) -> str:
-    """Report the basis-averaged score for decorrelated columns, whose halves share nothing for any geometry."""
+    """Give the basis-averaged score, because halves of decorrelated columns never share a geometry."""
     return (
         f"Axes were fitted to the rows (principal components): {which}basis-averaged stability "
         f"{_basis_averaged(findings)}. The feature split is not informative for such columns."
@@ -88,7 +88,7 @@ def _warn_of_fitted_axes(which: str, findings: Sequence[RepresentationAudit]) ->
 
 
 def _off_axes_sentence(which: str, group: Sequence[RepresentationAudit]) -> str:
-    """Report the basis-averaged score first for columns that share nothing although random directions do."""
+    """Give the basis-averaged score first, since the axes share nothing although random directions do."""
     return (
         f"Stable across random directions, not across the given columns: {which}basis-averaged stability "
         f"{_basis_averaged(group)}, feature split {_values(group)}. The columns are nearly uncorrelated, like some "
@@ -110,7 +110,7 @@ _SENTENCES: dict[str, Callable[[str, Sequence[RepresentationAudit]], str]] = {
     "not above": _score_sentence("Not above chance"),
     "not asked": _score_sentence("Stability"),
 }
-"""Sentences for each kind of representation."""
+"""The sentence for each kind of representation."""
 
 
 def _no_scores_sentence(audit: Audit) -> str:
@@ -155,7 +155,7 @@ def _order(audit: Audit) -> str:
 
 
 def _width_order_sentence(audit: Audit, first: RepresentationAudit) -> str:
-    """Warn of a ranking that may result from numbers of features alone."""
+    """Warn that a ranking may merely reflect different numbers of features."""
     if first.same_width is None:
         if len({finding.n_features for finding in audit.representations if _has_value(finding.feature_split)}) > 1:
             return " Note: the numbers of features differ, and more features alone raise stability."

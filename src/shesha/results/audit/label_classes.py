@@ -1,4 +1,4 @@
-"""The classes of the labels that an audit was given."""
+"""The classes of the labels that were passed to an audit."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _NAMED = 4
 
 @dataclass(frozen=True)
 class LabelClasses(Result):
-    """The classes of the labels in the order of their names, with the number of rows in each."""
+    """The classes of the labels, sorted by name, with the number of rows in each."""
 
     ALIGNED = (("names", "sizes"),)
 
     names: tuple[str, ...]
     sizes: tuple[int, ...]
     column: str = ""
-    """Name of the label column; empty if labels were passed as an array."""
+    """Name of the column that contains the labels; empty if they were passed as an array."""
 
     @property
     def highest_alignment(self) -> float:
-        """Approximate maximum of alignment with the labels, for distances without ties.
+        """The approximate maximum of the alignment with the labels, if no two distances are equal.
 
-        It is the largest rank correlation with a binary variable, sqrt(3 q (1 - q)), in which q is the share of one
-        of the two values.
+        This maximum is the largest rank correlation that any variable can have with a binary one: sqrt(3 q (1 - q)),
+        where q is the share of one of the two values.
 
         Examples
         --------
@@ -38,7 +38,7 @@ class LabelClasses(Result):
         return sqrt(3 * within * (1 - within))
 
     def __str__(self) -> str:
-        """Print the number of classes, and the largest ones.
+        """Return a text with the number of classes and the largest ones.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The page of an audit: headline, main scores, possible problems, then every number."""
+"""The page of an audit: headline, main scores and possible problems, followed by every number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _QUESTION = (
 )
 _NO_DOUBT = "The checks found no problem that changes the stability. They cannot check how the rows were chosen."
 _DRAWN = 24
-"""Maximum number of representations in one picture."""
+"""Most representations in one picture."""
 _DESIGN = (
     "No design was given, so rows are treated as independent. If rows share a donor, session or time series, declare "
     "it with groups, blocks or shift; otherwise p-values are too small."
@@ -51,7 +51,7 @@ def audit_page(audit: Audit) -> Page:
 
 
 def audit_metrics(audit: Audit) -> list[Metric]:
-    """Return the ranking score of each representation, for the header of a card."""
+    """Return the score by which each representation is ranked, for the header of a card."""
     metrics = []
     for finding in audit.representations:
         score, chance = finding.ranking_score, finding.chance
@@ -65,7 +65,7 @@ def audit_metrics(audit: Audit) -> list[Metric]:
 
 
 def _score_table(audit: Audit) -> tuple[Part, ...]:
-    """The ranking score with its chance level, or agreement with labels if there is no stability."""
+    """Show the ranking score with its chance level, or the agreement with labels if there is no stability."""
     known = [row for row in audit.representations if row.ranking_score is not None]
     if not known:
         rest = tables(audit)
@@ -84,7 +84,7 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
 
 
 def _full_width_scores(known: Sequence[RepresentationAudit]) -> list[Column]:
-    """The feature split of all features, as in the headline, if the ranking score uses equal numbers of features."""
+    """If representations are ranked at equal numbers of features, also show the scores of all features."""
     if all(row.same_width is None for row in known):
         return []
     values = tuple("" if row.feature_split is None else f"{row.feature_split.value:.3f}" for row in known)
@@ -92,7 +92,7 @@ def _full_width_scores(known: Sequence[RepresentationAudit]) -> list[Column]:
 
 
 def _ranking_name(audit: Audit) -> str:
-    """Name the ranking score."""
+    """Return the name of the score that ranks the representations."""
     same_width = any(finding.same_width is not None for finding in audit.representations)
     return "stability, at equal numbers of features" if same_width else "feature-split stability"
 

@@ -1,4 +1,4 @@
-"""The sentence for a paper about an audit."""
+"""The sentence with which a paper can report an audit."""
 
 from __future__ import annotations
 

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 _WITHIN_ONE = ("supervised_alignment", "variance_ratio", "zscore_separation", "label_conditioned_split")
-"""Scores that need labels and have values of at most 1, as the split scores have."""
+"""Scores that need labels and that, like the split scores, are at most 1."""
 
 
 def draw(audit: Audit, ax: Axes | None) -> Axes:
-    """Draw the split scores of each representation with their intervals and the chance threshold.
+    """Draw the split scores of each representation with their intervals and chance thresholds.
 
-    With one representation, each score has its own position, including the scores that need labels.
+    If there is only one representation, each score gets its own position, and scores that need labels are included.
     """
     findings = audit.representations
     if len(findings) == 1:

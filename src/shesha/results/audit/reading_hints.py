@@ -1,4 +1,4 @@
-"""Sentences on how to read the numbers of an audit where they could mislead."""
+"""Sentences on how to read those numbers of an audit that could mislead."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 _MANY_FEATURES = 100
 _SHORT = 0.1
-"""Smallest relative underestimation of the number of directions that the report mentions."""
+"""The report mentions an underestimated number of directions if the relative error is at least this large."""
 Which = Callable[["RepresentationAudit"], bool]
 
 
 def readings(audit: Audit) -> Section | None:
-    """Return explanations of the numbers of an audit, where they could mislead."""
+    """Return explanations of those numbers that could mislead."""
     scored = [finding for finding in audit.representations if not finding.reason]
     hints = _unequal_rows(audit) + [
         text
@@ -64,7 +64,7 @@ def _depends_on_few_axes(finding: RepresentationAudit) -> bool:
 
 
 def _is_stable_on_other_axes(finding: RepresentationAudit) -> bool:
-    """Return whether the axes are not above chance although there is a geometry."""
+    """Return whether the given axes are not above chance although the geometry itself is stable."""
     not_above = finding.chance is not None and not finding.chance.significant
     return not_above and is_clearly_above(finding.basis_averaged_split, finding.feature_split)
 
@@ -87,15 +87,15 @@ def _has_full_rank(finding: RepresentationAudit) -> bool:
 
 
 def _has_too_few_rows(finding: RepresentationAudit) -> bool:
-    """Return whether the population of rows has more directions than these rows show."""
+    """Return whether the population has more directions than these rows can show."""
     corrected = finding.descriptors.get("corrected_participation_ratio", float("nan"))
-    # The estimate is missing if there are too few rows to compute it.
+    # The estimate is missing if there were too few rows to compute it.
     unknown = corrected != corrected and finding.participation_ratio == finding.participation_ratio
     return unknown or finding.participation_ratio < (1 - _SHORT) * corrected
 
 
 def _unequal_rows(audit: Audit) -> list[str]:
-    """The warning about counts of directions for unequal numbers of rows."""
+    """Warn that numbers of directions are not comparable if numbers of rows differ."""
     sizes = [finding.n_used for finding in audit.representations if _has_number(finding, "effective_rank")]
     if len(set(sizes)) < 2 or min(sizes) > (1 - _SHORT) * max(sizes):
         return []
@@ -200,4 +200,4 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
     ],
     "label_conditioned_split": [],
 }
-"""Sentences about each number, with the condition under which each sentence is printed."""
+"""For each number, the sentences about it and the condition under which each one is shown."""

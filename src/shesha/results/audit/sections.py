@@ -1,4 +1,4 @@
-"""The report sections of an audit: headline, data, tables of numbers, and how to read them."""
+"""The sections of an audit's report: headline, data, tables of numbers, and how to read them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MORE = "`shesha scores NAME` explains the meaning and limits of a number."
 
 
 def sections(audit: Audit, words: Callable[[str], str] = str) -> list[Section]:
-    """Return the parts of the report; `words` puts reasons into a caller's words."""
+    """Return the sections of the report; the function `words` rewords reasons for the caller."""
     parts = [
         headline(audit),
         doubts(audit, words),
@@ -39,7 +39,7 @@ def sections(audit: Audit, words: Callable[[str], str] = str) -> list[Section]:
 
 
 def data(audit: Audit, words: Callable[[str], str] = str) -> Section | None:
-    """Faults of the data, each once with the affected representations."""
+    """List faults in the data, each once, with the representations that have it."""
     several = len(audit.representations)
     names_by_fault: dict[str, list[str]] = {}
     for finding in audit.representations:
@@ -64,7 +64,7 @@ def _fault_lines(finding: RepresentationAudit) -> Iterable[str]:
 
 
 def drift(audit: Audit) -> Section | None:
-    """The drift of representations along their order."""
+    """Describe how far each representation has drifted along the sequence."""
     drift_path = audit.drift
     if audit.drift_reason:
         return Section("Drift", (Text(f"No drift was computed: {audit.drift_reason}"),))
@@ -84,7 +84,7 @@ def _describe_drift(value: float) -> str:
 
 
 def notes(audit: Audit) -> Section | None:
-    """Notes on brackets, p-values, and omitted pairs."""
+    """Explain brackets and p-values, and mention omitted pairs."""
     names_by_note: dict[str, list[str]] = {}
     for finding in audit.representations:
         for score in (*finding.scores.values(), *finding.supervised.values()):

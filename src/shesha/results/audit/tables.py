@@ -1,4 +1,4 @@
-"""The numbers of an audit as tables: one row per representation, one column per number."""
+"""The numbers of an audit as tables with a row per representation and a column per number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIES = " ="
 
 
 def tables(audit: Audit, words: Callable[[str], str] = str) -> list[Section]:
-    """Return the tables of scores: stability, shape, and agreement with the labels."""
+    """Return the tables of scores: stability, shape, and agreement with labels."""
     scored = [row for row in audit.representations if not row.reason]
     kinds = {
         "Stability": [name for name in audit.meanings if any(name in row.scores for row in scored)],
@@ -57,14 +57,14 @@ def _explain(name: str, meaning: Meaning) -> Explained:
 
 
 def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit]) -> list[Column]:
-    """One number of all representations, with its chance level if there is one."""
+    """Show one number for each representation, with its chance level if there is one."""
     title = audit.meanings[name].title
     if any(name in row.descriptors for row in findings):
         return [Column(title, tuple(_format_number(row.descriptors.get(name)) for row in findings))]
     chances = [row.chances.get(name) or row.supervised_chances.get(name) for row in findings]
     known = [None if chance is None or chance.observed != chance.observed else chance for chance in chances]
     if not any((score := find_estimate(row, name)) and score.value == score.value for row in findings):
-        # The reason is printed below the table.
+        # The reason for a missing value is printed below the table.
         return []
     return [
         Column(title, tuple(interval(find_estimate(row, name)) for row in findings), "<", _strips(name, findings)),
@@ -74,7 +74,7 @@ def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit])
 
 
 def _strips(name: str, findings: list[RepresentationAudit]) -> tuple[Strip | None, ...]:
-    """Values on one scale, with the chance thresholds."""
+    """Show the values on a common scale, with their chance thresholds."""
     pairs = [(find_estimate(row, name), row.chances.get(name) or row.supervised_chances.get(name)) for row in findings]
     return tuple(
         None
@@ -91,12 +91,12 @@ def _size_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Col
 
 
 def place(audit: Audit, name: str) -> str:
-    """Return the rank of a representation by stability; empty if it has none."""
+    """Return the position of a representation in the ranking by stability; empty if it has none."""
     return str(audit.ranking.index(name) + 1) if name in audit.ranking else ""
 
 
 def _rank_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Column]:
-    """Ranks by stability, with an equals sign if intervals overlap."""
+    """Show positions in the ranking by stability, with an equals sign where intervals overlap."""
     if len(audit.ranking) < 2:
         return []
     ranks = {}
@@ -116,7 +116,7 @@ def _same_width_columns(findings: list[RepresentationAudit]) -> list[Column]:
 
 
 def _missing_reasons(audit: Audit, names: list[str], findings: list[RepresentationAudit]) -> Iterator[str]:
-    """List the reasons for missing numbers, each once."""
+    """List why numbers are missing, mentioning each reason once."""
     missing: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for finding in findings:
         reasons: dict[str, list[str]] = {}
@@ -132,7 +132,7 @@ def _missing_reasons(audit: Audit, names: list[str], findings: list[Representati
 
 
 def list_names(names: Sequence[str], several: int) -> str:
-    """List the names of some representations; 'all' or 'both' if none is missing.
+    """List the names of some representations; 'all' or 'both' if these are all representations.
 
     Examples
     --------
@@ -149,12 +149,12 @@ def list_names(names: Sequence[str], several: int) -> str:
 
 
 def find_estimate(finding: RepresentationAudit, name: str) -> Estimate | None:
-    """Return a score, with or without labels."""
+    """Return the score with this name, whether or not it needs labels."""
     return finding.scores.get(name) or finding.supervised.get(name)
 
 
 def interval(estimate: Estimate | None, digits: int = 3) -> str:
-    """Format a score and its interval."""
+    """Format a score with its interval."""
     if estimate is None:
         return ""
     if estimate.value != estimate.value:

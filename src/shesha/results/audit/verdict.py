@@ -1,4 +1,4 @@
-"""The verdict on the stability of a representation, in words."""
+"""A verdict in words on whether a representation is stable."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ if TYPE_CHECKING:
     from shesha.results.stability.estimate import Estimate
 
 NEAR_ZERO = 0.1
-"""Score below which individual distances are mostly noise, even if the score is above chance."""
+"""Score below which single distances are mostly noise, even if the score is above chance."""
 GRADES = ((NEAR_ZERO, "mostly noise"), (0.3, "weak"), (0.6, "moderate"), (float("inf"), "strong"))
-"""Upper limits of scores, and the words that describe scores below each limit; a convention, as for correlations."""
+"""Upper limits of the scores, each with the word for scores below it; a convention, as for correlations."""
 _GAP = 0.05
-"""Smallest difference between two scores that is reported; smaller differences are ignored even if significant."""
+"""Smallest difference between two scores that is reported; smaller ones are ignored even if significant."""
 
 
 def verdict(finding: RepresentationAudit) -> str:
-    """Return a few words on whether the geometry is stable.
+    """Return a few words that say whether the geometry is stable.
 
     Examples
     --------
@@ -39,18 +39,18 @@ def verdict(finding: RepresentationAudit) -> str:
 
 
 def has_fitted_axes(one: RepresentationAudit) -> bool:
-    """Return whether the axes were fitted to the rows (principal components), so that halves share nothing."""
+    """Return whether the axes were fitted to the rows (as in PCA), so that halves of them share nothing."""
     return one.doubts is not None and "whitened" in one.doubts
 
 
 def is_stable_off_axes(one: RepresentationAudit) -> bool:
-    """Return whether the axes share almost nothing although random directions do, as for some principal components."""
+    """Return whether the axes share almost nothing although random directions do, as after some PCAs."""
     score = one.feature_split
     return score is not None and score.value < NEAR_ZERO and is_clearly_above(one.basis_averaged_split, score)
 
 
 def is_clearly_above(one: Estimate | None, other: Estimate | None) -> bool:
-    """Return whether a score is clearly above another, by intervals if available."""
+    """Return whether a score exceeds another by a clear margin and, if both have intervals, beyond them."""
     if one is None or other is None:
         return False
     is_disjoint = one.low > other.high if one.low == one.low and other.high == other.high else True

@@ -1,1 +1,1 @@
-"""Results on changes of a model or a preprocessing."""
+"""Results about the changes of a model or of its preprocessing."""

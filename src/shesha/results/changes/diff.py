@@ -1,4 +1,4 @@
-"""The result of `shesha.diff`: the change of each layer compared with the noise floor."""
+"""The result of `shesha.diff`: how much each layer changed, compared with the noise floor."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ Verdict = Literal["unchanged", "within noise", "changed", "replaced", "not estim
 
 @dataclass(frozen=True)
 class MeasureChange(Result):
-    """The change of one layer by one measure."""
+    """How much one layer changed according to one measure."""
 
     measure: str
     change: float
-    """Change by the measure. For RDM drift: 0 for the same geometry, about 1 for an unrelated one. NaN if unknown."""
+    """Size of the change. For RDM drift: 0 for the same geometry, about 1 for an unrelated one. NaN if unknown."""
     low: float
-    """Lower end of the interval of the change, for other rows of the same kind."""
+    """Lower end of the interval of the change, which covers samples of other rows of the same kind."""
     high: float
     noise: float
-    """Largest difference between encodings of an unchanged model; NaN without such encodings."""
+    """Largest difference between encodings by an unchanged model; NaN without such encodings."""
     reason: str = ""
-    """Reason for a missing value or interval."""
+    """Why the value or its interval is missing; empty if neither is."""
 
 
 @dataclass(frozen=True)
 class LayerChange(Result):
-    """One layer before and after."""
+    """One layer before and after the change of the model."""
 
     name: str
     other: str
-    """Name of the layer after the change."""
+    """Name that the layer has after the change."""
     verdict: Verdict
     change: float
-    """Change by the first measure (RDM drift): 0 for the same geometry, about 1 for an unrelated one."""
+    """Change according to the first measure (RDM drift): 0 for the same geometry, about 1 for an unrelated one."""
     low: float
     """Lower end of the interval of the change."""
     high: float
     noise: float
-    """Largest difference between encodings of an unchanged model."""
+    """Largest difference between encodings by an unchanged model."""
     limit: float
-    """Noise limit. The change exceeds noise if the lower end of its interval is above this limit."""
+    """Noise limit. The change exceeds the noise if the lower end of its interval is above this limit."""
     scores: tuple[MeasureChange, ...] = ()
 
     def __getitem__(self, measure: str) -> MeasureChange:
-        """Return the change by a measure; a name without options is enough."""
+        """Return the change according to a measure, whose name can be given without options."""
         for score in self.scores:
             if measure in (score.measure, score.measure.partition("(")[0]):
                 return score
@@ -64,29 +64,30 @@ class LayerChange(Result):
 
     @property
     def is_beyond_noise(self) -> bool:
-        """Whether the layer changed by more than noise."""
+        """Whether the layer changed by more than the noise."""
         return self.verdict in ("changed", "replaced")
 
     @property
     def reason(self) -> str:
-        """Reason for a missing value or interval."""
+        """Why a value or an interval is missing; empty if none is."""
         return self.scores[0].reason if self.scores else ""
 
 
 @dataclass(frozen=True)
 class MovedRow(Result):
-    """A row, and the share of neighbours that it lost."""
+    """A row, and the share of its nearest neighbours that it lost."""
 
     row: int
-    """Row number in the input."""
+    """Number of the row in the input."""
     name: str
-    """Text or name of the row, or its number."""
+    """Text or name of the row, or else its number."""
     neighbours_lost: float
     """Share of the row's nearest neighbours that changed."""
     movement: float
     """1 minus the correlation of the row's distances to all other rows before and after the change."""
     noise: float
-    """Largest share of neighbours lost in an encoding of the unchanged model; NaN without such encodings."""
+    """Largest share of neighbours that the row lost in an encoding by the unchanged model; NaN without such encodings.
+    """
     label: str = ""
 
 
@@ -97,58 +98,59 @@ class Diff(Result):
     before: str
     after: str
     layers: dict[str, LayerChange]
-    """Layers in the order of the model."""
+    """The layers, in their order in the model."""
     moved: tuple[MovedRow, ...]
     """The rows that moved most in `moved_layer`."""
     moved_layer: str
     n_rows: int
     n_scored: int
-    """Number of rows from which changes and intervals are computed; a random sample if there are many rows."""
+    """Number of rows from which changes and intervals were computed; these are a random sample if there are many rows.
+    """
     noise_source: str
-    """Source of the noise floor."""
+    """How the noise floor was obtained."""
     n_noise: int
-    """Number of pairs of encodings of the unchanged model."""
+    """Number of pairs of encodings by the unchanged model."""
     k: int
-    """Number of neighbours per row."""
+    """Number of nearest neighbours that are examined for each row."""
     notes: tuple[str, ...] = ()
     seed: int | None = None
     index: IndexChange | None = None
-    """Verdict on keeping an index of old vectors; None if it was not requested."""
+    """Whether an index of old vectors can be kept; None if this was not requested."""
     structure: StructureChange | None = None
-    """Kind of change in `moved_layer`."""
+    """Kind of change that occurred in `moved_layer`."""
     classes: tuple[ClassChange, ...] = ()
-    """Changes of the distances between classes in `moved_layer`, smallest p-values first."""
+    """Changes of the distances between classes in `moved_layer`, sorted by increasing p-value."""
     separation: SeparationChange | None = None
-    """Held-out accuracy of classifying the rows before and after the change."""
+    """Held-out accuracy with which rows are classified before and after the change."""
     lost_by_class: dict[str, float] = field(default_factory=dict)
-    """Mean share of nearest neighbours that the rows of each class lost in `moved_layer`, the largest first."""
+    """Mean share of nearest neighbours that the rows of each class lost in `moved_layer`, in decreasing order."""
     row_map: RowMap | None = None
-    """Map of the rows of `moved_layer` before and after; None if it was not requested."""
+    """Map of the rows of `moved_layer` before and after the change; None if it was not requested."""
 
     def __iter__(self) -> Iterator[LayerChange]:
         """Iterate over the layers."""
         return iter(self.layers.values())
 
     def __getitem__(self, name: str) -> LayerChange:
-        """Return a layer."""
+        """Return the layer with this name."""
         if name not in self.layers:
             raise KeyError(f"name must be one of {', '.join(self.layers)}, got {name!r}")
         return self.layers[name]
 
     @property
     def changed(self) -> list[str]:
-        """The layers that changed by more than noise, in the order of the model."""
+        """The layers that changed by more than the noise, in the order of the model."""
         return [name for name, layer in self.layers.items() if layer.is_beyond_noise]
 
     @property
     def rows(self) -> pd.DataFrame:
-        """Return a table of the rows that moved most."""
+        """Return the rows that moved most as a table."""
         import pandas as pd
 
         return pd.DataFrame([row.to_dict() for row in self.moved])
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a line per layer and measure."""
+        """Return a table with one row per layer and measure."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -161,7 +163,7 @@ class Diff(Result):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the change of each layer over depth, with the noise floor."""
+        """Draw how much each layer changed against its depth, with the noise floor."""
         from shesha.charts import depth_profile
 
         layers = list(self)
@@ -176,7 +178,7 @@ class Diff(Result):
 
     @property
     def headline(self) -> str:
-        """The answer: which layers changed, where the change begins, and whether it exceeds noise."""
+        """The answer: which layers changed, where the change begins, and whether it exceeds the noise."""
         from shesha.results.changes.sentences import headline
 
         return headline(self)
@@ -187,7 +189,7 @@ class Diff(Result):
         return diff_page(self)
 
     def __str__(self) -> str:
-        """Print the headline, one line per layer, the rows that moved most, and notes."""
+        """Return a text with the headline, one line per layer, the rows that moved most, and notes."""
         from shesha.results.changes.text import diff_text
 
         return diff_text(self)

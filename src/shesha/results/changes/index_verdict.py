@@ -1,4 +1,4 @@
-"""The verdict on a vector index: keep it, map it, or embed again, with its recall."""
+"""The verdict on a vector index (keep it, map new queries into it, or embed again), with its recall."""
 
 from __future__ import annotations
 
@@ -14,36 +14,37 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class Recall(Result):
-    """The recall of one option: share of the true neighbours that a search finds."""
+    """The recall of one option: which share of the true neighbours a search finds."""
 
     way: str
-    """Treatment of new queries: 'as it is', 'orthogonal map' or 'linear map'; or 're-encodings' of the old model."""
+    """How new queries are treated: 'as it is', 'orthogonal map' or 'linear map'; 're-encodings' is the old model
+    itself."""
     recall: float
-    """Share of the true neighbours found; NaN, with a reason, if it cannot be computed."""
+    """Share of the true neighbours that were found; NaN, with a reason, if it cannot be computed."""
     low: float = NAN
-    """Lower end of the 95 % interval over queries."""
+    """Lower end of the 95 % interval, which covers other queries."""
     high: float = NAN
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class IndexChange(Result):
-    """Recall of new queries among old vectors, relative to new vectors."""
+    """How well new queries find their neighbours among old vectors, compared with new vectors."""
 
     layer: str
     k: int
     n_rows: int
     advice: IndexAdvice
     loss: float
-    """Loss of recall if the advice is followed, compared with re-encodings of the unchanged model."""
+    """Recall lost by following the advice, compared with re-encodings by the unchanged model."""
     tolerance: float
-    """Acceptable loss of recall."""
+    """Largest loss of recall that is acceptable."""
     best_map: str
-    """The map with the smallest loss."""
+    """The map that loses the least recall."""
     recalls: tuple[Recall, ...]
 
     def __getitem__(self, way: str) -> Recall:
-        """Return the recall of one option."""
+        """Return the recall of this option."""
         for score in self.recalls:
             if score.way == way:
                 return score
@@ -51,7 +52,7 @@ class IndexChange(Result):
 
     @property
     def headline(self) -> str:
-        """The advice on the index, with its recall."""
+        """The advice on the index, with the recall to expect."""
         does = {
             "keep": "keep it. New queries find",
             "map": f"map new queries into the old space ({self.best_map}). They then find",
@@ -64,12 +65,12 @@ class IndexChange(Result):
 
     @property
     def in_numbers(self) -> str:
-        """The recall of every option, in a line."""
+        """The recall of every option, in a single line."""
         known = (f"{score.way} {score.recall:.3f}" if score.recall == score.recall else "" for score in self.recalls)
         return f"recall@{self.k}: {', '.join(filter(None, known))}."
 
     def __str__(self) -> str:
-        """Print the advice and one line per option."""
+        """Return a text with the advice and one line per option."""
         from shesha.report import columns
 
         rows = [["new queries, old vectors", f"recall@{self.k}", "interval"]]

@@ -1,4 +1,4 @@
-"""The kind of a change: rotation, rescaling, collapse or new structure; moved classes; the task."""
+"""What kind of change occurred: rotation, rescaling, collapse or new structure, and how classes moved."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ _SAID: dict[str, str] = {
 
 @dataclass(frozen=True)
 class StructureChange(Result):
-    """The change of the vectors of one layer."""
+    """How the vectors of one layer changed."""
 
     layer: str
     kind: Kind
     kept: float
-    """Share of the variance after the change that the old vectors explain up to a scale factor; NaN if the numbers of
-    features differ."""
+    """Share of the variance after the change that the old vectors explain, apart from a scale factor and without any
+    rotation; NaN if the numbers of features differ."""
     linear: float
-    """Share of the variance after the change that the best linear map of the old vectors explains on held-out
-    rows."""
+    """Share of the variance after the change that the best linear map from the old vectors explains on held-out rows.
+    """
     new: float
-    """Share of the variance after the change that no linear map explains, corrected for the share that a map would miss
-    because few rows were used to fit it."""
+    """Share of the variance after the change that no linear map explains. It does not include what a map misses merely
+    because it is fitted to few rows."""
     scale: float
-    """Ratio of the spread after the change to the spread before."""
+    """Spread of the rows after the change, divided by their spread before it."""
     rank_before: float
-    """Participation ratio (effective number of directions) before the change."""
+    """Participation ratio (an effective number of directions) before the change."""
     rank_after: float
     anisotropy_before: float
-    """Share of the variance in the first direction before the change."""
+    """Share of the variance along the first principal direction before the change."""
     anisotropy_after: float
 
     @property
     def in_words(self) -> str:
-        """The kind of change, with its numbers."""
+        """The kind of change, described with its numbers."""
         rank = f"effective number of directions {self.rank_before:.0f} before and {self.rank_after:.0f} after"
         share = (
             f"variance along the first direction {self.anisotropy_before:.0%} before and {self.anisotropy_after:.0%} "
@@ -57,26 +57,26 @@ class StructureChange(Result):
 
 @dataclass(frozen=True)
 class ClassChange(Result):
-    """The distance between two classes, or within one class, before and after the change."""
+    """The distance between two classes, or between rows of one class, before and after the change."""
 
     first: str
     second: str
     before: float
-    """Mean distance between rows of the two classes before the change, divided by the mean distance of all pairs."""
+    """Mean distance between rows of the two classes before the change, divided by the mean distance over all pairs."""
     after: float
     p_value: float
-    """p-value: share of permutations of the labels with a change at least as large."""
+    """p-value: share of permutations of the labels for which the change is at least as large."""
     p_adjusted: float
-    """p-value corrected for the number of pairs (Benjamini and Hochberg)."""
+    """p-value corrected for the number of pairs of classes (Benjamini and Hochberg)."""
 
     @property
     def change(self) -> float:
-        """Change of the distance; above 0 if the classes moved apart."""
+        """How much the distance changed; positive if the classes moved apart."""
         return self.after - self.before
 
     @property
     def in_words(self) -> str:
-        """Description of the movement."""
+        """A description of the movement."""
         first, second = (f"class {name}" if name.isdigit() else name for name in (self.first, self.second))
         if self.first == self.second:
             return f"{first} {'spread out' if self.change > 0 else 'contracted'}"
@@ -85,20 +85,20 @@ class ClassChange(Result):
 
 @dataclass(frozen=True)
 class SeparationChange(Result):
-    """Held-out accuracy of a linear classifier."""
+    """Held-out accuracy of a linear classifier before and after the change."""
 
     layer: str
     before: float
     """Balanced accuracy (mean over classes) before the change."""
     after: float
     low: float
-    """Lower end of the 95 % interval of the difference."""
+    """Lower end of the 95 % interval of the difference between the accuracies."""
     high: float
     chance: float
 
     @property
     def in_words(self) -> str:
-        """Whether labels are classified better or worse."""
+        """Whether labels are classified better or worse after the change."""
         difference = self.after - self.before
         verdict = "no significant change" if self.low <= 0 <= self.high else "better" if difference > 0 else "worse"
         return (

@@ -1,4 +1,4 @@
-"""The page of a diff."""
+"""The page that shows a diff."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _layers(result: Diff) -> Table:
     layers = list(result)
     measures = [score.measure for score in layers[0].scores] if layers else []
     columns = [
-        # First, because a phone shows only the first columns of a table.
+        # This column comes first, because phones show only the first columns of a table.
         Column("verdict", tuple(layer.verdict for layer in layers), "<"),
         Column("change", tuple(format_number(layer.change) for layer in layers)),
         Column("low", tuple(format_number(layer.low) for layer in layers)),

@@ -1,4 +1,4 @@
-"""Sentences for a paper about changes of a model."""
+"""Sentences with which a paper can report changes of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows as points in a plane, for one representation or two side by side."""
+"""Rows as points in a plane, for one representation or for two shown side by side."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LISTED = 50
-"""Largest number of rows in the table of the rows that moved most."""
+"""Most rows in the table of rows that moved most."""
 _MOST = 0.5
-"""Smallest share of the squared distances at which a plane shows most of the geometry."""
+"""Share of the squared distances from which a plane is said to show most of the geometry."""
 
 
 @dataclass(frozen=True)
 class RowMap(Result):
-    """Rows as points in a plane, for one representation or for two of the same inputs."""
+    """Rows as points in a plane, for one representation or for two representations of the same inputs."""
 
     coordinates: dict[str, tuple[tuple[float, float], ...]]
-    """Coordinates of the rows in the plane, by representation; the second plane is rotated onto the first."""
+    """Coordinates of the rows in each representation's plane; the second plane is rotated to match the first."""
     row_names: tuple[str, ...]
     labels: tuple[str, ...]
-    """The label of each row; empty without labels."""
+    """The label of each row; empty if there are no labels."""
     rows: tuple[int, ...]
-    """Row numbers in the input."""
+    """Numbers of the rows in the input."""
     held: dict[str, float]
-    """Share of the squared distances between rows that the plane shows."""
+    """For each representation, the share of the squared distances between rows that its plane shows."""
     trustworthiness: dict[str, float]
-    """Trustworthiness: 1 if rows that are near in the plane are near in the data; about 0.5 for a random plane."""
+    """For each representation: 1 if rows that are near in the plane are near in the data, about 0.5 for a random plane.
+    """
     neighbours_lost: tuple[float, ...]
-    """Share of each row's nearest neighbours that differ in the second representation; empty if there is only one."""
+    """For each row, the share of its nearest neighbours that differ in the second representation; empty without one."""
     k: int
-    """Number of neighbours per row."""
+    """Number of nearest neighbours that are examined for each row."""
     metric: str
     n_rows: int
     """Number of rows in the input."""
@@ -47,14 +48,14 @@ class RowMap(Result):
 
     @property
     def moved(self) -> tuple[int, ...]:
-        """Positions of the rows, ordered by neighbours lost, most first; with one representation, as given."""
+        """Positions of the rows by decreasing loss of neighbours; in the given order without a second plane."""
         if not self.neighbours_lost:
             return tuple(range(len(self.row_names)))
         return tuple(sorted(range(len(self.row_names)), key=lambda i: -self.neighbours_lost[i]))
 
     @property
     def headline(self) -> str:
-        """The share of the geometry in the plane, and the share of neighbours that rows keep."""
+        """How much of the geometry the plane shows, and what share of their neighbours the rows keep."""
         (first, first_share), *rest = self.held.items()
         shares = f"{first_share:.0%} of the squared distances of {first}"
         shares += "".join(f" and {share:.0%} of {name}" for name, share in rest)
@@ -67,7 +68,7 @@ class RowMap(Result):
         return f"{kept}Two dimensions show {shares}{warning}."
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one line per row: its name, label, points and the share of neighbours that it lost."""
+        """Return a table with one line per row: its name, label, points and lost share of neighbours."""
         import pandas as pd
 
         columns: dict[str, object] = {"row": self.rows, "name": self.row_names}
@@ -81,7 +82,7 @@ class RowMap(Result):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the rows; with two representations, lines show the paths of the rows that moved most."""
+        """Draw the rows; if there are two representations, lines follow the rows that moved most."""
         from shesha.charts import row_map
 
         return row_map(list(self.coordinates.values()), self.labels, self.moved, list(self.coordinates), ax=ax)
@@ -127,7 +128,7 @@ class RowMap(Result):
         return (Section("Rows that moved most", (table,), _MOVED.format(self.k)),)
 
     def __str__(self) -> str:
-        """Print the headline, the trustworthiness of each plane, and notes."""
+        """Return a text with the headline, the trustworthiness of each plane, and notes."""
         width = page_width()
         lines = wrap(self.headline, width, hanging="")
         for name, share in self.held.items():

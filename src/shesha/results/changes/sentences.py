@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def headline(result: Diff) -> str:
-    """Return the answer: which layers changed, where the change begins, and whether it exceeds noise."""
+    """Return the answer: which layers changed, where the change begins, and whether it exceeds the noise."""
     layers = list(result)
     known = [layer for layer in layers if layer.verdict != "not estimable"]
     changed = [layer for layer in known if layer.is_beyond_noise]
@@ -51,7 +51,7 @@ def _count_changes(layers: list[LayerChange], changed: list[LayerChange]) -> str
         return f"The geometry {what}"
     if n_changed == n:
         return f"{_all_layers(n).capitalize()} {what}"
-    # A layer between two changed ones, or after them, may be within noise.
+    # A layer between or after changed layers may itself be within the noise.
     all_later = layers.index(changed[0]) + n_changed == n
     where = f", from {changed[0].name} on" if all_later else f", starting with {changed[0].name}"
     return f"{n_changed} of {n} layers {what}{where if n_changed > 1 else ''}"
@@ -64,7 +64,7 @@ def _format_drift(change: LayerChange, of: str = "") -> str:
 
 
 def diff_claim(result: Diff) -> str:
-    """Return a sentence for a paper: what changed, by how much, and the noise floor."""
+    """Return the sentence with which a paper can report what changed, by how much, and the noise floor."""
     verdicts = Counter(layer.verdict for layer in result)
     layer_counts = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items())
     known = [layer for layer in result if layer.change == layer.change]
@@ -83,5 +83,5 @@ def diff_claim(result: Diff) -> str:
 
 
 def format_number(value: float) -> str:
-    """Return a number with three significant digits."""
+    """Format a number with three significant digits."""
     return "none" if value != value else "0" if value == 0 else f"{value:.2g}" if value < 0.01 else f"{value:.3f}"

@@ -1,4 +1,4 @@
-"""A diff as text of at most thirty lines."""
+"""A diff as a text of at most thirty lines."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
     from shesha.results.changes.diff import Diff, LayerChange
 
 _SCREEN = 30
-"""Largest number of lines of the text."""
+"""Most lines that the text has."""
 _FEWEST = 5
 _ROWS = 3
 _PAIRS = 3
 ENOUGH = 19
-"""Smallest number of pairs of encodings of the unchanged model for which their largest difference is the noise limit.
-With fewer pairs, the limit is twice that difference."""
+"""Number of pairs of encodings by the unchanged model from which their largest difference serves as the noise limit. If
+there are fewer pairs, the limit is twice that difference."""
 LEVEL = 0.05
-"""Significance level for the corrected p-values of class distances."""
+"""Significance level for the corrected p-values of distances between classes."""
 _WIDE = 44
 
 
 def diff_text(result: Diff) -> str:
-    """Return the headline, a table of layers that fits on the screen, the kind of change, and notes."""
+    """Return the headline, as many layers as fit on the screen, the kind of change, and notes."""
     width = page_width()
     head = [*_index_lines(result, width), *wrap(headline(result), width, hanging="")]
     tail = _detail_lines(result, width)
@@ -60,7 +60,7 @@ def _detail_lines(result: Diff, width: int) -> list[str]:
 
 
 def _change_lines(result: Diff, width: int) -> list[str]:
-    """Return short sentences on the kind of change, the classes that moved, and the effect on a task."""
+    """Return short sentences on the kind of change, the classes that moved, and how a task is affected."""
     sentences = [f"In {result.moved_layer}: {result.structure.in_words}."] if result.structure is not None else []
     if result.classes:
         sentences.append(_class_sentence(result))
@@ -91,7 +91,7 @@ def _lost_sentence(result: Diff) -> str:
 
 
 def choose_layers(result: Diff, most: int) -> list[LayerChange]:
-    """Return the layers that fit on a screen: the first that changed, the most changed, and evenly spaced others."""
+    """Choose as many layers as fit: the first that changed, the most changed, and evenly spaced others."""
     layers = list(result)
     if len(layers) <= most:
         return layers
@@ -100,7 +100,7 @@ def choose_layers(result: Diff, most: int) -> list[LayerChange]:
     largest = [max(known, key=lambda i: layers[i].change)] if known else []
     first = [max(0, index - before) for index in changes[:1] for before in (0, 1)]
     needed = {0, len(layers) - 1, *first, *largest}
-    # One line states the number of omitted layers.
+    # One line is needed to say how many layers were omitted.
     for place in (round(i * (len(layers) - 1) / (most - 2)) for i in range(most - 1)):
         if len(needed) < most - 1:
             needed.add(place)
@@ -128,13 +128,13 @@ def _layer_table(layers: list[LayerChange]) -> list[str]:
 
 
 def column_title(measure: str) -> str:
-    """Return the title of a column of changes by a measure."""
+    """Return the heading of a column that shows changes in a measure."""
     base = measure.partition("(")[0]
     return {"mutual kNN": "neighbours lost", "unbiased CKA": "1 - CKA"}.get(base, base)
 
 
 def cell(measure: str, change: float) -> str:
-    """Return a change as text, with neighbours in percent."""
+    """Format a change for the table; a share of neighbours is given in percent."""
     return f"{change:.1%}" if measure.startswith("mutual kNN") and change == change else format_number(change)
 
 
@@ -143,7 +143,7 @@ def _row(name: str, label: str, lost: float) -> list[str]:
 
 
 def shorten(text: str, most: int = _WIDE) -> str:
-    """Shorten a name to fit its column."""
+    """Shorten a name so that it fits its column."""
     plain = " ".join(text.split())
     return plain if len(plain) <= most else f"{plain[: most - 3]}..."
 

@@ -1,1 +1,1 @@
-"""Coherence of groups of rows."""
+"""Results on whether groups of rows shift in a common direction."""

@@ -1,4 +1,4 @@
-"""Coherence of shifts with its chance level, for one group or many."""
+"""How coherently one group of rows, or each of many, shifts, compared with chance."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Coherence(NullComparison):
-    """Coherence of a group of rows, with the null of equally large groups without an effect."""
+    """The coherence of a group of rows, compared with equally large groups that have no effect."""
 
     name: str
     n: int
-    """Number of rows of the group."""
+    """Number of rows in the group."""
     coherence: float
-    """Mean cosine between the shift of a row and the mean shift. The null, the p-value and the interval refer to this
-    value."""
+    """Mean cosine between the shift of a row and the mean shift of the group. The null, the p-value and the interval
+    refer to this value."""
     ci_low: float = NAN
     ci_high: float = NAN
     unbiased: float = NAN
-    """Mean cosine of pairs of shifts: 0 without an effect, for any group size."""
+    """Mean cosine between two shifts of the group; it is 0 on average without an effect, whatever the group's size."""
     unbiased_ci_low: float = NAN
     unbiased_ci_high: float = NAN
     unbiased_chance: float = NAN
@@ -40,16 +40,16 @@ class Coherence(NullComparison):
     magnitude: float = NAN
     """Length of the mean shift."""
     unbiased_magnitude: float = NAN
-    """Signed square root of the squared magnitude minus the contribution of noise; negative if noise alone is
-    larger."""
+    """Square root of the squared magnitude after subtracting what noise contributes, with the sign of that difference;
+    negative if noise alone would be larger."""
     magnitude_chance: float = NAN
     magnitude_p: float = NAN
-    """p-value of the magnitude divided by its noise. A group that is only noisier than the controls is not
+    """p-value of the magnitude divided by its noise. A group that is merely noisier than the controls is not
     significant."""
     spread: float = NAN
-    """Mean distance of the rows from their mean."""
+    """Mean distance of the rows from the mean of the group."""
     snr: float = NAN
-    """Magnitude divided by spread."""
+    """Magnitude divided by the spread."""
     n_controls: int = 0
     n_draws: int = 0
     p_adjusted: float = NAN
@@ -57,26 +57,27 @@ class Coherence(NullComparison):
     alpha: float = 0.05
     confidence: float = 0.95
     reason: str = ""
-    """Reason for a missing chance level."""
+    """Why there is no chance level; empty if there is one."""
 
     @property
     def significant(self) -> bool:
-        """Return whether the rows move together more than those of null groups, at the level alpha."""
+        """Return whether the rows move together more than those of null groups do, at the level alpha."""
         return reaches_level(self.p_value, self.alpha)
 
     @property
     def verdict(self) -> str:
-        """Verdict in words, from p (corrected in a table) and the interval of the unbiased score."""
+        """The verdict in words, based on p (corrected in a table) and on the interval of the unbiased score."""
         if not self.has_null:
             return "not tested"
         p = self.p_adjusted if self.p_adjusted == self.p_adjusted else self.p_value
         if not reaches_level(p, self.alpha):
             return "not above chance"
-        # The null resamples controls, and the interval resamples rows or units of this group, so they may disagree.
+        # The two can disagree, because the null resamples controls but the interval resamples this group's rows or
+        # units.
         return _UNSURE if self.unbiased_ci_low <= 0 else _TOGETHER
 
     def __str__(self) -> str:
-        """Print the score with its chance level, and the unbiased score."""
+        """Return a text with the score, its chance level and the unbiased score."""
         chance = f"no chance level ({self.reason})"
         if self.has_null:
             chance = f"chance {self.null_mean:.3f}, p = {self.p_value:.3g} ({count(self.n_draws, 'draw')})"
@@ -89,22 +90,22 @@ class Coherence(NullComparison):
 
 @dataclass(frozen=True, kw_only=True)
 class Link(Result):
-    """Correlation of two columns of a table over groups, compared with null groups of the same sizes."""
+    """How two columns of a table of groups correlate, compared with null groups of the same sizes."""
 
     first: str
     second: str
     rho: float
-    """Spearman's correlation over the groups."""
+    """Spearman's correlation between the columns, over the groups."""
     chance: float
-    """Mean correlation over tables of null groups: the effect of group sizes and noise alone."""
+    """Mean correlation over tables of null groups, which reflects only group sizes and noise."""
     chance_low: float
     chance_high: float
-    """Limits of the central 95 % of the tables of null groups."""
+    """Limits of the interval that contains the central 95 % of the tables of null groups."""
     p_value: float
-    """p-value: share of tables of null groups with a correlation at least as large."""
+    """p-value: share of the tables of null groups whose correlation is at least as large."""
 
     def __str__(self) -> str:
-        """Print both correlations."""
+        """Return a text with the observed correlation and the one expected by chance."""
         return (
             f"{self.first} and {self.second}: rho = {self.rho:.2f}; null groups give {self.chance:.2f} "
             f"[{self.chance_low:.2f}, {self.chance_high:.2f}], p = {self.p_value:.2g}"
@@ -113,37 +114,38 @@ class Link(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class CoherenceTable(Result):
-    """Coherence of every group of a table of rows."""
+    """How coherent each group in a table of rows is."""
 
     groups: tuple[Coherence, ...]
     excluded: dict[str, str]
-    """Groups that were not scored, with the reason."""
+    """Groups that were not scored, each with the reason."""
     control: str
     n_controls: int
     method: str
     shrinkage: float | None = None
-    """Shrinkage of the covariance of the controls, if rows were whitened."""
+    """Degree to which the covariance of the controls was shrunk, if rows were whitened."""
     k: int | None = None
-    """Number of nearest controls of a row, if rows were matched."""
+    """Number of nearest controls with which each row was compared, if rows were matched."""
     null: str = "controls"
     exchanged: str = "controls"
     n_draws: int = 0
     n_shuffled: int = 0
-    """Number of large groups whose null shuffles labels, because a null group would leave too few controls."""
+    """Number of large groups whose null shuffles labels, because null groups of their size would leave too few
+    controls."""
     group_noun: str = "group"
     row_noun: str = "row"
     links: tuple[Link, ...] = ()
     notes: tuple[str, ...] = ()
     seed: int | None = None
     cosines: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
-    """Cosine of each row with the mean shift of its group; NaN for controls and unused rows."""
+    """Cosine between the shift of each row and the mean shift of its group; NaN for controls and unused rows."""
 
     def __iter__(self) -> Iterator[Coherence]:
         """Iterate over the groups."""
         return iter(self.groups)
 
     def __getitem__(self, name: str) -> Coherence:
-        """Return the result of one group."""
+        """Return the result of the group with this name."""
         for group in self.groups:
             if group.name == name:
                 return group
@@ -151,7 +153,7 @@ class CoherenceTable(Result):
 
     @property
     def headline(self) -> str:
-        """How many groups shift in a common direction above chance, and which."""
+        """How many groups shift in a common direction above chance, and which groups these are."""
         tested = [group for group in self.groups if group.has_null]
         if not tested:
             return f"No chance level was computed for {count(len(self.groups), self.group_noun)}."
@@ -170,15 +172,18 @@ class CoherenceTable(Result):
         return coherence_page(self)
 
     def named(self, verdict: str) -> list[Coherence]:
-        """Return the groups with a verdict, the most coherent first."""
+        """Return the groups with this verdict, the most coherent first."""
         return sorted((group for group in self.groups if group.verdict == verdict), key=lambda group: -group.unbiased)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON, without the cosines of the rows."""
+        """Return plain values that can be written as JSON; the cosines of single rows are left out."""
         return {name: value for name, value in super().to_dict().items() if name != "cosines"}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one line per group, the most coherent relative to chance first; `attrs` has the settings."""
+        """Return a table with one row per group, the most coherent relative to chance first.
+
+        The settings are in its `attrs`.
+        """
         import pandas as pd
 
         lines = [{column: getattr(group, name) for column, name in _COLUMNS.items()} for group in self.groups]
@@ -189,14 +194,14 @@ class CoherenceTable(Result):
         return frame
 
     def plot(self, ax: Axes | None = None, *, unbiased: bool = False) -> Axes:
-        """Draw magnitude against coherence, with null groups.
+        """Draw magnitude against coherence for each group and for null groups.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
+            Axes to draw on. Default: a new figure.
         unbiased : bool
-            Whether to draw the unbiased magnitude and coherence, which do not depend on group size.
+            Whether to draw the unbiased magnitude and coherence, which do not depend on the size of a group.
 
         Returns
         -------
@@ -215,7 +220,7 @@ class CoherenceTable(Result):
         return ax
 
     def __str__(self) -> str:
-        """Print the table, most coherent first, and possible problems."""
+        """Return a text with the table, most coherent group first, and possible problems."""
         frame = self.to_frame()[list(_PRINTED)].rename(columns={"unbiased_ci_low": "low", "unbiased_ci_high": "high"})
         frame.index.name = None
         lines = [
@@ -241,13 +246,13 @@ class CoherenceTable(Result):
 
 _PLAIN = ("magnitude", "coherence", "null_mean")
 _NAMED = 10
-"""Largest number of groups that the headline names."""
+"""Most groups that the headline names."""
 _TOGETHER, _UNSURE = "moves together", "doubtful: interval contains 0"
 _PRINTED = {
     **{"n": 0, "unbiased": 3, "unbiased_ci_low": 3, "unbiased_ci_high": 3, "p_adj": 4, "verdict": 0},
     "magnitude": 2,
 }
-"""Printed columns, with their numbers of decimals."""
+"""Columns of the printed table, each with its number of decimals."""
 _COLUMNS = {
     "group": "name",
     "n": "n",
@@ -271,7 +276,7 @@ _COLUMNS = {
     "spread": "spread",
     "snr": "snr",
 }
-"""Columns of the table, with the fields that they contain."""
+"""Columns of the table, each with the field that it shows."""
 
 
 def _list_names(groups: list[Coherence]) -> str:

@@ -1,4 +1,4 @@
-"""The page of a table of coherence: which groups shift in a common direction, as a table and a picture."""
+"""The page that shows which groups shift in a common direction, as a table and a picture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MOST = 200
-"""Maximum number of groups on a page; `to_frame` returns all groups."""
+"""Most groups on a page; `to_frame` returns all groups."""
 _PICTURE = (
     "Unbiased coherence and magnitude of each group, without the contribution of noise. The chance level is that of "
     "groups of the same size."
@@ -25,7 +25,7 @@ _UNBIASED = Text(
 
 
 def coherence_page(result: CoherenceTable) -> Page:
-    """Return the page of many groups."""
+    """Return the page for a table of groups."""
     groups = sorted(result.groups, key=lambda group: -group.unbiased)[:_MOST]
     frame = result.to_frame()
     noun, rows = result.group_noun, f"{result.n_controls:,} controls ({result.control})"

@@ -1,4 +1,4 @@
-"""Sentences for a paper about groups of rows that shift in a common direction."""
+"""Sentences with which a paper can report groups of rows that shift in a common direction."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Verdicts of the drift monitor."""
+"""Verdicts of drift monitors on encodings, streams and pairs of samples."""

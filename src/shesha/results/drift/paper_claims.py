@@ -1,4 +1,4 @@
-"""Sentences for a paper about checks of a drift monitor, streams, and pairs of samples."""
+"""Sentences with which a paper can report checks of a drift monitor, streams and pairs of samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of a stream, or of a window, of new inputs compared with earlier ones."""
+"""The state of a stream, or of a window, of new inputs that are compared with earlier ones."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StreamVerdict(Result):
-    """New inputs, compared row by row with all earlier ones."""
+    """New inputs, each compared with all earlier ones."""
 
     state: State
     n_rows: int
     n_seen: int
-    """Number of rows of the stream so far, including this batch."""
+    """Number of rows that the stream has delivered so far, including this batch."""
     alpha: float
-    """Upper bound of the probability of any false alarm, however long the stream runs."""
+    """Upper bound on the probability of any false alarm, however long the stream runs."""
     log10_martingale: float
     """Evidence of a change after this batch, as a power of ten."""
     log10_highest: float
-    """Highest evidence so far, as a power of ten. From `log10_threshold` on, it raises an alarm, which persists."""
+    """Highest evidence so far, as a power of ten. Once it reaches `log10_threshold`, the alarm is raised and persists.
+    """
     log10_threshold: float
     mean_p_value: float
-    """About 0.5 if rows are like earlier rows; lower if rows are farther from the centre, higher if they are nearer."""
+    """About 0.5 if rows resemble earlier rows; lower if they are farther from the centre, higher if they are nearer."""
     strangest: tuple[int, ...] = ()
-    """Rows of the batch that are farthest from the centre of the reference, farthest first."""
+    """Rows of the batch that are farthest from the centre of the reference, starting with the farthest."""
     alarm_since: int = 0
-    """Number of the row that raised the alarm; 0 if there is none."""
+    """Number of the row that raised the alarm; 0 if there is no alarm."""
     reason: str = ""
     notes: tuple[str, ...] = ()
 
@@ -43,7 +44,7 @@ class StreamVerdict(Result):
         return self.state in ("alert", "not estimable")
 
     def __str__(self) -> str:
-        """Print the evidence and the threshold of the alarm."""
+        """Return a text with the evidence and the threshold of the alarm."""
         if self.state == "not estimable":
             text = f"not estimable: {self.reason}"
         else:

@@ -1,4 +1,4 @@
-"""Result of a comparison of two samples of inputs."""
+"""The result of comparing two samples of inputs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TwoSample(Result):
-    """A test of whether two samples of rows come from one distribution."""
+    """A test of whether two samples of rows come from the same distribution."""
 
     test: str
     statistic: float
-    """Value of the test statistic: about 0 for samples from one distribution, otherwise larger. For C2ST: area under
-    the ROC curve, about 0.5 or larger."""
+    """Value of the test statistic, which is about 0 for samples from the same distribution and larger otherwise. For
+    C2ST: the area under the ROC curve, which is about 0.5 or larger."""
     p_value: float
     n_reference: int
     n_window: int
     n_permutations: int
     alpha: float
     threshold: float
-    """Critical value, which samples from one distribution exceed with probability alpha."""
+    """Critical value, which samples from the same distribution exceed with probability alpha."""
     null_mean: float
     null: tuple[float, ...] = ()
     reason: str = ""
@@ -39,14 +39,14 @@ class TwoSample(Result):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the null with the observed value and the threshold."""
+        """Draw the null distribution with the observed value and the threshold."""
         from shesha.charts import null_distribution
 
         drawn = "rows divided at random"
         return null_distribution(self.null, self.statistic, self.threshold, label=self.test, drawn=drawn, ax=ax)
 
     def __str__(self) -> str:
-        """Print the statistic, and what samples from one distribution give."""
+        """Return a text with the statistic and the values that samples from the same distribution give."""
         if self.reason:
             return "\n".join(wrap(f"{self.test}: not estimable ({self.reason})", page_width()))
         verdict = "the samples differ" if self.significant else "no difference found"

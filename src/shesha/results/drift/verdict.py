@@ -1,4 +1,4 @@
-"""The verdict of a drift monitor on encodings, streams or windows."""
+"""What a drift monitor concludes about encodings, streams or windows."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _SAID = {
 
 @dataclass(frozen=True)
 class DriftScore(Result):
-    """The drift by one measure."""
+    """How far the encodings have drifted according to one measure."""
 
     measure: str
     tier: str
-    """'primary' raises the alarm, 'confirm' shows the extent of the change, 'early' and 'local' are early signs."""
+    """'primary' raises the alarm, 'confirm' shows how large the change is, 'early' and 'local' detect it early."""
     drift: float
-    """Drift: 0 for the same geometry; NaN, with a reason, if it cannot be computed."""
+    """Size of the drift: 0 for the same geometry; NaN, with a reason, if it cannot be computed."""
     threshold: float
-    """Drift above which the score is significant at the level of the monitor."""
+    """Drift above which the score is significant at the monitor's level."""
     p_value: float
     unchanged: float = NAN
-    """Mean drift of re-encodings of the unchanged model; NaN without re-encodings."""
+    """Mean drift of re-encodings by the unchanged model; NaN without re-encodings."""
     low: float = NAN
     """Lower limit of the drift for other rows of the same kind, if rows were resampled."""
     beyond: bool = False
@@ -47,70 +47,70 @@ class DriftScore(Result):
 
 @dataclass(frozen=True)
 class Moved(Result):
-    """A row, or the mean of a class, and its movement relative to the others."""
+    """How far a row, or the mean of a class, has moved relative to the others."""
 
     name: str
     movement: float
-    """1 minus the correlation of the row's distances to all other rows before and after."""
+    """1 minus the correlation between the row's distances to all other rows before and after."""
     floor: float = NAN
-    """Largest movement in any re-encoding of the unchanged model; NaN without re-encodings."""
+    """Largest movement of this row in any re-encoding by the unchanged model; NaN without re-encodings."""
     label: str = ""
 
 
 @dataclass(frozen=True)
 class CheckSequence(Result):
-    """Evidence over successive checks."""
+    """Evidence of a change that has accumulated over successive checks."""
 
     number: int
-    """Number of this check, from 1."""
+    """Number of this check, counted from 1."""
     run_length: float
-    """Mean number of checks between false alarms."""
+    """Mean number of checks between two false alarms."""
     e_value: float
-    """Evidence of a change from this check alone; its mean is 1 without a change."""
+    """Evidence of a change from this check alone; its mean is 1 if nothing has changed."""
     shiryaev_roberts: float
-    """Evidence accumulated over all possible times of change; it raises the alarm at `threshold`."""
+    """Evidence accumulated over all times at which the change may have happened; it raises the alarm at `threshold`."""
     cusum: float
-    """CUSUM: evidence since the most suspicious earlier check. It raises no alarm and is given for comparison."""
+    """CUSUM: evidence since the earlier check with which the suspicion is greatest. It is shown only for comparison."""
     alarm_since: int = 0
-    """Number of the check that raised an alarm which nobody acknowledged; 0 if there is none."""
+    """Number of the check that raised an alarm that is not yet acknowledged; 0 if there is none."""
     threshold: float = NAN
-    """Evidence that raises the alarm, chosen for a mean run length of `run_length`; NaN in results of earlier versions,
-    which used `run_length` itself."""
+    """Evidence that raises the alarm, chosen so that false alarms are `run_length` checks apart on average; NaN in
+    results of earlier versions, which used `run_length` itself."""
 
 
 @dataclass(frozen=True)
 class DriftVerdict(Result):
-    """A check of the same inputs, compared with unchanged encodings."""
+    """The result of comparing new encodings of the same inputs with those by the unchanged model."""
 
     state: State
     scores: tuple[DriftScore, ...]
     n_rows: int
     basis: Literal["re-encodings", "row resamples"]
-    """Source of the noise floor."""
+    """How the noise floor was obtained."""
     n_nulls: int
     level: float
-    """Share of checks in which a score exceeds its threshold without a change."""
+    """Share of checks in which a score exceeds its threshold although nothing has changed."""
     realised: float
-    """Upper limit (95 % confidence) of the share of false alarms of this monitor, because its threshold is an
-    estimate."""
+    """Upper limit (with 95 % confidence) for the monitor's actual share of false alarms, which is uncertain because the
+    threshold is estimated."""
     tolerance: float
-    """Largest drift that raises no alert."""
+    """Largest drift that does not raise an alert."""
     rows: tuple[Moved, ...] = ()
     """The rows that moved most."""
     classes: tuple[Moved, ...] = ()
     sequence: CheckSequence | None = None
     by_sequence: bool = False
-    """Whether the alert was raised by the accumulated evidence of many checks rather than by this check alone."""
+    """Whether the accumulated evidence of many checks raised the alert, rather than this check alone."""
     advice: str = ""
     notes: tuple[str, ...] = ()
     reason: str = ""
-    """Reason for a missing value of the primary score."""
+    """Why the primary score has no value; empty if it has one."""
     about: dict[str, str] = field(default_factory=dict)
-    """Recorded conditions of the checked encodings, such as model revision and batch size."""
+    """Conditions recorded with the checked encodings, such as model revision and batch size."""
 
     @property
     def needs_attention(self) -> bool:
-        """Whether there is an alert, or encodings that could not be evaluated."""
+        """Whether there is an alert, or the encodings could not be evaluated."""
         return self.state in ("alert", "not estimable")
 
     def __iter__(self) -> Iterator[DriftScore]:
@@ -118,7 +118,7 @@ class DriftVerdict(Result):
         return iter(self.scores)
 
     def __getitem__(self, measure: str) -> DriftScore:
-        """Return the score of a measure."""
+        """Return the score according to this measure."""
         for score in self.scores:
             if score.measure == measure:
                 return score
@@ -140,7 +140,7 @@ class DriftVerdict(Result):
 
     @property
     def state_in_words(self) -> str:
-        """The state in words."""
+        """The state of the monitor in words."""
         if self.state == "ok" and self.basis == "row resamples":
             return f"no drift significantly above the tolerance of {self.tolerance:g}"
         return _SAID[self.state]
@@ -166,7 +166,7 @@ class DriftVerdict(Result):
         ]
 
     def __str__(self) -> str:
-        """Print the state, the scores, the rows that moved, and advice."""
+        """Return a text with the state, the scores, the rows that moved, and advice."""
         lines = wrap(f"{self.state}: {self.state_in_words} ({self.n_rows:,} rows)", page_width())
         if self.reason:
             lines += wrap(self.reason, page_width(), "  ", "")
@@ -187,7 +187,7 @@ def _paragraph(text: str) -> list[str]:
 
 
 def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
-    """Omit options if names alone distinguish measures."""
+    """Return names of the measures that omit options where names alone distinguish them."""
     bases = [score.measure.partition("(")[0] for score in scores]
     return {s.measure: base if bases.count(base) == 1 else s.measure for s, base in zip(scores, bases, strict=True)}
 
@@ -243,6 +243,6 @@ def _movement_table(moved: tuple[Moved, ...]) -> list[str]:
 
 
 def _short(text: str) -> str:
-    """Shorten a name, without line breaks, to fit its column."""
+    """Shorten a name, and remove its line breaks, so that it fits its column."""
     plain = " ".join(text.split())
     return plain if len(plain) <= 28 else f"{plain[:25]}..."

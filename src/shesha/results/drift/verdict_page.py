@@ -1,4 +1,4 @@
-"""The page of a drift monitor's verdict."""
+"""The page that shows the verdict of a drift monitor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_FLOOR = (
 _DRIFT = "Drift is 0 without a change. RDM drift is about 1 for an unrelated geometry."
 _QUESTION = "Has the model changed? That is, do the same {} inputs, encoded again, keep the distances of the reference?"
 _DRAWN, _MOST = 3.0, 1000
-"""Largest multiple of the threshold that is drawn, and largest multiple that is printed."""
+"""Largest multiple of the threshold that is drawn, and largest multiple that is shown as a number."""
 _PICTURE = "Each drift (dot) and its threshold (tick), on a logarithmic scale."
 _TITLES = {
     "ok": "no change found",
@@ -33,7 +33,7 @@ _TITLES = {
 
 
 def verdict_page(verdict: DriftVerdict, rates: str, in_a_row: str) -> Page:
-    """Return the page, with the same sentences as the text."""
+    """Return the page, which contains the same sentences as the text."""
     moved = {"Rows that moved most": verdict.rows, "Classes": verdict.classes}
     doubts = (*verdict.notes, _NO_FLOOR.format(verdict.tolerance) if verdict.basis == "row resamples" else "", _BARE)
     return Page(
@@ -75,7 +75,7 @@ def _answer_sentences(verdict: DriftVerdict) -> Iterator[str]:
 
 
 def _drift_against_floor(verdict: DriftVerdict, score: DriftScore) -> str:
-    """Compare the primary drift with unchanged encodings, or with the tolerance."""
+    """Compare the primary drift with that of unchanged encodings, or with the tolerance."""
     drift = f"{score.measure} is {score.drift:.3g}"
     if verdict.basis == "re-encodings":
         return (

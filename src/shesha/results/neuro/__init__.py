@@ -1,1 +1,1 @@
-"""Scores of neural recordings."""
+"""Results of scoring neural recordings."""

@@ -1,4 +1,4 @@
-"""Sentences for a paper about scores of trials and sessions."""
+"""Sentences with which a paper can report scores of trials and sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Result of correlating scores of brain areas with another variable."""
+"""The result of correlating the scores of brain areas with another variable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Association(Result):
-    """Rank correlation of two columns of a table of sessions with clustered lines."""
+    """Rank correlation between two columns of a table of sessions whose lines are clustered."""
 
     first: str
     second: str
@@ -24,7 +24,7 @@ class Association(Result):
     low: float
     high: float
     p_value: float
-    """p-value from Student's t over clusters; `naive_p` is the p-value for independent lines."""
+    """p-value from Student's t with as many units as there are clusters; `naive_p` treats lines as independent."""
     naive_p: float
     n: int
     n_clusters: int
@@ -32,7 +32,7 @@ class Association(Result):
     confidence: float
 
     def __str__(self) -> str:
-        """Print the correlation with its interval."""
+        """Return a text with the correlation and its interval."""
         controls = f", controlling for {' and '.join(self.covariates)}" if self.covariates else ""
         text = (
             f"{self.first} and {self.second}{controls}: rho = {self.value:+.3f} [{self.low:+.2f}, {self.high:+.2f}], p "

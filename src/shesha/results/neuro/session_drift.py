@@ -1,4 +1,4 @@
-"""Changes between sessions in rates, tuning or geometry, each with its chance level."""
+"""How rates, tuning or geometry change between sessions, each compared with its chance level."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SessionPart(NullComparison):
-    """One kind of agreement between two sessions."""
+    """How well two sessions agree in one respect."""
 
     name: str
     between: float
-    """Agreement of half of the trials of one session with half of the trials of the other."""
+    """Agreement between half of the trials of one session and half of the trials of the other."""
     within: float
-    """Mean agreement between halves of the trials within each session: the limit set by noise."""
+    """Mean agreement between two halves of the trials of the same session, which is the limit that noise sets."""
 
     @property
     def change(self) -> float:
-        """Agreement within minus between sessions: the change that noise does not explain."""
+        """Agreement within sessions minus agreement between them: the change that noise does not explain."""
         return self.within - self.between
 
 
 @dataclass(frozen=True)
 class SessionPair(Result):
-    """Two sessions: their common neurons and conditions, and their agreement."""
+    """Two sessions, with their common neurons and conditions and how well they agree."""
 
     first: str
     second: str
     n_shared: int
-    """Number of neurons that both sessions share; the null distribution uses the same number."""
+    """Number of neurons recorded in both sessions; the null distribution uses the same number."""
     n_conditions: int
-    """Number of conditions that both sessions share."""
+    """Number of conditions presented in both sessions."""
     parts: tuple[SessionPart, ...] = ()
     reason: str = ""
-    """Reason for missing numbers."""
+    """Why numbers are missing; empty if none is."""
 
     def __iter__(self) -> Iterator[SessionPart]:
-        """Iterate over the kinds of agreement."""
+        """Iterate over the respects in which the sessions are compared."""
         return iter(self.parts)
 
     def __getitem__(self, name: str) -> SessionPart:
-        """Return the part of this name."""
+        """Return the part with this name."""
         known = {part.name: part for part in self.parts}
         if name not in known:
             raise KeyError(f"part must be one of {', '.join(known) or 'none'}, got {name}")
@@ -60,7 +60,7 @@ class SessionPair(Result):
 
 @dataclass(frozen=True)
 class SessionDrift(Result):
-    """All pairs of sessions."""
+    """The results for all pairs of sessions."""
 
     sessions: tuple[str, ...]
     pairs: tuple[SessionPair, ...]
@@ -69,7 +69,7 @@ class SessionDrift(Result):
 
     @property
     def headline(self) -> str:
-        """Which part changed most, between which sessions."""
+        """Which part changed most, and between which sessions."""
         known = [(part.change, pair, part) for pair in self.pairs for part in pair if part.change == part.change]
         if not known:
             return "No pair of sessions could be compared."
@@ -96,7 +96,7 @@ class SessionDrift(Result):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw each part's change over the pairs of sessions, in their order."""
+        """Draw how much each part changes over the pairs of sessions, in their order."""
         from shesha.charts import Series, intervals
 
         shown = [pair for pair in self.pairs if pair.parts]
@@ -109,7 +109,7 @@ class SessionDrift(Result):
         return intervals(names, series, label="agreement within minus between sessions", joined=False, ax=ax)
 
     def __str__(self) -> str:
-        """Print one table for each kind of agreement."""
+        """Return a text with one table per part."""
         width, known = page_width(), [pair for pair in self.pairs if pair.parts]
         names = [f"{pair.first} - {pair.second}" for pair in known]
         lines: list[str] = []

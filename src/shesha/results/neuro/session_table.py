@@ -1,4 +1,4 @@
-"""Scores of areas over sessions with chance levels, and their means by group."""
+"""Scores of brain areas over sessions with chance levels, and their means by group of areas."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AreaScore(NullComparison):
-    """One score of one area in one session."""
+    """One score for one area in one session."""
 
     value: float
     reason: str = ""
     n_unused: int = 0
-    """Number of trials left unused so that conditions have equally many, averaged over draws."""
+    """Number of trials that were not used because conditions must have equally many; the mean over draws."""
     dropped: tuple[str, ...] = ()
-    """Conditions left out because a half has too few trials."""
+    """Conditions that were left out because one half has too few trials."""
 
 
 @dataclass(frozen=True)
 class AreaLine(Result):
-    """One area in one session."""
+    """The scores of one area in one session."""
 
     session: str
     animal: str
@@ -42,7 +42,7 @@ class AreaLine(Result):
     n_silent: int
     """Number of neurons that never respond."""
     rate: float
-    """Mean response per neuron and trial."""
+    """Mean response of a neuron in a trial."""
     scores: dict[str, AreaScore] = field(default_factory=dict)
 
 
@@ -53,18 +53,18 @@ class GroupMean(Result):
     mean: float
     low: float
     high: float
-    """Limits of the interval of the mean; NaN for a single animal or session."""
+    """Limits of the interval of the mean; NaN if there is only one animal or session."""
     chance: float
     """Mean of the chance levels."""
     n: int
-    """Number of pairs of area and session with a value."""
+    """Number of combinations of area and session that have a value."""
     n_beyond: int
-    """Number of pairs of area and session beyond chance (uncorrected)."""
+    """Number of combinations of area and session that are beyond chance (uncorrected)."""
 
 
 @dataclass(frozen=True)
 class Group(Result):
-    """A group of areas."""
+    """A group of areas, with the means of its scores."""
 
     name: str
     n: int
@@ -76,15 +76,15 @@ class Group(Result):
 
 @dataclass(frozen=True)
 class SessionTable(Result):
-    """Scores of areas in sessions (`lines`) and of groups of areas (`groups`), the highest first."""
+    """Scores of areas in sessions (`lines`) and of groups of areas (`groups`), highest first."""
 
     lines: tuple[AreaLine, ...]
     groups: tuple[Group, ...]
     excluded: tuple[tuple[str, str, str], ...]
-    """Data that were left out: session, area ('' for all areas) and reason."""
+    """Data that were left out: session, area ('' means all areas) and reason."""
     by: str
     interval: str
-    """Unit of the intervals: 'animal' or 'session'."""
+    """What the intervals resample: 'animal' or 'session'."""
     confidence: float
     scores: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class SessionTable(Result):
         return iter(self.groups)
 
     def __getitem__(self, name: str) -> Group:
-        """Return the group of this name."""
+        """Return the group with this name."""
         known = {group.name: group for group in self.groups}
         if name not in known:
             raise KeyError(f"group must be one of {', '.join(known) or 'none'}, got {name}")
@@ -124,7 +124,7 @@ class SessionTable(Result):
 
     @property
     def headline(self) -> str:
-        """The group with the highest value of the first score, and the number of areas beyond chance."""
+        """The group with the highest value of the first score, and how many areas are beyond chance."""
         name = self.scores[0] if self.scores else ""
         known = [
             group for group in self.groups if name in group.means and group.means[name].mean == group.means[name].mean
@@ -142,14 +142,14 @@ class SessionTable(Result):
         )
 
     def plot(self, score: str = "", ax: Axes | None = None) -> Axes:
-        """Draw the mean of a score in each group with its interval, and its mean chance level.
+        """Draw each group's mean of a score with its interval, and its mean chance level.
 
         Parameters
         ----------
         score : str
             Name of the score. Default: the first score.
         ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
+            Axes to draw on. Default: a new figure.
 
         Returns
         -------
@@ -171,7 +171,7 @@ class SessionTable(Result):
         return intervals(names, series, label=name.replace("_", " "), joined=False, ax=ax)
 
     def __str__(self) -> str:
-        """Print one row per group: each score with its interval, its chance level, and the number of areas above it."""
+        """Return a text with one row per group: each score, interval, chance level and number of areas above."""
         width = page_width()
         n_sessions = len({line.session for line in self.lines})
         n_animals = len({line.animal for line in self.lines})
@@ -198,7 +198,7 @@ class SessionTable(Result):
         ]
 
     def _unused_lines(self, width: int) -> list[str]:
-        """Return how many trials are left unused by equal numbers per condition."""
+        """Return how many trials are not used because conditions must have equally many."""
         lines = []
         for name in self.scores:
             known = [(line, line.scores[name]) for line in self.lines]

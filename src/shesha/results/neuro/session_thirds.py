@@ -1,4 +1,4 @@
-"""Result of a comparison of the first, middle and last third of a session."""
+"""The result of comparing the first, middle and last third of a session."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tertiles(Result):
-    """Cosines between the mean responses of the thirds of a session."""
+    """Cosines between the mean responses in the thirds of a session."""
 
     early_middle: TrialScore
     middle_late: TrialScore
     difference: TrialScore
-    """`early_middle` minus `middle_late`: positive if the change occurs late."""
+    """`early_middle` minus `middle_late`, which is positive if the change occurs late."""
 
     @property
     def gradual(self) -> bool:
-        """Whether the difference between both steps is not significant."""
+        """Whether the two steps do not differ significantly."""
         return not self.difference.significant
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per step, and one of their difference."""
+        """Return a table with one row per step, and one for their difference."""
         import pandas as pd
 
         columns = ("name", "observed", "null_mean", "null_sd", "p_value", "n_permutations")
@@ -38,9 +38,9 @@ class Tertiles(Result):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the null of the difference with the observed value."""
+        """Draw the null distribution of the difference with the observed value."""
         return self.difference.plot(ax)
 
     def __str__(self) -> str:
-        """Print the three numbers."""
+        """Return a text with the three numbers."""
         return "\n".join(str(part) for part in (self.early_middle, self.middle_late, self.difference))

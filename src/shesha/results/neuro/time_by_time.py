@@ -1,4 +1,4 @@
-"""Agreement of geometries between times, with the null distribution of the largest value."""
+"""How well geometries agree between times, with the null distribution of the largest value."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OverTime(NullComparison):
-    """Agreement of the distances between all times; the null is that of the maximum."""
+    """Agreement of the distances between all pairs of times, with a null distribution of its maximum."""
 
     ALIGNED = (("times", "values"),)
 
     times: tuple[float, ...]
     values: tuple[tuple[float, ...], ...]
-    """Agreement between halves of the trials at times i and j."""
+    """Agreement between halves of the trials, one half at time i and the other at time j."""
     chance: tuple[tuple[float, ...], ...]
-    """Mean of each entry of `values` over permutations."""
+    """Mean of each entry of `values` over the permutations."""
     p_values: tuple[tuple[float, ...], ...]
-    """p-value of each entry, from the null of the largest entry, which corrects for the number of entries."""
+    """p-value of each entry under the null distribution of the largest entry, which corrects for the number of entries.
+    """
     observed: float
     """Largest entry of `values`."""
     n_trials: int
@@ -39,7 +40,7 @@ class OverTime(NullComparison):
     n_permutations: int = 0
     exchanged: str = ""
     null: tuple[float, ...] = ()
-    """The largest entry in each permutation."""
+    """The largest entry for each permutation."""
     seed: int | None = None
     reason: str = ""
     notes: tuple[str, ...] = ()
@@ -47,7 +48,7 @@ class OverTime(NullComparison):
 
     @property
     def argmax(self) -> tuple[float, float]:
-        """Times of the largest value; NaN if there is none."""
+        """The two times with the largest value; NaN if there is none."""
         cells = np.array(self.values)
         if np.isnan(cells).all():
             return float("nan"), float("nan")
@@ -56,7 +57,7 @@ class OverTime(NullComparison):
 
     @property
     def significant(self) -> bool:
-        """Return whether any entry is above the threshold of the maximum."""
+        """Return whether any entry exceeds the threshold of the maximum."""
         return reaches_level(self.p_value, self.alpha)
 
     def to_frame(self) -> pd.DataFrame:
@@ -78,7 +79,7 @@ class OverTime(NullComparison):
         )
 
     def to_xarray(self) -> Any:
-        """Return the values as an xarray.DataArray with both times."""
+        """Return the values as an xarray.DataArray that is indexed by both times."""
         from shesha.inputs import make_data_array
 
         axes = {"time": self.times, "other time": self.times}
@@ -86,7 +87,7 @@ class OverTime(NullComparison):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the values, with frames around those above the threshold of the maximum."""
+        """Draw the values, with frames around those that exceed the threshold of the maximum."""
         from shesha.charts import frame_cell, heat_map
 
         names = [f"{time:g}" for time in self.times]
@@ -98,7 +99,7 @@ class OverTime(NullComparison):
         return ax
 
     def __str__(self) -> str:
-        """Print the largest value, its chance level, and the number of entries above the threshold."""
+        """Return a text with the largest value, its chance level, and how many entries exceed the threshold."""
         if self.observed != self.observed:
             return "\n".join(wrap(f"over time: not estimable ({self.reason})", page_width()))
         n_above = sum(reaches_level(p, self.alpha) for line in self.p_values for p in line)

@@ -15,35 +15,35 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
-"""Words for a significant score, by the direction of its effect: above, below or beyond chance."""
+"""How a significant score relates to chance, by the direction of its effect."""
 
 
 @dataclass(frozen=True)
 class TrialScore(NullSummary):
-    """A score of trials with its distribution over permutations of the trials, which `exchanged` describes."""
+    """A score of trials with its null distribution; `exchanged` describes which trials were permuted."""
 
     name: str
     observed: float
     closer: str
-    """Direction of an effect: 'higher', 'lower' or 'either'."""
+    """Direction of the effect: 'higher', 'lower' or 'either'."""
     n_trials: int
     n_neurons: int
     n_conditions: int = 0
-    """Number of conditions in the score; 0 for a score without conditions."""
+    """Number of conditions that enter the score; 0 for a score without conditions."""
     n_unused: int = 0
-    """Number of trials left unused so that conditions have equally many, averaged over draws."""
+    """Number of trials that were not used because conditions must have equally many; the mean over draws."""
     dropped: tuple[str, ...] = ()
-    """Conditions left out because a half has too few trials."""
+    """Conditions that were left out because one half has too few trials."""
     alpha: float = 0.05
     n_permutations: int = 0
     exchanged: str = "all rows"
     null: tuple[float, ...] = ()
     seed: int | None = None
     reason: str = ""
-    """Reason for a missing score."""
+    """Why the score is missing; empty if it is not."""
     notes: tuple[str, ...] = ()
     further: dict[str, float] = field(default_factory=dict)
-    """Additional numbers computed from the same trials, by name."""
+    """Further numbers that were computed from the same trials, by name."""
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -58,7 +58,7 @@ class TrialScore(NullSummary):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the null with the observed value."""
+        """Draw the null distribution with the observed value."""
         from shesha.charts import null_distribution
 
         threshold = NAN if self.closer == "either" else self.threshold
@@ -72,7 +72,7 @@ class TrialScore(NullSummary):
         )
 
     def __str__(self) -> str:
-        """Print the score, its chance level, and the data."""
+        """Return a text with the score, its chance level, and the data that it is based on."""
         if self.observed != self.observed:
             return "\n".join(wrap(f"{self.name}: not estimable ({self.reason})", page_width()))
         lines = [f"{self.name}: {self.observed:.4f}"]

@@ -1,1 +1,1 @@
-"""Similarity of two or more representations: comparisons, calibrated scores, layers, ceilings."""
+"""Results on the similarity of representations: comparisons, calibrated scores, layers and ceilings."""

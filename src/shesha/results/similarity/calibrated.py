@@ -1,4 +1,4 @@
-"""A similarity with its permutation null."""
+"""A similarity with its null distribution under permutations."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Calibrated(NullSummary):
-    """A similarity with its distribution under random matching of the rows."""
+    """A similarity with its distribution when rows are matched at random."""
 
     measure: str
     closer: str
-    """Whether 'higher' or 'lower' values mean more similar."""
+    """Whether 'higher' or 'lower' values mean that representations are more similar."""
     observed: float
     maximum: float | None
-    """Value of perfect agreement; None if the measure has no such value."""
+    """Value that means perfect agreement; None if the measure has no such value."""
     alpha: float
     n_permutations: int
     n_rows: int
     exchanged: str = "all rows"
-    """Rows that are exchangeable under the null."""
+    """Which rows are exchangeable under the null hypothesis."""
     null: tuple[float, ...] = ()
     seed: int | None = None
     interrupted: bool = False
     reason: str = ""
-    """Reason for a missing score."""
+    """Why the score is missing; empty if it is not."""
     options: dict[str, Any] = field(default_factory=dict)
     doubts: Doubts | None = None
     """Possible problems with the conclusion, if they were checked."""
@@ -46,14 +46,14 @@ class Calibrated(NullSummary):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the null with the observed value and the threshold."""
+        """Draw the null distribution with the observed value and the threshold."""
         from shesha.charts import null_distribution
 
         label = f"{self.measure} ({self.closer} is closer)"
         return null_distribution(self.null, self.observed, self.threshold, label=label, ax=ax)
 
     def __str__(self) -> str:
-        """Print the score, its chance level and the calibrated score."""
+        """Return a text with the score, its chance level and the calibrated score."""
         if self.observed != self.observed:
             return f"{self.measure}: not estimable ({self.reason})"
         verdict = "above" if self.significant else "not above"

@@ -1,4 +1,4 @@
-"""A calibrated grid of layers: its aggregate and the null distribution of the aggregate."""
+"""A calibrated grid of layers: an aggregate of its values, with the aggregate's null distribution."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AGGREGATE_NAMES = {
 
 @dataclass(frozen=True)
 class CalibratedLayers(NullComparison):
-    """The summary of a grid of layers, compared with grids of randomly matched rows."""
+    """A grid of layers, summarised by one number and compared with grids whose rows are matched at random."""
 
     ALIGNED = (("rows", "grid"),)
 
@@ -38,15 +38,16 @@ class CalibratedLayers(NullComparison):
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     grid: tuple[tuple[float, ...], ...]
-    """Observed scores, one line per layer of the first model."""
+    """Observed scores; each line contains the scores of one layer of the first model."""
     entry_p_values: tuple[tuple[float, ...], ...]
-    """p-value of each pair by itself, valid only for a pair chosen in advance, not for the best of many pairs."""
+    """p-value of each pair by itself, which is valid only for a pair chosen in advance, not for the best of many pairs.
+    """
     best: tuple[str, str]
     """The closest pair of layers."""
     observed: float
-    """The observed value of the aggregate (see `aggregate`), which summarises the grid."""
+    """Observed value of the aggregate that summarises the grid (see `aggregate`)."""
     maximum: float | None
-    """Value of perfect agreement; None if the measure has no such value."""
+    """Value that means perfect agreement; None if the measure has no such value."""
     alpha: float
     n_permutations: int
     n_rows: int
@@ -57,7 +58,7 @@ class CalibratedLayers(NullComparison):
     interrupted: bool = False
     options: dict[str, Any] = field(default_factory=dict)
     family: str = ""
-    """Name of the family of the measure."""
+    """Name of the family to which the measure belongs."""
     doubts: Doubts | None = None
     """Possible problems with the closest pair; None if they were not checked."""
 
@@ -71,7 +72,7 @@ class CalibratedLayers(NullComparison):
         return self._table(self.grid)
 
     def p_values(self) -> pd.DataFrame:
-        """Return the entry-wise p-values as a table."""
+        """Return the p-values of the single pairs as a table."""
         return self._table(self.entry_p_values)
 
     def _table(self, grid: tuple[tuple[float, ...], ...]) -> pd.DataFrame:
@@ -93,7 +94,7 @@ class CalibratedLayers(NullComparison):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the grid as a heat map; pairs above chance, corrected for their number, are framed."""
+        """Draw the grid as a heat map, with frames around pairs above chance, corrected for their number."""
         from shesha.charts import heat_map
 
         grid = self.matrix().to_numpy(dtype=float)
@@ -104,7 +105,7 @@ class CalibratedLayers(NullComparison):
 
     @property
     def picture_title(self) -> str:
-        """Title of a picture of the grid."""
+        """The title for a picture of the grid."""
         score = f"calibrated {self.score:.3g}, p = {self.p_value:.2g}"
         return f"{self.measure}: {self.aggregate} {self.observed:.3g}, {score}"
 
@@ -118,7 +119,7 @@ class CalibratedLayers(NullComparison):
 
     @property
     def _cells_above_chance(self) -> tuple[tuple[int, int], ...]:
-        """Pairs above chance, corrected for the number of pairs; with few permutations there may be none."""
+        """Pairs above chance, corrected for the number of pairs; there may be none if permutations are few."""
         from scipy.stats import false_discovery_control
 
         cells = [(i, j) for i, line in enumerate(self.entry_p_values) for j, p in enumerate(line) if p == p]
@@ -132,14 +133,14 @@ class CalibratedLayers(NullComparison):
         return calibrated_layers_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
-        # The grid contains the names of the layers, but not of their models.
+        # The grid contains the names of the layers but not of their models.
         what = f"{self.aggregate} {self.measure} over {len(self.rows)} x {len(self.columns)} layers"
         null = {"chance": self.null_mean, "threshold": self.threshold, "p_value": self.p_value}
         return [Metric(model, what, self.observed, **null)]
 
     @property
     def answer(self) -> str:
-        """One sentence: the aggregate, whether it is above chance, and the closest layers."""
+        """One sentence with the aggregate, whether it is above chance, and the closest layers."""
         verdict = "above" if self.significant else "not above"
         p = f"p = {self.p_value:.2g}"
         first, second = self.best
@@ -158,7 +159,7 @@ class CalibratedLayers(NullComparison):
 
     @property
     def chance_sentence(self) -> str:
-        """The values of randomly matched rows, and the calibrated value."""
+        """A sentence with the values for randomly matched rows, and the calibrated value."""
         kind = "calibrated value" if self.maximum is not None else "excess over the threshold"
         return (
             f"Random matchings of the rows give {self.null_mean:.3g} +- {self.null_sd:.2g}, and at most "
@@ -167,7 +168,7 @@ class CalibratedLayers(NullComparison):
 
     @property
     def n_above_chance_sentence(self) -> str:
-        """How many pairs are above chance by themselves, corrected for the number of pairs."""
+        """A sentence with the number of pairs above chance, by themselves and corrected for their number."""
         n = len(self._cells_above_chance)
         n_pairs = len(self.rows) * len(self.columns)
         return (
@@ -176,7 +177,7 @@ class CalibratedLayers(NullComparison):
         )
 
     def __str__(self) -> str:
-        """Print the answer, its chance level and the grid."""
+        """Return a text with the answer, its chance level and the grid."""
         lines = [
             self.answer,
             self.chance_sentence,

@@ -1,4 +1,4 @@
-"""Several calibrated pairs, with p-values corrected for their number."""
+"""Several calibrated pairs, with p-values that are corrected for the number of pairs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NAMED = 5
-"""Largest number of pairs that the headline names."""
+"""Most pairs that the headline names."""
 
 
 @dataclass(frozen=True)
 class CalibratedMany(Result):
-    """Several pairs, each with its null, with p-values corrected for the number of tests."""
+    """Several pairs, each with its null distribution, with p-values corrected for the number of tests."""
 
     ALIGNED = (("pairs", "results", "holm", "benjamini_hochberg"),)
 
@@ -29,15 +29,15 @@ class CalibratedMany(Result):
     holm: tuple[float, ...]
     benjamini_hochberg: tuple[float, ...]
     correction: str
-    """Name of the correction for several tests that determines significance."""
+    """Name of the correction for several tests that decides about significance."""
     seed: int | None = None
     interrupted: bool = False
-    """Whether Ctrl-C ended the run. If so, pairs are missing, and the last pair has fewer permutations than
+    """Whether Ctrl-C ended the run. If so, pairs are missing, and the last pair may have fewer permutations than were
     requested."""
 
     @property
     def corrected_p_values(self) -> tuple[float, ...]:
-        """The corrected p-values that determine significance."""
+        """The corrected p-values, which decide about significance."""
         return self.holm if self.correction == "holm" else self.benjamini_hochberg
 
     def __iter__(self) -> Iterator[Calibrated]:
@@ -45,7 +45,7 @@ class CalibratedMany(Result):
         return iter(self.results)
 
     def __getitem__(self, pair: str) -> Calibrated:
-        """Return the result of the pair of this name."""
+        """Return the result for the pair with this name."""
         name = str(pair)
         if name not in self.pairs:
             raise KeyError(f"pair must be one of {', '.join(self.pairs)}, got {name}")
@@ -53,7 +53,7 @@ class CalibratedMany(Result):
 
     @property
     def headline(self) -> str:
-        """How many pairs are above chance, and which."""
+        """How many pairs are above chance, and which pairs these are."""
         first = self.results[0]
         lines = zip(self.pairs, self.results, self.corrected_p_values, strict=True)
         above = [name for name, result, p in lines if reaches_level(p, result.alpha)]
@@ -85,7 +85,7 @@ class CalibratedMany(Result):
         )
 
     def __str__(self) -> str:
-        """Print the table."""
+        """Return a text with the table."""
         columns = ["pair", "observed", "null_mean", "threshold", "score", "p_value", "p_holm", "p_benjamini_hochberg"]
         head = f"{self.results[0].measure} ({self.results[0].closer} is closer), significance by {self.correction}"
         text = self.to_frame()[[*columns, "significant"]].to_string(index=False, float_format="%.4g")

@@ -1,4 +1,4 @@
-"""The result of a comparison: one score per measure, with its direction."""
+"""The result of a comparison: a score for each measure, with the direction in which it is better."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MANY = 8
-"""Number of scores above which the text recommends the measures to read first."""
+"""If there are more scores than this, the text recommends which measures to read first."""
 
 
 @dataclass(frozen=True)
 class Comparison(Result):
-    """Two representations of the same inputs, compared by several measures."""
+    """How two representations of the same inputs compare according to several measures."""
 
     first: str
     second: str
@@ -32,14 +32,14 @@ class Comparison(Result):
     seed: int | None = None
     interrupted: bool = False
     exchanged: str = ""
-    """Rows that are exchangeable under the null; empty without calibration."""
+    """Which rows are exchangeable under the null hypothesis; empty without calibration."""
     doubts: Doubts | None = None
-    """Possible problems with the conclusion. With fewer than five measures, only quick checks are made."""
+    """Possible problems with the conclusion. If there are fewer than five measures, only quick checks are made."""
     folds: int | None = None
-    """Number of folds for the held-out values; None without them."""
+    """Number of folds that the held-out values used; None if there are no such values."""
 
     def __getitem__(self, measure: str) -> Score:
-        """Return the score of the measure of this name."""
+        """Return the score according to the measure with this name."""
         key = plain_name(measure)
         for score in self.scores:
             if plain_name(score.measure) == key:
@@ -47,12 +47,12 @@ class Comparison(Result):
         raise KeyError(f"measure must be one of {', '.join(s.measure for s in self.scores)}, got {measure!r}")
 
     def __iter__(self) -> Iterator[Score]:
-        """Iterate over the scores, one per measure."""
+        """Iterate over the scores; there is one per measure."""
         return iter(self.scores)
 
     @property
     def headline(self) -> str:
-        """Return how many measures are above chance, or the raw values if none was tested."""
+        """How many measures are above chance, or the raw values if none was tested."""
         known = [score for score in self.scores if score.has_value]
         return next(iter(pair_sentences(self.first, self.second, known)))
 
@@ -73,7 +73,7 @@ class Comparison(Result):
         return comparison_metrics(self)
 
     def __str__(self) -> str:
-        """Print a table of the numbers with their directions, then missing values with reasons."""
+        """Return a table of the numbers with their directions, followed by missing values with reasons."""
         with_value = [score for score in self.scores if score.has_value]
         missing = [score for score in self.scores if not score.has_value]
         lines = [
@@ -200,7 +200,7 @@ def _calibrated_table(scores: list[Score]) -> list[str]:
 
 
 def _remark_lines(remarks: Iterable[tuple[str, str]]) -> list[str]:
-    """Return each note once, with all its measures."""
+    """Return each note once, with all the measures to which it applies."""
     measures: dict[str, list[str]] = {}
     for measure, remark in remarks:
         measures.setdefault(remark, []).append(measure)

@@ -1,4 +1,4 @@
-"""Pages of comparisons: of two representations, and of all pairs."""
+"""The pages that show comparisons of two representations or of all pairs."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ _MANY_TESTS = Text(
     "the number of measures, unless you chose one measure in advance."
 )
 _MOST_CELLS = 30_000
-"""Largest number of heat-map cells on one page; more are slow in a browser."""
+"""Most heat-map cells on one page; browsers become slow if there are more."""
 
 
 def comparison_page(result: Comparison) -> Page:
-    """Return the page of two representations."""
+    """Return the page for two representations."""
     known = [score for score in result.scores if score.has_value]
     sizes = " and ".join(" x ".join(f"{n:,}" for n in shape) for shape in result.shapes)
     first = [score for score in known if score.measure in RECOMMENDED] or known[:3]
@@ -84,7 +84,7 @@ def comparison_page(result: Comparison) -> Page:
 
 
 def _measure_sections(known: Sequence[Score], first: Sequence[Score]) -> tuple[Section, ...]:
-    """Explain the measures, below a table of all if the first table leaves some out."""
+    """Explain the measures, below a table of all measures if the first table omits some."""
     if not known:
         return ()
     explained = tuple(measures_explained(known))
@@ -94,7 +94,7 @@ def _measure_sections(known: Sequence[Score], first: Sequence[Score]) -> tuple[S
 
 
 def comparison_metrics(result: Comparison) -> list[Metric]:
-    """Return the values with a null for the header of a card: those of the first representation."""
+    """Return the scores of the first representation that have a null, for the header of a card."""
     return [
         Metric(
             result.first,
@@ -112,7 +112,7 @@ def comparison_metrics(result: Comparison) -> list[Metric]:
 
 
 def _scores(scores: Sequence[Score], title: str) -> Table:
-    """The values with interval, direction, chance level and p."""
+    """Show the values with their intervals, directions, chance levels and p-values."""
     columns = [
         Column(
             "value",
@@ -137,19 +137,19 @@ def _format_p_value(p_value: float) -> str:
 
 
 def _strip(score: Score) -> Strip | None:
-    """Draw the measures with values from 0 to 1; other measures have different scales."""
+    """Draw a measure only if its values lie between -1 and 1 and higher ones are closer."""
     if not (score.possible_low >= -1 and score.possible_high <= 1 and score.closer == "higher"):
         return None
     return Strip(score.value, score.interval_low, score.interval_high, score.threshold)
 
 
 def measures_explained(scores: Sequence[Score]) -> list[Part]:
-    """Explain each measure of a comparison."""
+    """Explain each measure that a comparison used."""
     return [measure_explained(score.measure, score.family, score.closer) for score in scores]
 
 
 def measure_explained(name: str, family: str, closer: str) -> Explained:
-    """Return a sentence on what a measure compares, with a link to its documentation."""
+    """Return a sentence that says what a measure compares, with a link to its documentation."""
     base = name.partition("(")[0]
     sees = _SEES.get(family.lower(), "")
     return Explained(
@@ -168,12 +168,12 @@ def _doubt_parts(doubts: Doubts | None, scores: Sequence[Score]) -> tuple[Part, 
 
 
 def points(doubts: Doubts | None) -> tuple[Point, ...]:
-    """Return possible problems as parts of a page."""
+    """Return the possible problems as parts of a page."""
     return tuple(Point(doubt.name, doubt.evidence, f"{doubt.text}.", f"{doubt.advice}.") for doubt in doubts or ())
 
 
 def pairwise_page(result: PairwiseComparison) -> Page:
-    """Return the page of all pairs of several representations."""
+    """Return the page for all pairs of several representations."""
     led = [name for name in result.measures if name in RECOMMENDED] or list(result.measures)
     ordered = [*led, *(name for name in result.measures if name not in led)]
     cells = len(result.names) ** 2

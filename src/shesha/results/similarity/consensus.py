@@ -1,4 +1,4 @@
-"""Distances of several representations from their mean shape, with outliers."""
+"""How far several representations are from their mean shape, and which of them are outliers."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Member(Result):
-    """One of several representations."""
+    """One of several representations, with its distance from the mean shape."""
 
     name: str
     distance: float
     """Procrustes distance to the mean shape of the other representations, from 0 to the square root of 2."""
     low: float
-    """Lower end of the interval of the distance, for other rows of the same kind."""
+    """Lower end of the distance's interval, which covers samples of other rows of the same kind."""
     high: float
     distance_to_all: float
-    """Distance to the mean shape of all representations, too small because this mean includes the representation."""
+    """Distance to the mean shape of all representations, which is too small because that mean includes this one."""
     p_value: float
-    """p-value of the distance as an outlier (one-sided Grubbs test)."""
+    """p-value of the hypothesis that the distance is an outlier (one-sided Grubbs test)."""
     corrected_p_value: float
     """p-value corrected for the number of representations (Holm)."""
 
 
 @dataclass(frozen=True)
 class Consensus(Result):
-    """Several representations of the same rows around their mean shape."""
+    """Several representations of the same rows, with their distances from the mean shape."""
 
     members: tuple[Member, ...]
     """Representations, sorted by increasing distance."""
     spread: float
-    """Root mean squared distance to the mean shape of all representations."""
+    """Root mean square of the distances to the mean shape of all representations."""
     n_rows: int
     n_features: int
-    """Number of columns of the mean shape, equal to that of the widest representation."""
+    """Number of columns of the mean shape, which equals that of the widest representation."""
     scale: bool
     """Whether all representations were scaled to the same size."""
     alpha: float = 0.05
@@ -59,7 +59,7 @@ class Consensus(Result):
         return iter(self.members)
 
     def __getitem__(self, name: str) -> Member:
-        """Return a representation."""
+        """Return the representation with this name."""
         for member in self.members:
             if member.name == name:
                 return member
@@ -78,7 +78,7 @@ class Consensus(Result):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the distance of each representation to the mean shape of the others, with its interval."""
+        """Draw how far each representation is from the mean shape of the others, with intervals."""
         from shesha.charts import model_bars
 
         outlying = self.outlying
@@ -92,7 +92,7 @@ class Consensus(Result):
 
     @property
     def headline(self) -> str:
-        """The outliers, and the representation that is nearest to all others."""
+        """The outliers, and the representation nearest to all others."""
         first, outlying = self.members[0], self.outlying
         near = f"{first.name} is nearest to the others ({first.distance:.3f})"
         if not outlying:
@@ -119,7 +119,7 @@ class Consensus(Result):
         )
 
     def __str__(self) -> str:
-        """Print the answer and one line per representation."""
+        """Return a text with the answer and one line per representation."""
         width = page_width()
         rows = [["representation", "distance", "interval", "to all", "corrected p"]]
         rows += [

@@ -1,4 +1,4 @@
-"""Held-out values next to in-sample values, as lines and as a section."""
+"""Values for held-out rows shown next to values for all rows, as lines of text or as a page section."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOTE = (
 
 
 def held_out_lines(scores: Sequence[Score], folds: int | None) -> list[str]:
-    """Return a table of values on all rows and held out; nothing if not requested."""
+    """Return a table of values for all rows and for held-out rows; empty if not requested."""
     held_out_scores = [score for score in scores if score.held_out is not None]
     if not held_out_scores:
         return []
@@ -27,7 +27,7 @@ def held_out_lines(scores: Sequence[Score], folds: int | None) -> list[str]:
 
 
 def held_out_sections(scores: Sequence[Score], folds: int | None) -> tuple[Section, ...]:
-    """Return the section of a page; nothing if not requested."""
+    """Return the section of a page with held-out values; empty if not requested."""
     held_out_scores = [score for score in scores if score.held_out is not None]
     if not held_out_scores:
         return ()

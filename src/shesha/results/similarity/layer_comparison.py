@@ -1,4 +1,4 @@
-"""A grid of layers: every layer of one model against every layer of another."""
+"""A grid that compares every layer of one model with every layer of another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LayerComparison(PairTables, Result):
-    """Every layer of one model against every layer of another."""
+    """Every layer of one model compared with every layer of another."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -27,13 +27,13 @@ class LayerComparison(PairTables, Result):
     seed: int | None = None
     interrupted: bool = False
     names: tuple[str, str] | tuple[()] = ()
-    """Names of the two models, if they are known."""
+    """Names of the two models, if known."""
     n_rows: int = 0
-    """Number of rows (inputs)."""
+    """Number of rows (inputs) that were compared."""
 
     @property
     def measure(self) -> str:
-        """Name of the measure."""
+        """Name of the measure that was used."""
         return self.scores[0].score.measure
 
     @property
@@ -46,12 +46,12 @@ class LayerComparison(PairTables, Result):
 
     @property
     def reason(self) -> str:
-        """Reasons for missing values."""
+        """Why values are missing; empty if none is."""
         return "; ".join(dict.fromkeys(pair.score.reason for pair in self.scores if pair.score.reason))
 
     @property
     def size(self) -> str:
-        """The number of layers and inputs, with the names of the models if they are known."""
+        """The number of layers and inputs, and the names of the models if these are known."""
         sizes = f"{len(self.rows)} x {len(self.columns)} layers"
         if self.names:
             first, second = self.names
@@ -60,20 +60,20 @@ class LayerComparison(PairTables, Result):
 
     @property
     def pair_of_best(self) -> str:
-        """The closest layers, with their models if these are known."""
+        """The closest layers, with the names of their models if these are known."""
         pair = (self.best.first, self.best.second)
         return " and ".join(map(" of ".join, zip(pair, self.names, strict=True)) if self.names else pair)
 
     @property
     def same_layers(self) -> tuple[PairScore, ...]:
-        """Pairs of layers with the same name, closest first; empty unless both models have the same layer names."""
+        """Pairs of layers with the same name, closest first; empty if the models' layer names differ."""
         if self.rows != self.columns or len(self.rows) < 2:
             return ()
         pairs = [pair for pair in self.scores if pair.first == pair.second and pair.score.has_value]
         return tuple(sorted(pairs, key=lambda pair: pair.score.value, reverse=self.closer == "higher"))
 
     def matrix(self) -> pd.DataFrame:
-        """Return the grid: one row per layer of the first, one column per layer of the second."""
+        """Return the grid, with a row for each layer of the first model and a column for each of the second."""
         return self._grid(self.measure, self.rows, self.columns)
 
     @draws_axes
@@ -87,7 +87,7 @@ class LayerComparison(PairTables, Result):
         return layers_page(self)
 
     def __str__(self) -> str:
-        """Print the closest pair, how far apart the same layers are, and the grid."""
+        """Return a text with the closest pair, how far apart layers with the same name are, and the grid."""
         from shesha.results.similarity.layer_pages import answer_lines, projection_lines
 
         lines = [self.size]

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _WIDTH = 120
-"""Largest number of characters per line; a wider grid would wrap and be unreadable."""
+"""Most characters per line; the lines of a wider grid would wrap and become unreadable."""
 
 
 def printed_grid(measure: str, closer: str, grid: pd.DataFrame, *, digits: int = 4) -> list[str]:
-    """The whole grid, or each row's closest column if the grid is too wide for a terminal."""
+    """Return the whole grid or, if it is too wide for a terminal, the closest column for each row."""
     title = f"{measure} ({closer} is closer)"
     text = grid.to_string(float_format=f"%.{digits}g")
     if len(text.split("\n", 1)[0]) <= _WIDTH:

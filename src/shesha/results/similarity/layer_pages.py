@@ -1,4 +1,4 @@
-"""Pages of layer grids: the grid, and the best pair with its chance level."""
+"""The pages that show grids of layers, and the best pair with its chance level."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CORRECTED = Text(
 
 
 def projection_lines(result: LayerComparison) -> list[str]:
-    """Return how many values are estimates from projected layers, and their largest standard error."""
+    """Return how many values were estimated from projected layers, and their largest standard error."""
     errors = [pair.score.sampling_error for pair in result.scores if pair.score.sampling_error]
     return (
         [
@@ -37,7 +37,7 @@ def projection_lines(result: LayerComparison) -> list[str]:
 
 
 def answer_lines(result: LayerComparison) -> list[str]:
-    """State the closest layers, and the closest and the farthest layers with the same name."""
+    """Return sentences on the closest layers, and on the closest and farthest layers with the same name."""
     best, p = result.best.score, result.best.score.corrected_p_value
     chance = f" ({equal_p(p)}, corrected for {len(result.scores)} pairs)" if p == p else ""
     lines = [f"The closest layers are {result.pair_of_best}: {result.measure} {best.value:.4g}{chance}."]
@@ -54,7 +54,7 @@ def answer_lines(result: LayerComparison) -> list[str]:
 
 
 def layers_page(result: LayerComparison) -> Page:
-    """Return the page of a grid of layers without a null."""
+    """Return the page for a grid of layers without a null."""
     known = any(pair.score.has_value for pair in result.scores)
     values = tuple(map(tuple, result.matrix().to_numpy(dtype=float).tolist()))
     best = result.best if known else None
@@ -74,7 +74,7 @@ def layers_page(result: LayerComparison) -> Page:
 
 
 def calibrated_layers_page(result: CalibratedLayers) -> Page:
-    """Return the page of a grid of layers, with its maximum compared with chance."""
+    """Return the page for a grid of layers that compares its aggregate with chance."""
     says = Explained(
         result.aggregate, "The summary of the grid, compared with that of grids with randomly matched rows.",
         "calibration.md",

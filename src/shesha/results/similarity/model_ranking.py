@@ -19,40 +19,40 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class RankedModel(Result):
-    """One model: its similarity to the data, and its range of ranks."""
+    """One model, with its similarity to the data and the ranks that it may have."""
 
     name: str
     value: float
     """Value of the measure, averaged over subjects (or repeats)."""
     low: float
-    """Lower end of the interval for new rows and new subjects; NaN if there is none."""
+    """Lower end of the interval, which covers new rows and new subjects; NaN if there is none."""
     high: float
     rank_low: int
-    """One plus the number of models that are significantly better."""
+    """1 plus the number of models that are significantly better."""
     rank_high: int
-    """The number of models minus the number of significantly worse models."""
+    """Number of models minus the number of models that are significantly worse."""
     p_value: float = NAN
-    """p-value of the value compared with chance, from permutations of the rows of the model."""
+    """p-value of the value compared with chance, from permutations of the model's rows."""
     corrected_p_value: float = NAN
-    """p-value of the comparison with chance, corrected for the number of models (step-down maximum)."""
+    """p-value of the comparison with chance after correction for the number of models (step-down maximum)."""
     p_ceiling: float = NAN
-    """Two-sided p-value of the difference from the lower end of the noise ceiling."""
+    """Two-sided p-value of the difference between the value and the lower end of the noise ceiling."""
     alone: float = NAN
-    """Share of the variance of the data (of ranks, for Spearman) that the model explains by itself."""
+    """Share of the variance of the data (of its ranks, for Spearman) that the model explains by itself."""
     unique: float = NAN
-    """Share of the variance that only this model explains."""
+    """Share of the variance that no other model explains."""
     unique_low: float = NAN
     unique_high: float = NAN
 
     @property
     def shared(self) -> float:
-        """Share that the model explains together with others; below 0 if models suppress the noise of one another."""
+        """Share of the variance explained jointly with other models; negative if models suppress noise."""
         return self.alone - self.unique
 
 
 @dataclass(frozen=True)
 class ModelDifference(Result):
-    """Two models of a ranking."""
+    """The difference between two models of a ranking."""
 
     first: str
     second: str
@@ -61,22 +61,22 @@ class ModelDifference(Result):
     low: float
     high: float
     p_value: float
-    """Two-sided p-value for new rows and new subjects."""
+    """Two-sided p-value, which covers new rows and new subjects."""
     corrected_p_value: float
     """p-value corrected for the number of pairs."""
 
 
 @dataclass(frozen=True)
 class ModelCombination(Result):
-    """Several models with non-negative weights, evaluated on held-out rows and subjects."""
+    """Several models combined with non-negative weights and evaluated on held-out rows and subjects."""
 
     value: float
-    """Held-out value of the weighted models."""
+    """Value of the weighted combination for held-out data."""
     best_single: str
     best_single_value: float
-    """Held-out value of the best model alone, on the same rows and subjects."""
+    """Value of the best single model for the same held-out rows and subjects."""
     weights: dict[str, float]
-    """Mean weight of each model over the folds, for distances scaled to unit spread; the weights sum to 1."""
+    """Weight of each model, averaged over the folds, for distances scaled to unit spread; the weights sum to 1."""
     n_folds: int
     n_divisions: int
     """Number of random divisions into folds over which the value is averaged."""
@@ -88,27 +88,27 @@ class ModelRanking(Result):
 
     measure: str
     closer: str
-    """Whether 'higher' or 'lower' values mean closer."""
+    """Whether 'higher' or 'lower' values mean that a model is closer to the data."""
     models: tuple[RankedModel, ...]
-    """Models, sorted from the closest to the farthest."""
+    """The models, sorted from the closest to the farthest."""
     pairs: tuple[ModelDifference, ...]
     n_subjects: int
     n_rows: int
     resampled: str
-    """What the intervals cover: 'rows', or 'rows and subjects'."""
+    """What the intervals cover: new 'rows', or new 'rows and subjects'."""
     ceiling_lower: float = NAN
-    """Lower end: average value between a subject and the mean of the other subjects; NaN with one subject."""
+    """Lower end of the ceiling: average value between a subject and the mean of the others; NaN with one subject."""
     ceiling_upper: float = NAN
-    """Upper end: average value between a subject and the mean of all subjects."""
+    """Upper end of the ceiling: average value between a subject and the mean of all subjects."""
     combination: ModelCombination | None = None
     explained: float = NAN
-    """Share of the variance that all models together explain, in sample."""
+    """Share of the variance that all models together explain, without held-out data."""
     alpha: float = 0.05
     confidence: float = 0.95
     correction: str = "holm"
     n_resamples: int = 0
     exchanged: str = ""
-    """Description of the permutations for p-values against chance."""
+    """Which rows were permuted for the p-values of the comparison with chance."""
     notes: tuple[str, ...] = ()
     seed: int | None = None
 
@@ -117,14 +117,14 @@ class ModelRanking(Result):
         return iter(self.models)
 
     def __getitem__(self, name: str) -> RankedModel:
-        """Return a model."""
+        """Return the model with this name."""
         for model in self.models:
             if model.name == name:
                 return model
         raise KeyError(f"name must be one of {', '.join(model.name for model in self.models)}, got {name!r}")
 
     def pair(self, first: str, second: str) -> ModelDifference:
-        """Return the difference of two models, in this order.
+        """Return the difference between two models, in this order.
 
         Parameters
         ----------
@@ -141,16 +141,16 @@ class ModelRanking(Result):
 
     @property
     def best(self) -> tuple[str, ...]:
-        """The models that no other exceeds significantly, the closest first."""
+        """The models that no other model exceeds significantly, closest first."""
         return tuple(model.name for model in self.models if model.rank_low == 1)
 
     @property
     def has_ceiling(self) -> bool:
-        """Whether there is a noise ceiling from several subjects."""
+        """Whether there is a noise ceiling, which requires several subjects."""
         return self.ceiling_lower == self.ceiling_lower
 
     def is_different(self, pair: ModelDifference) -> bool:
-        """Return whether the corrected p-value of a pair reaches the level.
+        """Return whether the corrected p-value of a pair is significant.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class ModelRanking(Result):
         return ranking_page(self)
 
     def __str__(self) -> str:
-        """Print the answer, one line per model, and notes."""
+        """Return a text with the answer, one line per model, and notes."""
         from shesha.results.similarity.model_ranking_text import ranking_text
 
         return ranking_text(self)

@@ -1,4 +1,4 @@
-"""Page of a model ranking."""
+"""The page that shows a ranking of models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def ranking_page(result: ModelRanking) -> Page:
-    """Return the page: the answer, the picture, every model, every pair."""
+    """Return the page: the answer, the picture, every model, and every pair of models."""
     sentences = (headline(result), ceiling_sentence(result), combination_sentence(result))
     return Page(
         title="Which model explains the data best",

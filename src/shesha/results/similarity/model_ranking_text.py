@@ -1,4 +1,4 @@
-"""Headline, sentences and table of a model ranking, for a terminal."""
+"""The headline, sentences and table of a model ranking, for a terminal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def headline(result: ModelRanking) -> str:
 
 
 def ceiling_sentence(result: ModelRanking) -> str:
-    """Return a sentence on the noise ceiling."""
+    """Return a sentence about the noise ceiling."""
     if not result.has_ceiling:
         return ""
     reach = [model.name for model in result.models if model.p_ceiling > result.alpha]
@@ -44,7 +44,7 @@ def ceiling_sentence(result: ModelRanking) -> str:
 
 
 def combination_sentence(result: ModelRanking) -> str:
-    """Return a sentence on the held-out gain from weighting several models."""
+    """Return a sentence on what a weighted combination of models gains on held-out data."""
     combination = result.combination
     if combination is None:
         return ""
@@ -58,7 +58,7 @@ def combination_sentence(result: ModelRanking) -> str:
 
 
 def variance_sentence(result: ModelRanking) -> str:
-    """Return a sentence on the variance that all models explain."""
+    """Return a sentence on the variance that all models together explain."""
     if result.explained != result.explained:
         return ""
     return f"All models together explain {result.explained:.1%} of the variance of the distances, in sample."
@@ -109,20 +109,20 @@ def _design_note(result: ModelRanking) -> str:
 
 
 def format_place(model: RankedModel) -> str:
-    """Print the position, or the range of positions of models that tie."""
+    """Format the rank of a model, or its range of ranks if it ties with others."""
     return f"{model.rank_low}" if model.rank_low == model.rank_high else f"{model.rank_low} to {model.rank_high}"
 
 
 def format_decimals(value: float) -> str:
-    """Print three decimals; nothing for NaN."""
+    """Format a value with three decimals; empty for NaN."""
     return "" if value != value else f"{value:.3g}" if abs(value) < 0.001 else f"{value:.3f}"
 
 
 def format_share(value: float) -> str:
-    """Print a share as a percentage; nothing for NaN."""
+    """Format a share as a percentage; empty for NaN."""
     return "" if value != value else f"{value:.1%}"
 
 
 def format_interval(low: float, high: float) -> str:
-    """Print an interval in brackets; nothing if there is none."""
+    """Format an interval in brackets; empty if there is none."""
     return "" if low != low else f"[{format_decimals(low) or '0'}, {format_decimals(high) or '0'}]"

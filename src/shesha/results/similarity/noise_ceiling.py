@@ -1,4 +1,4 @@
-"""The noise ceiling of a measure for noisy data."""
+"""The noise ceiling: the value that a measure can reach with noisy data."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from shesha.results.base import Result
 
 @dataclass(frozen=True)
 class NoiseCeiling(Result):
-    """The score of the true representation with single repeats of a noisy one."""
+    """The score that the true representation would have with single repeats of a noisy measurement of it."""
 
     measure: str
     closer: str
-    """Whether 'higher' or 'lower' values mean more similar."""
+    """Whether 'higher' or 'lower' values mean that representations are more similar."""
     lower: float
-    """Lower end: average value between a repeat and the mean of the other repeats, which is noisy."""
+    """Lower end: average value between a repeat and the mean of the other repeats, which is itself noisy."""
     upper: float
-    """Upper end: average value between a repeat and the mean of all repeats, which includes the repeat itself."""
+    """Upper end: average value between a repeat and the mean of all repeats, which includes that repeat."""
     reliability: float
     """Average value between two different repeats."""
     n_repeats: int
     n_rows: int
     left_out: tuple[float, ...] = ()
-    """Value between each repeat and the mean of the other repeats; the average is `lower`."""
+    """Value between each repeat and the mean of the other repeats; the average of these values is `lower`."""
     included: tuple[float, ...] = ()
-    """Value between each repeat and the mean of all repeats; the average is `upper`."""
+    """Value between each repeat and the mean of all repeats; the average of these values is `upper`."""
     reason: str = ""
-    """Reason for a missing ceiling."""
+    """Why there is no ceiling; empty if there is one."""
     notes: tuple[str, ...] = ()
     seed: int | None = None
 
@@ -37,7 +37,7 @@ class NoiseCeiling(Result):
         return self.lower == self.lower
 
     def __str__(self) -> str:
-        """Print the ceiling."""
+        """Return a text with the ceiling."""
         ceiling = f"no noise ceiling ({self.reason})"
         if self.has_value:
             ceiling = (
@@ -49,7 +49,7 @@ class NoiseCeiling(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseCeilingFields(Result):
-    """A value compared with repeated measurements; fields are None without repeats, NaN if undefined."""
+    """A value with its noise ceiling from repeats; fields are None without repeats, and NaN if undefined."""
 
     over_repeats: float | None = None
     """Mean value over the repeats, to which the ceiling applies."""
@@ -62,7 +62,7 @@ class NoiseCeilingFields(Result):
     reliability_second: float | None = None
     """Average value between two different repeats of the second representation."""
     corrected: float | None = None
-    """`over_repeats` divided by the square roots of the reliabilities, which estimates the value without noise."""
+    """`over_repeats` divided by the square roots of both reliabilities, which estimates the value without noise."""
 
     @property
     def has_ceiling(self) -> bool:

@@ -1,4 +1,4 @@
-"""Sentences on a comparison: how many measures are above chance, and the value of the recommended measure."""
+"""Sentences on how many measures are above chance, and on the value of the recommended measure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEVEL = 0.05
 
 
 def pair_sentences(first: str, second: str, scores: Sequence[Score]) -> Iterable[str]:
-    """Yield sentences on whether two representations are similar, from scores that have a value."""
+    """Yield sentences that say, from the scores with a value, whether two representations are similar."""
     if not scores:
         yield f"No measure could be computed for {first} and {second}."
         return
@@ -42,12 +42,12 @@ def pair_sentences(first: str, second: str, scores: Sequence[Score]) -> Iterable
 
 
 def format_interval(score: Score) -> str:
-    """Print the interval in brackets; nothing if there is none."""
+    """Format the interval in brackets; empty if there is none."""
     return f" [{format_number(score.interval_low)}, {format_number(score.interval_high)}]" if score.has_interval else ""
 
 
 def format_number(value: float) -> str:
-    """Print three decimals, or four digits of a large number; nothing for NaN."""
+    """Format a number with three decimals, or with four digits if it is large; empty for NaN."""
     return "" if value != value else f"{value:.3f}" if abs(value) < 10 else f"{value:.4g}"
 
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 PairNumber = Literal["value", "calibrated", "p_value", "corrected_p_value", "null_mean"]
-"""Names of the numbers that a pair of representations has."""
+"""Names of the numbers that each pair of representations has."""
 
 
 @dataclass(frozen=True)
 class PairScore(Result):
-    """The score of one pair."""
+    """The score of one pair of representations."""
 
     first: str
     second: str
@@ -33,7 +33,7 @@ class PairScore(Result):
 
 
 class PairTables:
-    """Scores of pairs, as tables and plots."""
+    """Scores of pairs, which can be shown as tables and plots."""
 
     scores: tuple[PairScore, ...]
 
@@ -78,7 +78,7 @@ class PairTables:
 
 @dataclass(frozen=True)
 class PairwiseComparison(PairTables, Result):
-    """All pairs of several representations of the same inputs, by several measures."""
+    """How all pairs of several representations of the same inputs compare according to several measures."""
 
     ALIGNED = (("names", "shapes"),)
 
@@ -86,19 +86,19 @@ class PairwiseComparison(PairTables, Result):
     shapes: tuple[tuple[int, ...], ...]
     scores: tuple[PairScore, ...]
     symmetric: dict[str, bool]
-    """Whether each measure is symmetric, that is, the value of (b, a) equals the value of (a, b)."""
+    """Whether each measure is symmetric, that is, has the same value for (a, b) and (b, a)."""
     self_values: dict[str, float | None]
-    """For each measure, the value of a representation with itself, if it is a constant."""
+    """For each measure, the value between a representation and itself, if it is a constant."""
     seed: int | None = None
     interrupted: bool = False
     exchanged: str = ""
-    """Rows that are exchangeable under the null; empty without calibration."""
+    """Which rows are exchangeable under the null hypothesis; empty without calibration."""
     n_permutations: int = 0
-    """Number of permutations of the rows, which all pairs share."""
+    """Number of permutations of the rows; all pairs use the same ones."""
     alpha: float = 0.05
 
     def matrix(self, measure: str, what: PairNumber = "value") -> pd.DataFrame:
-        """Return a square table for one measure: rows are first arguments, columns second ones.
+        """Return a square table for one measure, with first arguments as rows and second arguments as columns.
 
         Parameters
         ----------
@@ -126,16 +126,16 @@ class PairwiseComparison(PairTables, Result):
             raise ValueError(f"what must be 'value' without calibration, got {what!r}: pass calibrate=True")
 
     def plot(self, measure: str, ax: Axes | None = None, what: PairNumber = "value") -> Axes:
-        """Draw one measure's numbers as a heat map.
+        """Draw one of the numbers of a measure as a heat map.
 
         Parameters
         ----------
         measure : str
             Name of a measure that was compared.
         ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
+            Axes to draw on. Default: a new figure.
         what : {'value', 'calibrated', 'p_value', 'corrected_p_value', 'null_mean'}
-            The numbers to draw, as for `matrix`.
+            The number to draw, as for `matrix`.
 
         Returns
         -------
@@ -147,21 +147,22 @@ class PairwiseComparison(PairTables, Result):
         return draw_pair_heat_map(self.matrix(measure, what), name, closer, ax)
 
     def embed(self, measure: str, n_dimensions: int = 2) -> pd.DataFrame:
-        """Place the representations in a plane so that distances show one measure (classical scaling).
+        """Place the representations so that their distances show one measure (classical scaling).
 
-        A similarity s is converted to the distance (best value - s). Asymmetric measures are averaged over both orders.
+        A similarity s is converted to the distance (best value - s). The values of an asymmetric measure are averaged
+        over both orders.
 
         Parameters
         ----------
         measure : str
             Name of a measure that was compared.
         n_dimensions : int
-            Number of coordinates of each representation.
+            Number of coordinates for each representation.
 
         Returns
         -------
         pandas.DataFrame
-            One row per representation; `attrs["explained"]` is the share of the squared distances that the
+            One row per representation; `attrs["explained"]` is the share of the squared distances that these
             coordinates show.
         """
         import pandas as pd
@@ -190,7 +191,7 @@ class PairwiseComparison(PairTables, Result):
         return pair_metrics(self)
 
     def __str__(self) -> str:
-        """Print the matrix of each measure, or one line per pair with its chance level."""
+        """Return a text with each measure's matrix, or with one line per pair and its chance level."""
         from shesha.results.similarity.pairwise_tables import measure_lines, note_lines
 
         parts = []
@@ -218,7 +219,7 @@ class PairwiseComparison(PairTables, Result):
 
 
 def draw_pair_heat_map(table: pd.DataFrame, measure: str, closer: str, ax: Axes | None) -> Axes:
-    """Draw one number of all pairs."""
+    """Draw one of the numbers of all pairs."""
     from shesha.charts import heat_map
 
     values, title = table.to_numpy(dtype=float), f"{measure} ({closer} is closer)"
@@ -226,7 +227,7 @@ def draw_pair_heat_map(table: pd.DataFrame, measure: str, closer: str, ax: Axes 
 
 
 def _classical_scaling(distances: NDArray[np.float64], n_dimensions: int) -> tuple[NDArray[np.float64], float]:
-    """Coordinates from double-centred squared distances (Torgerson 1952), and the share that they show."""
+    """Return coordinates from double-centred squared distances (Torgerson 1952), and the share they show."""
     n = len(distances)
     squared = distances**2
     centred = squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean()
@@ -234,7 +235,7 @@ def _classical_scaling(distances: NDArray[np.float64], n_dimensions: int) -> tup
     kept = np.argsort(values)[::-1][:n_dimensions]
     coordinates = np.zeros((n, n_dimensions))
     coordinates[:, : len(kept)] = vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0.0))
-    # The signs of coordinates are arbitrary, so make the largest entry of each positive.
+    # The signs of the coordinates are arbitrary; they are chosen so that the largest entry of each is positive.
     signs = np.sign(coordinates[np.abs(coordinates).argmax(axis=0), np.arange(n_dimensions)])
     total = float(np.abs(values).sum())
     return coordinates * np.where(signs == 0, 1.0, signs), (

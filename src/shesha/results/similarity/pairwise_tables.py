@@ -1,4 +1,4 @@
-"""Tables of all pairs with chance levels, for text and pages."""
+"""Tables of all pairs with their chance levels, for texts and pages."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ CALIBRATED_PAIRS_NOTE = (
     "measures."
 )
 _MOST_LINES = 60
-"""Largest number of printed pairs; if there are more, those with the smallest p-values are printed."""
+"""Most pairs that are printed; if there are more, those with the smallest p-values are printed."""
 
 
 def measure_lines(result: PairwiseComparison, measure: str) -> list[str]:
-    """Return one line per pair for a measure, and the number of pairs above chance."""
+    """Return one line per pair for a measure, followed by the number of pairs above chance."""
     width = page_width()
     pairs = choose_printed_pairs(result, measure)
     closer = pairs[0].score.closer
@@ -38,14 +38,14 @@ def measure_lines(result: PairwiseComparison, measure: str) -> list[str]:
 
 
 def measure_table(result: PairwiseComparison, measure: str) -> Table:
-    """Return the table of one measure for a page."""
+    """Return the table for one measure on a page."""
     pairs = select_pairs(result, measure)
     names = tuple(f"{pair.first}, {pair.second}" for pair in pairs)
     return Table(names, tuple((column,) for column in _columns(pairs)), measure, "pair")
 
 
 def significance_sentence(result: PairwiseComparison, measure: str) -> str:
-    """Return the number of pairs of a measure above chance, in words."""
+    """Return in words how many pairs are above chance according to a measure."""
     tested = [pair.score for pair in select_pairs(result, measure) if pair.score.has_null]
     above = sum(reaches_level(score.corrected_p_value, result.alpha) for score in tested)
     if not tested:
@@ -57,7 +57,7 @@ def significance_sentence(result: PairwiseComparison, measure: str) -> str:
 
 
 def pair_metrics(result: PairwiseComparison) -> list[Metric]:
-    """Return the values with their nulls for the header of a card: those of the first of each pair."""
+    """Return the scores that have a null, each for the card header of its pair's first representation."""
     return [
         Metric(
             pair.first,
@@ -76,16 +76,16 @@ def pair_metrics(result: PairwiseComparison) -> list[Metric]:
 
 
 def select_pairs(result: PairwiseComparison, measure: str) -> list[PairScore]:
-    """Return the pairs of different representations of one measure."""
+    """Return the pairs of different representations that were compared by one measure."""
     return [pair for pair in result.scores if pair.score.measure == measure and pair.first != pair.second]
 
 
 def choose_printed_pairs(result: PairwiseComparison, measure: str) -> list[PairScore]:
-    """Return the pairs for a page: all if they are few, otherwise those farthest from chance."""
+    """Return the pairs to show: all if there are few, otherwise those farthest from chance."""
     pairs = select_pairs(result, measure)
     if len(pairs) <= _MOST_LINES:
         return pairs
-    # NaN values come last.
+    # NaN values are sorted to the end.
     return sorted(
         pairs, key=lambda pair: (not pair.score.has_null, pair.score.deciding_p_value, -pair.score.calibrated)
     )[:_MOST_LINES]
@@ -105,7 +105,7 @@ def _columns(pairs: list[PairScore]) -> list[Column]:
 
 
 def note_lines() -> list[str]:
-    """Return an explanation of the columns."""
+    """Return lines that explain the columns."""
     return wrap(CALIBRATED_PAIRS_NOTE, page_width(), hanging="")
 
 

@@ -1,4 +1,4 @@
-"""Sentences for a paper about one pair of representations, and about layers."""
+"""Sentences with which a paper can report a pair of representations or their layers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _comparison(result: Comparison) -> str:
 
 
 def sort_recommended_first(scores: tuple[Score, ...]) -> list[Score]:
-    """Return the recommended measures first; keep the order of few measures."""
+    """Return the scores with the recommended measures first; if there are few, keep their order."""
     if len(scores) <= say.MOST + 1:
         return list(scores)
     return sorted(scores, key=lambda score: score.measure not in RECOMMENDED)
@@ -124,7 +124,7 @@ def _within_classes(result: WithinClasses) -> str:
 
 
 def _kept_within(result: WithinClasses, *, sources: bool = True) -> str:
-    """Return what was kept within which class, and the values, with the source of each measure."""
+    """Return within which classes geometry was kept, with the values and the source of each measure."""
     values = {add_source(name) if sources else name: _values_within(result, name) for name in result.measures}
     return f"{result.headline.removesuffix('.')}: {'; '.join(f'{name} {value}' for name, value in values.items())}"
 
@@ -138,7 +138,7 @@ def _null_within(result: WithinClasses) -> str:
 
 
 def _values_within(result: WithinClasses, measure: str) -> str:
-    """Return the range of values of the classes above chance and of the others, with their p-values."""
+    """Return the range of the values, with p-values, for classes above chance and for the other classes."""
     clauses = []
     for above, where, end in ((False, "not above chance", min), (True, "above chance", max)):
         chosen = [name for name in result.classes if result.is_above(measure, name) == above]

@@ -1,4 +1,4 @@
-"""Sentences for a paper about many representations: pairs, a consensus, a ranking of models."""
+"""Sentences with which a paper can report many representations: pairs, a consensus or a ranking."""
 
 from __future__ import annotations
 

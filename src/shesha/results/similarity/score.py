@@ -17,31 +17,32 @@ class Score(NullComparison, NoiseCeilingFields):
     measure: str
     family: str
     value: float
-    """NaN, with a reason, if it cannot be computed."""
+    """Value of the measure; NaN, with a reason, if it cannot be computed."""
     closer: str
-    """Whether 'higher' or 'lower' values mean more similar."""
+    """Whether 'higher' or 'lower' values mean that representations are more similar."""
     possible_low: float
-    """Smallest possible value."""
+    """Smallest value that the measure can have."""
     possible_high: float
-    """Largest possible value."""
+    """Largest value that the measure can have."""
     seconds: float = 0.0
-    """Computing time, including a share of the time for intermediate results that several measures use."""
+    """Computing time in seconds, including a share of the time for intermediate results that several measures use."""
     reason: str = ""
     interval_low: float = float("nan")
-    """Lower end of the interval of the value for other rows of the same kind."""
+    """Lower end of the value's interval, which covers samples of other rows of the same kind."""
     interval_high: float = float("nan")
     note: str = ""
     """Note on parts that could not be computed."""
     corrected_p_value: float = field(default=float("nan"), kw_only=True)
-    """p-value corrected for the number of measures of a pair, or for the number of pairs of a measure."""
+    """p-value corrected for the number of measures that compare a pair, or for the number of pairs that a measure
+    compares."""
     held_out: float | None = field(default=None, kw_only=True)
-    """The value on held-out rows; None if the measure fits no map, or if the value was not requested."""
+    """Value for held-out rows; None if the measure fits no map or if it was not requested."""
     expected: float = field(default=float("nan"), kw_only=True)
-    """Chance level: mean over all matchings of the rows, if there is a closed form."""
+    """Chance level: mean value over all matchings of the rows, if there is a formula for it."""
     sampling_error: float | None = field(default=None, kw_only=True)
-    """Monte Carlo standard error of a value from sampled rows or pairs; None if the value is exact."""
+    """Monte Carlo standard error if the value was estimated from sampled rows or pairs; None if it is exact."""
     sampling_low: float | None = field(default=None, kw_only=True)
-    """Lower end of the interval for the exact value, estimated from the sample."""
+    """Lower end of an interval for the exact value, computed from the sample."""
     sampling_high: float | None = field(default=None, kw_only=True)
     aliases: ClassVar[tuple[str, ...]] = ("calibrated",)
 
@@ -52,7 +53,7 @@ class Score(NullComparison, NoiseCeilingFields):
 
     @property
     def calibrated(self) -> float:
-        """The calibrated score: 0 at the threshold, 1 at the best value."""
+        """The calibrated score, which is 0 at the threshold and 1 at the best value."""
         return self.score
 
     @property
@@ -67,11 +68,11 @@ class Score(NullComparison, NoiseCeilingFields):
 
     @property
     def deciding_p_value(self) -> float:
-        """The corrected p-value, or the p-value if there is no correction."""
+        """The corrected p-value, or the uncorrected one if there was no correction."""
         return self.corrected_p_value if self.corrected_p_value == self.corrected_p_value else self.p_value
 
     def __str__(self) -> str:
-        """Print the value and its direction."""
+        """Return a text with the value and its direction."""
         if not self.has_value:
             return f"{self.measure}: not estimable ({self.reason})"
         possible = format_range(self.possible_low, self.possible_high)
@@ -79,12 +80,12 @@ class Score(NullComparison, NoiseCeilingFields):
 
 
 def format_range(low: float, high: float) -> str:
-    """Print the possible values."""
+    """Format the range of possible values."""
     return f"from {low:.4g}" if high == float("inf") else f"{low:.4g} to {high:.4g}"
 
 
 def plain_name(name: str) -> str:
-    """Return a measure's name in the form used for look-up."""
+    """Return the name of a measure in the form in which names are looked up."""
     base, bracket, options = kinds.text(name, "measure").lower().partition("(")
-    # Keep the signs in options, because 1e-16 differs from 1e16.
+    # Signs in options are kept, because 1e-16 differs from 1e16.
     return "".join(c for c in base if c.isalnum()) + bracket + "".join(c for c in options if not c.isspace())

@@ -1,4 +1,4 @@
-"""Several representations compared with one reference, within each class of rows."""
+"""Several representations compared with one reference representation within each class of rows."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SeveralWithinClasses(Result):
-    """Comparisons of several representations with one reference, within each class."""
+    """How several representations compare with one reference representation within each class."""
 
     reference: str
     comparisons: tuple[WithinClasses, ...]
     """One comparison per representation, each corrected for the number of classes."""
 
     def __iter__(self) -> Iterator[WithinClasses]:
-        """Go through the comparisons with the reference."""
+        """Iterate over the comparisons with the reference."""
         return iter(self.comparisons)
 
     def __getitem__(self, name: str) -> WithinClasses:
-        """Return the comparison of one representation with the reference."""
+        """Return how the representation with this name compares with the reference."""
         known = {comparison.second: comparison for comparison in self.comparisons}
         if name not in known:
             raise KeyError(f"name must be one of {', '.join(known)}, got {name!r}")
@@ -39,12 +39,12 @@ class SeveralWithinClasses(Result):
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes within which any was compared."""
+        """The classes within which at least one representation was compared."""
         return tuple(dict.fromkeys(name for comparison in self for name in comparison.classes))
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Names of the measures."""
+        """Names of the measures that were used."""
         return self.comparisons[0].measures
 
     @property
@@ -54,7 +54,7 @@ class SeveralWithinClasses(Result):
 
     @property
     def column_note(self) -> str:
-        """The meaning of the columns."""
+        """What the columns of the table mean."""
         return (
             f"{WithinClasses.calibrated_note} p-values are corrected for the number of classes of one representation."
         )
@@ -74,7 +74,7 @@ class SeveralWithinClasses(Result):
 
     @draws_axes
     def plot(self, measure: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw the calibrated score of each class and representation, framed above chance, by one measure."""
+        """Draw one measure's calibrated score for each class and representation, with frames if above chance."""
         from shesha.charts import heat_map
 
         all_rows = self.comparisons[0].whole
@@ -100,7 +100,7 @@ class SeveralWithinClasses(Result):
         return several_within_classes_page(self)
 
     def __str__(self) -> str:
-        """Print a sentence per representation, and a table of calibrated scores per measure."""
+        """Return a text with a sentence per representation and a table of calibrated scores per measure."""
         from shesha.results.similarity.within_classes_page import several_columns
 
         width = page_width()

@@ -1,4 +1,4 @@
-"""One-to-one matches of the units of two representations, compared with chance."""
+"""How the units of two representations match one to one, compared with chance."""
 
 from __future__ import annotations
 
@@ -20,21 +20,20 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class UnitMatching(NullSummary):
-    """Matched units of two representations, best first, and the number matched above chance."""
+    """Matched units of two representations, best match first, and how many matches are above chance."""
 
     ALIGNED = (("first", "second", "correlations", "p_values", "adjusted_p_values"),)
 
     observed: float
-    """Sum of the correlations of matched units, divided by the number of units of the narrower
-    representation."""
+    """Sum of the correlations between matched units, divided by the number of units in the narrower representation."""
     first: tuple[int, ...]
-    """Matched columns of X, sorted by decreasing correlation."""
+    """Columns of X that were matched, sorted by decreasing correlation."""
     second: tuple[int, ...]
-    """Columns of Y that match the columns in `first`."""
+    """Columns of Y that are matched with those in `first`."""
     correlations: tuple[float, ...]
     p_values: tuple[float, ...]
-    """p-value of each match: share of units of similar activity with at least this correlation when rows are
-    permuted."""
+    """p-value of each match: when rows are permuted, the share of units with similar activity whose correlation is at
+    least as large."""
     adjusted_p_values: tuple[float, ...]
     """p-values corrected for the number of units (Benjamini and Hochberg)."""
     widths: tuple[int, int]
@@ -48,7 +47,7 @@ class UnitMatching(NullSummary):
 
     @property
     def n_matched(self) -> int:
-        """Number of matched pairs above chance, at a false discovery rate of at most alpha."""
+        """Number of matches above chance, at a false discovery rate of at most alpha."""
         return sum(reaches_level(p, self.alpha) for p in self.adjusted_p_values)
 
     def to_frame(self) -> pd.DataFrame:
@@ -61,14 +60,14 @@ class UnitMatching(NullSummary):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the null with the observed value and the threshold."""
+        """Draw the null distribution with the observed value and the threshold."""
         from shesha.charts import null_distribution
 
         label = "mean correlation of matched units"
         return null_distribution(self.null, self.observed, self.threshold, label=label, ax=ax)
 
     def __str__(self) -> str:
-        """Print the score, the number of units with a match above chance, and the best pairs."""
+        """Return a text with the score, the number of units whose match is above chance, and the best pairs."""
         narrower = min(self.widths)
         rows = [["X", "Y", "correlation", "adjusted p"]]
         for i, j, value, p in list(

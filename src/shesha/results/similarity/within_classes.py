@@ -1,4 +1,4 @@
-"""Comparison of two representations within each class of rows."""
+"""Two representations compared within each class of rows."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _ALL = "all rows"
 
 @dataclass(frozen=True)
 class WithinClasses(Result):
-    """Comparisons of each class, and of all rows permuted within classes, with their nulls."""
+    """Comparisons within each class, and of all rows, with null distributions that keep the classes."""
 
     first: str
     second: str
     classes: dict[str, Comparison]
     sizes: dict[str, int]
-    """Number of compared rows of each class."""
+    """Number of rows that were compared in each class."""
     whole: Comparison
-    """Comparison of all rows: its null keeps the differences between classes, so its p-value tests the structure
+    """Comparison of all rows. Its null keeps the differences between classes, so that its p-value tests the structure
     within classes."""
     excluded: dict[str, str]
-    """Classes that were not compared, with the reason."""
+    """Classes that were not compared, each with the reason."""
     corrected: dict[str, dict[str, float]]
-    """p-values by measure and class, corrected over classes (Benjamini and Hochberg)."""
+    """p-values by measure and class, corrected for the number of classes (Benjamini and Hochberg)."""
     calibrated_note: ClassVar[str] = (
         "The chance level is the mean value when rows are matched at random within the class (and block). The "
         "calibrated value is 0 up to the chance threshold and 1 at the best possible value."
@@ -51,7 +51,7 @@ class WithinClasses(Result):
         return iter(self.classes.values())
 
     def __getitem__(self, name: str) -> Comparison:
-        """Return the comparison within one class."""
+        """Return the comparison within the class with this name."""
         if name not in self.classes:
             raise KeyError(f"name must be one of {', '.join(self.classes)}, got {name!r}")
         return self.classes[name]
@@ -63,12 +63,12 @@ class WithinClasses(Result):
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Names of the measures."""
+        """Names of the measures that were used."""
         return tuple(self.corrected)
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Classes within which every measure finds a shared geometry above chance, corrected over the classes."""
+        """Classes within which every measure finds a shared geometry above chance, corrected for all classes."""
         return self._classes_with(lambda n_above: n_above == len(self.corrected))
 
     @property
@@ -82,7 +82,7 @@ class WithinClasses(Result):
 
     @property
     def headline(self) -> str:
-        """Within which classes the second lost the geometry of the first, and within which it kept it."""
+        """In which classes the second representation lost the geometry of the first, and in which it kept it."""
         kept, lost = self.kept, self.lost
         mixed = [name for name in self.classes if name not in (*kept, *lost)]
         parts, compared = [], " compared" if self.excluded else ""
@@ -102,23 +102,23 @@ class WithinClasses(Result):
 
     @property
     def excluded_note(self) -> str:
-        """Which classes were not compared, and why; empty if all were."""
+        """Which classes were not compared, and why; empty if all of them were."""
         reasons = "; ".join(f"{name} ({why})" for name, why in self.excluded.items())
         return f"Not compared: {reasons}." if reasons else ""
 
     def is_above(self, measure: str, name: str) -> bool:
-        """Whether a measure is above chance within a class, corrected over the classes.
+        """Return whether a measure is above chance within a class, corrected for the number of classes.
 
         Parameters
         ----------
         measure, name : str
-            Names of the measure and of the class.
+            Names of the measure and the class.
         """
         return reaches_level(self.corrected[measure].get(name, float("nan")), _LEVEL)
 
     @draws_axes
     def plot(self, measure: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw the value of each class with its chance level, by one measure (default: the first)."""
+        """Draw each class's value of one measure (default: the first) with its chance level."""
         from shesha.charts import class_values
 
         chosen = self.whole.scores[0].measure if measure is None else self.whole[measure].measure
@@ -133,7 +133,7 @@ class WithinClasses(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one line per class and measure, then lines of all rows, with p-values corrected over classes."""
+        """Return a table of one line per class and measure, then of all rows; p-values are corrected."""
         import pandas as pd
 
         lines: list[dict[str, Any]] = []
@@ -150,7 +150,7 @@ class WithinClasses(Result):
         return within_classes_page(self)
 
     def __str__(self) -> str:
-        """Print one table per measure, with one line per class."""
+        """Return a text with one table per measure and one line per class."""
         from shesha.report import Column, page_width, table, wrap
 
         width, frame = page_width(), self.to_frame()
@@ -178,7 +178,7 @@ class WithinClasses(Result):
 
 
 _NAMED = 3
-"""Largest number of classes that a sentence names."""
+"""Most classes that one sentence names."""
 
 
 def _join(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Pages of comparisons within classes: where the geometry was kept or lost."""
+"""The pages that show in which classes the geometry was kept or lost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SEVERAL = (
 
 
 def within_classes_page(result: WithinClasses) -> Page:
-    """Return the page of two representations."""
+    """Return the page for two representations."""
     tables = [measure_table(result, name) for name in result.measures]
     return Page(
         title=f"{result.second} compared with {result.first}, within {len(result.classes)} classes",
@@ -48,7 +48,7 @@ def within_classes_page(result: WithinClasses) -> Page:
 
 
 def several_within_classes_page(result: SeveralWithinClasses) -> Page:
-    """Return the page of several representations compared with one reference."""
+    """Return the page for several representations that are compared with one reference."""
     tables = [several_table(result, name) for name in result.measures]
     return Page(
         title=f"{len(result.comparisons)} representations compared with {result.reference}, within classes",
@@ -75,7 +75,7 @@ def several_within_classes_page(result: SeveralWithinClasses) -> Page:
 
 
 def measure_table(result: WithinClasses, measure: str) -> Table:
-    """Return a line per class, and one of all rows."""
+    """Return a table with one line per class, and one for all rows."""
     scores = {name: comparison[measure] for name, comparison in result.classes.items()}
     known = [*scores.values(), result.whole[measure]]
     sizes = [*(f"{result.sizes[name]:,}" for name in scores), f"{result.whole.shapes[0][0]:,}"]
@@ -93,14 +93,14 @@ def measure_table(result: WithinClasses, measure: str) -> Table:
 
 
 def several_table(result: SeveralWithinClasses, measure: str) -> Table:
-    """Return a line per class and a column per representation: calibrated scores, marked if above chance."""
+    """Return a table of calibrated scores, with a line per class and a column per representation."""
     return Table(
         result.classes, (several_columns(result, measure),), f"{measure}, calibrated (* above chance)", "class"
     )
 
 
 def several_columns(result: SeveralWithinClasses, measure: str) -> tuple[Column, ...]:
-    """Return the number of rows of each class, and a column of calibrated scores per representation."""
+    """Return the numbers of rows by class, and a column of calibrated scores per representation."""
     sizes = {name: size for comparison in result for name, size in comparison.sizes.items()}
     cells = (
         Column(comparison.second, tuple(calibrated_cell(comparison, measure, name) for name in result.classes))
@@ -110,7 +110,7 @@ def several_columns(result: SeveralWithinClasses, measure: str) -> tuple[Column,
 
 
 def calibrated_cell(result: WithinClasses, measure: str, name: str) -> str:
-    """Return the calibrated score within a class, with a star if it is above chance."""
+    """Format the calibrated score within a class, with a star if it is above chance."""
     if name not in result.classes:
         return ""
     return f"{_number(result[name][measure].score)}{' *' if result.is_above(measure, name) else '  '}"

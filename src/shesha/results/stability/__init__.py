@@ -1,1 +1,1 @@
-"""Stability of one representation: estimates, chance levels, drift along a sequence."""
+"""Stability of one representation: estimates, chance levels, and drift along a sequence."""

@@ -15,11 +15,11 @@ class Chance(Result):
     variant: str
     observed: float
     level: float
-    """Mean of the null distribution: the expected score without agreement."""
+    """Mean of the null distribution, which is the expected score without agreement."""
     spread: float
     """Standard deviation of the null distribution."""
     threshold: float
-    """Chance threshold: the value of rank ceil((1 - alpha)(K + 1)) among the observed and K null scores."""
+    """Chance threshold: the value at rank ceil((1 - alpha)(K + 1)) among the observed score and the K null scores."""
     p_value: float
     """(1 + number of null scores at least as large) / (K + 1), for K permutations."""
     corrected: float
@@ -31,13 +31,13 @@ class Chance(Result):
     reason: str = ""
     options: dict[str, Any] = field(default_factory=dict)
     exchanged: str = "all rows"
-    """What the null permutes: all rows, or rows as a design or `keep` allows, and whether each feature is permuted
-    separately."""
+    """What the null permutes: all rows, or only those that a design or `keep` allows to be exchanged, and whether each
+    feature is permuted separately."""
     aliases: ClassVar[tuple[str, ...]] = ("null_mean", "null_sd", "score")
 
     @property
     def null_mean(self) -> float:
-        """The chance level, under the name that results with a null share."""
+        """The chance level, under the name that all results with a null distribution use."""
         return self.level
 
     @property
@@ -47,7 +47,7 @@ class Chance(Result):
 
     @property
     def score(self) -> float:
-        """The corrected score, under the name that results with a null share."""
+        """The corrected score, under the name that all results with a null distribution use."""
         return self.corrected
 
     @property
@@ -60,7 +60,7 @@ class Chance(Result):
         return "" if self.exchanged == "all rows" else f" of {self.exchanged}"
 
     def __str__(self) -> str:
-        """Print the score with its null."""
+        """Return a text with the score and its null distribution."""
         if self.observed != self.observed:
             return f"{self.variant}: not estimable ({self.reason})"
         return (

@@ -1,4 +1,4 @@
-"""Drift along a sequence of representations."""
+"""How representations drift along a sequence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DriftPath(Result):
-    """Drift of each representation in a sequence."""
+    """How far each representation in a sequence has drifted."""
 
     ALIGNED = (("names", "from_first", "from_previous"),)
 
@@ -24,11 +24,11 @@ class DriftPath(Result):
     method: str
     metric: str
     reasons: tuple[str, ...] = ()
-    """Reasons for missing drifts, one per representation; an empty text if the drift is known."""
+    """For each representation, why its drift is missing; an empty text if the drift is known."""
 
     @property
     def headline(self) -> str:
-        """Where the drift from the first is largest."""
+        """Which representation has drifted farthest from the first."""
         known = [(value, name) for value, name in zip(self.from_first, self.names, strict=True) if value == value]
         if not known:
             return "Drift could not be estimated for any representation."
@@ -44,7 +44,7 @@ class DriftPath(Result):
         )
 
     def __str__(self) -> str:
-        """Print one line per representation."""
+        """Return a text with one line per representation."""
         reasons = self.reasons or ("",) * len(self.names)
         rows = [["", "from first", "from prev.", ""]]
         for name, first, previous, reason in zip(self.names, self.from_first, self.from_previous, reasons, strict=True):

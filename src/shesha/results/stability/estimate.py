@@ -15,41 +15,41 @@ class Estimate(Result):
 
     variant: str
     value: float
-    """The score on the full data; NaN if it cannot be computed."""
+    """The score for the full data; NaN if it cannot be computed."""
     low: float
     high: float
-    """Limits of the interval over rows and partitions; NaN if there is none."""
+    """Limits of the interval, which covers other rows and partitions; NaN if there is none."""
     confidence: float
     standard_error: float
-    """Standard error for another sample of rows."""
+    """Standard error due to the sample of rows."""
     monte_carlo_error: float
-    """Standard error for other random partitions (another seed); 0 for a score without draws."""
+    """Standard error due to the random partitions (the seed); 0 for a score without draws."""
     pair_error: float
-    """Standard error from sampling pairs of rows; 0 if all pairs were used."""
+    """Standard error due to sampling pairs of rows; 0 if all pairs were used."""
     n_samples: int
     n_features: int
     n_draws: int
     """Number of partitions, rotations or resamples over which the score is averaged."""
     n_bootstrap: int
-    """Number of resamples of the rows for the interval; 0 if it is analytic or missing."""
+    """Number of resamples of the rows from which the interval was computed; 0 if it is analytic or missing."""
     n_pairs: int
-    """Number of pairs of rows per draw: all, or a sample; 0 for a score that does not use pairs."""
+    """Number of pairs of rows per draw, either all pairs or a sample; 0 for a score that does not use pairs."""
     pairs_dropped: int
-    """Number of pairs left out because a row had no direction within a half, summed over draws."""
+    """Number of pairs left out because a row has no direction within a half, summed over the draws."""
     reason: str = ""
-    """Reason for a missing value."""
+    """Why the value is missing; empty if it is not."""
     warnings: tuple[str, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
-    """Options and seed that are needed to repeat the computation."""
+    """Options, and the seed, with which the computation can be repeated."""
     aliases: ClassVar[tuple[str, ...]] = ("total_error",)
 
     @property
     def total_error(self) -> float:
-        """Square root of the sum of the three squared errors; the interval includes all of them."""
+        """Square root of the sum of the three squared errors, all of which the interval covers."""
         return hypot(self.standard_error, self.monte_carlo_error, self.pair_error)
 
     def __str__(self) -> str:
-        """Print value, interval and data."""
+        """Return a text with the value, its interval and the data that it is based on."""
         if self.value != self.value:
             return f"{self.variant}: not estimable ({self.reason})"
         lines = [f"{self.variant}: {self.value:.4f}"]

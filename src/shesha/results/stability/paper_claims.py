@@ -1,4 +1,4 @@
-"""Sentences for a paper about stability scores, their chance levels, and drift along a sequence."""
+"""Sentences with which a paper can report stability scores, chance levels, and drift along a sequence."""
 
 from __future__ import annotations
 

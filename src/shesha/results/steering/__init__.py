@@ -1,1 +1,1 @@
-"""Steering and probing."""
+"""Results of steering and probing."""

@@ -1,4 +1,4 @@
-"""Layers ranked from best to worst, with the best layer under permuted labels."""
+"""Layers ranked from best to worst, with the best layer compared with permuted labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RankedLayer(Result):
-    """One layer of the ranking."""
+    """One layer of a ranking."""
 
     name: str
     rank: int
@@ -28,33 +28,33 @@ class RankedLayer(Result):
     chance: float
     """Mean value of this layer for shuffled labels."""
     p_value: float
-    """p-value of this layer; valid only if the layer was chosen in advance, not for the best of many."""
+    """p-value of this layer, which is valid only if the layer was chosen in advance rather than as the best of many."""
     p_best: float
     """(1 + number of shuffles whose best layer is at least as good) / (number of shuffles + 1)."""
     behind: float
-    """Difference from the best layer."""
+    """How far this layer is behind the best one."""
     behind_low: float
     behind_high: float
     accuracy: float
     max_drop: float
     strength: float
-    """Steering strength at which half of the rows flip, in units of the mean length of a row in this layer."""
+    """Steering strength at which half of the rows flip, relative to the mean length of a row in this layer."""
     norm: float
     n_features: int
 
     @property
     def is_tied(self) -> bool:
-        """Whether the layer may be as good as the best: the interval of the difference contains 0."""
+        """Whether the layer may be as good as the best one, because the interval of the difference contains 0."""
         return self.behind_low <= 0
 
 
 @dataclass(frozen=True)
 class LayerRanking(Result):
-    """Layers from best to worst, and the best compared with the best under shuffled labels."""
+    """Layers ranked from best to worst; the best is compared with the best layer for shuffled labels."""
 
     by: str
     layers: tuple[RankedLayer, ...]
-    """Layers in the given order."""
+    """The layers, in the given order."""
     best: NullSummary
     """The largest value of any layer, compared with the largest value for each shuffle of the labels."""
     level: float
@@ -81,12 +81,12 @@ class LayerRanking(Result):
 
     @property
     def tied_names(self) -> tuple[str, ...]:
-        """The best layer, and the layers that are not significantly worse."""
+        """The best layer, and those that are not significantly worse."""
         return tuple(layer.name for layer in self.layers_best_first if layer.is_tied)
 
     @property
     def significant(self) -> bool:
-        """Return whether the best layer is better than the best under shuffled labels."""
+        """Return whether the best layer is better than the best layer for shuffled labels."""
         return reaches_level(self.best.p_value, self.level)
 
     def __iter__(self) -> Iterator[RankedLayer]:
@@ -94,7 +94,7 @@ class LayerRanking(Result):
         return iter(self.layers)
 
     def __getitem__(self, name: str) -> RankedLayer:
-        """Return the result of one layer."""
+        """Return the result of the layer with this name."""
         known = {layer.name: layer for layer in self.layers}
         if str(name) not in known:
             raise KeyError(f"name must be one of {', '.join(known)}, got {name}")
@@ -119,7 +119,7 @@ class LayerRanking(Result):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw every layer with its interval and chance level, and the threshold of the best by chance."""
+        """Draw every layer with its interval and chance level, and the threshold for the best layer."""
         from shesha.charts import Series, chance_band, intervals
 
         series = Series(*([getattr(layer, field) for layer in self.layers] for field in ("value", "ci_low", "ci_high")))
@@ -129,7 +129,7 @@ class LayerRanking(Result):
         return ax
 
     def __str__(self) -> str:
-        """Print the layers, best first."""
+        """Return a text that lists the layers, best first."""
         rows = [["", BY[self.by], "95 % interval", "chance", "p", "p (best of all)", "behind", "half flip at"]]
         for layer in self.layers_best_first:
             interval = f"{layer.ci_low:.3f} to {layer.ci_high:.3f}"
@@ -151,4 +151,4 @@ class LayerRanking(Result):
 
 
 BY = {"accuracy": "accuracy of a probe", "max_drop": "max drop", "flips": "share of rows that flip"}
-"""Names of the scores by which layers are ranked."""
+"""The scores by which layers can be ranked, with their names in texts."""

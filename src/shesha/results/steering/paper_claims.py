@@ -1,4 +1,4 @@
-"""Sentences for a paper about steering, its predictors, and the choice of a layer."""
+"""Sentences with which a paper can report steering, its predictors, and the choice of a layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Correlations of predictors with a target over models, raw and partial."""
+"""How predictors correlate with a target over models, with and without control for other predictors."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _LEVEL = 0.05
 
 @dataclass(frozen=True)
 class PartialCorrelation(Result):
-    """Correlation of one predictor with steering over models, raw and partial."""
+    """How one predictor correlates with steering over models, with and without control for others."""
 
     predictor: str
     raw: float
-    """Spearman's correlation of the predictor with the target."""
+    """Spearman's correlation between the predictor and the target."""
     raw_low: float
     raw_high: float
     raw_p: float
     partial: float
-    """Partial rank correlation, controlling for the predictors in `given`; NaN for these predictors."""
+    """Partial rank correlation that controls for the predictors in `given`; NaN for those predictors themselves."""
     partial_low: float
     partial_high: float
     partial_p: float
@@ -34,7 +34,7 @@ class PartialCorrelation(Result):
 
 @dataclass(frozen=True)
 class PartialCorrelations(Result):
-    """Predictors of steering over models or layers."""
+    """How predictors of steering correlate with it over models or layers."""
 
     target: str
     covariates: tuple[str, ...]
@@ -42,10 +42,10 @@ class PartialCorrelations(Result):
     chance: float
     """Two-sided 5 % critical value for a predictor that is unrelated to the target."""
     partial_chance: float
-    """Critical value for the partial correlations."""
+    """The corresponding critical value for partial correlations."""
     n_models: int
     n_units: int
-    """Units of resampling and shuffling: models, or groups of models."""
+    """Number of units that are resampled and shuffled: models, or groups of models."""
     n_draws: int
     notes: tuple[str, ...] = ()
 
@@ -54,7 +54,7 @@ class PartialCorrelations(Result):
         return iter(self.lines)
 
     def __getitem__(self, predictor: str) -> PartialCorrelation:
-        """Return the result of one predictor."""
+        """Return the result of the predictor with this name."""
         known = {line.predictor: line for line in self.lines}
         if predictor not in known:
             raise KeyError(f"predictor must be one of {', '.join(known)}, got {predictor}")
@@ -81,7 +81,7 @@ class PartialCorrelations(Result):
         return pd.DataFrame([line.to_dict() for line in self.lines])
 
     def __str__(self) -> str:
-        """Print raw and partial correlations with their intervals."""
+        """Return a text with the raw and partial correlations and their intervals."""
         rows = [["", "raw", "95 % interval", "p", "partial", "95 % interval", "p"]]
         for line in self.lines:
             raw = [f"{line.raw:.3f}", f"{line.raw_low:.2f} to {line.raw_high:.2f}", f"{line.raw_p:.2g}"]

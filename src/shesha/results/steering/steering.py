@@ -1,4 +1,4 @@
-"""Results of steering and probing, each number with its null under shuffled labels."""
+"""Results of steering and probing, each number with its null distribution for shuffled labels."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SteeringScore(NullComparison):
-    """One number with its interval, compared with the same number for shuffled labels."""
+    """One number with its interval, compared with its values for shuffled labels."""
 
     name: str
     value: float
     ci_low: float = NAN
     ci_high: float = NAN
     closer: str = "higher"
-    """Whether higher or lower values indicate a relation with the labels."""
+    """Whether 'higher' or 'lower' values indicate a relation with the labels."""
     reason: str = ""
-    """Reason for a missing value or chance level."""
+    """Why the value or its chance level is missing; empty if neither is."""
 
     @property
     def chance(self) -> float:
-        """Mean for shuffled labels."""
+        """Mean value for shuffled labels."""
         return self.null_mean
 
     def cells(self) -> list[str]:
-        """Name, value, interval, chance and p-value as text."""
+        """Name, value, interval, chance level and p-value as text."""
         interval = f"{self.ci_low:.3f} to {self.ci_high:.3f}" if self.ci_low == self.ci_low else ""
         chance = [f"{self.null_mean:.3f}", f"{self.p_value:.2g}"] if self.has_null else ["", ""]
         return [self.name, f"{self.value:.3f}", interval, *chance]
 
     def __str__(self) -> str:
-        """Print the number with its interval and its chance level."""
+        """Return a text with the number, its interval and its chance level."""
         name, value, interval, chance, p = self.cells()
         interval = f" (95 % {interval})" if interval else ""
         note = f", chance {chance}, p = {p}" if chance else ""
@@ -49,13 +49,13 @@ class SteeringScore(NullComparison):
 
 
 def score_table(scores: Sequence[SteeringScore]) -> list[str]:
-    """Lines of a table of scores."""
+    """Return the lines of a table of scores."""
     return columns([["", "value", "95 % interval", "chance", "p"], *(score.cells() for score in scores)], "<>>>>")
 
 
 @dataclass(frozen=True)
 class Steerability(Result):
-    """Effects of moving rows along a steering vector on a probe that was trained on other rows."""
+    """How a probe responds when rows other than those it was trained on move along a steering vector."""
 
     source: str
     target: str
@@ -64,29 +64,30 @@ class Steerability(Result):
     max_drop: SteeringScore
     """Accuracy without steering minus the lowest accuracy at any strength."""
     to_target: SteeringScore
-    """Of the rows not predicted as the target, the share that flips to the target at the largest strength."""
+    """Among the rows not predicted as the target, the share that flips to it at the largest strength."""
     to_source: SteeringScore
-    """Of the rows not predicted as the source, the share that flips to the source at the most negative strength."""
+    """Among the rows not predicted as the source, the share that flips to it at the most negative strength."""
     anti_steerable: SteeringScore
-    """Share of rows that move closer to the source class than to the target class when steered to the target,
-    measured by nearest neighbours."""
+    """Share of rows that come closer to the source class than to the target class when they are steered to the target,
+    as measured by nearest neighbours."""
     random_drop: float
-    """Largest drop in accuracy along a random direction, averaged over directions."""
+    """Largest drop in accuracy along a random direction, averaged over such directions."""
     random_anti_steerable: float
     strength: float
-    """Strength at which half of the rows not predicted as the target flip to the target, in the units of `units`."""
+    """Strength at which half of the rows not predicted as the target flip to it, in the units that `units` names."""
     largest_drop: float
-    """Drop in accuracy at unlimited strength, where all rows are predicted as one class."""
+    """Drop in accuracy at unlimited strength, at which all rows are predicted as one class."""
     alphas: tuple[float, ...]
     accuracies: tuple[float, ...]
     """Mean accuracy at each strength."""
     random_accuracies: tuple[float, ...]
     shuffled_accuracies: tuple[float, ...]
     effects: tuple[float, ...]
-    """Approach of each row to the target class per unit of strength, in [-2, 2]; rows below 0 are anti-steerable."""
+    """How far each row approaches the target class per unit of strength, in [-2, 2]; rows below 0 are anti-steerable.
+    """
     units: str
     norm: float
-    """Mean length of the rows, which is the unit of strength for 'norm'."""
+    """Mean length of the rows, which is the unit of strength if `units` is 'norm'."""
     method: str
     exchanged: str
     n_rows: int
@@ -102,7 +103,7 @@ class Steerability(Result):
 
     @property
     def headline(self) -> str:
-        """How far steering lowers the accuracy of the probe, and whether the drop is above chance."""
+        """How far steering lowers the accuracy of the probe, and whether this drop is above chance."""
         drop = self.max_drop
         if drop.value != drop.value:
             return f"Steering from {self.source} to {self.target} could not be scored: {drop.reason}."
@@ -116,7 +117,7 @@ class Steerability(Result):
 
     @property
     def random_ratio(self) -> float:
-        """Ratio of the vector's drop in accuracy to that of random directions; NaN if these have no effect."""
+        """Drop in accuracy along the vector, relative to random directions; NaN if those have no effect."""
         return self.max_drop.value / self.random_drop if self.random_drop > 0 else NAN
 
     def to_frame(self) -> pd.DataFrame:
@@ -127,7 +128,7 @@ class Steerability(Result):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the accuracy at each strength for the vector, random directions and shuffled labels."""
+        """Draw the accuracy at each strength for the vector, for random directions and for shuffled labels."""
         from shesha.charts import curves
 
         drawn = {
@@ -143,7 +144,7 @@ class Steerability(Result):
         )
 
     def __str__(self) -> str:
-        """Print the numbers, each with its chance level."""
+        """Return a text with the numbers, each with its chance level."""
         span = f"{self.alphas[0]:g} to {self.alphas[-1]:g} {_UNITS[self.units]}"
         ratio = (
             f" (that of the steering vector is {self.random_ratio:.1f} times as large)" if self.random_drop > 0 else ""
@@ -165,7 +166,7 @@ class Steerability(Result):
 
 
 LEVEL = 0.05
-"""Significance level of the headlines."""
+"""Significance level that the headlines use."""
 
 
 def _verdict(score: SteeringScore) -> str:
@@ -177,7 +178,7 @@ _UNITS = {"raw": "units of the features", "norm": "mean lengths of a row"}
 
 @dataclass(frozen=True)
 class SteeringPredictors(Result):
-    """Geometric scores of some rows that may predict how well other rows can be steered."""
+    """Geometric scores of some rows, which may predict how well other rows can be steered."""
 
     scores: tuple[SteeringScore, ...]
     n_rows: int
@@ -190,7 +191,7 @@ class SteeringPredictors(Result):
         return iter(self.scores)
 
     def __getitem__(self, name: str) -> float:
-        """Return the value of one predictor."""
+        """Return the value of the predictor with this name."""
         known = {score.name: score.value for score in self.scores}
         if name not in known:
             raise KeyError(f"name must be one of {', '.join(known)}, got {name}")
@@ -205,7 +206,7 @@ class SteeringPredictors(Result):
         return f"{len(names)} of {len(tested)} predictors are beyond chance at {LEVEL:g} (uncorrected){named}."
 
     def values(self) -> dict[str, float]:
-        """Return every value by its name, as one line of a table of models."""
+        """Return every value by name, for one line in a table of models."""
         return {score.name: score.value for score in self.scores}
 
     def to_frame(self) -> pd.DataFrame:
@@ -215,7 +216,7 @@ class SteeringPredictors(Result):
         return pd.DataFrame([score.to_dict() for score in self.scores])
 
     def __str__(self) -> str:
-        """Print every predictor with its chance level."""
+        """Return a text with every predictor and its chance level."""
         return "\n".join(
             [
                 *wrap(self.headline, page_width(), hanging=""),

@@ -1,1 +1,1 @@
-"""Estimators of the scores: value, interval and null from one pass over the data."""
+"""Estimators of the scores, which get value, interval and null from a single pass over the data."""

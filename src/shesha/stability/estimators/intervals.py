@@ -1,4 +1,4 @@
-"""Intervals of scores, from the variation over rows, pairs and partitions."""
+"""Intervals for scores, which reflect how the scores vary over rows, pairs and partitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOTHING_TO_RESAMPLE = "there is no interval, because no block has two units (row
 
 @dataclass(frozen=True)
 class Interval:
-    """Limits of an interval, and the standard errors from which it is computed."""
+    """Limits of an interval, with the standard errors from which they were computed."""
 
     low: float
     high: float
@@ -27,7 +27,7 @@ class Interval:
 
 
 def combine_errors(evidence: Evidence, design: Exchange, bounds: tuple[float, float], confidence: float) -> Interval:
-    """Combine the independent sources of error by adding the squares of their margins."""
+    """Combine independent sources of error: the squared margins of the interval are added."""
     from scipy.special import ndtri, stdtrit
 
     level, nan = 0.5 + confidence / 2, float("nan")
@@ -37,7 +37,7 @@ def combine_errors(evidence: Evidence, design: Exchange, bounds: tuple[float, fl
     n_resamples = len(known) if len(known) > 1 else 0
     if not free:
         return Interval(nan, nan, nan, part, n_resamples, (NOTHING_TO_RESAMPLE,))
-    # Resamples of few units vary too little, so the margins are widened as by Student's t.
+    # Resamples of few units vary too little, so the margins are widened as for Student's t.
     wider = float(np.sqrt(units / free) * stdtrit(free, level) / ndtri(level))
     of_rows = wider * (_quantile_margins(known, level) if n_resamples else np.full(2, row_error * ndtri(level)))
     others = (evidence.pair_error * float(ndtri(level))) ** 2
@@ -51,23 +51,23 @@ def combine_errors(evidence: Evidence, design: Exchange, bounds: tuple[float, fl
 
 
 def partition_error(found: Evidence) -> float:
-    """Standard error over partitions only, without the contribution of sampled pairs."""
+    """Return the standard error due to partitions alone, without what the sampled pairs contribute."""
     if not len(found.draws):
         return 0.0
     return float(np.sqrt(np.maximum(0.0, monte_carlo_error(found.draws) ** 2 - found.pair_error**2)))
 
 
 def monte_carlo_error(scores: Vector) -> float:
-    """Standard error of the mean over draws; NaN with fewer than two."""
+    """Return the standard error of the mean over draws; NaN if there are fewer than two."""
     scores = scores[np.isfinite(scores)]
     return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else float("nan")
 
 
 def _row_error(evidence: Evidence) -> float:
-    """Standard error over rows only."""
+    """Return the standard error due to rows alone."""
     known = evidence.resampled[np.isfinite(evidence.resampled)]
     if len(known) < 2:
-        # The analytic error includes the error from sampled pairs.
+        # The analytic error includes the error due to sampled pairs.
         return float(np.sqrt(np.maximum(0.0, evidence.analytic_error**2 - evidence.pair_error**2)))
     spread = float(known.std(ddof=1))
     part = partition_error(evidence) if evidence.redrawn else 0.0
@@ -75,11 +75,11 @@ def _row_error(evidence: Evidence) -> float:
 
 
 def _quantile_margins(resampled: Vector, level: float) -> Vector:
-    """Distances of quantiles from the mean; duplicates bias resampled scores, but not their spread."""
+    """Return how far quantiles are from the mean, which repeated rows shift without changing the spread."""
     return np.asarray(np.abs(np.quantile(resampled, [1 - level, level]) - resampled.mean()))
 
 
 def _units(design: Exchange) -> tuple[int, int]:
-    """Number of resampled rows, groups or stretches, and their degrees of freedom within blocks."""
+    """Return how many rows, groups or stretches are resampled, and their degrees of freedom within blocks."""
     units = int(design.clusters.max()) + 1
     return units, units - 1 - int(np.count_nonzero(np.diff(np.sort(design.block))))

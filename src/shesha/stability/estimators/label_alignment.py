@@ -1,4 +1,4 @@
-"""Estimate alignment with labels on all pairs of rows, or on random pairs of many rows."""
+"""Estimate the alignment with labels from all pairs of rows, or from random pairs if there are many."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from shesha.views import Standard
 
 NOTHING_TO_RANK = "all distances between rows are equal, or all labels are equal or all different"
 _BYTES_PER_PAIR = 80
-"""Bytes of memory per pair of rows: distances, labels, sort keys and orders of both, and the rows."""
+"""Bytes that each pair of rows needs for distances, labels, the sort keys and orders of both, and row numbers."""
 _PARTS = 20
-"""Number of parts into which sampled pairs are divided to estimate the sampling error."""
+"""Number of parts into which sampled pairs are divided in order to estimate the sampling error."""
 
 
 def label_distances(codes: Labels) -> Vector:
-    """1 for each pair of rows with different labels, 0 for the others, in condensed order."""
+    """Return 1 for each pair of rows with different labels and 0 for each other pair, in condensed order."""
     n = len(codes)
     return np.concatenate([codes[i] != codes[i + 1 :] for i in range(n)]).astype(np.float64)
 
 
 def estimate_alignment(request: Request) -> Evidence:
-    """Estimate 'supervised_alignment' on all pairs of rows, or on random pairs if there are many."""
+    """Estimate 'supervised_alignment' from all pairs of rows, or from random pairs if there are many."""
     view: Standard = request.variant.look(request.source, request.options)
     n = view.n_rows
     if not uses_all_pairs(n, request.pairs) or _BYTES_PER_PAIR * n_pairs(n) > memory_budget():
@@ -54,7 +54,7 @@ def estimate_alignment(request: Request) -> Evidence:
 
 
 def _null(view: Standard, outer: Ordering, labels: label_permutations.Shuffled) -> Vector:
-    """Score shuffled labels by sums of ranks over pairs of rows with equal labels."""
+    """Score shuffled labels through the sums of ranks over the pairs of rows with equal labels."""
     n_shuffles, n = labels.codes.shape
     if not n_shuffles:
         return np.empty(0)
@@ -75,7 +75,7 @@ def _null(view: Standard, outer: Ordering, labels: label_permutations.Shuffled) 
 
 
 def _correlations(of_alike: Vector, n_alike: Vector | float, unit: Vector) -> Vector:
-    """Rank correlations with label differences, from sums of unit ranks over pairs of equal labels."""
+    """Return rank correlations with label differences from sums of unit ranks over equally labelled pairs."""
     n = len(unit)
     with np.errstate(invalid="ignore", divide="ignore"):
         correlations = (unit.sum() * n_alike / n - of_alike) / np.sqrt(n_alike * (1 - n_alike / n))
@@ -87,7 +87,7 @@ def _order_distances(view: Standard) -> Ordering:
 
 
 def _unit_ranks(ordering: Ordering) -> Vector:
-    """Centred ranks of unit length, in the order of pairs."""
+    """Return centred ranks of unit length, in the order of the pairs."""
     n = len(ordering.order)
     ranked = (np.arange(n, dtype=np.float64) if ordering.ranks is None else ordering.ranks) - (n - 1) / 2
     out = np.empty(n)
@@ -96,7 +96,7 @@ def _unit_ranks(ordering: Ordering) -> Vector:
 
 
 def _align_labels_with_order(outer: Ordering, differ: Vector) -> Ordering:
-    """The label distances in the order of the row distances."""
+    """Sort the label distances into the order of the row distances."""
     arranged = np.take(differ, outer.order)
     return order_values(arranged, 0.0, np.empty(len(arranged), dtype=np.uint64))
 
@@ -116,7 +116,7 @@ def _evidence(outer: Ordering, differ: Vector, thinned: Index | None, pairs: Pai
 
 
 def _from_pairs(view: Standard, request: Request) -> Evidence:
-    """Estimate on random pairs; value, interval and null use the same pairs."""
+    """Estimate from random pairs, which the value, the interval and the null all use."""
     rng = spawn(request.seed, THINNING)
     wanted = min(request.pairs or sampled_pairs.DEFAULT_PAIRS, n_pairs(view.n_rows))
     require(_BYTES_PER_PAIR * wanted, f"{wanted:,} pairs of rows", "request fewer pairs, or leave out pairs=")

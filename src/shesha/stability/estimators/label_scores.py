@@ -1,4 +1,4 @@
-"""Estimators of label scores, with resampled rows and shuffled labels."""
+"""Estimators of scores that need labels, with resampled rows and shuffled labels."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def estimate_zscore(request: Request) -> Evidence:
 def _estimate_by_counts(
     request: Request, statistic: Statistic, resampled: Resampled, under_shuffles: UnderShuffles, reason: str
 ) -> Evidence:
-    """Score the data, all resamples of the rows at once, and all shuffles of the labels at once."""
+    """Score the data, then all resamples of the rows together and all shuffles of the labels together."""
     X = _rows(request)
     value = statistic(X, request.labels)
     if np.isnan(value):
@@ -77,7 +77,7 @@ def estimate_lda(request: Request) -> Evidence:
 def estimate_by_resampling(
     request: Request, scores: Callable[[Matrix, Classes, np.random.Generator], Vector], reason: str
 ) -> Evidence:
-    """Score the data, each resample of the rows and each shuffle of the labels, one by one."""
+    """Score the data, then the resamples of the rows and the shuffles of the labels one by one."""
     X, y = _rows(request), request.labels
     draws = scores(X, y, generator(request.seed))
     if np.isnan(draws).all():
@@ -101,7 +101,7 @@ def estimate_by_resampling(
 
 
 def estimate_one_by_one(request: Request) -> Evidence:
-    """Estimate any score by calling its function on all rows, resampled rows, and shuffled labels if any."""
+    """Estimate any score by calling its function for the data, for resampled rows and for shuffled labels."""
     variant, y = request.variant, request.classes
     options = {**request.options, **({"seed": request.seed} if "seed" in variant.options else {})}
 
@@ -137,5 +137,5 @@ def _rows(request: Request) -> Matrix:
 
 
 def mean_score(scores: Vector) -> float:
-    """Mean of the scores that are not NaN; NaN if there are none."""
+    """Return the mean of the scores that are not NaN; NaN if all are."""
     return float("nan") if np.isnan(scores).all() else float(np.nanmean(scores))

@@ -1,4 +1,4 @@
-"""Choose random pairs of rows, and the pairs on which each partition is scored."""
+"""Choose random pairs of rows, and decide which of them each partition is scored on."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ from shesha.support.types import Index
 from shesha.views.sampled_feature_halves import FEWEST_PAIRS, WIDE_FEATURES
 
 PairCount = int | Literal["all"] | None
-"""Number of random pairs of rows: an integer, 'all', or None for the default."""
+"""Number of random pairs of rows: an integer, 'all', or None for the default number."""
 DEFAULT_PAIRS = 1_000_000
-"""Default number of sampled pairs, which gives an error of at most 0.002 for any number of rows.
+"""Default number of sampled pairs; its error is at most 0.002 for any number of rows.
 
-A memory budget below 137 MiB allows fewer.
+If the memory budget is below 137 MiB, fewer pairs are used.
 """
 _ALL = 2**31 - 1
 _BYTES = 144
-"""Bytes of memory per sampled pair: rows, distances, ranks and influence, and copies for sorting."""
+"""Bytes of memory that a sampled pair needs for rows, distances, ranks and influence, and for copies while sorting."""
 _WIDE_ROWS = 1024
-"""Number of rows that a partition of slightly more features uses."""
+"""Number of rows that each partition uses if the number of features is slightly above the limit."""
 _FEWEST_ROWS = 256
 _ROTATED_VALUES = 1 << 24
-"""Largest number of values that a partition rotates."""
+"""Most values that one partition rotates."""
 _SPARSE = 0.5
-"""Largest share of all pairs at which the default number of pairs is drawn with replacement."""
+"""The default number of pairs is drawn with replacement if it is at most this share of all pairs."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Random pairs for successive partitions."""
+    """Random pairs of rows for successive partitions."""
 
     drawn: Callable[[int], list[Callable[[], Pairs]]]
-    """Function that draws the pairs of rows for the next partitions."""
+    """Function that, given a number of partitions, returns functions that draw the pairs for the next ones."""
     distinct: int
-    """Total number of distinct pairs; 0 if every partition has new pairs."""
+    """Total number of distinct pairs; 0 if new pairs are drawn for every partition."""
     share: float
     """Share of all pairs that each partition uses; 0 if pairs are drawn with replacement."""
 
 
 def plan_sample(n: int, asked: int | None, n_draws: int, n_chosen: int, rng: np.random.Generator) -> Sample:
-    """Divide the pairs among the partitions, because separate pairs for each give the smallest error.
+    """Divide the pairs among the partitions, since the error is smallest if no two use the same pairs.
 
-    If separate pairs would be too few for a rank correlation, several partitions use the same pairs. By default, the
-    pairs of each partition are pairs of `n_chosen` rows, which are chosen anew for each partition.
+    If each partition would then have too few pairs for a rank correlation, several partitions use the same pairs. By
+    default, the pairs of each partition are drawn among `n_chosen` rows, which are chosen anew for each partition.
     """
     if asked is None and (n_chosen < n or _SPARSE * n_pairs(n) >= DEFAULT_PAIRS):
         size = max(FEWEST_PAIRS, -(-_default_pairs() // n_draws))
@@ -76,10 +76,10 @@ def plan_sample(n: int, asked: int | None, n_draws: int, n_chosen: int, rng: np.
 
 
 def rows_per_partition(n: int, n_features: int, rotated: bool) -> int:
-    """Number of rows whose pairs a partition uses by default.
+    """Return the number of rows among which each partition draws its pairs by default.
 
     A rotation computes new features for each row, and wide rows take long to read for each pair. With fewer rows, each
-    row is processed once per partition. The interval then includes the additional error.
+    row is processed only once per partition. The interval includes the additional error.
     """
     if n_features > WIDE_FEATURES:
         return min(n, max(_FEWEST_ROWS, int(_WIDE_ROWS * np.sqrt(WIDE_FEATURES / n_features))))
@@ -87,7 +87,7 @@ def rows_per_partition(n: int, n_features: int, rotated: bool) -> int:
 
 
 def _pairs_of_few(n: int, n_chosen: int, size: int, rng: np.random.Generator) -> Pairs:
-    """Independent random pairs of some random rows, or of all rows."""
+    """Draw independent random pairs among some random rows, or among all rows."""
     if n_chosen == n:
         return sampled_feature_halves.draw_pairs(n, size, rng)
     rows = np.sort(rng.choice(n, n_chosen, replace=False, shuffle=False))
@@ -100,17 +100,17 @@ def _default_pairs() -> int:
 
 
 def check_pairs(pairs: PairCount) -> int | None:
-    """Return a number of pairs, or None for the default."""
+    """Return the number of pairs that was requested, or None for the default."""
     return _ALL if isinstance(pairs, str) and pairs == "all" else check.optional_count(pairs, "pairs", minimum=100)
 
 
 def uses_all_pairs(n: int, asked: int | None) -> bool:
-    """Return whether all pairs of n rows are used, if memory allows."""
+    """Return whether all pairs of n rows are used, provided that memory allows it."""
     return n_pairs(n) <= (DEFAULT_PAIRS if asked is None else asked)
 
 
 def pairs_of_partition(total: int, n_draws: int) -> int:
-    """Number of pairs per partition for a requested total."""
+    """Return the number of pairs for each partition, given the requested total."""
     return total // _n_sets(total, n_draws)
 
 
@@ -119,6 +119,6 @@ def _n_sets(total: int, n_draws: int) -> int:
 
 
 def sort_pairs(i: Index, j: Index) -> Pairs:
-    """Pairs in the order in which their rows are read fastest."""
+    """Sort pairs into the order in which their rows are read fastest."""
     order = np.argsort(i, kind="stable")
     return i[order], j[order]

@@ -1,4 +1,4 @@
-"""Estimators of the two split scores, with interval and null in one pass over the partitions."""
+"""Estimators of the two split scores, with interval and null, in one pass over the partitions."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from shesha.views import Rows, SampledHalves, SplitHalves
 from shesha.views.feature_halves import CONSTANT, Draw
 
 BOOTSTRAP_PAIRS = 1_000_000
-"""Largest number of pairs for the interval. A random subset of more pairs widens it by a few percent at most."""
+"""Most pairs that the interval uses. If there are more, a random subset makes it at most a few percent wider."""
 MAX_DRAWS = 3000
 _BATCH = 10
 
 
 def estimate_split(request: Request) -> Evidence:
-    """Estimate 'feature_split' or 'basis_averaged_split' on all pairs of rows or on a sample.
+    """Estimate 'feature_split' or 'basis_averaged_split' from all pairs of rows or from a sample of them.
 
-    More than `DEFAULT_PAIRS` pairs are sampled, because the cost of all pairs grows with the square of the number of
-    rows. The sampling error is small compared with the errors from rows and partitions.
+    If there are more than `DEFAULT_PAIRS` pairs, they are sampled, because the cost of using all grows with the square
+    of the number of rows. The sampling error is small compared with the errors due to rows and partitions.
     """
     n = request.n_rows
     if uses_all_pairs(n, request.pairs) and exact_bytes(n, request.options["n_draws"]) <= memory_budget():
@@ -45,17 +45,17 @@ def estimate_split(request: Request) -> Evidence:
 
 
 def exact_bytes(n: int, n_draws: int) -> int:
-    """Memory in bytes of the exact estimate: distances of two halves, and working memory."""
+    """Return the bytes that the exact estimate needs for distances in two halves and for working memory."""
     dense = 8 * (6 * n * n) if n <= halves_kernel.DENSE_ROWS else 0
     return dense + 8 * 12 * n_pairs(n) + 4 * n_draws * min(n_pairs(n), BOOTSTRAP_PAIRS)
 
 
 class Scored(Protocol):
-    """The interface of a scored partition."""
+    """What the estimators need from a scored partition."""
 
     @property
     def score(self) -> float:
-        """Rank correlation of the halves; NaN if there is none."""
+        """Rank correlation between the halves; NaN if it is undefined."""
         ...
 
 
@@ -64,7 +64,7 @@ Part = TypeVar("Part", bound=Scored)
 
 @dataclass(frozen=True)
 class _Found:
-    """The results of one partition."""
+    """The results for one partition."""
 
     score: float
     cells: bootstrap_correlations.Cells | None
@@ -77,7 +77,8 @@ def _exact(request: Request) -> Evidence:
     n = halves.n_rows
     thinned, pairs = bootstrap_pairs(n, request)
     next_draw = halves.sampler(request.seed)
-    # If the seed is a generator, partitions must be drawn first to equal those of the documented functions.
+    # If the seed is a generator, partitions must be drawn before anything else to equal those of the documented
+    # functions.
     draws: list[Draw] = [next_draw() for _ in range(request.options["n_draws"])]
     matchings = choose_null(request, halves.n_features, tuple(draws))
 
@@ -110,7 +111,7 @@ def _exact(request: Request) -> Evidence:
 def draw_until(score: Callable[[int, int], list[Part]], request: Request) -> list[Part]:
     """Score the requested number of partitions, then more until the standard error is small enough.
 
-    `score(start, count)` scores `count` partitions, beginning with number `start`.
+    `score(start, count)` scores `count` partitions, starting with the one numbered `start`.
     """
     wanted = request.options["n_draws"]
     parts: list[Part] = []
@@ -125,7 +126,7 @@ def draw_until(score: Callable[[int, int], list[Part]], request: Request) -> lis
 
 
 def bootstrap_pairs(n: int, request: Request) -> tuple[Index | None, Pairs]:
-    """Choose the pairs for the interval: all (None), or a random subset of positions."""
+    """Return the positions of the pairs that the interval uses (None for all pairs), and their rows."""
     if request.n_bootstrap == 0:
         return None, (np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
     i, j = np.triu_indices(n, k=1)
@@ -138,10 +139,10 @@ def bootstrap_pairs(n: int, request: Request) -> tuple[Index | None, Pairs]:
 def score_resamples(
     cells: Sequence[bootstrap_correlations.Cells], pairs: Pairs, n_rows: int, request: Request, value: float
 ) -> Vector:
-    """Scores of resampled rows: deviations between coarse scores, added to the exact value."""
+    """Return scores of resampled rows: the exact value plus the deviations of their coarse scores."""
     if not cells or request.n_bootstrap == 0:
         return np.empty(0)
-    # The first column holds the original rows, whose scores are coarsened like the scores of the resamples.
+    # The first column holds the original rows, whose score must be as coarse as those of the resamples.
     pairs, counts = count_group_pairs_once(
         request.design, pairs, np.hstack([np.ones((n_rows, 1)), request.resamples()])
     )
@@ -151,7 +152,7 @@ def score_resamples(
 
 
 def _from_pairs(request: Request) -> Evidence:
-    """Score each partition on random pairs."""
+    """Score each partition from random pairs."""
     halves = halves_from_source(request)
     n = request.n_rows
     next_draw = halves.sampler(request.seed)
@@ -178,7 +179,7 @@ def _from_pairs(request: Request) -> Evidence:
     if np.isnan(scores).all():
         return Evidence(float("nan"), scores, null=null, reason=CONSTANT, n_pairs=n_used)
     i, j, effect = _scored_pairs(parts)
-    # Free the parts, because their pairs would otherwise be in memory twice.
+    # The parts are deleted because their pairs would otherwise be in memory twice.
     del parts
     pair_error, row_error = _standard_errors(i, j, effect, request, sample)
     return Evidence(
@@ -206,21 +207,21 @@ def _null_of_pairs(halves: SampledHalves, request: Request, draws: Sequence[Draw
 
 
 def _standard_errors(i: Index, j: Index, effect: Vector, request: Request, sample: Sample) -> tuple[float, float]:
-    """Return the standard errors from the sample of pairs, and from the rows."""
+    """Return the standard errors due to the sample of pairs and to the sample of rows."""
     clusters = request.exchange.clusters
     drawn = i * request.n_rows + j if sample.distinct else None
     return pair_influence.standard_errors(effect, clusters[i], clusters[j], drawn, sample.share)
 
 
 def _scored_pairs(parts: Sequence[sampled_feature_halves.SampledScore]) -> tuple[Index, Index, Vector]:
-    """Return the rows of all pairs of partitions with a score, and the influence of each pair."""
+    """Return the rows of every pair in partitions that have a score, and the influence of each pair."""
     defined = [part for part in parts if part.score == part.score]
     i, j, effect = (np.concatenate([getattr(part, name) for part in defined]) for name in ("i", "j", "influence"))
     return i, j, effect
 
 
 def halves_from_source(request: Request) -> SampledHalves:
-    """The halves of rows that are read when needed."""
+    """Return the halves of rows that are read only when they are needed."""
     rotated = bool(request.variant.view_options.get("rotated"))
     return SampledHalves(cast(Rows, request.source), request.options["metric"], rotated)
 
@@ -242,5 +243,5 @@ def _draw_notes(scores: Vector, request: Request) -> list[str]:
 
 
 def thinning_note(thinned: Index | None) -> list[str]:
-    """Return a note if the interval uses fewer pairs than the value."""
+    """Return a note if the interval uses fewer pairs than the value does."""
     return [] if thinned is None else [f"the value uses all pairs; the interval uses {len(thinned):,} random pairs"]

@@ -1,1 +1,1 @@
-"""Null distributions of the scores, one kind per file."""
+"""Null distributions of the stability scores, with one kind in each file."""

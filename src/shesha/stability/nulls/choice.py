@@ -1,4 +1,4 @@
-"""The choice of a null distribution for a split score."""
+"""The choice of the null distribution for a split score."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shesha.views.feature_halves import Draw
 def choose_null(
     request: Request, n_features: int, draws: Sequence[Draw]
 ) -> Matchings | MatchedResiduals | UnlinkedFeatures:
-    """Return the null of a split score: shuffled features if features are rotated, otherwise matched rows."""
+    """Return the null of a split score, which permutes features if they are rotated, otherwise rows."""
     if request.variant.view_options.get("rotated"):
         return UnlinkedFeatures(request, draws)
     if request.covariates is not None and request.n_permutations:

@@ -1,4 +1,4 @@
-"""Conditional nulls, which preserve the scale of each row or a given quantity."""
+"""Conditional nulls, which preserve the scale of each row or some other given quantity."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from shesha.views import Rows
 ROW_SCALE = "row scale"
 _ENTRIES = 1 << 22
 _VARIES = 1e-9
-"""Ratio of the spread to the mean below which a quantity counts as constant."""
+"""A quantity counts as constant if its spread, divided by its mean, is at most this ratio."""
 
 
 def conditional_requests(request: Request, keep: str | ArrayLike, blocks: ArrayLike | None = None) -> list[Request]:
     """Return one request for each quantity that the null preserves.
 
-    Several quantities describe the scale of a row, and the data determine which of them the halves share. Random scales
-    about an offset affect the distance from the mean row. Count depth affects the norm and the number of nonzero
-    features. A score that is stable beyond the scale exceeds the null of each quantity.
+    Several quantities describe the scale of a row, and it depends on the data which of them the two halves share.
+    Random scales about an offset affect a row's distance from the mean row; count depth affects the norm and the number
+    of nonzero features. A score that reflects more than the scale must exceed the null of every quantity.
 
     Parameters
     ----------
     request : Request
-        Request without an exchange design.
+        Request that has no exchange design.
     keep : 'row scale' or array of shape (n_rows,)
         Quantity that the null preserves.
     blocks : array of shape (n_rows,), optional
-        Labels of blocks; rows are permuted only within their block. Default: no blocks.
+        Block of each row; rows are permuted only within their block. Default: no blocks.
 
     Raises
     ------
     ValueError
-        If `keep` is another name, does not fit the rows, or is the same in all rows.
+        If `keep` is another name, does not fit the rows, or is the same for all rows.
     """
     designs = [match_by_quantity(kept, name, blocks) for name, kept in _quantities(request, keep)]
     seeds = _repeat_seed(request.seed, len(designs))
@@ -64,14 +64,14 @@ def _quantities(request: Request, keep: str | ArrayLike) -> Iterator[tuple[str, 
 
 
 def scales(rows: Rows, *, within_rows: bool = False) -> dict[str, Vector]:
-    """Return quantities that describe the scale of each row, by name.
+    """Return the quantities that describe the scale of each row, by name.
 
     Parameters
     ----------
     rows : Rows
         The rows, which are read in parts.
     within_rows : bool
-        Whether to subtract the mean of each row from the row first.
+        Whether to subtract each row's mean from its values first.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def _parts(rows: Rows, unit: float = 1.0, within_rows: bool = False) -> Iterator
 
 
 def _repeat_seed(seed: Seed, n: int) -> list[int | np.random.Generator | None]:
-    """Return n seeds that give the same partitions, because all nulls belong to one score."""
+    """Return n seeds that all give the same partitions, because all nulls belong to the same score."""
     if isinstance(seed, int):
         return [seed] * n
     rng = generator(seed)

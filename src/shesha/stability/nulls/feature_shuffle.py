@@ -1,4 +1,4 @@
-"""The feature-shuffle null of a basis-averaged score: each feature is permuted independently."""
+"""The feature-shuffle null of a basis-averaged score, for which each feature is permuted separately."""
 
 from __future__ import annotations
 
@@ -25,42 +25,43 @@ from shesha.views import Covariates, Representation, Rows, SplitHalves
 from shesha.views.feature_halves import Draw, half_metric, restart_draw, rotate_rows
 
 ROTATIONS = 3
-"""Number of rotations over which each null draw is averaged.
+"""Number of rotations over which the score of each null draw is averaged.
 
-If the score is averaged over more rotations, the null is slightly wider, never narrower. The spread over rotations is
-usually small compared with the spread over shuffles.
+If the score itself is averaged over more rotations, the null is slightly wider than necessary, never narrower. The
+spread over rotations is usually small compared with the spread over shuffles.
 """
 PAIRS = 100_000
-"""Largest number of pairs of rows per rotation. A random subset makes the null slightly wider, never narrower."""
+"""Most pairs of rows for each rotation. A random subset of the pairs makes the null slightly wider, never narrower."""
 
 
 @dataclass(frozen=True)
 class UnlinkedFeatures:
-    """Draws of the data with unrelated features, scored like the data.
+    """Null draws: the data with unrelated features, scored in the same way as the data.
 
-    A random rotation mixes all features, so both halves share the features of large variance. Halves of independent
-    features of unequal scale therefore agree (0.7 and more), and a row-matching null would count this as structure.
-    Permuting each feature separately keeps its scale, tails and zeros, and removes all relations between features.
+    A random rotation mixes all features, so both halves contain the features with a large variance. Even if features
+    are independent, halves therefore agree (0.7 or more) if features differ in scale, and a null that permutes rows
+    would count this as structure. Permuting each feature separately keeps its scale, tails and zeros but removes all
+    relations between features.
 
-    Draws use the rotations of the score in turn. Halves of sparse features agree better in some rotations than in
-    others, whatever the data. With separate rotations for the null, this difference would be mistaken for structure or
-    hide it: one seed called 13 % of independent features stable, and another none.
-    """
+    The draws take turns in using the rotations of the score. Halves of sparse features agree better in some rotations
+    than in others, whatever the data. If the null used rotations of its own, this difference could be mistaken for
+    structure or hide it: with one seed, 13 % of data sets with independent features were called stable, with another
+    none."""
 
     request: Request
     rotations: Sequence[Draw]
-    """Rotations over which the score is averaged."""
+    """The rotations over which the score is averaged."""
 
     @property
     def empty_null(self) -> Vector:
-        """The null if the score is undefined for all partitions."""
+        """The null if the score is undefined for every partition."""
         return np.full(self.request.n_permutations, np.nan)
 
     def products(self, at: int, found: Partition) -> None:
-        """Do nothing, because no draw uses a partition of the data."""
+        """Do nothing, because the draws do not use partitions of the data."""
 
     def null(self, products: object, visit: object) -> Vector:
-        """Score each draw on the rotations that are assigned to it."""
+        """Score each draw with the rotations assigned to it."""
         request = self.request
         if not request.n_permutations:
             return np.empty(0)
@@ -85,7 +86,7 @@ def shuffle_features(
     design : Exchange
         Exchange design, which restricts the permutations.
     rng : Generator
-        Generator of the permutations.
+        Random generator for the permutations.
     known : Covariates, optional
         Covariates that were regressed out of the features; None if there are none.
     """

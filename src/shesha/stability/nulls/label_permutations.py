@@ -1,4 +1,4 @@
-"""Label permutations for label scores, on a subset of the rows if there are many."""
+"""Permutations of labels for scores that need labels; only a subset of rows is used if there are many."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Index
 
 ALL_ROWS = 4096
-"""Largest number of rows of which all labels are shuffled if the cost of a score grows quickly with this number."""
+"""Most rows whose labels are all shuffled if the cost of a score grows quickly with the number of rows."""
 NULL_ROWS = 2048
 """Number of rows whose labels are shuffled if there are more than ALL_ROWS. The null is then wider, never narrower."""
 _FEWEST = 2
@@ -20,18 +20,18 @@ _FEWEST = 2
 
 @dataclass(frozen=True)
 class Shuffled:
-    """Shuffled labels of all rows, or of a subset."""
+    """The shuffled labels of all rows or of a subset of rows."""
 
     rows: Index | None
     """Numbers of the rows in the subset; None for all rows."""
     classes: Classes
-    """True labels of the rows in the subset."""
+    """The true labels of these rows."""
     codes: Index
-    """Shuffled labels, one line per shuffle."""
+    """The shuffled labels, with one line for each shuffle."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return a note if the null uses fewer rows than the value."""
+        """A note if the null uses fewer rows than the value; otherwise empty."""
         if self.rows is None or not len(self.codes):
             return ()
         return (f"the null uses the labels of {len(self.rows):,} random rows, so the null is wider than with all rows",)
@@ -50,7 +50,7 @@ def shuffle_labels(request: Request, *, always_all: bool = False) -> Shuffled:
 
 
 def _some(request: Request, most: int) -> Index | None:
-    """Choose random rows, whole groups, or a stretch of a series; None if a class would have hardly any rows."""
+    """Choose random rows, whole groups or a stretch; None if a class would keep hardly any rows."""
     rng, design, codes = spawn(request.seed, SHUFFLING), request.exchange, request.labels.codes
     n = design.n_rows
     if design.shift or design.block_length:

@@ -1,4 +1,4 @@
-"""The row-matching null of a split score of residuals, which have fewer degrees of freedom than rows."""
+"""The row-matching null for a split score of residuals, which have fewer degrees of freedom than rows."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from shesha.views.feature_halves import Draw
 
 @dataclass(frozen=True)
 class MatchedResiduals:
-    """Null draws: first half of the features of the residuals, second half of permuted and adjusted residuals.
+    """Null draws that join one half of the features with the permuted, readjusted rows of the other.
 
-    Regression on covariates shrinks the same distances in both halves. Halves of rows that are only permuted would not
-    share this effect, so unrelated halves would seem stable.
+    Regressing out covariates shrinks the same distances in both halves. If rows were permuted without being adjusted
+    again, their halves would not share this effect, and unrelated halves would seem stable.
     """
 
     request: Request
     partitions: Sequence[Draw]
-    """The partitions of the score, which draws use in turn."""
+    """The partitions of the score, which the draws use in turn."""
 
     @property
     def empty_null(self) -> Vector:
-        """The null if the score is undefined for all partitions."""
+        """The null if the score is undefined for every partition."""
         return np.full(self.request.n_permutations, np.nan)
 
     def products(self, at: int, found: object) -> None:
-        """Do nothing, because no draw uses a partition of the data."""
+        """Do nothing, because the draws do not use partitions of the data."""
 
     def null(self, products: object, visit: object) -> Vector:
         """Score each draw on as many partitions as the row-matching null uses."""
@@ -57,7 +57,7 @@ class MatchedResiduals:
         return np.array(values)
 
     def _score(self, rows: Matrix, moved: Matrix, features: Index, number: int) -> float:
-        """Correlation between the first half of the features and the second half of the permuted rows."""
+        """Return the correlation between the first half of the features and the permuted second half."""
         metric: Metric = self.request.options["metric"]
         half, natural = len(features) // 2, np.arange(len(features))
         both = np.concatenate([rows[:, features[:half]], moved[:, features[half:]]], axis=1)

@@ -1,4 +1,4 @@
-"""The row-matching null of a split score: rows of the two halves are paired at random."""
+"""The row-matching null of a split score, which pairs the rows of both halves at random."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Use = Callable[[int, Partition], Vector | None]
 
 
 def partitions_per_matching(n_features: int, n_draws: int) -> int:
-    """Number of partitions for which the null spreads at least as much as the score does.
+    """Return the number of partitions for which the null varies at least as much as the score does.
 
-    Two halves correlate through pairs of features in different halves. A given pair is divided with probability p, so
-    the scores of two partitions of independent features have correlation p. Under matching, the pair (a, b) differs
-    from (b, a), so the correlation is p / 2. The number m equates the variances of the means, rounded down:
-    p + (1 - p) / n_draws = p / 2 + (1 - p / 2) / m.
+    Two halves correlate through pairs of features, one in each half. A given pair is divided in this way with
+    probability p, so that the scores of two partitions of independent features have correlation p. If rows are
+    permuted, the pair (a, b) differs from (b, a), so that the correlation is p / 2. The returned number m, rounded
+    down, makes the variances of both means equal: p + (1 - p) / n_draws = p / 2 + (1 - p / 2) / m.
     """
     half = n_features // 2
     p = half * (n_features - half) / (n_features * (n_features - 1) / 2)
@@ -32,19 +32,19 @@ def partitions_per_matching(n_features: int, n_draws: int) -> int:
 
 @dataclass(frozen=True)
 class Matchings:
-    """Random matchings of the rows, which are assigned to the partitions in turn."""
+    """Random matchings of the rows, each assigned to some of the partitions in turn."""
 
     orders: Sequence[Index]
     design: Exchange
     seeds: Index
-    """Seed of the permutations among the nonzero rows of each partition."""
+    """For each partition, the seed for permuting the rows that are nonzero in both halves."""
     together: int
-    """Number of partitions on which each matching is scored."""
+    """Number of partitions for which each matching is scored."""
     n_draws: int
 
     @classmethod
     def build(cls, request: Request, n_features: int) -> Matchings:
-        """Draw the matchings of a request."""
+        """Draw the matchings for a request."""
         n_draws = request.options["n_draws"]
         together = partitions_per_matching(n_features, n_draws)
         seeds = (
@@ -56,7 +56,7 @@ class Matchings:
 
     @property
     def empty_null(self) -> Vector:
-        """The null if the score is undefined for all partitions."""
+        """The null if the score is undefined for every partition."""
         return np.full(len(self.orders), np.nan)
 
     @property
@@ -67,7 +67,7 @@ class Matchings:
         return range(turn, len(self.orders), self._n_turns)
 
     def products(self, at: int, found: Partition) -> Vector | None:
-        """Correlations of a partition under its matchings; None if it has no matchings."""
+        """Return the correlations of a partition under its matchings; None if it has no matchings."""
         if at >= self.n_draws or not self.orders:
             return None
         return self._products(at, found, self._turn_numbers(at // self.together))
@@ -81,7 +81,7 @@ class Matchings:
         return permutation_products(*ranks, n, orders) if orders else np.empty(0)
 
     def _match_directed_rows(self, index: int, directed: Mask | None, numbers: Sequence[int]) -> list[Index]:
-        """Matchings among the rows that are nonzero in both halves."""
+        """Return the matchings, restricted to the rows that are nonzero in both halves."""
         if directed is None:
             return [self.orders[k] for k in numbers]
         if self.design.named:
@@ -92,9 +92,10 @@ class Matchings:
         return [places[order[directed[order]]] for order in (self.orders[k] for k in numbers)]
 
     def null(self, products: Sequence[Vector | None], visit: Callable[[int, Use], Vector | None]) -> Vector:
-        """Average over the partitions of each matching; `visit` recomputes a partition.
+        """Average each matching over its partitions; `visit` computes a partition again.
 
-        If a turn has no score, the next turn with a score takes its matchings, or the last such turn if none follows.
+        If no partition of a turn has a score, its matchings go to the next turn that has one, or else to the last such
+        turn.
         """
         out = self.empty_null
         if not self.orders:

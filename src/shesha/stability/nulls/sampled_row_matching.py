@@ -1,4 +1,4 @@
-"""The row-matching null for sampled pairs, in which every matching reads new rows."""
+"""The row-matching null for sampled pairs, for which every matching reads new rows."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from shesha.views.feature_halves import Draw, restart_draw
 from shesha.views.sampled_feature_halves import WIDE_FEATURES
 
 NULL_PAIRS = 100_000
-"""Number of pairs per matching; with fewer pairs than the score, the null is wider, never narrower."""
+"""Number of pairs per matching; if the score uses more pairs, the null is wider, never narrower."""
 NULL_ROWS = 4096
-"""Maximum number of matched rows of narrow data; with fewer rows, the null is wider, never narrower."""
+"""Most matched rows if data are narrow; if the score uses more rows, the null is wider, never narrower."""
 _FEWEST_ROWS = 256
 _NARROW, _NARROW_ROTATED = 1024, 512
-"""Largest number of features of narrow data, for the given features and for rotated features."""
+"""Most features that narrow data have, if features are used as given and if they are rotated."""
 
 _BLOCKS = 1 << 23
-"""Maximum number of bytes of the rows that a thread gathers, and of their products."""
+"""Most bytes of rows that a thread gathers, together with their products."""
 _STRATA = 32
-"""Smallest number of strata among the matched rows at which only whole strata are chosen."""
+"""Fewest strata among the matched rows for which strata are only chosen as a whole."""
 
 
 def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> Vector:
-    """Correlate the first half of random pairs with the second half of their matched pairs.
+    """Correlate the first half of random pairs with the second half of the pairs matched to them.
 
-    For rotated features, the null of separately permuted features is used instead, with the rotations of the score.
+    If features are rotated, the null that permutes each feature separately is used instead, with the score's rotations.
     """
     if not request.n_permutations:
         return np.empty(0)
@@ -47,7 +47,7 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
     chosen = _rows(request.exchange, rng, _most_rows(halves, request, n_draws / together))
     design = request.exchange.take(chosen)
     if halves.rotated:
-        # More pairs than the score uses would make the null too narrow.
+        # With more pairs than the score uses, the null would be too narrow.
         n_pairs = min(request.pairs or NULL_PAIRS, NULL_PAIRS) // ROTATIONS
         rotations = rotations[:n_draws]
         rotate = rotate_given_axes if d <= WIDE_FEATURES else rotate_principal_axes
@@ -56,7 +56,7 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
     next_draw = halves.sampler(request.seed)
     draws = [next_draw() for _ in range(n_draws)]
     n_turns = -(-len(draws) // together)
-    # More pairs than the score uses would make the null too narrow.
+    # With more pairs than the score uses, the null would be too narrow.
     per_draw = min(request.pairs or NULL_PAIRS, NULL_PAIRS) // together
     if request.pairs is not None:
         per_draw = max(per_draw, pairs_of_partition(request.pairs, len(draws)))
@@ -74,8 +74,8 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
         return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
 
     out = np.empty(len(orders))
-    # Matchings use the partitions in turn, so the null is not specific to one partition. A thread needs memory for both
-    # halves of the rows, and the same amount again while it computes them.
+    # Matchings use the partitions in turn, so that the null does not depend on a single partition. A thread needs
+    # memory for both halves of the rows, and as much again while it computes them.
     at_once = max(1, int((memory.memory_budget() - rows.nbytes) // (2 * rows.nbytes + _BLOCKS)))
     turns = parallel(score, range(n_turns), at_once=at_once)
     for turn, scores in enumerate(track(turns, n_turns, "matchings")):
@@ -84,11 +84,11 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
 
 
 def _most_rows(halves: SampledHalves, request: Request, n_sets: float) -> int:
-    """Maximum number of matched rows, so that wide data take about as long as narrow data.
+    """Return the largest number of rows to match, which keeps wide data about as fast as narrow data.
 
-    The cost of a matching is proportional to the number of features, and that of a rotation to its cube. If the score
-    uses other rows in each partition, its variance is divided by the number of partitions. With more rows than allowed
-    here, the null would have a smaller variance than the score.
+    The cost of a matching is proportional to the number of features, and the cost of a rotation to its cube. If the
+    score uses different rows in each partition, its variance is divided by the number of partitions; if more rows than
+    returned here were matched, the null would have a smaller variance than the score.
     """
     n, d = halves.rows.shape
     share = (_NARROW_ROTATED / d) ** 3 if halves.rotated else _NARROW / d
@@ -98,7 +98,7 @@ def _most_rows(halves: SampledHalves, request: Request, n_sets: float) -> int:
 
 
 def _rows(design: Exchange, rng: np.random.Generator, at_most: int) -> Index:
-    """Choose the rows to match: random rows, whole groups, or a stretch of a series."""
+    """Choose which rows to match: random rows, whole groups, or a stretch of a series."""
     n = design.n_rows
     if n <= at_most:
         return np.arange(n)
@@ -113,9 +113,9 @@ def _rows(design: Exchange, rng: np.random.Generator, at_most: int) -> Index:
 
 
 def _units(design: Exchange, at_most: int) -> Index:
-    """Code of the unit that is chosen as a whole: a row, its group, or a small stratum.
+    """Return each row's unit that is chosen as a whole: the row itself, its group, or a small stratum.
 
-    A random subset of rows would leave few exchangeable rows in a small stratum.
+    If rows were chosen at random, few exchangeable rows of a small stratum would be left.
     """
     small = np.bincount(design.block).max() <= at_most // _STRATA
     return design.block if small else design.clusters

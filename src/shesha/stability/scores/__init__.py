@@ -1,1 +1,1 @@
-"""The stability scores: one marked function per variant, one family per file."""
+"""The stability scores, with one marked function for each variant and one file for each family."""

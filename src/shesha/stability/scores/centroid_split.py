@@ -1,4 +1,4 @@
-"""Stability of the geometry of class centroids over class-balanced halves of the rows."""
+"""How stable the geometry of class centroids is between class-balanced halves of the rows."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Plain
 
 _MIN_CLASSES = 3
-"""Smallest number of classes; two classes have a single distance, which cannot be correlated."""
+"""Fewest classes; two classes have only one distance, which cannot be correlated."""
 _TOGETHER = 8
-"""Maximum number of resamples in memory."""
+"""Most resamples that are in memory at once."""
 _ENTRIES = 1 << 18
-"""Maximum number of centroid values (centroids x features) in memory."""
+"""Most centroid values (centroids x features) that are in memory at once."""
 _FEWEST = 2
-"""Smallest number of rows of a class that can be divided."""
+"""Fewest rows of a class that can be divided."""
 _NOTHING = "all distances between centroids are equal, or a class has one row"
 
 
 def estimate_label_conditioned(request: Request) -> Evidence:
-    """Estimate 'label_conditioned_split', with resampled rows and a null of shuffled labels."""
+    """Estimate 'label_conditioned_split', with resampled rows and a null distribution of shuffled labels."""
     data: Plain = request.variant.look(request.source, request.options)
     splits = _Splits(data.rows, request.options["n_draws"], request.options["metric"], _groups(request))
     y = request.labels
@@ -56,19 +56,19 @@ def estimate_label_conditioned(request: Request) -> Evidence:
 
 
 def _groups(request: Request) -> Index | None:
-    """Code of units that must not be divided: groups or stretches of a series; None for independent rows."""
+    """Return the group or stretch of each row, which must stay whole; None if rows are independent."""
     clusters = request.exchange.clusters
     return clusters if int(clusters.max()) + 1 < len(clusters) else None
 
 
 def _places(request: Request, rng: np.random.Generator) -> list[Index]:
-    """For each class, the row at each position in a resample."""
+    """For each class, return which of its rows occupies each position in a resample."""
     y, rows = request.labels, request.resample_rows(rng)
     return [np.searchsorted(members, rows[y.codes[rows] == code]) for code, members in enumerate(y.members)]
 
 
 def _require_splittable(y: Classes) -> None:
-    """Refuse classes that cannot be divided."""
+    """Raise an error if there are classes that cannot be divided."""
     few = y.names[[len(rows) < _FEWEST for rows in y.members]]
     if len(few):
         raise ValueError(f"y must give each class at least 2 rows, got one row of {check.join_items(few)}")
@@ -93,12 +93,12 @@ def _require_splittable(y: Classes) -> None:
 def label_conditioned_split(
     data: Plain, y: Classes, n_splits: int = 30, metric: Metric = "cosine", seed: Seed = None
 ) -> float:
-    """Agreement of class-balanced halves of the rows on the geometry of the class centroids.
+    """Agreement between class-balanced halves of the rows on the geometry of the class centroids.
 
-    The rows of each class are split at random into two halves. If their number is odd, the second half has one more
-    row. The distances between class centroids are computed in each half and rank-correlated. With `groups=` (in
-    `estimate`, `chance` and `audit`), halves contain whole groups. Effects of a donor or session on its classes then
-    do not count as stability.
+    The rows of each class are divided at random into two halves; if their number is odd, the second half has one row
+    more. In each half, the distances between class centroids are computed, and both sets of distances are
+    rank-correlated. With `groups=` (in `estimate`, `chance` and `audit`), each group stays within one half, so that the
+    effects of a donor or a session on its classes do not count as stability.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def label_conditioned_split(
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between centroids.
     seed : int, Generator or None
-        Seed of the splits.
+        Seed for the random splits.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def label_conditioned_split(
 
 
 def _centroids(rows: Matrix, masks: Sequence[Mask | Matrix]) -> tuple[Matrix, Matrix]:
-    """Centroids of both halves of rows sorted by class: arrays of shape (n_splits, n_classes, n_features)."""
+    """Return the centroids of both halves of rows sorted by class, each (n_splits, n_classes, n_features)."""
     shape = len(masks[0]), len(masks), rows.shape[1]
     first, second, start = np.empty(shape), np.empty(shape), 0
     for label, mask in enumerate(masks):
@@ -153,17 +153,17 @@ def _centroids(rows: Matrix, masks: Sequence[Mask | Matrix]) -> tuple[Matrix, Ma
 
 
 _Drawn = tuple[list[Index], list[Mask]]
-"""The row at each position of each class, and the positions of the first half of each split."""
+"""The row at each position of each class, and which positions belong to the first half in each split."""
 
 
 class _Splits:
-    """Random class-balanced splits of the rows, or of resamples of them."""
+    """Random class-balanced splits of the rows or of resampled rows."""
 
     def __init__(self, X: Matrix, n_splits: int, metric: Metric, groups: Index | None = None) -> None:
         self._X, self._n_splits, self._metric, self._groups = X, n_splits, metric, groups
 
     def require_groups(self, y: Classes) -> None:
-        """Refuse classes with only one group, which cannot be divided into halves of whole groups."""
+        """Raise an error if a class has only one group, which cannot be divided into two halves."""
         if self._groups is None:
             return
         alone = [len(np.unique(self._groups[rows])) < _FEWEST for rows in y.members]
@@ -174,7 +174,7 @@ class _Splits:
             )
 
     def draw(self, y: Classes, places: list[Index], rng: np.random.Generator) -> _Drawn | None:
-        """Draw the halves; None if a class cannot be divided."""
+        """Draw the halves of each split; None if a class cannot be divided."""
         if min(map(len, places)) < _FEWEST:
             return None
         if self._groups is None:
@@ -184,15 +184,15 @@ class _Splits:
         return None if halves is None else (places, halves)
 
     def scores(self, y: Classes, places: list[Index], rng: np.random.Generator) -> Vector:
-        """Agreement of the centroids in each split; `places` has the row at each position of a class."""
+        """Return how well the centroids agree in each split; `places` has the row at each position of a class."""
         return self.build(self.members(y), self.draw(y, places, rng))
 
     def members(self, y: Classes) -> list[Matrix]:
-        """Rows of each class."""
+        """Return the feature values of the rows of each class."""
         return [self._X[rows] for rows in y.members]
 
     def build(self, members: list[Matrix], drawn: _Drawn | None) -> Vector:
-        """Agreement of the centroids in each drawn split."""
+        """Return how well the centroids agree in each split that was drawn."""
         if drawn is None:
             return np.full(self._n_splits, np.nan)
         shape = self._n_splits, len(members), self._X.shape[1]
@@ -206,7 +206,7 @@ class _Splits:
         return agreements(first, second, self._metric)
 
     def null(self, labels: label_permutations.Shuffled, rng: np.random.Generator) -> Vector:
-        """Mean agreement under each shuffle of the labels, with the same splits for all shuffles."""
+        """Return the mean agreement for each shuffle; all use the same splits unless groups must stay whole."""
         X = self._X if labels.rows is None else self._X[labels.rows]
         sizes = [len(rows) for rows in labels.classes.members]
         orders = np.argsort(labels.codes, axis=1, kind="stable")
@@ -229,7 +229,7 @@ class _Splits:
     def _null_masks(
         self, labels: label_permutations.Shuffled, orders: Index, rng: np.random.Generator
     ) -> Sequence[Sequence[Mask | Matrix]] | None:
-        """Halves for all shuffles; if groups stay whole, separate halves for each shuffle."""
+        """Return the halves, which all shuffles share; if groups stay whole, each shuffle has its own."""
         sizes = [len(rows) for rows in labels.classes.members]
         if self._groups is None:
             return [[mask.astype(np.float64) for mask in random_halves(sizes, self._n_splits, rng)]]
@@ -245,7 +245,7 @@ class _Splits:
     def score_resamples(
         self, y: Classes, draw: Callable[[], list[Index]], count: int, rng: np.random.Generator
     ) -> Vector:
-        """Mean agreement of each resample; resamples are drawn in sequence and scored together."""
+        """Return the mean agreement for each resample; resamples are drawn one by one and scored together."""
         members = self.members(y)
         scores: list[float] = []
         for start in track(range(0, count, _TOGETHER), -(-count // _TOGETHER), "resamples"):

@@ -1,4 +1,4 @@
-"""Ratio of distances between classes to distances within classes."""
+"""How far apart classes are, relative to the distances within them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Plain, Standard
 
 _ALL_PAIRS = 4096
-"""Largest number of rows for which the interval uses all pairs, and number of random pairs for more rows."""
+"""Most rows for which the interval uses all pairs of rows, and number of random pairs if there are more rows."""
 _SOME_PAIRS = 1_000_000
 
 
 def estimate_separation(request: Request) -> Evidence:
-    """Estimate 'class_separation_ratio' on all rows instead of subsamples."""
+    """Estimate 'class_separation_ratio' from all rows instead of subsamples."""
     rows: Standard = request.variant.look(request.source, request.options)
     y, n = request.labels, rows.n_rows
     counts = np.ones((n, 1))
@@ -52,7 +52,7 @@ def estimate_separation(request: Request) -> Evidence:
 
 
 def _null(rows: Standard, labels: label_permutations.Shuffled) -> Vector:
-    """Score shuffled labels."""
+    """Return the scores for shuffled labels."""
     if not len(labels.codes):
         return np.empty(0)
     chosen = rows if labels.rows is None else rows.permute(labels.rows)
@@ -63,7 +63,7 @@ def _null(rows: Standard, labels: label_permutations.Shuffled) -> Vector:
 
 
 def _score_resamples(rows: Standard, request: Request, value: float) -> tuple[Vector, tuple[str, ...]]:
-    """Score resamples on random pairs of rows, and add deviations from the same pairs to the value."""
+    """Return scores of resamples from random pairs, shifted so that the data themselves get the value."""
     rng = spawn(request.seed, THINNING)
     n = rows.n_rows
     i = rng.integers(n, size=_SOME_PAIRS)
@@ -78,7 +78,7 @@ def _score_resamples(rows: Standard, request: Request, value: float) -> tuple[Ve
 
 
 def _copies(rows: Standard, request: Request, counts: Matrix) -> Sums:
-    """Pairs between copies of a group in a resample, which are not pairs of the data."""
+    """Return the sums over pairs of copies of the same group, which are pairs only in a resample."""
     group = group_codes(request.design)
     if group is None or counts.shape[1] == 1:
         return Sums(*(np.zeros(counts.shape[1]),) * 4)
@@ -95,7 +95,7 @@ def _distances(rows: Standard, i: Index, j: Index) -> Vector:
 
 
 def ratios(rows: Standard, y: Classes, counts: Matrix) -> Vector:
-    """Separation ratio for each column of row counts."""
+    """Return the separation ratio for each column of `counts`, which says how often each row occurs."""
     return _sums(rows, y, counts).ratios
 
 
@@ -126,7 +126,7 @@ def class_separation_ratio(
     metric: Metric = "euclidean",
     seed: Seed = None,
 ) -> float:
-    """Ratio of mean distances between and within classes, averaged over random subsamples.
+    """Ratio of the mean distance between classes to that within classes, averaged over subsamples.
 
     Parameters
     ----------
@@ -135,13 +135,13 @@ def class_separation_ratio(
     y : array of shape (n_samples,)
         Class labels, with at least two classes.
     n_bootstrap : int
-        Number of subsamples, which are drawn without replacement, as in the public package.
+        Number of random subsamples, which are drawn without replacement, as in the public package.
     subsample_frac : float
-        Share of the rows in each subsample, in (0, 1].
+        Share of the rows that each subsample contains, in (0, 1].
     metric : {'euclidean', 'cosine', 'correlation'}
         Distance between rows.
     seed : int, Generator or None
-        Seed of the subsamples.
+        Seed for the random subsamples.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def class_separation_ratio(
     alias="variance",
 )
 def variance_ratio(data: Plain, y: Classes) -> float:
-    """Share of the total variance between classes.
+    """Share of the total variance that lies between classes.
 
     Parameters
     ----------
@@ -229,10 +229,10 @@ def variance_ratio(data: Plain, y: Classes) -> float:
     place=14,
 )
 def zscore_separation(data: Plain, y: Classes) -> float:
-    """Mean over classes of (inter - intra) / (inter + intra), Euclidean.
+    """Mean over classes of (inter - intra) / (inter + intra), from Euclidean distances.
 
-    For each class with at least two rows, `intra` is the mean distance of these rows from their own mean. `inter` is
-    their mean distance from the mean of all other rows.
+    For each class with at least two rows, `intra` is the mean distance between its rows and their mean. `inter` is the
+    mean distance between its rows and the mean of all rows of other classes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Stability of the linear discriminant directions under resampling."""
+"""How stable the linear discriminant directions are when rows are resampled."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _require_two(y: Classes) -> None:
 def lda_stability(
     data: Plain, y: Classes, n_bootstrap: int = 50, subsample_frac: float = 0.5, seed: Seed = None
 ) -> float:
-    """Agreement of the linear discriminant direction between all rows and stratified resamples.
+    """Agreement between the linear discriminant direction of all rows and those of stratified resamples.
 
     Parameters
     ----------
@@ -52,17 +52,17 @@ def lda_stability(
     n_bootstrap : int
         Number of resamples, which are drawn with replacement, as in the public package.
     subsample_frac : float
-        Size of a resample as a share of the rows, in (0, 1]. Half of a resample comes from each class.
+        Size of each resample as a share of the rows, in (0, 1]. Half of each resample comes from each class.
     seed : int, Generator or None
-        Seed of the resamples.
+        Seed for the random resamples.
 
     Returns
     -------
     float
-        Mean absolute cosine, in [0, 1]; NaN, with a warning, if the class means are equal. The within-class covariance
-        has an absolute ridge of 1e-6, as in the public package. The score does not depend on the unit of the features
-        if their variances are far above the ridge. If they are far below it, the direction is the difference of the
-        class means.
+        Mean absolute cosine, in [0, 1]; NaN, with a warning, if the class means are equal. As in the public package,
+        1e-6 is added to the diagonal of the within-class covariance. If the variances of the features are far above
+        this ridge, the score does not depend on the unit of the features. If they are far below it, the direction is
+        the difference of the class means.
 
     Examples
     --------
@@ -90,15 +90,16 @@ def lda_stability(
 def lda_subspace_stability(
     data: Plain, y: Classes, n_bootstrap: int = 50, subsample_frac: float = 0.5, seed: Seed = None
 ) -> float:
-    """Agreement of the linear discriminant subspace between all rows and stratified resamples.
+    """Agreement between the linear discriminant subspace of all rows and those of stratified resamples.
 
-    The discriminant directions of all classes span the subspace, which has at most min(n_classes - 1, n_features)
-    dimensions. Agreement is the mean cosine of the principal angles. With two classes, it equals `lda_stability`.
+    The subspace is spanned by the discriminant directions of all classes and has at most min(n_classes - 1, n_features)
+    dimensions. The agreement of two subspaces is the mean cosine of their principal angles. With two classes, the score
+    equals `lda_stability`.
 
     Parameters
     ----------
     X, y, n_bootstrap, subsample_frac, seed
-        As for `lda_stability`, but with two or more classes. A resample contains the same number of rows from each
+        As for `lda_stability`, but with two or more classes. Each resample contains the same number of rows from each
         class, drawn with replacement.
 
     Returns

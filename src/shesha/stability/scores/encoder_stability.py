@@ -1,4 +1,4 @@
-"""Stability of an encoder under perturbation of its input."""
+"""How stable the output of an encoder is when its input is perturbed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Perturbation = Callable[..., Any]
 def encoder_stability(
     f: Callable[[Any], ArrayLike], X: Any, perturb: Perturbation | float, n: int = 30, *, seed: Seed = None
 ) -> float:
-    """Rotation of an encoder's output under perturbation of its input.
+    """Stability of the direction of an encoder's output when its input is perturbed.
 
-    Outputs are scaled to unit length. The displacement of a row is the Euclidean distance between its perturbed and its
-    unperturbed output. The score is 1 / (1 + mean displacement) over all rows and perturbations (long version, 6.1.1,
-    "latent space").
+    Each output row is scaled to unit length, and its displacement is the Euclidean distance between the perturbed and
+    the unperturbed output. The score is 1 / (1 + mean displacement), with the mean over all rows and perturbations
+    (long version, 6.1.1, "latent space").
 
     Parameters
     ----------
@@ -32,12 +32,13 @@ def encoder_stability(
     X : array
         Inputs, in any form that `f` and `perturb` accept.
     perturb : callable or float
-        Function `perturb(X, rng)` or `perturb(X)` that returns perturbed inputs. The generator is passed if the
-        function requires two arguments or has one named `rng`. A number is the standard deviation of Gaussian noise.
+        Function `perturb(X, rng)` or `perturb(X)` that returns perturbed inputs. It receives a random generator if it
+        requires two arguments or has one named `rng`. A number instead of a function is the standard deviation of
+        Gaussian noise to add.
     n : int
         Number of perturbations.
     seed : int, Generator or None
-        Seed of the generator that is passed to `perturb`.
+        Seed for the random generator that `perturb` receives.
 
     Returns
     -------
@@ -76,7 +77,7 @@ def _as_callable(perturb: Perturbation | float) -> Perturbation:
 
 
 def _wants_generator(perturb: Perturbation) -> bool:
-    """Return whether a callable takes a random generator in addition to its input."""
+    """Return whether a function takes a random generator in addition to its input."""
     if isinstance(perturb, np.ufunc):  # In older NumPy, ufuncs have no readable signature.
         return perturb.nin > 1
     try:
@@ -95,7 +96,7 @@ def _unit_output(output: ArrayLike, name: str) -> NDArray[np.float64]:
         raise ValueError(
             f"{name} must have no zero row, got zero rows {check.join_items(np.flatnonzero(largest == 0))}"
         )
-    # Scaling by a power of two keeps squares in range without rounding.
+    # Scaling by a power of two keeps the squares in range and causes no rounding error.
     exponents = np.frexp(largest)[1]
     rows = np.ldexp(rows, -exponents)
     return np.asarray(rows / np.linalg.norm(rows, axis=1)[:, None])

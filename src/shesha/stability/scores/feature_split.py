@@ -1,4 +1,4 @@
-"""Feature-split stability, on the given axes and averaged over random rotations."""
+"""Feature-split stability on the given axes, and averaged over random rotations."""
 
 from __future__ import annotations
 
@@ -35,26 +35,27 @@ def feature_split(
     seed: Seed = None,
     max_samples: int | None = 1600,
 ) -> float:
-    """Feature-split Shesha: agreement of random halves of the features on the geometry.
+    """Feature-split Shesha: agreement between random halves of the features on the geometry of the rows.
 
-    The features are split at random into two halves, and the distances between all rows are computed in each half. The
-    score is the rank correlation of the two sets of distances, averaged over splits.
+    The features are divided at random into two halves, and the distances between all rows are computed in each half.
+    The score is the rank correlation between the two sets of distances, averaged over splits.
 
     High values mean that the geometry is spread redundantly over the coordinate axes. The score is a property of the
-    representation *and its axes*. Under 'cosine', scaling rows does not change it. Reordering features does not
-    change its average over seeds, but rotations change it (Raju 2026, journal version, A.2; the long version's contrary
-    claim in 7.1.5 is true for isotropic data only). `basis_averaged_split` is a property of the geometry alone.
+    representation *and its axes*. Under 'cosine', scaling single rows does not change it. Reordering the features does
+    not change its average over seeds, but rotating them does (Raju 2026, journal version, A.2; the contrary claim in
+    7.1.5 of the long version holds only for isotropic data). `basis_averaged_split` is a property of the geometry
+    alone.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         The representation, with at least 4 rows, 4 columns and finite values.
     n_splits : int
-        Number of random partitions of the features. If the number of features is odd, the second half has one more.
+        Number of random splits of the features. If the number of features is odd, the second half has one feature more.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows.
     seed : int, Generator or None
-        Seed of the partitions, which are drawn as in the public package.
+        Seed for the random splits, which are drawn as in the public package.
     max_samples : int or None
         Maximum number of rows. If there are more, a random subset of this size is used; None uses all rows.
         (`shesha.stability.estimate` never subsamples rows.)
@@ -106,15 +107,16 @@ def basis_averaged_split(
     seed: Seed = None,
     max_samples: int | None = 1600,
 ) -> float:
-    """Feature-split stability after a random rotation of the features, averaged over rotations.
+    """Feature-split stability after random rotations of the features, averaged over the rotations.
 
     `feature_split` measures whether the *axes* share the geometry. After a random rotation, every axis is a random
-    direction. This score therefore measures how much of the geometry a random half of all directions preserves.
-    It depends only on the number of features and the inner products between rows (between centred rows under
-    'correlation'). It is therefore unchanged by X -> X Q for any orthogonal Q, by a common scale, and, under
-    'euclidean', by translation. Features that are all zero raise it, so compare representations of equal width.
+    direction. This score therefore measures how much of the geometry a random half of all directions preserves. It
+    depends only on the number of features and on the inner products between rows (between centred rows under
+    'correlation'). It is therefore unchanged by X -> X Q for any orthogonal Q, by scaling all values and, under
+    'euclidean', by translation. Adding features that are all zero raises the score, so compare only representations of
+    equal width.
 
-    The difference `feature_split - basis_averaged_split` is the contribution of the axes themselves. It is negative if
+    The difference `feature_split - basis_averaged_split` shows what the axes themselves contribute. It is negative if
     few axes contain most of the geometry, as after PCA.
 
     Parameters
@@ -122,13 +124,13 @@ def basis_averaged_split(
     X : array of shape (n_samples, n_features)
         The representation, with at least 4 rows, 4 columns and finite values.
     n_rotations : int
-        Number of Haar-random rotations, each followed by one split.
+        Number of rotations drawn from the Haar (uniform) distribution, each followed by one split.
     metric : {'cosine', 'correlation', 'euclidean'}
-        Distance between rows. 'correlation' centres each row before the rotation, not within halves, because rotated
-        features have no common unit.
+        Distance between rows. 'correlation' centres each row before the rotation rather than within each half, because
+        rotated features have no common unit.
     seed : int, Generator or None
-        Seed of the rotations. With the same seed, X and X Q have the same score up to rounding, if the singular values
-        of X are distinct.
+        Seed for the random rotations. With the same seed, X and X Q have the same score up to rounding if the singular
+        values of X are distinct.
     max_samples : int or None
         Maximum number of rows. If there are more, a random subset of this size is used; None uses all rows.
 

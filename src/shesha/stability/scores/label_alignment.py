@@ -1,4 +1,4 @@
-"""Agreement of a representation's geometry with class labels."""
+"""How well the geometry of a representation agrees with class labels."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from shesha.views import Standard
 def supervised_alignment(
     rows: Standard, y: Classes, metric: Metric = "correlation", seed: Seed = None, max_samples: int | None = 300
 ) -> float:
-    """Rank correlation between distances between rows and differences between their labels.
+    """Rank correlation of the distances between rows with the differences between their labels.
 
-    Column means are subtracted first. Label differences have only two values, so ties keep the score below 1 even for
-    perfectly separated classes (0.87 for two classes of equal size).
+    The mean of each column is subtracted first. A label difference has only two possible values, so ties keep the score
+    below 1 even for perfectly separated classes (0.87 for two classes of equal size).
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def supervised_alignment(
     metric : {'correlation', 'cosine', 'euclidean'}
         Distance between rows.
     seed : int, Generator or None
-        Seed of the subsample.
+        Seed for the random subset of rows.
     max_samples : int or None
         Maximum number of rows. If there are more, a random subset of this size is used; None uses all rows.
 
@@ -66,7 +66,7 @@ def supervised_alignment(
     0.866
     """
     differ = label_distances(y.codes)
-    # Label differences have two values, so their correlation equals that of their ranks.
+    # Label differences have only two values, so ranking them would not change the correlation.
     unit = ranks.unit_ranks(rows.squared(), rows.level)
     differ -= differ.mean()
     length = float(np.sqrt((differ**2).sum()))

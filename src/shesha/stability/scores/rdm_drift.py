@@ -1,4 +1,4 @@
-"""Drift of distances between two representations, and along a sequence."""
+"""How distances change between two representations, and along a sequence."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def rdm_similarity(X: Data, Y: Data, method: Method = "spearman", metric: Metric
     Y : array of shape (n_samples, n_features_y)
         Second representation of the same rows.
     method : {'spearman', 'pearson'}
-        Correlation of ranks, which no increasing function of the distances changes, or of the distances themselves.
+        Whether to correlate ranks, which stay the same under any increasing function, or the distances themselves.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows.
 
@@ -108,12 +108,12 @@ def rdm_similarity(X: Data, Y: Data, method: Method = "spearman", metric: Metric
 
 
 def rdm_drift(X: Data, Y: Data, method: Method = "spearman", metric: Metric = "cosine") -> float:
-    """Change of geometry between two representations of the same rows: 1 - `rdm_similarity`.
+    """Change of the geometry between two representations of the same rows: 1 - `rdm_similarity`.
 
     Parameters
     ----------
     X, Y, method, metric
-        As for `rdm_similarity`; X is the representation before the change, Y after it.
+        As for `rdm_similarity`; X is the representation before the change, and Y the one after it.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def drift_path(
     method: Method = "spearman",
     metric: Metric = "cosine",
 ) -> DriftPath:
-    """Drift along a sequence of representations of the same rows: from the first, and from the previous one.
+    """Drift of the geometry along a sequence of representations of the same rows.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def drift_path(
 
 
 def similarity(data: Mapping[str, Data], method: Method, metric: Metric) -> float:
-    """Correlate the distances of two named representations; raise NotEstimable if one has only equal distances."""
+    """Correlate the distances of two named representations; raise NotEstimable if one has only ties."""
     a, b = (
         _rank_distances(source, name, method, metric) for name, source in zip(data, _check_same_rows(data), strict=True)
     )
@@ -211,7 +211,7 @@ def _check_same_rows(data: Mapping[str, Data]) -> list[Rows | Rdm]:
 
 
 def _rank_distances(source: Rows | Rdm, name: str, method: Method, metric: Metric) -> RankedRdm | None:
-    """Ranked distances of one representation, shared by all comparisons; None if all are equal."""
+    """Return a representation's ranked distances for use in all comparisons; None if all are equal."""
     with explain_undirected_rows(name):
         try:
             return representation_from(source).view(RankedRdm, metric=metric, method=method)
@@ -222,5 +222,5 @@ def _rank_distances(source: Rows | Rdm, name: str, method: Method, metric: Metri
 
 
 def drift_of_ranks(a: RankedRdm | None, b: RankedRdm | None) -> float:
-    """Return 1 - rank correlation of the distances; NaN if one representation has only equal distances."""
+    """Return 1 minus the rank correlation of the distances; NaN if one side has only equal distances."""
     return float("nan") if a is None or b is None else float(np.clip(1.0 - a.inner(b), 0.0, 2.0))

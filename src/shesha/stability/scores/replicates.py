@@ -1,4 +1,4 @@
-"""Stability across matched replicates: the same rows measured or modelled twice."""
+"""Stability across matched replicates, that is, the same rows measured or encoded twice."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _NOT_CORRECT = "Two fits may agree and both be wrong. A low value may be due to 
 def replicate_stability(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine", method: Method = "spearman") -> float:
     """Correlation between the distances of two replicates of the same rows.
 
-    Row i of both replicates is the same input, measured twice or encoded by two fits. Each distance is compared with
-    the distance of the same pair of rows, so the estimand is identifiable. It is the share of the geometry that a
-    replication preserves.
+    Row i of both replicates is the same input, measured twice or encoded by two fits. Each distance is therefore
+    compared with the distance between the same two rows, and the score estimates a well-defined quantity: the share of
+    the geometry that a replication preserves.
 
     Parameters
     ----------
@@ -82,10 +82,10 @@ def anchor_profile_stability(
     metric: Metric = "cosine",
     method: Method = "spearman",
 ) -> float:
-    """Correlation between two replicates of the distances from fixed anchor rows to other rows.
+    """Agreement of two replicates on the distances from fixed anchor rows to other rows.
 
-    The distances of each anchor from the probe rows are correlated between the two replicates. The score is the mean
-    over anchors. It requires n_anchors * n_probes distances, not n_samples**2.
+    For each anchor, its distances to the probe rows are correlated between the two replicates; the score is the mean
+    over the anchors. Only n_anchors * n_probes distances are needed, instead of about n_samples**2 / 2.
 
     Parameters
     ----------

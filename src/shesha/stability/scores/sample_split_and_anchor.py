@@ -1,4 +1,4 @@
-"""Two documented scores without an identifiable estimand, kept with a warning."""
+"""Two documented scores that estimate no well-defined quantity and are kept with a warning."""
 
 from __future__ import annotations
 
@@ -36,11 +36,12 @@ def sample_split(
     seed: Seed = None,
     max_samples: int | None = 1500,
 ) -> float:
-    """Sample-split Shesha, as documented; it warns, because it does not measure stability.
+    """Sample-split Shesha, as documented; it warns because it does not measure stability.
 
     The distances within two random subsamples are rank-correlated *by position*. Entry k belongs to different pairs of
-    rows in the two subsamples, so the expected value is about 0 for any data. (Distances of pairs in both subsamples
-    would agree perfectly for any encoder.) Use `replicate_stability` with two replicates of the same rows instead.
+    rows in the two subsamples, so the expected value is about 0 for any data. (Distances between rows that are in both
+    subsamples would agree perfectly for any encoder.) Use `replicate_stability` with two replicates of the same rows
+    instead.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ def sample_split(
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows.
     seed : int, Generator or None
-        Seed of the subsamples, which are drawn as in the public package.
+        Seed for the random subsamples, which are drawn as in the public package.
     max_samples : int or None
         Maximum number of rows. If there are more, a random subset of this size is used; None uses all rows.
 
@@ -114,11 +115,11 @@ def anchor_stability(
     seed: Seed = None,
     max_samples: int | None = 1500,
 ) -> float:
-    """Anchor-based Shesha, as documented; it warns, because it does not measure stability.
+    """Anchor-based Shesha, as documented; it warns because it does not measure stability.
 
-    Distances from fixed anchors to two disjoint sets of rows are correlated by position. Position k is a different row
-    in each set, and ranking does not restore the match. Use `anchor_profile_stability` with two replicates of the same
-    rows instead.
+    The distances from fixed anchors to two disjoint sets of rows are correlated by position. Position k is a different
+    row in each set, and ranking the distances does not make the rows match. Use `anchor_profile_stability` with two
+    replicates of the same rows instead.
 
     Parameters
     ----------
@@ -127,13 +128,14 @@ def anchor_stability(
     n_splits : int
         Number of pairs of disjoint sets.
     n_anchors, n_per_split : int
-        Number of anchors, and number of rows in each set. If there are too few rows, both are reduced in proportion.
+        Number of anchors, and number of rows in each set. If there are too few rows, both numbers are reduced in
+        proportion.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows.
     rank_normalize : bool
-        Whether to rank the distances of each anchor before correlating.
+        Whether to rank the distances of each anchor before they are correlated.
     seed : int, Generator or None
-        Seed of the anchors and sets, which are drawn as in the public package.
+        Seed for the random anchors and sets, which are drawn as in the public package.
     max_samples : int or None
         Maximum number of rows. If there are more, a random subset of this size is used; None uses all rows.
 
@@ -181,19 +183,19 @@ def anchor_stability(
 
 
 def _rank_correlation(first: Matrix, second: Matrix) -> float:
-    """Rank correlation of the ranks within rows, over all rows."""
+    """Return the rank correlation over all rows of values that are already ranks within each row."""
     n = first.shape[1]
     centred = [matrix - (n - 1) / 2 for matrix in (first, second)]
     variance = len(first) * (n**3 - n) / 12
-    # Without ties, each row contains every rank once, so ranking all values again only rescales them. Ties reduce the
-    # sum of squares, which the condition detects.
+    # Without ties, each row contains every rank once, so ranking all values again would only rescale them. With ties,
+    # the sum of squares is smaller, so that the following condition is false.
     if all(np.vdot(matrix, matrix) == variance for matrix in centred):
         return float(np.vdot(*centred) / variance)
     return ranks.spearman(first.ravel(), second.ravel())
 
 
 def _rank_rows(values: Matrix, level: float) -> Matrix:
-    """Rank the values of each row; values that differ by less than the level share their mean rank."""
+    """Rank the values of each row; values that differ by at most the level share their mean rank."""
     order = np.argsort(values, axis=1)
     table = np.empty(values.shape)
     np.put_along_axis(table, order, np.arange(values.shape[1], dtype=np.float64)[None], axis=1)
@@ -204,7 +206,7 @@ def _rank_rows(values: Matrix, level: float) -> Matrix:
 
 
 def _shrink_sizes(n: int, n_anchors: int, n_per_split: int) -> tuple[int, int]:
-    """Reduce both sizes in proportion if there are too few rows, as the public package does."""
+    """Reduce both numbers in proportion if there are too few rows, as the public package does."""
     needed = n_anchors + 2 * n_per_split
     if n >= needed:
         return n_anchors, n_per_split

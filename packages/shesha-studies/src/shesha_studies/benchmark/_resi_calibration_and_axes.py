@@ -156,7 +156,8 @@ def option_facts(options: pd.DataFrame) -> dict[str, float]:
     """Return how much each option changes the scores."""
     if not len(options):
         return {}
-    scored, facts = options[options.raw.notna()], {}
+    scored = options[options.raw.notna()]
+    facts: dict[str, float] = {}
     for name, after, before in (
         ("calibration", "calibrated", "raw"),
         ("within classes", "within classes", "calibrated"),

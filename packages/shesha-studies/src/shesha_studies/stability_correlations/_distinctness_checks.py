@@ -60,7 +60,7 @@ def _counts() -> Answers:
 def _distributions(rows: pd.DataFrame) -> dict[str, float]:
     """Distributions of both scores, as in Table 17."""
     quantiles = {"quartile 1": 0.25, "median": 0.5, "quartile 3": 0.75}
-    numbers = {}
+    numbers: dict[str, float] = {}
     for name, values in (("stability", rows.stability), ("CKA", rows.cka)):
         parts = {"mean": values.mean(), "sd": values.std(), "min": values.min(), "max": values.max()}
         parts |= {number: values.quantile(share) for number, share in quantiles.items()}

@@ -51,16 +51,19 @@ def _line(rho: Correlation) -> dict[str, object]:
     }
 
 
+_WITHIN: dict[str, tuple[str, ...]] = {"bases": ("group",), "variants": ("variant",)}
+
+
 def _kinds_table(findings: Findings) -> pd.DataFrame:
     lines = []
     for kind, rho in findings.kinds.items():
         subset = findings.distinct[findings.distinct.kind == kind]
         means = subset[["stability", "averaged", "cka", "chance"]].mean()
-        within = {
+        within: dict[str, float] = {
             f"within {name}": score_correlation(subset, by=by, n_draws=10, n_group_draws=10).value
-            for name, by in (("bases", ("group",)), ("variants", ("variant",)))
+            for name, by in _WITHIN.items()
         }
-        lines.append({"kind": kind, **_line(rho), **within, **means.to_dict()})
+        lines.append({"kind": kind} | _line(rho) | dict(within) | {str(name): mean for name, mean in means.items()})
     return pd.DataFrame(lines)
 
 
