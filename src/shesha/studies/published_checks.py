@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.studies import study_lookup
 from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, NOT_RUN, UNREACHABLE, Check, judge_number
 from shesha.studies.study_definition import Study
-from shesha.studies.tolerance import JOINT, UNDECIDED, p_values_agree
+from shesha.studies.tolerance import JOINT, UNDECIDED, loose_p_value, p_values_agree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,7 +185,7 @@ def _judge_line(line: Any, answer: Found, unit: str) -> Check:
     if answer.n < 2 or absent:
         return check
     spread = f"Mean of {answer.n} draws with a standard deviation of {answer.error:.2g}."
-    return replace(check, why=f"{check.why} {spread}".strip())
+    return replace(check, why=". ".join(filter(None, (check.why.removesuffix("."), spread))))
 
 
 def _judge_p_value(where: str, what: str, published: float | str, answer: Found) -> Check:
@@ -194,7 +194,9 @@ def _judge_p_value(where: str, what: str, published: float | str, answer: Found)
     same, ours = p_values_agree(str(published), answer.ours), f"{answer.ours:.2g}"
     if same is None:
         return Check(where, what, published, ours, INCONCLUSIVE, UNDECIDED)
-    return Check(where, what, published, ours, AGREES if same else DIFFERS, "" if same else answer.why)
+    return Check(
+        where, what, published, ours, AGREES if same else DIFFERS, loose_p_value(str(published)) if same else answer.why
+    )
 
 
 def as_number(value: object) -> float | str:

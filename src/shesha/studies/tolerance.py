@@ -73,6 +73,20 @@ def loosely(published: float, within: float, ours: float = float("nan")) -> str:
     return f"{LOOSE} any value from {published - within:.3g} to {published + within:.3g} would agree" if loose else ""
 
 
+def loose_p_value(published: str) -> str:
+    """Return a note if p-values within a factor of three are more than a quarter of all.
+
+    Examples
+    --------
+    >>> loose_p_value("0.43"), loose_p_value("0.04"), loose_p_value("<1e-18")
+    ('loose: any p-value from 0.143 to 1 would agree', '', '')
+    """
+    if published.startswith("<"):
+        return ""
+    low, high = float(published) / _FACTOR, min(1.0, float(published) * _FACTOR)
+    return f"{LOOSE} any p-value from {low:.3g} to {high:.3g} would agree" if high - low > _QUARTER else ""
+
+
 BY_CHANCE = "It is just outside the range of 95 % of our draws. One number in twenty is outside by chance."
 UNDECIDED = "P-values above 0.05 cannot be compared between different numbers of observations."
 

@@ -47,7 +47,9 @@ def make_facts(rows: pd.DataFrame) -> Facts:
     places = Places(rows)
     facts: dict[str, Fact] = _place_facts(places, "published")
     for name, domain in (("CKA", "language"), ("Jaccard", "vision")):
-        facts[f"{name.casefold()}_often"] = Fact(places.share(name, domain))
+        often = (places.share(name, domain), tables.share_first_by_mean(name, domain))
+        for what, share in zip(("often", "often_by_mean", "often_best"), (*often, max(often)), strict=True):
+            facts[f"{name.casefold()}_{what}"] = Fact(share)
     facts |= _small_suites(places)
     for name, domain in (("Jaccard", "vision"), ("CKA", "language")):
         facts[f"{name.casefold()}_{domain}_by_mean"] = Fact(float(tables.place_by_mean(name, domain)))

@@ -78,17 +78,24 @@ def positions(found: pd.DataFrame, seed: int = 0) -> dict[str, tuple[int, float]
 
 def _places(score_table: pd.DataFrame, seed: int = 0) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Return the measures, their positions, and their positions in every draw."""
+    names, ranks, samples = _samples(score_table, seed)
+    drawn = [np.argsort(order(ranks[rows])) + 1 for rows in samples]
+    return names, np.argsort(order(ranks)) + 1, np.array(drawn)
+
+
+def _samples(score_table: pd.DataFrame, seed: int) -> tuple[list[str], Matrix, list[np.ndarray]]:
+    """Return the measures, their ranks in each cell, and the cells of every draw of data sets and networks."""
     table = rank_table(score_table)
     wide = table.pivot_table(index=list(BLOCK), columns="measure", values="rank", dropna=False)
     wide = wide[wide.notna().any(axis=1)]
-    ranks, names = wide.to_numpy(dtype=np.float64), list(wide.columns)
     units = wide.index.to_frame()[["dataset", "architecture"]].agg("/".join, axis=1).to_numpy()
     rows_of = [np.flatnonzero(units == unit) for unit in dict.fromkeys(units)]
-    rng, drawn = np.random.default_rng(seed), []
-    for _ in range(RESAMPLES):
-        chosen = [rows_of[index] for index in rng.integers(len(rows_of), size=len(rows_of))]
-        drawn.append(np.argsort(order(ranks[np.concatenate(chosen)])) + 1)
-    return names, np.argsort(order(ranks)) + 1, np.array(drawn)
+    rng = np.random.default_rng(seed)
+    samples = [
+        np.concatenate([rows_of[index] for index in rng.integers(len(rows_of), size=len(rows_of))])
+        for _ in range(RESAMPLES)
+    ]
+    return list(wide.columns), wide.to_numpy(dtype=np.float64), samples
 
 
 @cache
@@ -115,6 +122,14 @@ def distance_by_draws(measure: str, source: str) -> list[float]:
     tests = [group.iloc[0] for _, group in rank_table(scores(source)).groupby(["domain", "test"])]
     places = (drawn_places(source, str(line["domain"]), str(line["test"]))[measure].to_numpy() for line in tests)
     return [float(np.abs(drawn[::2] - drawn[1::2]).mean()) for drawn in places]
+
+
+def share_first_by_mean(measure: str, domain: str) -> float:
+    """Return how often a measure has the lowest mean rank if data sets and networks are resampled."""
+    table = scores("published")
+    names, ranks, samples = _samples(table[table.domain == domain], seed=0)
+    first = [names[int(np.nanargmin(np.nanmean(ranks[rows], axis=0)))] for rows in samples]
+    return first.count(measure) / len(first)
 
 
 def place_by_mean(measure: str, domain: str) -> int:

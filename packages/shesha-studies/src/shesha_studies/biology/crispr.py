@@ -125,14 +125,28 @@ def _listed(values: Any) -> str:
 
 
 def _size(results: Results) -> Mapping[str, Any]:
-    few, many = (results.fact(("coherence", "low", "high"), "size", n) for n in ("10", "400"))
-    pairs = [results.get("unbiased", "size", n) for n in ("10", "400")]
+    ten, few, many = (_mean_of_groups(results, n) for n in ("10", "50", "400"))
+    pairs = [results.get("unbiased", "size", n) for n in ("50", "400")]
     return {
         "size": rank_correlation(results.get("rho", "confound", "coherence and n"), len(screens.TARGETS)),
-        "size_alone": Fact(few.value - many.value, few.low - many.high, few.high - many.low),
-        **{"few_cells": few.value, "many_cells": many.value, "pairwise_size_alone": pairs[0] - pairs[1]},
+        **{"size_alone": _difference(few, many), "size_alone_of_ten": _difference(ten, many)},
+        **{"few_cells": ten.value, "many_cells": many.value, "pairwise_size_alone": pairs[0] - pairs[1]},
         "size_of_fakes": results.fact(_NULL, "confound", "coherence and n"),
     }
+
+
+def _mean_of_groups(results: Results, n: str) -> Fact:
+    """Mean score of random groups of control cells of one size; the rows have the limits of a single group."""
+    group = results.fact(("coherence", "low", "high"), "size", n)
+    half = (group.high - group.low) / 2 / math.sqrt(screens.N_TABLES)
+    return Fact(group.value, group.value - half, group.value + half)
+
+
+def _difference(one: Fact, other: Fact) -> Fact:
+    """Difference of two independent means."""
+    value = one.value - other.value
+    half = math.hypot(one.high - one.value, other.high - other.value)
+    return Fact(value, value - half, value + half)
 
 
 def _methods(results: Results) -> Mapping[str, Any]:

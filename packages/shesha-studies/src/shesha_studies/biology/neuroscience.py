@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from shesha.neuro import Session, tertiles, trial_split
 from shesha.studies.checks import DATA
-from shesha.studies.facts import Fact, Facts, over_draws, rank_correlation, rate
+from shesha.studies.facts import Fact, Facts, over_draws, rank_correlation, rate, smallest
 from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Index, Matrix
@@ -116,7 +116,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     lines, _ = split_numbers_and_claims(published)
     published = lines.assign(published=lines.published.astype(float))
     rows = add_regions(rows).assign(step=lambda table: table.early_middle - table.middle_late)
-    means = ("shesha", "shesha_chance", "equal", "equal_chance", "step")
+    means = ("shesha", "shesha_chance", "nine", "nine_chance", "equal", "equal_chance", "step")
     facts = {name: Fact(*over_sessions(rows, name)) for name in means}
     for name in ("shesha", "equal", "drift", "shifted"):
         above, n = count_areas(rows, name)
@@ -136,8 +136,13 @@ def _correlations(rows: pd.DataFrame) -> dict[str, Fact]:
         f"coupling_{name}": fact(session_correlation(rows, "coupling", name)) for name in ("shesha", "drift", "wuc")
     }
     facts |= {name: fact(session_correlation(rows, name, "shesha")) for name in ("accuracy", "accuracy_change")}
+    # The paper has nine pairs of contrasts and does not name them.
+    for name in ("coupling", "accuracy", "accuracy_change"):
+        facts[f"{name}_nine"] = fact(session_correlation(rows, name, "nine"))
     step = session_means(rows).accuracy_change
     return facts | {
+        "coupling_least": smallest([facts["coupling_shesha"], facts["coupling_nine"]]),
+        "coupling_given_nine": fact(session_correlation(rows, "coupling", "nine", SIZES)),
         "coupling_given": fact(session_correlation(rows, "coupling", "shesha", SIZES)),
         "latter_half": over_draws(step),
         "latter_half_sd": Fact(float(step.std())),
@@ -151,7 +156,7 @@ def _orders(rows: pd.DataFrame, published: pd.DataFrame) -> dict[str, Fact]:
     n = rows.region.nunique()
     facts = {
         f"order_{name}": rank_correlation(order_of_regions(rows, published, name), n)
-        for name in ("shesha", "few", "wuc")
+        for name in ("shesha", "nine", "few", "wuc")
     }
     facts["order_drift"] = rank_correlation(order_of_regions(rows, published, "drift", "drift"), n)
     means = rows.groupby("region")[["shesha", "drift"]].mean()

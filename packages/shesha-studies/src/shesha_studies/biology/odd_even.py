@@ -241,6 +241,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     values["shifts in words"] = ", ".join(
         f"{name.removesuffix(', value')} {fact.value:.0%}" for name, fact in shifts.items()
     )
+    values["draws"] = wave.unit.nunique()
     means = still.groupby("data").value.agg(["mean", "sem"])
     values["far_in_errors"] = (means["mean"] / means["sem"]).abs().max()
     values |= {name: means["mean"].get(data, np.nan) for name, data in (("equal", EVEN), ("unequal", UNEVEN))}

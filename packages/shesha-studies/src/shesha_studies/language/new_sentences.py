@@ -9,7 +9,7 @@ import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.steering import steerability
-from shesha.studies.facts import Facts, as_facts
+from shesha.studies.facts import Facts, as_facts, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import Found
@@ -98,6 +98,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     table: Any = rows.groupby(["encoder", "way"], sort=False).mean(numeric_only=True)
     names = list(dict.fromkeys(rows.encoder))
     encoder_table, counts = table.loc[MINILM if MINILM in names else names[-1]], table.loc[COUNTS].accuracy
+    draws = rows[rows.encoder == COUNTS].pivot(index="seed", columns="way", values="accuracy")
     different = len(np.unique(grammar()["text"]))
     drawn, whole = encoder_table.loc[WAYS[0]], encoder_table.loc[WAYS[3]]
     others = {name: table.loc[name].accuracy for name in names if name != COUNTS}
@@ -107,10 +108,9 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "copies": N_CORPUS - different,
             "counts_drawn": counts[WAYS[0]],
             "counts_whole": counts[WAYS[3]],
-            "counts_lose": counts[WAYS[0]] - counts[WAYS[3]],
+            "counts_lose": over_draws(draws[WAYS[0]] - draws[WAYS[3]]),
             "others": "; ".join(f"{name}: {row[WAYS[0]]:.2f} and {row[WAYS[3]]:.2f}" for name, row in others.items()),
             "chance_drawn": drawn.max_drop_chance,
             "chance_whole": whole.max_drop_chance,
-            "chance_ratio": whole.max_drop_chance / drawn.max_drop_chance,
         }
     )

@@ -165,6 +165,7 @@ def _noise(table: Table) -> dict[str, float]:
     drifts = {"low": low, "high": high, "units": high / harmless, "harmless": harmless}
     return {
         "falls_from": fallen.min(axis=None) if fallen.notna().any(axis=None) else 0.0,
+        "falls_of": NAMED[str(fallen.min().idxmin())] if fallen.notna().any(axis=None) else "",
         **{f"{what}, {name}": drift[name] for what, drift in drifts.items() for name in SHOWN},
     }
 

@@ -226,7 +226,7 @@ def _baseline(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
     return {
         "baseline": split.mean(),
         "baseline_size": absolute(over_draws(split)),
-        "baseline_sd": split.std(),
+        **{"baseline_sd": split.std(), "baseline_draws": len(split), "untrained": len(fresh)},
         "untrained_lowest": fresh.min(),
         "untrained_highest": fresh.max(),
     }

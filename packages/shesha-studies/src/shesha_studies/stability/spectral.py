@@ -111,7 +111,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         **{f"halves at {k}": means.halves_cka.loc[k] for k in (1, 20)},
         "similarities at 1": largest(over_draws(rows[rows.k == 1][name]) for name in SIMILARITIES),
         "printed Procrustes": over_draws(np.sqrt(rows[rows.k == 1].procrustes)),
-        "ratio": means.shesha.loc[30] / means.unbiased_cka.loc[30],
+        "ratio": over_draws(rows[rows.k == 30].shesha / rows[rows.k == 30].unbiased_cka),
         "spread at 30": rows[rows.k == 30].shesha.std(),
         "draws": rows.seed.nunique(),
     }

@@ -81,7 +81,8 @@ def _kind_facts(findings: Findings) -> Mapping[str, Any]:
     projected = findings.distinct[findings.distinct.kind == "random projection"]
     means = findings.distinct.groupby("kind")[["stability", "cka"]].mean()
     random, original = means.loc["random projection"], means.loc["original"]
-    repeats = findings.rows[findings.rows.kind == "PCA"].repeat
+    of_pca = findings.rows[findings.rows.kind == "PCA"]
+    repeats = of_pca.groupby("domain").repeat.sum()
     return {
         **{f"under {kind}": _over_groups(findings.kinds[kind]) for kind in KINDS},
         "components_within": _over_groups(score_correlation(components, by=("group",), n_draws=10)),
@@ -93,8 +94,8 @@ def _kind_facts(findings: Findings) -> Mapping[str, Any]:
         "more stable on random axes": _over_bases(findings, "averaged"),
         "less similar": _over_bases(findings, "cka"),
         "components cka": means.cka["PCA"],
-        "configurations of PCA": len(repeats),
-        "repeats": repeats.sum(),
+        "configurations of PCA": len(of_pca),
+        **{"repeats": repeats.sum(), "repeats of proteins": repeats.get("proteins", 0)},
     }
 
 
@@ -116,6 +117,7 @@ def _levels(findings: Findings) -> Mapping[str, Any]:
     if others:
         intervals = (_over_groups(rho) for (_, kind), rho in findings.alternatives.items() if kind == "all")
         facts["other measures"] = largest(map(absolute, intervals))
+        facts["language configurations"] = findings.alternatives["CKA", "all"].n
         facts["other measures in words"] = ", ".join(f"{name} {value:+.2f}" for name, value in others.items())
     return facts
 
@@ -148,10 +150,10 @@ def _bias(rows: pd.DataFrame) -> Fact:
 def _model_facts(findings: Findings) -> Mapping[str, Any]:
     """Facts on the mixed model, and on unchanged bases."""
     model, spread = findings.mixed_model, findings.rows[["stability", "cka"]].std()
+    slope = Fact(model.slope, model.slope - 1.96 * model.error, model.slope + 1.96 * model.error)
     return {
-        "slope": model.slope,
-        "slope_size": absolute(Fact(model.slope, model.slope - 1.96 * model.error, model.slope + 1.96 * model.error)),
-        "slope_error": model.error,
+        "slope": slope,
+        "slope_size": absolute(slope),
         "standard slope": model.slope * spread.cka / spread.stability,
         "lowest stability": float(findings.rows.stability.min()),
         "unique": 1 - findings.kinds["original"].value ** 2,
