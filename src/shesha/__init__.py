@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from shesha.citations.cite import cite
     from shesha.comparison.compare import compare
     from shesha.comparison.layer_grid import compare_layers
+    from shesha.comparison.models_with_reference_within_classes import compare_several_within
     from shesha.comparison.noise_ceiling import noise_ceiling
     from shesha.comparison.pairwise import compare_all
     from shesha.comparison.procrustes_consensus import consensus, mean_shape
-    from shesha.comparison.several_models_within_classes import compare_several_within
     from shesha.comparison.unit_matching import match_units
     from shesha.comparison.within_classes import compare_within
     from shesha.doubting.doubts import doubts
@@ -171,7 +171,7 @@ __getattr__, __dir__ = lazy_names(
         "comparison.layer_grid": ("compare_layers",),
         "comparison.pairwise": ("compare_all",),
         "comparison.unit_matching": ("match_units",),
-        "comparison.several_models_within_classes": ("compare_several_within",),
+        "comparison.models_with_reference_within_classes": ("compare_several_within",),
         "comparison.within_classes": ("compare_within",),
         "ranking.rank_models": ("rank_models",),
     },

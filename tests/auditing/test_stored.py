@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shesha import Audit, MeasureWarning, Rdm, compare_all
-from shesha.auditing import _resumable_runs, _settings_key, drift_path
+from shesha.auditing import _audit_with_store, _settings_key, drift_path
 from shesha.comparison import representation_locations
 from shesha.results import RepresentationAudit
 from shesha.runs import ResultStore
@@ -42,7 +42,7 @@ def store(tmp_path):
 def calls(monkeypatch):
     """The shapes of what is audited, and one line per drift that is computed."""
     found = []
-    found_in, inner = _resumable_runs.audit_subject, drift_path.RankedRdm.inner
+    found_in, inner = _audit_with_store.audit_subject, drift_path.RankedRdm.inner
 
     def counted(subject, *others):
         found.append(subject.shape)
@@ -52,7 +52,7 @@ def calls(monkeypatch):
         found.append("drift")
         return inner(self, other)
 
-    monkeypatch.setattr(_resumable_runs, "audit_subject", counted)
+    monkeypatch.setattr(_audit_with_store, "audit_subject", counted)
     monkeypatch.setattr(drift_path.RankedRdm, "inner", compared)
     return found
 
@@ -233,7 +233,7 @@ def test_what_does_not_fit_is_not_kept(folder, arrays, store, quick_audit, monke
         assert "must fit the memory budget" in expected["late"].reason
         assert quick_audit(folder, store=store) == expected
         with ResultStore(store, create=False) as opened:
-            assert list(opened.items(_resumable_runs.AUDITS)) == []
+            assert list(opened.items(_audit_with_store.AUDITS)) == []
         patching.setenv("SHESHA_MEMORY", "100k")
         # Of all pairs of rows some are drawn where all do not fit.
         sampled = quick_audit(arrays)
@@ -245,7 +245,7 @@ def test_what_does_not_fit_is_not_kept(folder, arrays, store, quick_audit, monke
 def test_few_files_are_in_memory_together(tmp_path, rng, quick_audit, monkeypatch):
     for number in range(60):
         np.savez(tmp_path / f"step{number:02}.npz", X=rng.standard_normal((20, 6)))
-    alive, most, load = [], [0], _resumable_runs.Subject.load
+    alive, most, load = [], [0], _audit_with_store.Subject.load
 
     def watched(self):
         source = load(self)
@@ -253,7 +253,7 @@ def test_few_files_are_in_memory_together(tmp_path, rng, quick_audit, monkeypatc
         most[0] = max(most[0], sum(one() is not None for one in alive))
         return source
 
-    monkeypatch.setattr(_resumable_runs.Subject, "load", watched)
+    monkeypatch.setattr(_audit_with_store.Subject, "load", watched)
     ranked = []
     view = drift_path._Steps._view
 
@@ -302,7 +302,7 @@ def test_all_code_behind_the_numbers_counts():
         "shesha.stability.scores.label_alignment",
         "shesha.descriptors.spectrum",
     } <= names
-    assert _resumable_runs._modules(in_workers=True) == tuple(
+    assert _audit_with_store._modules(in_workers=True) == tuple(
         dict.fromkeys(one.function.__module__ for one in _settings_key.audit_parts())
     )
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from shesha.kernels import compiled_ranks, fixed_point_argsort, native, ranks
 from shesha.kernels.feature_halves import DenseHalves
-from shesha.kernels.random_rotations import Axes
+from shesha.kernels.feature_split_frames import Axes
 
 pytestmark = pytest.mark.skipif(not native.is_available(), reason="compiled loops were not built, or are switched off")
 N = 5000

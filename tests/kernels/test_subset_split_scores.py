@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from shesha.kernels import feature_halves, native, subset_split_scores
 from shesha.kernels.distances import METRICS, distance_rounding, standard_rows
-from shesha.kernels.random_rotations import Axes
+from shesha.kernels.feature_split_frames import Axes
 
 N, D = 60, 14
 

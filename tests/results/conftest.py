@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shesha import results
 from shesha.results.base import Result
-from shesha.results.json_files import _ROOMS, kinds
+from shesha.results.json_loading import _ROOMS, kinds
 
 HOSTILE = ("<script>alert(1)</script>", "a\"b'c & d", "name " * 40, "אבג", "", "a\nb\tc", "$x$", "|", "naïve 表")
 NUMBERS = (0.5, math.nan, -0.0, 1 / 3, math.inf, 1e-300, -math.inf, 0.1 + 0.2)

@@ -13,7 +13,7 @@ import pytest
 import shesha
 from shesha.results.base import Result
 from shesha.results.equality import values_equal
-from shesha.results.json_files import kind_name, kinds
+from shesha.results.json_loading import kind_name, kinds
 
 ARRAYS = {"SteeringVector"}
 """Whose `==` is that of arrays."""

@@ -128,7 +128,7 @@ NOT_IN_STORES = {
     "shesha.nulls.corrections",
     "shesha.nulls.linear_moments",
     "shesha.stability._score_card_text",
-    "shesha.stability.scores.discriminant",
+    "shesha.stability.scores.discriminant_directions",
     "shesha.stability.scores.encoder_stability",
     "shesha.stability.scores.sample_split_and_anchor",
     "shesha.stability.scores.rdm_drift",

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from scipy.spatial.distance import pdist
 
-from shesha.studies.published_checks import Found, against, draws
+from shesha.studies.checks import Found
+from shesha.studies.published_checks import against, draws
 from shesha_studies.sentences import grammar
 from shesha_studies.stability._invariance_transformations import CHANGES, apply_change, printed_example
 from shesha_studies.stability._ten_tests import all_tests, baseline

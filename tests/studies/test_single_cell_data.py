@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from shesha.studies import Unreachable
-from shesha.studies.published_checks import Found, against, judge_line, split_numbers_and_claims
+from shesha.studies.checks import Found
+from shesha.studies.published_checks import against, judge_line, split_numbers_and_claims
 from shesha.studies.rules_file import read_rules
 from shesha_studies.biology import _single_cell_data
 from shesha_studies.biology._crispr_results import Results, published_numbers

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import runs
-from shesha.auditing._stored_values import StoredValues
+from shesha.auditing._stored_or_computed_values import StoredValues
 from shesha.auditing.drift_path import measure_drift
 from shesha.auditing.equal_width_scores import equal_width_scores
 from shesha.auditing.fingerprinted_representation import Subject
@@ -148,7 +148,7 @@ def audit(
         return _audit_subjects(subjects, y, settings, _audit_in_turn, StoredValues())
     # These modules import all measures, which an audit of arrays in memory does not need.
     from shesha.auditing._array_and_file_inputs import map_large_files, stored_subjects
-    from shesha.auditing._resumable_runs import audit_with_store
+    from shesha.auditing._audit_with_store import audit_with_store
 
     with ExitStack() as copies, runs.open_for_writing(store) as opened_store:
         # Workers on other machines cannot read local copies.

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from shesha import runs
-from shesha.auditing._stored_values import StoredValues
+from shesha.auditing._stored_or_computed_values import StoredValues
 from shesha.auditing.fingerprinted_representation import Subject
 from shesha.kernels.distances import Metric
 from shesha.results import DriftPath, RepresentationAudit

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shesha.auditing._settings_key import settings_key
-from shesha.auditing._stored_values import StoredValues
+from shesha.auditing._stored_or_computed_values import StoredValues
 from shesha.auditing.fingerprinted_representation import Subject
 from shesha.auditing.representation_audit import Settings
 from shesha.results import Estimate, RepresentationAudit

@@ -9,7 +9,7 @@ import numpy as np
 from shesha.kernels.neighbours import nearest_by_product
 from shesha.kernels.ridge_regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
-from shesha.results.changes.index_verdict import IndexAdvice, IndexChange, Recall
+from shesha.results.changes.vector_index_verdict import IndexAdvice, IndexChange, Recall
 from shesha.support.device_arrays import smallest
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Matrix, Seed, Vector

@@ -101,7 +101,7 @@ class ArrayComparison:
 
     def compare_within(self, arrays: dict[str, Any], classes: Any, *, standard: bool) -> None:
         """Compare the first representation with all others within each class, by measures for few rows."""
-        from shesha.comparison.several_models_within_classes import compare_several_within
+        from shesha.comparison.models_with_reference_within_classes import compare_several_within
         from shesha.comparison.within_classes import MEASURES, compare_within
 
         (first, X), *others = arrays.items()

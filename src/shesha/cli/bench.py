@@ -79,7 +79,7 @@ def run_command(
     SHESHA_CACHE. `shesha doctor` lists the available ones.
     """
     from shesha.benchmark import run, status
-    from shesha.benchmark.html_report import report_page
+    from shesha.benchmark.report_page import report_page
 
     _outputs.require_page(html)
     _outputs.require_separate({"--html": html}, [store])

@@ -42,7 +42,7 @@ def report_command(
 ) -> None:
     """Write accuracies, tables, ranks, runtimes and the agreement with the published results."""
     from shesha.benchmark import report
-    from shesha.benchmark.html_report import report_page
+    from shesha.benchmark.report_page import report_page
 
     if output is None and html is None:
         raise ValueError("OUTPUT or --html must name a file to write, got neither")

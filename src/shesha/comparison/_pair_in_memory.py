@@ -19,7 +19,7 @@ from shesha.comparison.held_out import add_held_out, draw_folds
 from shesha.comparison.memory_needs import require_one_that_fits
 from shesha.comparison.noise_corrected_scores import SidesWithRepeats
 from shesha.comparison.sampled_scores import Sampling
-from shesha.comparison.saturation import add_saturation_doubt
+from shesha.comparison.saturation_doubt import add_saturation_doubt
 from shesha.inputs import labels_in_order
 from shesha.measures import Measure
 from shesha.nulls.permutations import Design

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import nn
 
-from shesha.extract import _timm
+from shesha.extract import _timm_loading
 from shesha.extract._images import ImageRows, Process, are_images, has_class_token, image_processor
 from shesha.extract._input_rows import Rows
 from shesha.extract._texts import check_texts, recommended_pooling, token_limit, token_rows
@@ -59,7 +59,7 @@ def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], r
     if name.startswith(TIMM):
         if kind == "texts":
             raise ValueError(f"data must be images for {name}, got texts; pass paths of image files as pathlib.Path")
-        network, process = _timm.load(name.removeprefix(TIMM))
+        network, process = _timm_loading.load(name.removeprefix(TIMM))
         return Opened(network, network, reader or process, None, name)
     source = find_source(name)
     full_model = load_model(name, source)

@@ -12,7 +12,7 @@ import numpy as np
 from shesha.inputs import validation as check
 from shesha.kernels import native, ranks
 from shesha.kernels.distances import PANEL, Metric, condensed_distances, n_pairs, standard_rows
-from shesha.kernels.random_rotations import Frame
+from shesha.kernels.feature_split_frames import Frame
 from shesha.kernels.threads import n_threads, parallel
 from shesha.support import memory as memory
 from shesha.support.types import Index, Mask, Matrix, Vector

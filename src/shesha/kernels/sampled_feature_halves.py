@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels.distances import Metric
+from shesha.kernels.feature_split_frames import haar_columns
 from shesha.kernels.packed_sort import repeated_places
 from shesha.kernels.pair_influence import spearman_influence
-from shesha.kernels.random_rotations import haar_columns
 from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.kernels.threads import parallel
 from shesha.support import memory as memory

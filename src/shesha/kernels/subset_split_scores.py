@@ -9,8 +9,8 @@ import numpy as np
 from shesha.kernels import compiled_ranks, native, ranks
 from shesha.kernels.distances import Metric, distance_rounding
 from shesha.kernels.feature_halves import Closeness, halves, require_directed
+from shesha.kernels.feature_split_frames import Frame
 from shesha.kernels.fixed_point_argsort import order_values
-from shesha.kernels.random_rotations import Frame
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.types import Index, Matrix, Vector
 

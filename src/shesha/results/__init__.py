@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from shesha.results.audit.faults import Faults
     from shesha.results.audit.label_classes import LabelClasses
     from shesha.results.changes.diff import Diff, LayerChange, MeasureChange, MovedRow
-    from shesha.results.changes.index_verdict import IndexChange, Recall
     from shesha.results.changes.kind_of_change import ClassChange, SeparationChange, StructureChange
     from shesha.results.changes.row_map import RowMap
+    from shesha.results.changes.vector_index_verdict import IndexChange, Recall
     from shesha.results.coherence.coherence import Coherence, CoherenceTable, Link
     from shesha.results.drift.stream import StreamVerdict
     from shesha.results.drift.two_samples import TwoSample
     from shesha.results.drift.verdict import CheckSequence, DriftScore, DriftVerdict, Moved
-    from shesha.results.json_files import load
+    from shesha.results.json_loading import load
     from shesha.results.neuro.score_correlations import Association
     from shesha.results.neuro.session_drift import SessionDrift, SessionPair, SessionPart
     from shesha.results.neuro.session_table import AreaLine, AreaScore, Group, GroupMean, SessionTable
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
         ModelRanking,
         RankedModel,
     )
+    from shesha.results.similarity.models_with_reference_within_classes import SeveralWithinClasses
     from shesha.results.similarity.noise_ceiling import NoiseCeiling, NoiseCeilingFields
     from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
     from shesha.results.similarity.score import Score
-    from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
     from shesha.results.similarity.unit_matching import UnitMatching
     from shesha.results.similarity.within_classes import WithinClasses
     from shesha.results.stability.chance import Chance
@@ -61,11 +61,11 @@ __getattr__, __dir__ = lazy_names(
         "similarity.calibrated_layers": ("CalibratedLayers",),
         "similarity.calibrated_many_pairs": ("CalibratedMany",),
         "similarity.noise_ceiling": ("NoiseCeilingFields", "NoiseCeiling"),
-        "similarity.several_models_within_classes": ("SeveralWithinClasses",),
+        "similarity.models_with_reference_within_classes": ("SeveralWithinClasses",),
         "similarity.unit_matching": ("UnitMatching",),
         "similarity.within_classes": ("WithinClasses",),
         "stability.chance": ("Chance",),
-        "changes.index_verdict": ("IndexChange", "Recall"),
+        "changes.vector_index_verdict": ("IndexChange", "Recall"),
         "changes.row_map": ("RowMap",),
         "changes.kind_of_change": ("ClassChange", "SeparationChange", "StructureChange"),
         "changes.diff": ("Diff", "LayerChange", "MeasureChange", "MovedRow"),
@@ -85,7 +85,7 @@ __getattr__, __dir__ = lazy_names(
         "similarity.layer_comparison": ("LayerComparison",),
         "similarity.pairwise": ("PairScore", "PairwiseComparison"),
         "steering.partial_correlations": ("PartialCorrelation", "PartialCorrelations"),
-        "json_files": ("load",),
+        "json_loading": ("load",),
         "neuro.session_drift": ("SessionDrift", "SessionPair", "SessionPart"),
         "neuro.session_table": ("AreaLine", "AreaScore", "Group", "GroupMean", "SessionTable"),
         "neuro.score_correlations": ("Association",),

@@ -38,4 +38,4 @@ def sentence_sections(result: object) -> tuple[Section, ...]:
 @cache
 def _load_claims() -> None:
     for room in _ROOMS:
-        import_module(f"shesha.results.{room}.paper_claims")
+        import_module(f"shesha.results.{room}.paper_sentences")

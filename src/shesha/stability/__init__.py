@@ -8,7 +8,7 @@ from shesha.stability.class_labels import Classes
 from shesha.stability.estimate import estimate
 from shesha.stability.scores.centroid_split import label_conditioned_split
 from shesha.stability.scores.class_separation import class_separation_ratio, variance_ratio, zscore_separation
-from shesha.stability.scores.discriminant import lda_stability, lda_subspace_stability
+from shesha.stability.scores.discriminant_directions import lda_stability, lda_subspace_stability
 from shesha.stability.scores.encoder_stability import encoder_stability
 from shesha.stability.scores.feature_split import basis_averaged_split, feature_split
 from shesha.stability.scores.label_alignment import supervised_alignment

@@ -16,7 +16,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.published_comparison import compare_with_published
 from shesha.studies.run_results import StudyRun
 from shesha.studies.run_studies import run, write_page
-from shesha.studies.study_definition import Grid, Study, Unreachable, study
+from shesha.studies.study_decorator import Grid, Study, Unreachable, study
 from shesha.studies.study_lookup import find, studies
 
 __all__ = [

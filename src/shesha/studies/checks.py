@@ -38,6 +38,45 @@ BASES = (DATA, RECIPE, STAND_IN, OWN_NUMBERS)
 
 
 @dataclass(frozen=True)
+class Found:
+    """Our answer to one published number or claim.
+
+    Parameters
+    ----------
+    ours : float, str or None
+        Our number or words; None if we have no value.
+    error : float
+        Standard deviation over single draws, if the published number is a single draw.
+    why : str
+        Reason, which is reported unless the numbers agree.
+    verdict : str, optional
+        Verdict if the data cannot decide. By default, numbers are judged by their difference, and words by whether they
+        are equal. Claims in words are usually answered by rules (see `rules_file`).
+    decimals : int, optional
+        Number of decimals with which the number is printed. Default: the number in the published line, or 3 if it has
+        none.
+    note : str
+        Note that is shown even if the numbers agree.
+    n : int
+        Number of draws of which a number is the mean; it is shown with `error`. 0 if there are none.
+    basis : str
+        Basis of our value, if it is not that of the study.
+    p_value : bool
+        Whether the number is a p-value, which agrees within a factor of three.
+    """
+
+    ours: float | str | None
+    error: float = 0.0
+    why: str = ""
+    verdict: str | None = None
+    decimals: int | None = None
+    note: str = ""
+    n: int = 0
+    basis: str = ""
+    p_value: bool = False
+
+
+@dataclass(frozen=True)
 class Check:
     """One published number or claim, compared with ours.
 

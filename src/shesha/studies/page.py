@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shesha.report import markdown_table
-from shesha.studies.checks import Check, as_table
+from shesha.studies.checks import Check, Found, as_table
 from shesha.studies.column_decimals import column_cells
 from shesha.support.atomic_files import replacing, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-    from shesha.studies.published_checks import Found
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from shesha.studies.rules_file import (
     study_answer,
     study_notes,
 )
-from shesha.studies.study_definition import Study
+from shesha.studies.study_decorator import Study
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ A file contains two kinds of lines (see `split_numbers_and_claims`). Lines with 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from inspect import getsourcefile
 from math import isnan
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.studies import study_lookup
-from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, NOT_RUN, UNREACHABLE, Check, judge_number
-from shesha.studies.study_definition import Study
+from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, NOT_RUN, UNREACHABLE, Check, Found, judge_number
+from shesha.studies.study_decorator import Study
 from shesha.studies.tolerance import JOINT, UNDECIDED, loose_p_value, p_values_agree
 
 if TYPE_CHECKING:
@@ -36,45 +36,6 @@ Answers = dict[str, "Found"]
 """Our answers, by the key of the published line."""
 Ours = Callable[[str, str], float | None]
 """Function that takes the row and the number of a line and returns our value, or None."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """Our answer to one published number or claim.
-
-    Parameters
-    ----------
-    ours : float, str or None
-        Our number or words; None if we have no value.
-    error : float
-        Standard deviation over single draws, if the published number is a single draw.
-    why : str
-        Reason, which is reported unless the numbers agree.
-    verdict : str, optional
-        Verdict if the data cannot decide. By default, numbers are judged by their difference, and words by whether they
-        are equal. Claims in words are usually answered by rules (see `rules_file`).
-    decimals : int, optional
-        Number of decimals with which the number is printed. Default: the number in the published line, or 3 if it has
-        none.
-    note : str
-        Note that is shown even if the numbers agree.
-    n : int
-        Number of draws of which a number is the mean; it is shown with `error`. 0 if there are none.
-    basis : str
-        Basis of our value, if it is not that of the study.
-    p_value : bool
-        Whether the number is a p-value, which agrees within a factor of three.
-    """
-
-    ours: float | str | None
-    error: float = 0.0
-    why: str = ""
-    verdict: str | None = None
-    decimals: int | None = None
-    note: str = ""
-    n: int = 0
-    basis: str = ""
-    p_value: bool = False
 
 
 def draws(values: pd.Series, why: str = "", decimals: int | None = None) -> Found:

@@ -10,7 +10,7 @@ from typing import Any
 
 from shesha.runs import ResultStore
 from shesha.studies.run_files import ROWS, SUMMARY
-from shesha.studies.study_definition import Study
+from shesha.studies.study_decorator import Study
 
 
 def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:

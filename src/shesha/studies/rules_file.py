@@ -18,12 +18,12 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies.checks import UNREACHABLE
+from shesha.studies.checks import UNREACHABLE, Found
 from shesha.studies.claim_files import parse_claim, parse_rule
 from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, fact_names
 from shesha.studies.facts import Facts
-from shesha.studies.published_checks import Found, claim_key, line_label, published_folder, read_published
-from shesha.studies.study_definition import Study
+from shesha.studies.published_checks import claim_key, line_label, published_folder, read_published
+from shesha.studies.study_decorator import Study
 
 if TYPE_CHECKING:
     import pandas as pd

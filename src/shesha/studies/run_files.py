@@ -13,7 +13,7 @@ from shesha.studies.page import save_page
 from shesha.studies.page_from_rows import build_page
 from shesha.studies.run_description import describe_run
 from shesha.studies.run_results import StudyRun
-from shesha.studies.study_definition import Study
+from shesha.studies.study_decorator import Study
 from shesha.support.atomic_files import write_text
 
 SUMMARY, CHECKS, ROWS, FACTS = "summary.json", "checks.csv", "rows.csv", "facts.csv"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from shesha.studies.study_definition import Study
+from shesha.studies.study_decorator import Study
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,7 +18,7 @@ from shesha.studies.rows_csv_import import adopt
 from shesha.studies.run_description import machine_and_versions
 from shesha.studies.run_files import write
 from shesha.studies.run_results import StudyRun
-from shesha.studies.study_definition import Study, Unreachable
+from shesha.studies.study_decorator import Study, Unreachable
 from shesha.studies.study_lookup import find
 
 STORE = "studies.sqlite"

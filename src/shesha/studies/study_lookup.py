@@ -11,7 +11,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from types import ModuleType
 
-from shesha.studies.study_definition import Study
+from shesha.studies.study_decorator import Study
 from shesha.support import spelling
 
 GROUP = "shesha.studies"

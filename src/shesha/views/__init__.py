@@ -19,7 +19,7 @@ from shesha.views._random_projections import Projections
 from shesha.views._rows_by_name import align_rows, layers_in_one_order, take_rows
 from shesha.views._scalar_summaries import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
 from shesha.views._singular_vectors import Basis
-from shesha.views._spectrum import Spectrum
+from shesha.views._spectrum_for_similarity import Spectrum
 from shesha.views._standardised_rows import Standard
 from shesha.views._triplets_and_quadruplets import Comparisons
 from shesha.views.covariate_adjusted import Adjusted, Refitted, adjust_for_covariates

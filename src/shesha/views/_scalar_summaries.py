@@ -13,7 +13,7 @@ from shesha.inputs import validation as check
 from shesha.kernels import feature_halves
 from shesha.kernels import subset_split_scores as subset_scores
 from shesha.kernels.distances import PANEL, Metric, panel, standard_rows
-from shesha.kernels.random_rotations import Axes
+from shesha.kernels.feature_split_frames import Axes
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import parallel
 from shesha.support.seeds import generator

@@ -12,7 +12,7 @@ from shesha.inputs import validation as check
 from shesha.kernels import feature_halves
 from shesha.kernels.distances import METRICS, Metric, distance_rounding
 from shesha.kernels.feature_half_correlation import Partition
-from shesha.kernels.random_rotations import Axes, Frame, Rotations
+from shesha.kernels.feature_split_frames import Axes, Frame, Rotations
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from shesha.benchmark.data_folders import MissingDataError
-from shesha.benchmark.language import data, fingerprint, sources
+from shesha.benchmark.language import data, fingerprint, text_readers
 from shesha.benchmark.language.hyperparameters import Hyper
 
 
@@ -78,7 +78,7 @@ def test_without_files_the_hub_is_asked(tmp_path: Path, monkeypatch: pytest.Monk
         pd.DataFrame({"sentence": ["fine"], "label": [1]}).to_parquet(tmp_path / "file.parquet")
         return str(tmp_path / "file.parquet")
 
-    monkeypatch.setattr(sources, "require", lambda *_: SimpleNamespace(hf_hub_download=download))
+    monkeypatch.setattr(text_readers, "require", lambda *_: SimpleNamespace(hf_hub_download=download))
     assert data.load("SST2", Hyper())[0].first == ("fine",)
     assert asked[0] == ("stanfordnlp/sst2", "data/train-00000-of-00001.parquet", "dataset")
 
@@ -89,7 +89,7 @@ def test_missing_texts_name_folder_and_source(tmp_path: Path, monkeypatch: pytes
     def fail(*_: Any, **__: Any) -> str:
         raise OSError("no connection")
 
-    monkeypatch.setattr(sources, "require", lambda *_: SimpleNamespace(hf_hub_download=fail))
+    monkeypatch.setattr(text_readers, "require", lambda *_: SimpleNamespace(hf_hub_download=fail))
     with pytest.raises(MissingDataError, match=r"(?s)mnli.*nyu-mll/glue.*no connection"):
         fingerprint("MNLI", {})
     monkeypatch.delenv("SHESHA_DATA")

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.benchmark.html_report import _answer
 from shesha.benchmark.hyperparameters import NOT_NEGATIVE, PART, POSITIVE, SHARE, SWITCH, choice_of_words, count
 from shesha.benchmark.leaderboard_ranks import _basis, _number
 from shesha.benchmark.measure_ranks import CELL, PUBLISHED, rank_table, ranks_for_display
+from shesha.benchmark.report_page import _answer
 from shesha.benchmark.run_status import general
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from zipfile import ZipFile
 
 from shesha.benchmark.data_folders import cache_folder
-from shesha.studies.study_definition import Unreachable
+from shesha.studies.study_decorator import Unreachable
 from shesha.support.atomic_files import write_bytes
 
 SMOLLM2 = "SmolLM2-135M-Instruct"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.studies.study_definition import Unreachable
+from shesha.studies.study_decorator import Unreachable
 from shesha.support.types import Matrix
 from shesha_studies.external_data import opened
 from shesha_studies.sentences import Text, read_set

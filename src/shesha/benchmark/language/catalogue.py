@@ -9,7 +9,7 @@ from shesha.benchmark.catalogue import Catalogue
 from shesha.benchmark.data_and_network_types import Override
 from shesha.benchmark.language.data_and_network_types import TextNetwork
 from shesha.benchmark.language.hyperparameters import Hyper
-from shesha.benchmark.language.sources import Files
+from shesha.benchmark.language.text_readers import Files
 from shesha.benchmark.model_descriptions import Plain
 from shesha.support.optional import require
 

@@ -23,7 +23,7 @@ from shesha.benchmark.model_outcomes import Outcome
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from shesha.benchmark.language.networks import Decoder, Encoder
+    from shesha.benchmark.language.encoder_and_decoder import Decoder, Encoder
 
 _BATCH = 64
 

@@ -18,7 +18,7 @@ from shesha.benchmark.model_descriptions import Model
 from shesha.support.optional import require
 
 if TYPE_CHECKING:
-    from shesha.benchmark.language.networks import Decoder, Encoder
+    from shesha.benchmark.language.encoder_and_decoder import Decoder, Encoder
 
 _SMALL = {"hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 512}
 _TINY = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
@@ -75,7 +75,7 @@ class Builder:
     def network(self, *, pretrained: bool) -> Encoder | Decoder:
         """Return the network before training; without `pretrained`, other weights must be loaded later."""
         require("torch", "torch")
-        from shesha.benchmark.language.networks import Decoder, Encoder
+        from shesha.benchmark.language.encoder_and_decoder import Decoder, Encoder
 
         if self.declaration.decoder:
             return Decoder(self._body(pretrained), classification_prompts.option_ids(self.vocabulary, self.n_outputs))

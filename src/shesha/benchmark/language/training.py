@@ -24,7 +24,7 @@ from shesha.support.progress import track
 from shesha.support.seeds import spawn
 
 if TYPE_CHECKING:
-    from shesha.benchmark.language.networks import Decoder, Encoder
+    from shesha.benchmark.language.encoder_and_decoder import Decoder, Encoder
 
 _ORDER = 100
 _POOL = 50

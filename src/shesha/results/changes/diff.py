@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 from shesha.report import Page
 from shesha.results.base import Result
-from shesha.results.changes.index_verdict import IndexChange
 from shesha.results.changes.kind_of_change import ClassChange, SeparationChange, StructureChange
 from shesha.results.changes.row_map import RowMap
+from shesha.results.changes.vector_index_verdict import IndexChange
 from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from shesha.results.generic_page import run_details
 from shesha.results.similarity.comparison_pages import measure_explained
 
 if TYPE_CHECKING:
+    from shesha.results.similarity.models_with_reference_within_classes import SeveralWithinClasses
     from shesha.results.similarity.score import Score
-    from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
     from shesha.results.similarity.within_classes import WithinClasses
 
 _KEPT = Text(

@@ -21,7 +21,7 @@ from shesha.calibration.permutation_scores import null_scores
 from shesha.measures import get
 from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import draw_permutations
-from shesha.studies.study_definition import Unreachable
+from shesha.studies.study_decorator import Unreachable
 from shesha.support.types import Labels, Matrix
 from shesha.views import Representation
 

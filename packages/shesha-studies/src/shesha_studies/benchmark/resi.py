@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.studies.facts import Facts, as_facts
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha_studies.benchmark import _resi_scores_and_places as tables
 from shesha_studies.benchmark._resi_calibration_and_axes import option_facts, option_scores, option_table
 from shesha_studies.benchmark._resi_facts import make_facts

@@ -15,7 +15,7 @@ from shesha.measures import get
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha_studies.benchmark import _resi_scores_and_places as tables
 

@@ -7,9 +7,8 @@ from typing import Any, cast
 
 import pandas as pd
 
-from shesha.studies.checks import INCONCLUSIVE, NOT_RUN, RECIPE, STAND_IN, UNREACHABLE
+from shesha.studies.checks import INCONCLUSIVE, NOT_RUN, RECIPE, STAND_IN, UNREACHABLE, Found
 from shesha.studies.facts import Fact
-from shesha.studies.published_checks import Found
 from shesha.studies.tolerance import correlation_error
 
 SCREEN, STIMULATION, BOTH, GAUSSIAN = "papalexi2021", "kang2018", "both", "Gaussian"

@@ -23,7 +23,7 @@ from shesha.studies.facts import (
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
 from shesha.studies.published_checks import against
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 
 SIZES = (10, 25, 50, 100, 200, 400)
 SPECTRA = ("equal", "as cells")

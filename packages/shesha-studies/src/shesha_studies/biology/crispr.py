@@ -10,7 +10,7 @@ import pandas as pd
 
 from shesha.studies.checks import DATA
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, rank_correlation, smallest
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha_studies.biology import _single_cell_data as screens
 from shesha_studies.biology._crispr_page import make_page
 from shesha_studies.biology._crispr_results import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION, Results

@@ -10,7 +10,7 @@ from shesha.neuro import Session, tertiles, trial_split
 from shesha.studies.checks import DATA
 from shesha.studies.facts import Fact, Facts, over_draws, rank_correlation, rate, smallest
 from shesha.studies.published_checks import split_numbers_and_claims
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha.support.types import Index, Matrix
 from shesha_studies.biology._neuroscience_checks import (
     SIZES,

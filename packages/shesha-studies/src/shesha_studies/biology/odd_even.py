@@ -15,7 +15,7 @@ from shesha.studies.facts import Fact, Facts, as_facts, resampled, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import binomial_limits
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix, Vector
 from shesha_studies.biology._recordings import (
     CELLS,

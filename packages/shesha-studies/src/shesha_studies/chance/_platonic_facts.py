@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from shesha.studies.checks import Found
 from shesha.studies.facts import (
     Fact,
     Facts,
@@ -20,7 +21,7 @@ from shesha.studies.facts import (
     share,
     smallest,
 )
-from shesha.studies.published_checks import Answers, Found, unreachable
+from shesha.studies.published_checks import Answers, unreachable
 from shesha_studies.chance._two_modality_models import trends
 
 MODELS_MISSING = "We do not have layers of the published models for the WIT images"

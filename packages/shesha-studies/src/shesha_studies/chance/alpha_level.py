@@ -12,7 +12,7 @@ from shesha.nulls.null_summary import summarise
 from shesha.studies.facts import Facts, as_facts, group_means, largest, over_correlations, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends
 
 LEVELS = (0.01, 0.05, 0.1)

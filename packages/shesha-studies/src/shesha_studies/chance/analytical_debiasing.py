@@ -10,7 +10,7 @@ from shesha.measures import sampled_cka, unbiased_cka
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, over_draws, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
-from shesha.studies.study_definition import grid_of, study
+from shesha.studies.study_decorator import grid_of, study
 from shesha_studies.synthetic_data import shared
 
 RATIOS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)

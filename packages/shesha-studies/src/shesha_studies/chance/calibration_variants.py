@@ -11,11 +11,12 @@ import pandas as pd
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
 from shesha.nulls.null_summary import summarise
+from shesha.studies.checks import Found
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, over_draws, resampled
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, lines, logarithmic
-from shesha.studies.published_checks import Found, draws
-from shesha.studies.study_definition import grid_of, study
+from shesha.studies.published_checks import draws
+from shesha.studies.study_decorator import grid_of, study
 from shesha_studies.synthetic_data import shared
 
 N = 128

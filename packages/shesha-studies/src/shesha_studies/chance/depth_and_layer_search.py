@@ -25,7 +25,7 @@ from shesha.studies.facts import (
 )
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import draw_with_intervals, figure, logarithmic
-from shesha.studies.study_definition import grid_of, study
+from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
 
 N, RATIO = 64, 8

@@ -14,7 +14,7 @@ from shesha.calibration import calibrate
 from shesha.stability import chance
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha_studies.chance import _doubt_cases as doubtful
 from shesha_studies.chance import _false_positive_data as unrelated
 from shesha_studies.chance._false_positives_page import SCALED, make_facts, make_page

@@ -9,7 +9,7 @@ from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, difference, group_means, largest, over_draws, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 
 N, HIDDEN = 256, 256

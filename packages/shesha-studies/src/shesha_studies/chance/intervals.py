@@ -14,7 +14,7 @@ from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import rate_interval
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha_studies.chance import _interval_coverage as coverage
 from shesha_studies.chance._interval_coverage import LEVELS
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
+from shesha.studies.checks import Found
 from shesha.studies.facts import (
     Facts,
     as_facts,
@@ -23,8 +24,8 @@ from shesha.studies.facts import (
 )
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
-from shesha.studies.published_checks import Found, draws
-from shesha.studies.study_definition import study
+from shesha.studies.published_checks import draws
+from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha_studies.chance._common_neighbour_distances import distance_agreement, neighbour_scale
 from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends, unit_rows

@@ -10,7 +10,7 @@ from shesha.measures import cka, mutual_knn
 from shesha.studies.facts import Facts, as_facts, over_draws, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure, logarithmic
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 
 N, K, RHO = 64, 5, 0.5

@@ -11,7 +11,7 @@ from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, resampled, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure, logarithmic
-from shesha.studies.study_definition import grid_of, study
+from shesha.studies.study_decorator import grid_of, study
 
 MEASURES = ("CKA", "RSA", "mutual kNN")
 BUDGETS = (19, 49, 99, 199, 499, 999)

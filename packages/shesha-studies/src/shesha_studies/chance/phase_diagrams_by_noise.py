@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.checks import INCONCLUSIVE
+from shesha.studies.checks import INCONCLUSIVE, Found
 from shesha.studies.facts import Facts, as_facts, group_means, largest, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, heat
-from shesha.studies.published_checks import Found
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha_studies.synthetic_data import noise
 
 N, RANK = 128, 5

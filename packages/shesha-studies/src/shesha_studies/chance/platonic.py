@@ -14,7 +14,7 @@ from shesha.charts import PALETTE
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.study_definition import Unreachable, grid_of, study
+from shesha.studies.study_decorator import Unreachable, grid_of, study
 from shesha.support.types import Matrix
 from shesha_studies.chance._platonic_facts import (
     make_facts,

@@ -11,7 +11,7 @@ from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, resampled, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
-from shesha.studies.study_definition import grid_of, study
+from shesha.studies.study_decorator import grid_of, study
 from shesha_studies.synthetic_data import shared
 
 ALPHA, _POINT = 0.05, 1.645

@@ -20,7 +20,7 @@ from shesha.studies.facts import (
 )
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, heat
-from shesha.studies.study_definition import grid_of, study
+from shesha.studies.study_decorator import grid_of, study
 
 N, D = 128, 256
 LOST = 0.1

@@ -14,7 +14,7 @@ from shesha.studies.facts import Fact, Facts, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import binomial_limits
-from shesha.studies.study_definition import grid_of, study
+from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
 from shesha.support.warnings import CalibrationWarning
 from shesha_studies.synthetic_data import noise

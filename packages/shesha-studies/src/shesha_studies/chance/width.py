@@ -23,7 +23,7 @@ from shesha.studies.facts import (
 )
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
-from shesha.studies.study_definition import grid_of, study
+from shesha.studies.study_decorator import grid_of, study
 from shesha_studies.synthetic_data import noise
 
 ALPHA = 0.05

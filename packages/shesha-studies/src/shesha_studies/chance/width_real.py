@@ -14,7 +14,7 @@ from shesha.descriptors import participation_ratio
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha_studies.networks.images import IMAGES, as_rows
 from shesha_studies.networks.perceptrons import network
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.studies.published_checks import Table
-from shesha.studies.study_definition import Unreachable
+from shesha.studies.study_decorator import Unreachable
 from shesha.support.types import Array, Matrix
 from shesha_studies.language_models import MPNET, SMOLLM2, Model, mpnet, opened, package, smollm2
 

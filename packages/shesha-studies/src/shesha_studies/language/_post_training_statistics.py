@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 
-from shesha.studies.published_checks import Answers, Found, Table, lines_of, shown
+from shesha.studies.checks import Found
+from shesha.studies.published_checks import Answers, Table, lines_of, shown
 from shesha_studies.language._perturbed_models import stand_in
 from shesha_studies.language._tuning import TASKS
 

@@ -7,8 +7,7 @@ import re
 
 import pandas as pd
 
-from shesha.studies.checks import AGREES, DIFFERS
-from shesha.studies.published_checks import Found
+from shesha.studies.checks import AGREES, DIFFERS, Found
 from shesha_studies.language._steering_page import Tables
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from shesha import stability, transfer
-from shesha.studies.checks import RECIPE
-from shesha.studies.published_checks import Answers, Found, Table, lines_of, number, shown
+from shesha.studies.checks import RECIPE, Found
+from shesha.studies.published_checks import Answers, Table, lines_of, number, shown
 from shesha_studies.language._transfer_facts import MODELS, metric_correlations, table_57
 from shesha_studies.language._transfer_representations import TEST
 

@@ -25,7 +25,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
 from shesha.studies.published_checks import Table, number, split_numbers_and_claims
 from shesha.studies.rates import sign_difference
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha_studies.language._canary_statistics import (
     TASK,

@@ -21,7 +21,7 @@ from shesha.studies.published_checks import (
     stand_ins,
     text_checks,
 )
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha_studies.language._detection import area, first_detection, sensitivity
 from shesha_studies.language._drift_measures import BOUND, NAMED, drifts
 from shesha_studies.language._next_words import next_words, rows_of

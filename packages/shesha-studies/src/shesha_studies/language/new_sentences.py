@@ -9,11 +9,11 @@ import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.steering import steerability
+from shesha.studies.checks import Found
 from shesha.studies.facts import Facts, as_facts, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published_checks import Found
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha_studies.causal_lm_embeddings import CAUSAL_FAMILIES, encoder_rows
 from shesha_studies.sentence_encoders import FAMILIES, N_LAYERS
 from shesha_studies.sentences import grammar

@@ -13,7 +13,7 @@ from shesha.studies.facts import steps as steps_of
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import Table, split_numbers_and_claims
-from shesha.studies.study_definition import grid_of, study
+from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_measures import NAMES, drifts
 from shesha_studies.language._perturbed_models import MINILM, embedded, load

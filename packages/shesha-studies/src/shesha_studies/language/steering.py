@@ -7,7 +7,7 @@ import pandas as pd
 from shesha.steering import halves, predictors, steerability
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
-from shesha.studies.study_definition import grid_of, study
+from shesha.studies.study_decorator import grid_of, study
 from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_ENCODERS, SINK, encoder_rows
 from shesha_studies.language._steering_checks import published_numbers
 from shesha_studies.language._steering_facts import make_facts

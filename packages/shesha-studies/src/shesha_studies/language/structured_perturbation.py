@@ -7,11 +7,12 @@ from typing import Any
 
 import pandas as pd
 
+from shesha.studies.checks import Found
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, over_draws, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import Answers, Found, Table, lines_of, number, shown, split_numbers_and_claims
-from shesha.studies.study_definition import study
+from shesha.studies.published_checks import Answers, Table, lines_of, number, shown, split_numbers_and_claims
+from shesha.studies.study_decorator import study
 from shesha.studies.tolerance import JOINT
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_measures import NAMED, drifts

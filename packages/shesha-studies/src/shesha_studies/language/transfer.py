@@ -12,7 +12,7 @@ from shesha.stability import estimate, feature_split
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import Table, split_numbers_and_claims
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha.support.types import Labels, Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
 from shesha_studies.external_data import sklearn

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
+from shesha.studies.checks import Found
 from shesha.studies.facts import (
     Fact,
     Facts,
@@ -21,7 +22,7 @@ from shesha.studies.facts import (
     share,
     smallest,
 )
-from shesha.studies.published_checks import Found, draws
+from shesha.studies.published_checks import draws
 from shesha_studies.stability._ten_tests import n_unbalanced
 
 

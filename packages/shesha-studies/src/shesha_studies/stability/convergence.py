@@ -7,12 +7,11 @@ import pandas as pd
 
 from shesha.data import digits
 from shesha.stability import feature_split
-from shesha.studies.checks import UNREACHABLE
+from shesha.studies.checks import UNREACHABLE, Found
 from shesha.studies.facts import Facts, as_facts, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published_checks import Found
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha_studies.stability._stand_in_representations import DIGITS, NETWORKS, SENTENCES, stand_in
 
 PIXELS = "digits, pixels"

@@ -12,7 +12,7 @@ from shesha.stability import basis_averaged_split, chance, feature_split
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
 from shesha_studies.stability._coordinate_axes_representations import STANDARDISED, every, read_rows
 

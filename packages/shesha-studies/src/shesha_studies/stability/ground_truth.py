@@ -10,13 +10,13 @@ from scipy.stats import spearmanr
 
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.checks import INCONCLUSIVE
+from shesha.studies.checks import INCONCLUSIVE, Found
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlations, smallest
 from shesha.studies.facts import steps as level_steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines
-from shesha.studies.published_checks import Found, draws
-from shesha.studies.study_definition import grid_of, study
+from shesha.studies.published_checks import draws
+from shesha.studies.study_decorator import grid_of, study
 from shesha_studies.synthetic_data import D, N, mixture
 
 LEVELS = [level / 20 for level in range(21)]

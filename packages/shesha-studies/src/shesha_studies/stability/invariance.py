@@ -14,7 +14,7 @@ from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.study_definition import grid_of, study
+from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
 from shesha_studies.stability._invariance_transformations import CHANGES, apply_change, printed_example
 from shesha_studies.synthetic_data import D, N, mixture

@@ -9,11 +9,12 @@ import pandas as pd
 
 from shesha.measures import unbiased_cka
 from shesha.stability import feature_split
+from shesha.studies.checks import Found
 from shesha.studies.facts import Facts, absolute, as_facts, over_draws, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
-from shesha.studies.published_checks import Found, draws
-from shesha.studies.study_definition import grid_of, study
+from shesha.studies.published_checks import draws
+from shesha.studies.study_decorator import grid_of, study
 from shesha.studies.tolerance import BY_CHANCE
 from shesha.support.types import Matrix
 from shesha_studies.synthetic_data import power_law, remove_top_components

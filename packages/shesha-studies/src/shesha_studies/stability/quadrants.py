@@ -9,11 +9,12 @@ from scipy.stats import spearmanr
 from shesha.charts import PALETTE
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
+from shesha.studies.checks import Found
 from shesha.studies.facts import Facts, as_facts, over_draws, rank_correlation, rank_correlations
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published_checks import Found, draws
-from shesha.studies.study_definition import study
+from shesha.studies.published_checks import draws
+from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha_studies.synthetic_data import D, N, mixture
 

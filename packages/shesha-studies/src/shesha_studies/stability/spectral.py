@@ -7,11 +7,12 @@ import pandas as pd
 
 from shesha.measures import procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import feature_split
+from shesha.studies.checks import Found
 from shesha.studies.facts import Facts, as_facts, largest, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import Found, draws
-from shesha.studies.study_definition import study
+from shesha.studies.published_checks import draws
+from shesha.studies.study_decorator import study
 from shesha.studies.tolerance import BY_CHANCE
 from shesha.support.types import Matrix
 from shesha_studies.synthetic_data import power_law, remove_top_components

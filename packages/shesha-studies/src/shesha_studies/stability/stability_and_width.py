@@ -9,7 +9,7 @@ from shesha.stability import chance
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 
 WIDTHS = (8, 16, 32, 64, 128, 256, 512)
 

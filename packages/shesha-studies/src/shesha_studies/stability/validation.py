@@ -10,7 +10,7 @@ from shesha.charts import PALETTE
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.study_definition import grid_of, study
+from shesha.studies.study_decorator import grid_of, study
 from shesha_studies.stability._stand_in_representations import DIGITS, SENTENCES, STAND_INS, stand_in, untrained
 from shesha_studies.stability._ten_tests import all_tests, baseline
 from shesha_studies.stability._validation_facts import make_facts, published_numbers

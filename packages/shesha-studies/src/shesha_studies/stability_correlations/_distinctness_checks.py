@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from shesha.studies.published_checks import Answers, Found, shown
+from shesha.studies.checks import Found
+from shesha.studies.published_checks import Answers, shown
 from shesha_studies.stability_correlations._base_representations import SEEDS
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
 from shesha_studies.stability_correlations._distinctness_statistics import Findings

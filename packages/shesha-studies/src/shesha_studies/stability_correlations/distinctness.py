@@ -16,7 +16,7 @@ from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.study_definition import study
+from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha.views import Representation
 from shesha_studies.stability_correlations import _distinctness_page as page_parts

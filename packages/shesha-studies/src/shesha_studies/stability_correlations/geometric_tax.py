@@ -10,10 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
+from shesha.studies.checks import Found
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.published_checks import Found, split_numbers_and_claims
-from shesha.studies.study_definition import study
+from shesha.studies.published_checks import split_numbers_and_claims
+from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha.transfer import leep, logme
 from shesha_studies.external_data import sklearn

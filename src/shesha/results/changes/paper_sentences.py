@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from shesha.results import sentence_parts as say
 from shesha.results.changes.diff import Diff
-from shesha.results.changes.index_verdict import IndexChange
 from shesha.results.changes.sentences import diff_claim
+from shesha.results.changes.vector_index_verdict import IndexChange
 from shesha.results.paper_sentences import claim
 
 claim.register(Diff, diff_claim)

@@ -10,10 +10,10 @@ from shesha.results.similarity.calibrated import Calibrated
 from shesha.results.similarity.calibrated_layers import AGGREGATE_NAMES, CalibratedLayers
 from shesha.results.similarity.comparison import Comparison
 from shesha.results.similarity.layer_comparison import LayerComparison
+from shesha.results.similarity.models_with_reference_within_classes import SeveralWithinClasses
 from shesha.results.similarity.noise_ceiling import NoiseCeiling
 from shesha.results.similarity.recommended_measure_names import RECOMMENDED
 from shesha.results.similarity.score import Score
-from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
 from shesha.results.similarity.unit_matching import UnitMatching
 from shesha.results.similarity.within_classes import WithinClasses
 

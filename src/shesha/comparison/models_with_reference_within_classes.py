@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from shesha.comparison.within_classes import MEASURES, compare_within
 from shesha.measures.measure_type import Choice
-from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
+from shesha.results.similarity.models_with_reference_within_classes import SeveralWithinClasses
 from shesha.support import argument_types as kinds
 from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.types import Seed
