@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from shesha.studies import published_checks
+from shesha.studies import checks
 from shesha.studies.published_checks import Answers, Table, lines_of, shown
 from shesha.support.types import Vector
 from shesha_studies.language._detection import NEVER, area, contest, correlation_within_groups, firsts
@@ -161,8 +161,8 @@ def published_numbers(found: Found, published: Table) -> Answers:
     }
     return {
         **shown({**values, **_detections(found)}),
-        **{key: published_checks.Found(name) for key, name in names.items() if name},
-        **{key: published_checks.Found(float(count)) for key, count in counts.items()},
+        **{key: checks.Found(name) for key, name in names.items() if name},
+        **{key: checks.Found(float(count)) for key, count in counts.items()},
     }
 
 
