@@ -314,7 +314,7 @@ def test_a_pair_must_be_two(wrong):
 
 
 def test_pairs_must_have_names_that_differ(pair):
-    with pytest.raises(ValueError, match="pairs must have names that differ as text, got 1, '1'"):
+    with pytest.raises(ValueError, match="pairs must have names that differ when converted to strings, got 1, '1'"):
         calibrate_many({1: pair, "1": pair}, n_permutations=K)
 
 

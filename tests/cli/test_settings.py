@@ -46,7 +46,7 @@ def test_values_reach_every_command_that_has_the_option_and_tables_win(tmp_path)
     ("text", "message"),
     [
         ("sed = 1", r"shesha\.toml: sed must be the name of an option; did you mean seed\?"),
-        ("[audt]\nseed = 1", r"the table of audt\.seed must have the name of a command; did you mean audit\?"),
+        ("[audt]\nseed = 1", r"the table for audt\.seed must be named after a command; did you mean audit\?"),
         ("[audit]\npermutation = 9", r"audit\.permutation must be the name of an option; did you mean permutations\?"),
         ("[audit]\nquick = 1", r"audit\.quick must be true or false, got 1"),
         ("seed = true", "seed must be a value, got True"),

@@ -198,7 +198,7 @@ def test_a_file_that_changes_meanwhile_costs_its_own_comparisons_and_only_for_no
 
 def test_a_file_written_anew_between_looking_and_comparing_is_noticed(folder, monkeypatch):
     place = representation_locations.InFile(str(folder / "early.npy"), "early", ("early",), False, "guess", "1:2")
-    with pytest.raises(ValueError, match=r"early\.npy must not change while it is compared, got a file that has"):
+    with pytest.raises(ValueError, match=r"early\.npy must not change while the command runs, got a file that has"):
         place.load()
 
 
@@ -350,7 +350,7 @@ BAD = {
         lambda p: {1: p / "early.npy", "1": p / "noise.npy"},
         {},
         ValueError,
-        "representations must have names that differ as text, got 1, '1'",
+        "representations must have names that differ when converted to strings, got 1, '1'",
     ),
     "nothing": (lambda p: [], {}, ValueError, "representations must be a mapping of at least two names to arrays"),
 }

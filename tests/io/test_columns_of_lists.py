@@ -152,7 +152,7 @@ def test_semicolons_and_decimal_commas_are_read_and_said(tmp_path):
     frame.to_csv(tmp_path / "m.csv", sep=";", decimal=",", index=False)
     found = files.open_file(tmp_path / "m.csv")
     np.testing.assert_array_equal(found.representations["m"], X.astype(float))
-    assert found.skipped == {"(separator)": "is a semicolon and commas are decimal"}
+    assert found.skipped == {"(separator)": "is a semicolon and the decimal separator is a comma"}
     frame.to_csv(tmp_path / "m.csv", sep="\t", index=False)
     assert files.open_file(tmp_path / "m.csv").skipped == {"(separator)": "is a tab"}
     np.testing.assert_array_equal(files.read(tmp_path / "m.csv")["m"], X.astype(float))

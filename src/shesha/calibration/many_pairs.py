@@ -77,7 +77,9 @@ def calibrate_many(
         what = "none" if isinstance(pairs, Mapping) else f"a {type(pairs).__name__}"
         raise ValueError(f"pairs must be a mapping of names to (X, Y), at least one, got {what}")
     if len({str(name) for name in pairs}) < len(pairs):
-        raise ValueError(f"pairs must have names that differ as text, got {', '.join(map(repr, pairs))}")
+        raise ValueError(
+            f"pairs must have names that differ when converted to strings, got {', '.join(map(repr, pairs))}"
+        )
     generator(seed)
     n_draws = _count_draws(len(pairs), n_permutations, alpha, correction)
     calibrated: list[tuple[str, Calibrated]] = []

@@ -76,7 +76,7 @@ class Canaries:
         return self._name_rows(layers[name]), self._circumstances(name, layers.info)
 
     def _name_rows(self, rows: Any) -> Any:
-        """Name rows by number and beginning of their text, so that verdicts can name the rows that moved."""
+        """Name each row by its number and the beginning of its text, so that verdicts can identify it."""
         import pandas as pd
 
         names = [f"{i}: {' '.join(text.split())[:_NAME]}" for i, text in enumerate(self.texts)]

@@ -86,7 +86,7 @@ def default_map(program: Any, settings: Settings, path: Path) -> dict[str, Any]:
         if not below:
             tables = {".".join(leaf[:depth]) for leaf in leaves for depth in range(1, len(leaf) + 1)}
             raise ValueError(
-                _unknown(f"{path}: the table of {name} must have the name of a command", ".".join(place), tables)
+                _unknown(f"{path}: the table for {name} must be named after a command", ".".join(place), tables)
             )
         users = {leaf: options[key] for leaf, options in below.items() if key in options}
         if not users:

@@ -158,7 +158,7 @@ def require_separate(outputs: Mapping[str, Path | None], inputs: Iterable[str | 
 
 
 def _is_read(path: Path, source: Path) -> bool:
-    """Return whether an output is an input of the command, or part of one that is a folder."""
+    """Return whether an output path is an input of the command, or lies in an input folder."""
     if is_same_file(path, source):
         return True
     root, place = Path(os.path.realpath(source)), Path(os.path.realpath(path))

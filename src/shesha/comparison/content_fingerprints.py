@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +12,6 @@ from shesha.views import Rdm, Representation, Rows
 
 _ENTRIES = 1 << 18
 """Number of values that are hashed together."""
-
-
-def file_stamp(path: Path) -> str:
-    """Return a stamp that changes when a file, or a directory store, changes; the content is not read."""
-    if not path.is_dir():
-        known = path.stat()
-        return f"{known.st_size}:{known.st_mtime_ns}"
-    inside = sorted(file for file in path.rglob("*") if file.is_file())
-    parts = [f"{file.relative_to(path)}:{file_stamp(file)}" for file in inside]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def fingerprint(source: Representation) -> str:

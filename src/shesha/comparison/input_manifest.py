@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from shesha.comparison.content_fingerprints import (
-    file_stamp,
     fingerprint,
     fingerprint_as_it_is,
     reordered_fingerprint,
 )
 from shesha.comparison.representation_locations import InFile, InMemoryRepresentation, RepresentationLocation
+from shesha.comparison.unchanged_files import file_stamp
 from shesha.inputs import Names, orders
 from shesha.io import open_file
 from shesha.io.file_checks import require_existing
@@ -154,7 +154,7 @@ def index_mapping(representations: Mapping[Any, Any], store: ResultStore, *, has
         )
         if {*new} & {*index.known}:
             labels = ", ".join(map(repr, representations))
-            raise ValueError(f"representations must have names that differ as text, got {labels}")
+            raise ValueError(f"representations must have names that differ when converted to strings, got {labels}")
         index.known |= new
     return index
 

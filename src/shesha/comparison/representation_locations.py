@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from shesha.comparison.content_fingerprints import file_stamp, plain_array
-from shesha.io import UnreadableFileError, open_file
+from shesha.comparison.content_fingerprints import plain_array
+from shesha.comparison.unchanged_files import require_unchanged
+from shesha.io import open_file
 from shesha.support.atomic_files import replacing
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Index
@@ -82,8 +83,7 @@ class InFile:
     def array(self) -> Any:
         """Open the file and return its array unchecked; it is memory-mapped or sparse if the format allows."""
         path = Path(self.path)
-        if file_stamp(path) != self.stamp:
-            raise UnreadableFileError(f"{path} must not change while it is compared, got a file that has changed")
+        require_unchanged(path, self.stamp)
         opened = open_file(
             path,
             keys=self.keys,

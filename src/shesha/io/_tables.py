@@ -151,7 +151,11 @@ def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
     for other, name in (("\t", "a tab"), (";", "a semicolon"), (",", "a comma")):
         if other in lines[0] and all(line.count(other) == lines[0].count(other) for line in lines):
             commas = other == ";" and any(map(_DECIMAL_COMMA.search, lines))
-            return other, "," if commas else ".", {"(separator)": f"is {name}{' and commas are decimal' * commas}"}
+            return (
+                other,
+                "," if commas else ".",
+                {"(separator)": f"is {name}{' and the decimal separator is a comma' * commas}"},
+            )
     return separator, ".", {}
 
 

@@ -45,13 +45,13 @@ class EqualTrials:
 
     @classmethod
     def build(cls, numbers: Numbers, halves: Halves, n_draws: int, seed: Seed) -> EqualTrials | None:
-        """Draw trials from each split, several times if there are few splits; None if all trials are used."""
+        """Draw trials from each split, repeatedly if there are few splits; return None if all trials are used."""
         check_numbers(numbers, "trials_per_half")
         return cls.draw(numbers, (~halves.masks).astype(np.intp), n_draws, seed, FEWEST_IN_HALF)
 
     @classmethod
     def draw(cls, numbers: Numbers, parts: Index, n_draws: int, seed: Seed, fewest: int) -> EqualTrials | None:
-        """Draw trials for each line of `parts`, several times if there are few; None if all trials are used."""
+        """Draw trials for each line of `parts`, repeatedly if there are few; return None if all trials are used."""
         if numbers == "all":
             return None
         repeated = np.repeat(parts, -(-n_draws // len(parts)), axis=0)

@@ -251,7 +251,7 @@ def _sample_note(problem: Problem, vectors: DistanceVectors, n_permuted: int) ->
         )
     if vectors.n_pairs > RANKED_AGAIN:
         notes.append(
-            "Resamples do not rank the distances again, but change correlations by the influence of each pair of rows."
+            "For resamples, distances are not ranked again. Correlations are adjusted by the influence of each pair."
         )
     if vectors.n_pairs > MOST_PAIRS and len(problem.models) > 1:
         notes.append(f"The weighted combination uses {MOST_PAIRS:,} of the pairs.")
