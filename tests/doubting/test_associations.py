@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2_contingency, f_oneway, rankdata
 
 from shesha.doubting.confounder_doubts import _association
-from shesha.doubting.partial_scores import functions
+from shesha.doubting.covariate_share import functions
 
 RNG = np.random.default_rng(0)
 

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 import shesha
 from shesha import doubts
-from shesha.doubting.partial_scores import CovariateShare, functions
+from shesha.doubting.covariate_share import CovariateShare, functions
 from shesha.doubting.target_score import Headline
 from shesha.nulls.dependence import dependence
 

@@ -6,7 +6,7 @@ from scipy.spatial.distance import pdist
 
 from shesha import Rdm, rank_models
 from shesha.ranking import resampled_correlations
-from shesha.ranking.chance import fewer_rows
+from shesha.ranking.chance_p_values import fewer_rows
 from shesha.ranking.rank_models import _check_problem
 
 FEW = {"n_resamples": 100, "n_permutations": 19}

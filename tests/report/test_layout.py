@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shesha.report import Column
-from shesha.report._text_tables import Strip, table
+from shesha.report._page_wide_tables import Strip, table
 from shesha.report.html import _strip
 
 NAN = float("nan")

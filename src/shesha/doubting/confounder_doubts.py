@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from shesha.doubting._registry import doubt
+from shesha.doubting.covariate_share import CovariateShare
 from shesha.doubting.doubt_input import Subject
 from shesha.doubting.order_doubts import classes_follow_order
-from shesha.doubting.partial_scores import CovariateShare
 from shesha.results import Doubt
 from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Labels, Vector

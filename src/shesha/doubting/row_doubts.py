@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from shesha.doubting._registry import doubt
+from shesha.doubting.covariate_share import CovariateShare
 from shesha.doubting.doubt_input import Subject
-from shesha.doubting.partial_scores import CovariateShare
 from shesha.kernels.ranks import midranks
 from shesha.kernels.separate_clusters import separate_clusters
 from shesha.results import Doubt

@@ -8,7 +8,7 @@ from shesha.ranking.distance_vectors import DistanceVectors
 from shesha.ranking.explained_variance import variance_shares
 from shesha.ranking.problem_and_evaluations import Evaluations, Problem, complete_resamples
 from shesha.ranking.resampled_correlations import STEP, resampled_correlations
-from shesha.ranking.two_factors import Resampled, RowResamples
+from shesha.ranking.row_and_subject_variance import Resampled, RowResamples
 from shesha.support.progress import track
 from shesha.support.types import Matrix
 

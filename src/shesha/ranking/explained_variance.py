@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha.ranking.two_factors import Cube
+from shesha.ranking.row_and_subject_variance import Cube
 from shesha.support.types import Matrix, Vector
 
 

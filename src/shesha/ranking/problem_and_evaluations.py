@@ -10,7 +10,7 @@ import numpy as np
 from shesha.kernels.distances import n_pairs
 from shesha.measures import Measure
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.ranking.two_factors import Cube, Resampled
+from shesha.ranking.row_and_subject_variance import Cube, Resampled
 from shesha.support.types import Index
 from shesha.views import RankedRdm, Representation
 

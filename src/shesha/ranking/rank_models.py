@@ -17,7 +17,7 @@ from shesha.measures import as_measure
 from shesha.measures.measure_type import Choice
 from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
 from shesha.nulls.design_builder import exchange
-from shesha.ranking.chance import chance_p_values, fewer_rows
+from shesha.ranking.chance_p_values import chance_p_values, fewer_rows
 from shesha.ranking.distance_bootstrap import evaluate_distances
 from shesha.ranking.distance_vectors import DistanceVectors
 from shesha.ranking.model_combination import MOST_PAIRS, combine_models

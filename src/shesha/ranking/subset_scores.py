@@ -9,7 +9,7 @@ import numpy as np
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
 from shesha.ranking.problem_and_evaluations import Evaluations, Problem, complete_resamples
-from shesha.ranking.two_factors import Resampled, RowResamples
+from shesha.ranking.row_and_subject_variance import Resampled, RowResamples
 from shesha.support.progress import track
 from shesha.support.types import Index, Matrix
 from shesha.support.warnings import NotEstimable

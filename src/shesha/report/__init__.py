@@ -1,12 +1,12 @@
 """Reports built from sections, as text or as pages, independent of the kinds of results."""
 
+from shesha.report._aligned_columns import columns
 from shesha.report._array_fingerprint import fingerprint
 from shesha.report._documentation_links import heading_anchor
 from shesha.report._markdown_tables import markdown_line, markdown_table
+from shesha.report._page_wide_tables import Column, Strip, table
 from shesha.report._terminal_colours import colour_report, use_colour
 from shesha.report._text_card import CHANGES, card, changes_in_words, options_in_words, range_in_words
-from shesha.report._text_columns import columns
-from shesha.report._text_tables import Column, Strip, table
 from shesha.report._wrapping import page_width, wrap
 from shesha.report.html import as_html, as_notebook
 from shesha.report.model_card import Metric, as_card

@@ -14,13 +14,13 @@ from shesha.report._documentation_links import address
 from shesha.report._heat_colours import LEVELS, colour, ink, level
 from shesha.report._inline_markup import spans
 from shesha.report._matplotlib_to_svg import draw_svg
+from shesha.report._page_wide_tables import blocks
 from shesha.report._point_map_data import map_data
-from shesha.report._text_tables import blocks
 from shesha.report.sections import Either
 from shesha.support.optional import require
 
 if TYPE_CHECKING:
-    from shesha.report._text_tables import Column, Strip
+    from shesha.report._page_wide_tables import Column, Strip
     from shesha.report.page import Page
     from shesha.report.sections import Drawing, HeatMap, Part, Table
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shesha.report._text_tables import Column
+from shesha.report._page_wide_tables import Column
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shesha.report._text_tables import table
+from shesha.report._page_wide_tables import table
 from shesha.report._wrapping import page_width, wrap
 from shesha.report.sections import Either, Explained, Item, Lines, Part, Point, Section, Table, Text
 

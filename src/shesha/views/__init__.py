@@ -37,7 +37,7 @@ from shesha.views.representation import (
     move_to_one_device,
 )
 from shesha.views.sampled_feature_halves import SampledHalves
-from shesha.views.undirected_rows import UndirectedRowsError
+from shesha.views.undirected_rows_error import UndirectedRowsError
 
 __all__ = [
     "Adjusted",

@@ -23,7 +23,7 @@ from shesha.kernels.distances import (
 from shesha.kernels.rounding_and_scaling import ROUNDING, length_unit
 from shesha.support.types import Index, Matrix, Vector
 from shesha.views.representation import Representation, View
-from shesha.views.undirected_rows import UndirectedRowsError
+from shesha.views.undirected_rows_error import UndirectedRowsError
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views._neighbours import Neighbours
 from shesha.views.representation import STANDARDS, Standard
 from shesha.views.row_source import RowSource
-from shesha.views.undirected_rows import UndirectedRowsError
+from shesha.views.undirected_rows_error import UndirectedRowsError
 
 
 @dataclass(frozen=True)

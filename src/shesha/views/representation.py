@@ -33,7 +33,7 @@ from shesha.support.device_arrays import input_precision
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views.rdm_input import Rdm
-from shesha.views.undirected_rows import UndirectedRowsError
+from shesha.views.undirected_rows_error import UndirectedRowsError
 
 V = TypeVar("V", bound="View")
 Result = TypeVar("Result")

@@ -19,7 +19,7 @@ from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.views._lazy_rows import Rows
 from shesha.views.feature_halves import Draw, SplitHalves, draw_sampler, half_metric
 from shesha.views.representation import Representation
-from shesha.views.undirected_rows import UndirectedRowsError
+from shesha.views.undirected_rows_error import UndirectedRowsError
 
 FEWEST_PAIRS = 1000
 """Smallest number of pairs per partition; with fewer pairs, the rank correlation is biased."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from shesha.kernels import class_statistics, shuffled_class_statistics
-from shesha.kernels.discriminant import overlaps
+from shesha.kernels.discriminant_overlaps import overlaps
 from shesha.stability.class_labels import Classes
 from shesha.stability.nulls import label_permutations
 from shesha.stability.request import RESAMPLING, Evidence, Request

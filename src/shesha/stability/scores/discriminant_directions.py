@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels.discriminant import overlaps
+from shesha.kernels.discriminant_overlaps import overlaps
 from shesha.stability._registry import stability
 from shesha.stability.class_labels import Classes
 from shesha.stability.estimators.label_scores import estimate_lda
