@@ -77,12 +77,13 @@ def _order_check(where: str, domain: str, test: str, quality: str, lines: pd.Dat
         columns = "networks" if domain == "graph" else "columns"
         why = f"On average the orders agree, but only {n_agreeing} of {len(lines)} {columns} agree beyond chance."
         return Check(where, what, printed, result, INCONCLUSIVE, why)
+    chance = (
+        f"Unrelated orders of 24 measures have rank correlations of up to {2 * CHANCE:.2f} by chance in 39 of 40 cases"
+    )
     why = (
-        f"Unrelated orders of 24 measures have rank correlations of up to {2 * CHANCE:.2f} by chance in 39 of 40 cases, and published "
-        f"columns agree with each other by {ceiling:.2f} only, so the order cannot be compared."
+        f"{chance}, and published columns agree with each other by {ceiling:.2f} only, so the order cannot be compared."
         if ceiling <= 2 * CHANCE
-        else f"Unrelated orders of 24 measures have rank correlations of up to {2 * CHANCE:.2f} by chance in 39 of 40 cases, and our "
-        "networks and data differ from the published ones."
+        else f"{chance}, and our networks and data differ from the published ones."
     )
     return Check(where, what, printed, result, INCONCLUSIVE, why)
 
