@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -91,13 +92,14 @@ def _rounded_repeats(checks: pd.DataFrame) -> pd.Series[bool]:
     """Mark lines whose published number rounds that of an earlier line, which the same number of ours answers."""
     import pandas as pd
 
-    marks = pd.Series(False, index=checks.index)
+    repeats: list[Hashable] = []
     published = checks.published.astype(str)
     for _, group in published.groupby([checks.study, checks.ours.astype(str)], sort=False):
         numbers = group[group.str.fullmatch(_DECIMAL)]
         for place, (index, text) in enumerate(numbers.items()):
-            marks[index] = any(_rounds_to(earlier, text) for earlier in numbers.iloc[:place])
-    return marks
+            if any(_rounds_to(earlier, text) for earlier in numbers.iloc[:place]):
+                repeats.append(index)
+    return pd.Series(checks.index.isin(repeats), index=checks.index)
 
 
 def _rounds_to(number: str, text: str) -> bool:

@@ -65,7 +65,7 @@ def against(
     ----------
     published : DataFrame
         Published lines, with the columns `where`, `what`, `key` and `published` (a number or words) and, if needed,
-        `error` and `decimals` (default 3).
+        `error` and `decimals` (default 3; if given for a line of a column with words, trailing zeros are kept).
     answers : mapping of key to Found
         Our answers by key, or by "Table 3 | key". A line without a key has the key "row: number".
     missing : mapping of str to str
