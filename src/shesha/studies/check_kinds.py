@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +20,7 @@ MEANINGS = {
     RESULT: "a number or claim that needs an experiment",
     ARITHMETIC: "a number, bound or count that follows from other numbers of the paper",
     TRANSCRIPTION: "a label, a parameter, a sample size, or a consequence of a definition",
-    REPEAT: "a number that the paper prints again in another place",
+    REPEAT: "a number that the paper prints again in another place, possibly rounded",
     OWN: "a claim or formula of our own, which no paper has published",
 }
 _OURS = "new"
@@ -47,6 +49,7 @@ _TRANSCRIBED = re.compile(
 _NUMBER = r"^(?:rho )?[<>]?\s?[-+]?\d|^n\.s\.$"
 """Published values that are numbers, possibly with a bound, a unit or a total, such as "1800 times", "<1e-24" or
 "15/15"."""
+_DECIMAL = r"[-+]?\d+\.\d+"
 
 
 def kinds(checks: pd.DataFrame) -> pd.Series[str]:
@@ -75,7 +78,7 @@ def kinds(checks: pd.DataFrame) -> pd.Series[str]:
 
     numeric = checks.published.astype(str).str.contains(_NUMBER)
     reached = checks.ours.astype(str) != ""
-    repeated = checks.duplicated(["study", "published", "ours"]) & reached
+    repeated = (checks.duplicated(["study", "published", "ours"]) | _rounded_repeats(checks)) & reached
     is_own = checks["where"].astype(str).str.split(",").str[0] == _OURS
     labels = np.select(
         [is_own, checks.what.astype(str).str.contains(_TRANSCRIBED), numeric & (checks.basis == OWN_NUMBERS), repeated],
@@ -83,3 +86,25 @@ def kinds(checks: pd.DataFrame) -> pd.Series[str]:
         RESULT,
     )
     return pd.Series(labels, index=checks.index)
+
+
+def _rounded_repeats(checks: pd.DataFrame) -> pd.Series[bool]:
+    """Mark lines whose published number rounds that of an earlier line, which the same number of ours answers."""
+    import pandas as pd
+
+    repeats: list[Hashable] = []
+    published = checks.published.astype(str)
+    for _, group in published.groupby([checks.study, checks.ours.astype(str)], sort=False):
+        numbers = group[group.str.fullmatch(_DECIMAL)]
+        for place, (index, text) in enumerate(numbers.items()):
+            if any(_rounds_to(earlier, text) for earlier in numbers.iloc[:place]):
+                repeats.append(index)
+    return pd.Series(checks.index.isin(repeats), index=checks.index)
+
+
+def _rounds_to(number: str, text: str) -> bool:
+    """Whether a number with more decimals gives this text if it is rounded, half a unit in either direction."""
+    exact, rounded = Decimal(number), Decimal(text)
+    unit = Decimal(1).scaleb(int(rounded.as_tuple().exponent))
+    has_more = int(exact.as_tuple().exponent) < int(rounded.as_tuple().exponent)
+    return has_more and abs(exact - rounded) <= unit / 2

@@ -65,7 +65,7 @@ def against(
     ----------
     published : DataFrame
         Published lines, with the columns `where`, `what`, `key` and `published` (a number or words) and, if needed,
-        `error` and `decimals` (default 3).
+        `error` and `decimals` (default 3; if given for a line of a column with words, trailing zeros are kept).
     answers : mapping of key to Found
         Our answers by key, or by "Table 3 | key". A line without a key has the key "row: number".
     missing : mapping of str to str
@@ -111,7 +111,7 @@ def judge_line(line: Any, answer: Found, unit: str = "") -> Check:
     TypeError
         If there is no verdict, and words are published but a number was found, or vice versa.
     """
-    check = _judge_line(line, answer, unit)
+    check = replace(_judge_line(line, answer, unit), published=_as_printed(line))
     return replace(check, basis=answer.basis) if check.ours is not None else check
 
 
@@ -166,6 +166,14 @@ def as_number(value: object) -> float | str:
         return float(str(value))
     except ValueError:
         return str(value)
+
+
+def _as_printed(line: Any) -> float | str:
+    """Return the published value as a number, or as text if its declared decimals include trailing zeros."""
+    value, number = line["published"], as_number(line["published"])
+    decimals = _or(line.get("decimals"), 0)
+    keeps_zeros = isinstance(value, str) and value.endswith("0") and len(value.partition(".")[2]) == decimals > 0
+    return value if keeps_zeros else number
 
 
 def count_decimals(text: str) -> int:

@@ -115,7 +115,7 @@ def _ranges(gaussian: pd.DataFrame) -> dict[str, Any]:
     if set(_LOCAL) <= set(rise):
         spectral = [fact for name, fact in rise.items() if name not in (*_LOCAL, *_FLAT)]
         facts["local_less"] = _minus(smallest(spectral), largest(rise[name] for name in _LOCAL))
-    for key, name in (("svcca", _FLAT[1]), ("procrustes", "Procrustes similarity")):
+    for key, name in (("svcca", _FLAT[1]), ("procrustes", DEAR[-1])):
         if name in means:
             facts |= {f"{key}_rise": _minus(means[name][-1], means[name][0]), f"{key}_range": rise[name]}
     return facts | ({"rsa_most": largest(map(absolute, means["RSA"]))} if "RSA" in means else {})
@@ -130,7 +130,8 @@ def _kernel_steps(gaussian: pd.DataFrame) -> dict[str, Any]:
 def _lines(raw: pd.DataFrame) -> dict[str, Any]:
     """Facts on single measures by width; canonical correlations exist only below d = n - 1."""
     facts: dict[str, Any] = {}
-    for key, name in (("svcca", _FLAT[1]), ("rsa", "RSA"), ("procrustes", "Procrustes similarity")):
+    scaled = ("scaled", "Procrustes similarity")
+    for key, name in (("svcca", _FLAT[1]), ("rsa", "RSA"), ("procrustes", DEAR[-1]), scaled):
         if name in raw.index:
             values = raw.loc[name].dropna().to_numpy()
             facts |= {f"{key}_first": values[0], f"{key}_last": values[-1]}
