@@ -18,7 +18,7 @@ def closed():
 
 @pytest.fixture(scope="module")
 def models():
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(1)
     first, second = rng.normal(size=(2, 40, 8))
     noisy = {f"a{i}": first + 0.2 * rng.normal(size=first.shape) for i in range(2)}
     return {"b": second, **noisy, "c": second + 0.2 * rng.normal(size=second.shape)}

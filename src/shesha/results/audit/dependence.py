@@ -9,6 +9,8 @@ from shesha.support.plurals import agree, count, lowercase_start
 
 LEVEL = 0.002
 """Significance level of the test for close neighbours, which is so low that independent rows rarely raise a warning."""
+_SUGGESTIVE = 0.05
+"""p-value of close neighbours up to which close rows two positions apart are explained by the order of the rows."""
 _MANY, _FEW = 0.05, 3
 """Repeated rows raise a warning if they make up at least this share of the rows and there are at least this many."""
 LONG_ENOUGH = 30
@@ -75,8 +77,8 @@ class Dependence(Result):
 
     @property
     def has_order(self) -> bool:
-        """Whether neighbouring rows are closer to each other than random rows are."""
-        return self.p_value <= LEVEL
+        """Whether neighbouring rows, or rows up to two positions apart, are closer to each other than random rows."""
+        return self.p_value <= (_SUGGESTIVE if self.alternation_p_value <= LEVEL else LEVEL)
 
     @property
     def has_alternation(self) -> bool:
