@@ -1,5 +1,7 @@
 """Dependent rows are found where they lie one after another or repeat; clean data raise no alarm."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -308,3 +310,13 @@ def test_chance_tells_of_a_drift_and_of_a_series():
 def test_distances_alone_have_no_order_to_look_at(rng):
     D = np.abs(np.subtract.outer(np.arange(40.0), np.arange(40.0)))
     calibrate(Rdm(D), Rdm(D), "RSA", n_permutations=K, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("p_value", "order", "alternation"), [(0.001, True, False), (0.03, True, False), (0.2, False, True)]
+)
+def test_close_rows_two_apart_are_an_order_unless_neighbours_are_far(p_value, order, alternation):
+    found = replace(
+        dependence(np.random.default_rng(0).standard_normal((64, 4))), p_value=p_value, alternation_p_value=0.001
+    )
+    assert (found.has_order, found.has_alternation) == (order, alternation)
