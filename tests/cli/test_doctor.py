@@ -28,7 +28,7 @@ def test_one_screen_tells_what_is_there(invoke, monkeypatch, tmp_path):
 
 
 def test_the_files_of_another_package_are_told(invoke, monkeypatch):
-    monkeypatch.setattr("shesha.support.conflicting_distributions.strangers", lambda: ["shesha-geometry"])
+    monkeypatch.setattr("shesha.support.conflicting_distributions.other_distributions", lambda: ["shesha-geometry"])
     ended = invoke("doctor")
     assert ended.status == 1
     assert "! files of shesha-geometry are in the same folder: run pip uninstall shesha-geometry" in ended.out
@@ -95,7 +95,7 @@ def test_what_another_package_left_behind_is_warned_of(place):
 
 
 def test_nothing_else_is_in_our_place():
-    assert conflicting_distributions.strangers() == []
+    assert conflicting_distributions.other_distributions() == []
     assert not conflicting_distributions.overwritten()
     assert not any((SOURCE / name).exists() for name in conflicting_distributions.FOREIGN)
 

@@ -14,7 +14,7 @@ def main() -> None:
     if conflicting_distributions.overwritten():
         sys.stderr.write(
             f"shesha: another package has overwritten files of {conflicting_distributions.DISTRIBUTION}: "
-            f"{conflicting_distributions.remedy(conflicting_distributions.strangers())}\n"
+            f"{conflicting_distributions.remedy(conflicting_distributions.other_distributions())}\n"
         )
         sys.exit(_NOT_OURS)
     try:

@@ -38,7 +38,7 @@ def doctor_command() -> None:
     from shesha.report import columns
     from shesha.support import conflicting_distributions
 
-    others = _owners(conflicting_distributions.strangers())
+    others = _owners(conflicting_distributions.other_distributions())
     facts = [*_installed_versions(), *_machine(), *_libraries(), *_data(), *_defaults()]
     typer.echo("\n".join(columns([list(fact) for fact in facts], "<<")))
     if others:

@@ -174,14 +174,15 @@ def _compare_sessions(
     nulls: dict[str, list[float]] = {name: [] for name in PARTS}
     distances = _distances(first), _distances(other)
     for _ in range(n_permutations):
-        strangers = (rng.choice(session.n_neurons, len(shared), replace=False) for session in (a, b))
+        other_neurons = (rng.choice(session.n_neurons, len(shared), replace=False) for session in (a, b))
         c, d = (
-            session.take_shared(rows, cells) for session, rows, cells in zip((a, b), indices, strangers, strict=True)
+            session.take_shared(rows, cells)
+            for session, rows, cells in zip((a, b), indices, other_neurons, strict=True)
         )
         for name in ("population_vector", "rate", "tuning"):
             nulls[name].append(float(PARTS[name](c, d).mean()))
-        turned = _relabel(distances[1], rng.permutation(len(names)))
-        nulls["geometry"].append(float(_agreements(distances[0], turned).mean()))
+        relabelled = _relabel(distances[1], rng.permutation(len(names)))
+        nulls["geometry"].append(float(_agreements(distances[0], relabelled).mean()))
     parts = tuple(
         _part(
             name,

@@ -17,7 +17,7 @@ FOREIGN = {"_rdm.py": "shesha-geometry", "constants.py": "shesha (adaptive optic
 """Files by which other distributions with the import name `shesha` are recognised."""
 
 
-def strangers(folder: Path | None = None) -> list[str]:
+def other_distributions(folder: Path | None = None) -> list[str]:
     """Return the names of other distributions that have files in the package's folder."""
     place = Path(__file__).parents[1] if folder is None else folder
     return [name for file, name in FOREIGN.items() if (place / file).exists()]
@@ -46,7 +46,7 @@ def notice() -> None:
     ImportError
         If the package's ``__init__.py`` belongs to another distribution, so that this library cannot work.
     """
-    others = strangers()
+    others = other_distributions()
     if overwritten():
         whose = ", ".join(others) or "another distribution"
         where = Path(__file__).parents[1]
