@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.kernels.sampled_feature_halves import distinct_pairs
+from shesha.kernels.random_pairs import distinct_pairs
 from shesha.stability.estimators import sampled_pairs, split_scores
 from shesha.stability.nulls import sampled_row_matching
 from shesha.support.memory import MemoryBudgetError

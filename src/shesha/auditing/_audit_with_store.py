@@ -50,7 +50,7 @@ def audit_with_store(
 ) -> tuple[list[RepresentationAudit], bool]:
     """Audit each distinct representation once, unless the store has its findings, and return all findings.
 
-    The second return value tells whether Ctrl-C interrupted the audit, in which case only the completed findings are
+    The second return value is True if Ctrl-C interrupted the audit, in which case only the completed findings are
     returned. Each process may use the whole memory budget, so results do not depend on the number of processes.
     """
     in_workers = scheduler is not None or (workers or 1) > 1

@@ -294,6 +294,6 @@ def _place_ranges(ranks: Cube, drawn: Cube, n_tasks: int, n_trainings: int) -> t
         spread = np.maximum(spread, _WHOLE_RANKS / np.sqrt(n_tasks))
         # This is the usual continuity correction.
         lead = np.sign(lead) * np.maximum(np.abs(lead) - 1 / n_tasks, 0.0)
-    # Entry (i, j) tells whether measure j has a better mean rank than i by more than the margin.
+    # Entry (i, j) is True if measure j has a better mean rank than i by more than the margin.
     ahead = lead < -np.maximum(t.ppf(1 - _LEVEL / 2, n_units - 1) * spread, 1e-9)
     return 1.0 + ahead.sum(axis=1), len(ranks) - ahead.sum(axis=0).astype(np.float64)

@@ -1,6 +1,6 @@
 """Score how well a measure reflects known differences and groups of models, from numbers alone.
 
-In all functions, `closer` tells whether 'higher' or 'lower' values of the measure mean more similar.
+In all functions, `closer` states whether 'higher' or 'lower' values of the measure mean more similar.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import typer
 def needs_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: bool) -> bool:
     """Return whether two files are too large for every measure, but can be read in stretches.
 
-    `plain` tells that none of the requested options needs single rows.
+    `plain` means that none of the requested options needs single rows.
     """
     from shesha.comparison.memory_needs import none_fits
     from shesha.comparison.sampled_scores import reason_against

@@ -15,8 +15,8 @@ from shesha.comparison.engine import failure, make_score, missing_score
 from shesha.comparison.sampled_pair_and_triplet_distances import tuple_distances
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric, n_pairs
+from shesha.kernels.random_pairs import distinct_pairs, draw_pairs
 from shesha.kernels.rounding_and_scaling import ROUNDING
-from shesha.kernels.sampled_feature_halves import distinct_pairs, draw_pairs
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
 from shesha.measures.sampled_estimates import PairSample, SampledPairs, SampledRows

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from shesha.kernels import ranks
 from shesha.kernels.distances import Metric
 from shesha.kernels.rounding_and_scaling import ROUNDING
-from shesha.kernels.sampled_feature_halves import Masks, Planes
+from shesha.kernels.sampled_feature_halves import WIDE_FEATURES, Masks, Planes
 from shesha.support.types import Index, Matrix, Vector
 
 Cube = NDArray[np.float64]
 
 _BLOCK, _WIDE_BLOCK = 16, 64
 """Number of rows per block, for narrow rows and for wide rows."""
-_WIDE = 1024
 _ENTRIES = 1 << 18
 """Number of values gathered in one step. It is fixed so that sums do not depend on the available memory."""
 
@@ -55,7 +54,7 @@ def row_matching_correlations(
     array of shape (n_partners,)
         Correlations; NaN if fewer than two pairs are defined or if all distances in a half are equal.
     """
-    size = block_size(rows.shape[1])
+    size = _BLOCK if rows.shape[1] <= WIDE_FEATURES else _WIDE_BLOCK
     i, j = np.triu_indices(size, k=1)
     ids = rng.integers(len(rows), size=(-(-n_pairs // len(i)), size))
     of_first = _closeness(_first_half(rows, draw), metric)
@@ -76,11 +75,6 @@ def row_matching_correlations(
         return ranks.spearman(a, b, (_level(a, metric), _level(b, metric))) if len(a) > 1 else float("nan")
 
     return np.array([correlation(order) for order in partners])
-
-
-def block_size(n_features: int) -> int:
-    """Number of rows per block, given the number of features."""
-    return _BLOCK if n_features <= _WIDE else _WIDE_BLOCK
 
 
 def _first_half(x: Matrix, draw: Masks | Planes) -> Matrix:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from shesha.kernels.distances import Metric
 from shesha.kernels.feature_split_frames import haar_columns
-from shesha.kernels.packed_sort import repeated_places
 from shesha.kernels.pair_influence import spearman_influence
 from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.kernels.threads import parallel
@@ -20,6 +19,8 @@ from shesha.support.types import Index, Matrix, Vector
 Rows = Callable[[Index], Matrix]
 """Function that reads the rows with given numbers as finite float64."""
 
+WIDE_FEATURES = 1024
+"""Largest number of features of narrow data; the rows of wider data are processed in fewer and larger units."""
 _ENTRIES = 1 << 18
 """Number of values gathered in one step, limited by the cache size. It is fixed so that sums do not depend on the
 available memory.
@@ -112,34 +113,6 @@ class Planes:
     def inner(self, x: tuple[Matrix, ...], y: tuple[Matrix, ...]) -> Matrix:
         """For each draw, the inner products of paired rows within its plane."""
         return np.stack([np.einsum("ij,ij->i", a, b) for a, b in zip(x, y, strict=True)], axis=1)
-
-
-def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Index, Index]:
-    """Draw independent, uniform pairs of different rows, sorted by first row so that reading is fast."""
-    i = np.sort(rng.integers(n_rows, size=n_pairs))
-    j = rng.integers(n_rows - 1, size=n_pairs)
-    j += j >= i
-    return i, j
-
-
-def distinct_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Index, Index]:
-    """Draw random pairs i < j without repeats, in random order; n_pairs different pairs must exist."""
-    every = n_rows * (n_rows - 1) // 2
-    pairs = rng.permutation(every)[:n_pairs] if 2 * n_pairs > every else np.empty(0, dtype=np.intp)
-    while len(pairs) < n_pairs:
-        pairs = _first_draws(np.concatenate([pairs, rng.integers(every, size=n_pairs + n_pairs // 2)]))[:n_pairs]
-    starts = np.arange(n_rows) * n_rows - np.arange(n_rows) * (np.arange(n_rows) + 1) // 2
-    i = np.searchsorted(starts, pairs, side="right") - 1
-    return i, pairs - starts[i] + i + 1
-
-
-def _first_draws(drawn: Index) -> Index:
-    """Keep only the first occurrence of each number, in the order of the draws."""
-    places = repeated_places(drawn)
-    kept = np.ones(len(drawn), dtype=np.bool_)
-    kept[places] = False
-    kept[places[np.unique(drawn[places], return_index=True)[1]]] = True
-    return drawn[kept]
 
 
 def closeness(rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, draws: Masks | Planes) -> SampledPairs:

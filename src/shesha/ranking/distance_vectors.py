@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha.calibration.permutation_scores import KnownProduct
 from shesha.kernels.distances import n_pairs
-from shesha.kernels.sampled_feature_halves import distinct_pairs
+from shesha.kernels.random_pairs import distinct_pairs
 from shesha.kernels.weighted_ranks import SortedVectors, weighted_correlations
 from shesha.ranking.problem_and_evaluations import Problem
 from shesha.stability.estimators.sampled_pairs import DEFAULT_PAIRS, sort_pairs

@@ -14,6 +14,7 @@ from shesha.kernels.condensed_pairs import condensed_index
 from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.kernels.feature_halves import Closeness
 from shesha.kernels.rounding_and_scaling import length_unit
+from shesha.kernels.sampled_feature_halves import WIDE_FEATURES
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.views._lazy_rows import Rows
@@ -23,8 +24,6 @@ from shesha.views.undirected_rows_error import UndirectedRowsError
 
 FEWEST_PAIRS = 1000
 """Smallest number of pairs per partition; with fewer pairs, the rank correlation is biased."""
-WIDE_FEATURES = 1024
-"""Largest number of features for which pairs of arbitrary rows are used; wider rows are paired within small blocks."""
 _CELLS_PER_PAIR = 32
 """If there are at most this many pairs of distinct rows per requested pair, matrix products are faster than single
 pairs."""

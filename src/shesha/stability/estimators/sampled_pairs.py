@@ -10,12 +10,13 @@ from typing import Literal
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels import sampled_feature_halves
+from shesha.kernels import random_pairs
 from shesha.kernels.distances import n_pairs
+from shesha.kernels.sampled_feature_halves import WIDE_FEATURES
 from shesha.stability.estimators.row_pairs_in_resampled_groups import Pairs
 from shesha.support import memory
 from shesha.support.types import Index
-from shesha.views.sampled_feature_halves import FEWEST_PAIRS, WIDE_FEATURES
+from shesha.views.sampled_feature_halves import FEWEST_PAIRS
 
 PairCount = int | Literal["all"] | None
 """Number of random pairs of rows: an integer, 'all', or None for the default number."""
@@ -62,7 +63,7 @@ def plan_sample(n: int, asked: int | None, n_draws: int, n_chosen: int, rng: np.
     total = min(_default_pairs() if asked is None else asked, n_pairs(n))
     if asked is not None:
         memory.require(_BYTES * total, f"{total:,} pairs of rows", "request fewer pairs, or leave out pairs=")
-    i, j = sampled_feature_halves.distinct_pairs(n, total, rng)
+    i, j = random_pairs.distinct_pairs(n, total, rng)
     n_sets = _n_sets(total, n_draws)
     sets = [sort_pairs(i[start::n_sets], j[start::n_sets]) for start in range(n_sets)]
     taken = 0
@@ -89,9 +90,9 @@ def rows_per_partition(n: int, n_features: int, rotated: bool) -> int:
 def _pairs_of_few(n: int, n_chosen: int, size: int, rng: np.random.Generator) -> Pairs:
     """Draw independent random pairs among some random rows, or among all rows."""
     if n_chosen == n:
-        return sampled_feature_halves.draw_pairs(n, size, rng)
+        return random_pairs.draw_pairs(n, size, rng)
     rows = np.sort(rng.choice(n, n_chosen, replace=False, shuffle=False))
-    i, j = sampled_feature_halves.draw_pairs(n_chosen, size, rng)
+    i, j = random_pairs.draw_pairs(n_chosen, size, rng)
     return rows[i], rows[j]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from shesha.kernels.sampled_feature_halves import WIDE_FEATURES
 from shesha.kernels.threads import parallel
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.stability.estimators.sampled_pairs import pairs_of_partition, rows_per_partition
@@ -18,15 +19,14 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Index, Vector
 from shesha.views import SampledHalves
 from shesha.views.feature_halves import Draw, restart_draw
-from shesha.views.sampled_feature_halves import WIDE_FEATURES
 
 NULL_PAIRS = 100_000
 """Number of pairs per matching; if the score uses more pairs, the null is wider, never narrower."""
 NULL_ROWS = 4096
 """Most matched rows if data are narrow; if the score uses more rows, the null is wider, never narrower."""
 _FEWEST_ROWS = 256
-_NARROW, _NARROW_ROTATED = 1024, 512
-"""Most features that narrow data have, if features are used as given and if they are rotated."""
+_NARROW_ROTATED = 512
+"""Largest number of features for which the maximum number of rows is rotated."""
 
 _BLOCKS = 1 << 23
 """Most bytes of rows that a thread gathers, together with their products."""
@@ -91,7 +91,7 @@ def _most_rows(halves: SampledHalves, request: Request, n_sets: float) -> int:
     returned here were matched, the null would have a smaller variance than the score.
     """
     n, d = halves.rows.shape
-    share = (_NARROW_ROTATED / d) ** 3 if halves.rotated else _NARROW / d
+    share = (_NARROW_ROTATED / d) ** 3 if halves.rotated else WIDE_FEATURES / d
     most = min(NULL_ROWS, max(_FEWEST_ROWS, int(NULL_ROWS * share)))
     scored = rows_per_partition(n, d, halves.rotated) if request.pairs is None else n
     return most if scored == n else min(most, int(scored * np.sqrt(n_sets)))

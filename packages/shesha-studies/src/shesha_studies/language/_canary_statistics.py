@@ -35,7 +35,7 @@ class Found:
     contests: dict[str, tuple[int, int, int]]
     matched: Table
 
-    def beside(self, published: Table) -> Table:
+    def compare_with(self, published: Table) -> Table:
         """Our means of the last layer, SST-2, next to Table 47, whose numbers are means over 26 encoders."""
         last = self.noise[self.noise["last"]]
         table = lines_of(published, "Table 47").assign(

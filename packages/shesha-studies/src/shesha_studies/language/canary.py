@@ -135,7 +135,7 @@ def page(rows: Table, lines: Table) -> Page:
     """Make the page: the verdicts on Table 47 and on the text."""
     statistics, published = gather_statistics(rows), split_numbers_and_claims(lines)[0]
     tables = (
-        ("Comparison with Table 47 (last layers; means over encoders and draws)", statistics.beside(published)),
+        ("Comparison with Table 47 (last layers; means over encoders and draws)", statistics.compare_with(published)),
         (
             "Rank correlations of scores with the loss (both tasks)",
             statistics.correlations.join(statistics.within, rsuffix=" among equal noise").reset_index(names="number"),
@@ -258,7 +258,7 @@ def _growth(fits: Table) -> dict[str, float]:
 
 def _table_47(results: Found, published: Table) -> dict[str, Any]:
     """Facts on the formula and the task that fit the published table, and on the numbers in the text."""
-    fits = results.beside(published)
+    fits = results.compare_with(published)
     off = (fits["loss, %"] - fits["published loss, %"]).abs().groupby(fits.task).mean()
     scores = [number(published, "10.5", "correlation with the drop", name) for name in ("shesha", "cka")]
     return {
