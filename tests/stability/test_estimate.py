@@ -170,3 +170,12 @@ def test_options_hold_what_repeats_the_estimate(low_rank):
 def test_labels_do_not_change_an_unsupervised_estimate(low_rank):
     X = low_rank(20, 8)
     assert shesha.estimate(X, np.arange(20) % 2, seed=0) == shesha.estimate(X, seed=0)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint16])
+def test_narrow_numpy_integers_are_numbers_like_others(low_rank, kind):
+    X = low_rank(40, 8)
+    plain = shesha.estimate(X, n_splits=20, n_bootstrap=20, seed=0)
+    assert shesha.estimate(X, n_splits=kind(20), n_bootstrap=kind(20), seed=0) == plain
+    plain = shesha.chance(X, n_splits=5, n_permutations=19, seed=0)
+    assert shesha.chance(X, n_splits=kind(5), n_permutations=kind(19), seed=0) == plain

@@ -66,7 +66,7 @@ def leaderboard(
     """
     import pandas as pd
 
-    check.count(n_resamples, "n_resamples", minimum=100)
+    n_resamples = check.count(n_resamples, "n_resamples", minimum=100)
     frame = _counting_scores(folder, suite)
     boards = [
         _board(str(domain), rows, n_resamples, generator(seed)) for domain, rows in frame.groupby("domain", sort=True)

@@ -92,7 +92,7 @@ def spearman(
     >>> round(found.value, 2), round(found.p_value, 2)
     (0.94, 0.08)
     """
-    check.count(n_permutations, "n_permutations")
+    n_permutations = check.count(n_permutations, "n_permutations")
     x, y = _vector(distances, "distances"), _vector(differences, "differences")
     if len(x) != len(y):
         raise ValueError(f"differences must have one value per distance ({len(x)}), got {len(y)}")

@@ -94,7 +94,7 @@ def perturbation_interval(
     coherence: 0.7290 [0.6938, 0.7840] at 95% (100 resamples of both groups, mean 0.7359)
     """
     check.choice(score, tuple(_SCORES), "score")
-    check.count(n_bootstrap, "n_bootstrap")
+    n_bootstrap = check.count(n_bootstrap, "n_bootstrap")
     level = check.fraction(confidence, "confidence", closed=False)
     controls, cells = both(X_control, X_perturbed)
     scored = partial(_SCORES[score], seed=seed, **options)

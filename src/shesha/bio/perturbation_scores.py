@@ -110,7 +110,7 @@ def checked_coherence(
     """Return `perturbation_coherence` of matrices that were already checked."""
     check.choice(method, METHODS, "method")
     check.choice(metric, METRICS, "metric")
-    check.count(k, "k")
+    k = check.count(k, "k")
     ridge = check.positive(regularization, "regularization")
     most = check.optional_count(max_samples, "max_samples")
     if min(len(controls), len(cells)) < _FEWEST:

@@ -70,9 +70,9 @@ def split_half_reproducibility(
     n_cells            60.00  60.00
     """
     require_anndata(adata)
-    check.count(n_splits, "n_splits")
-    check.count(min_cells, "min_cells", minimum=2)
-    check.count(random_state, "random_state", minimum=0)
+    n_splits = check.count(n_splits, "n_splits")
+    min_cells = check.count(min_cells, "min_cells", minimum=2)
+    random_state = check.count(random_state, "random_state", minimum=0)
     values, matrix = labels(adata, perturbation_key, "perturbation_key"), data_matrix(adata, layer)
     known = sorted({label for label in values if label is not None})
     # A set compares hashes first, which avoids comparisons with pandas.NA, whose result has no truth value.

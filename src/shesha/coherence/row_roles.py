@@ -96,7 +96,7 @@ def layout(
     ValueError
         If labels do not fit the rows, a control label is missing, there are too few controls, or no group is left.
     """
-    check.count(min_size, "min_size", minimum=2)
+    min_size = check.count(min_size, "min_size", minimum=2)
     codes, classes = check.labels(labels, n_rows, "labels")
     control_names = [
         str(label) for label in (control if isinstance(control, list | tuple | set | frozenset) else [control])

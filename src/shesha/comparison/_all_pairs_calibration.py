@@ -92,7 +92,7 @@ class Request:
 
 def build_request(design: Design, n_permutations: int, alpha: float, confidence: float | None, seed: int) -> Request:
     """Check the arguments and return the request."""
-    check.count(n_permutations, "n_permutations")
+    n_permutations = check.count(n_permutations, "n_permutations")
     check.fraction(alpha, "alpha", closed=False)
     if confidence is not None:
         check.fraction(confidence, "confidence", closed=False)

@@ -138,7 +138,7 @@ def compare(
     both_names = _two_names(names)
     check.fraction(confidence, "confidence", closed=False)
     check.fraction(alpha, "alpha", closed=False)
-    check.count(n_permutations, "n_permutations")
+    n_permutations = check.count(n_permutations, "n_permutations")
     check.boolean(calibrate, "calibrate")
     hint_of_distances(dict(zip(both_names, (X, Y), strict=True)))
     request = PairRequest(

@@ -94,8 +94,8 @@ def compare_within(
     >>> frame["p"].to_dict()["B"], frame["p"].to_dict()["T"] > 0.05
     (0.01, True)
     """
-    check.count(min_rows, "min_rows", minimum=5)
-    check.count(min_group, "min_group", minimum=2)
+    min_rows = check.count(min_rows, "min_rows", minimum=5)
+    min_group = check.count(min_group, "min_group", minimum=2)
     _check_names(names)
     rows_of_both = _LabelledRows.build(X, Y, names, {"labels": labels, "blocks": blocks, "groups": groups})
     options: dict[str, Any] = {

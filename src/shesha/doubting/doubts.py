@@ -89,7 +89,7 @@ def doubts(
     """
     check.choice(metric, METRICS, "metric")
     check.boolean(order, "order")
-    check.count(seed, "seed", minimum=0)
+    seed = check.count(seed, "seed", minimum=0)
     X, lengths = _single_array(X)
     rows = rows_or_distances(X, "X", min_rows=1)
     if not isinstance(rows, Rows):

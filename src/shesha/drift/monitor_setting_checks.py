@@ -19,7 +19,7 @@ def check_level(
     false_alarm: float | None, run_length: float | None, unchanged: NoiseFloor | None, n_resamples: int
 ) -> float:
     """Return the significance level of one check; raise ValueError if it cannot be reached."""
-    check.count(n_resamples, "n_resamples", minimum=19)
+    n_resamples = check.count(n_resamples, "n_resamples", minimum=19)
     if run_length is not None:
         if false_alarm is not None:
             raise ValueError(

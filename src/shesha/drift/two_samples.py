@@ -70,7 +70,7 @@ def two_sample(
     """
     check.choice(test, TESTS, "test")
     check.fraction(alpha, "alpha", closed=False)
-    check.count(n_permutations, "n_permutations")
+    n_permutations = check.count(n_permutations, "n_permutations")
     x, y = (
         require_squarable(check.matrix(side, name), name)
         for side, name in ((reference, "reference"), (window, "window"))

@@ -125,7 +125,7 @@ def session_drift(
     >>> round(pair["rate"].change, 2), round(pair["tuning"].change, 2)
     (0.59, 0.01)
     """
-    check.count(n_permutations, "n_permutations", minimum=19)
+    n_permutations = check.count(n_permutations, "n_permutations", minimum=19)
     check.fraction(alpha, "alpha", closed=False)
     named = sessions if isinstance(sessions, Mapping) else _number_sessions(sessions)
     if len(named) < 2:

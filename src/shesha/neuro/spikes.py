@@ -42,7 +42,7 @@ def spike_counts(
     >>> spike_counts({"a": [0.1, 0.2, 1.3], "b": [1.05]}, [0.0, 1.0]).tolist()
     [[2, 0], [1, 1]]
     """
-    check.count(n_bins, "n_bins")
+    n_bins = check.count(n_bins, "n_bins")
     if len(kinds.sequence(window, "window", "two numbers")) != 2:
         raise ValueError(f"window must be a start and an end, got {window!r}")
     start, end = (check.finite_number(value, "window") for value in window)

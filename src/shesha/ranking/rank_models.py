@@ -123,7 +123,7 @@ def rank_models(
     check.choice(correction, CORRECTIONS, "correction")
     check.fraction(alpha, "alpha", closed=False)
     check.fraction(confidence, "confidence", closed=False)
-    check.count(n_permutations, "n_permutations")
+    n_permutations = check.count(n_permutations, "n_permutations")
     problem = _check_problem(data, models, measure, groups, blocks, seed)
     wanted = check.optional_count(n_resamples, "n_resamples", minimum=20)
     count = wanted or (_MANY if problem.uses_correlated_distances else _FEWER)

@@ -161,7 +161,7 @@ def require_workers(workers: int | None, scheduler: str | None) -> None:
     """Check the number of processes and the cluster address before anything is written."""
     if scheduler is None:
         if workers is not None:
-            check.count(workers, "workers")
+            workers = check.count(workers, "workers")
         return
     if workers is not None:
         raise ValueError("workers must not be given with a scheduler: the cluster has its own workers")

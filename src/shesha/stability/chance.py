@@ -176,7 +176,7 @@ def _strictest(results: list[Chance]) -> Chance:
 
 def require_reachable(n_permutations: int, alpha: float) -> None:
     """Raise an error if no score could reach the significance level."""
-    check.count(n_permutations, "n_permutations")
+    n_permutations = check.count(n_permutations, "n_permutations")
     check.fraction(alpha, "alpha", closed=False)
     if n_permutations < 1 / alpha - 1 - 1e-9:
         raise ValueError(f"n_permutations must be at least 1 / alpha - 1 = {1 / alpha - 1:g}, got {n_permutations}")

@@ -46,7 +46,7 @@ def build_request(
     """Check the options, and the type and shape of the data, and return a request."""
     score = _scored_variant(variant, y)
     chosen = _options(score, options)
-    check.count(n_bootstrap, "n_bootstrap", minimum=0)
+    n_bootstrap = check.count(n_bootstrap, "n_bootstrap", minimum=0)
     variants = registered_variants().values()
     _require_taken("pairs", pairs, score, [v for v in variants if v.samples_pairs])
     _require_taken("target_se", target_se, score, [v for v in variants if v.averages_draws])
@@ -142,7 +142,7 @@ def _options(variant: Variant, options: dict[str, Any]) -> dict[str, Any]:
     if "metric" in chosen:
         check.choice(chosen["metric"], METRICS, "metric")
     if "n_draws" in chosen:
-        check.count(chosen["n_draws"], counts[0] if counts else "n_draws")
+        chosen["n_draws"] = check.count(chosen["n_draws"], counts[0] if counts else "n_draws")
     if "subsample_frac" in chosen:
         check.fraction(chosen["subsample_frac"], "subsample_frac")
     return chosen

@@ -154,7 +154,7 @@ def study(
     >>> double(x=4), len(double.full), double.question
     ({'x': 4, 'twice': 8}, 3, 'Is twice a number twice as large?')
     """
-    check.count(version, "version")
+    version = check.count(version, "version")
 
     def mark(cell: Cell) -> Study:
         every, few = (tuple(_cells(grid, which, cell)) for which, grid in (("full", full), ("quick", quick)))

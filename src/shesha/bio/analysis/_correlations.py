@@ -105,7 +105,7 @@ def correlation(
     >>> print(correlation(table, covariates=["n"], n_bootstrap=500))
     rho(magnitude, coherence given n): not estimable (magnitude is fully explained by n)
     """
-    check.count(n_bootstrap, "n_bootstrap", minimum=0)
+    n_bootstrap = check.count(n_bootstrap, "n_bootstrap", minimum=0)
     level = check.fraction(confidence, "confidence", closed=False)
     columns = numbers(table, [x, y, *kinds.sequence(covariates, "covariates")])
     n, k = len(columns), len(covariates)

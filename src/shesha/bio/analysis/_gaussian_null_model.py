@@ -66,9 +66,9 @@ def null_model(
     >>> round(correlation(still, n_bootstrap=100).rho, 2)
     1.0
     """
-    check.count(n_simulations, "n_simulations")
-    check.count(n_features, "n_features", minimum=2)
-    check.count(n_controls, "n_controls")
+    n_simulations = check.count(n_simulations, "n_simulations")
+    n_features = check.count(n_features, "n_features", minimum=2)
+    n_controls = check.count(n_controls, "n_controls")
     effects = [check.require_at_least(value, "effect", 0.0) for value in np.atleast_1d(effect).tolist()]
     sizes = [check.count(n, "n_cells", minimum=2) for n in np.atleast_1d(n_cells).tolist()]
     if not effects or not sizes:

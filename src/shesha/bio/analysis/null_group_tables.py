@@ -73,7 +73,7 @@ def fake_tables(
     """
     rows = check.matrix(controls, "controls")
     kinds.mapping(sizes, "sizes")
-    check.count(n_tables, "n_tables")
+    n_tables = check.count(n_tables, "n_tables")
     counts = {str(name): check.count(n, "sizes", minimum=2) for name, n in sizes.items()}
     if max(counts.values(), default=0) > len(rows) - _FEWEST:
         raise ValueError(

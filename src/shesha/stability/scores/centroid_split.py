@@ -127,7 +127,7 @@ def label_conditioned_split(
     >>> round(label_conditioned_split(rng.standard_normal((6, 16))[y] + rng.standard_normal((120, 16)), y, seed=0), 2)
     0.74
     """
-    check.count(n_splits, "n_splits")
+    n_splits = check.count(n_splits, "n_splits")
     check.choice(metric, METRICS, "metric")
     places = [np.arange(len(rows)) for rows in y.members]
     scores = _Splits(data.rows, n_splits, metric).scores(y, places, generator(seed))

@@ -157,7 +157,7 @@ def class_separation_ratio(
     >>> class_separation_ratio(X + 5 * y[:, None], y, seed=0) > 3
     True
     """
-    check.count(n_bootstrap, "n_bootstrap")
+    n_bootstrap = check.count(n_bootstrap, "n_bootstrap")
     share = check.fraction(subsample_frac, "subsample_frac")
     rng = generator(seed)
     size = int(rows.n_rows * share)

@@ -119,7 +119,7 @@ def lda_subspace_stability(
 
 
 def _mean_overlap(data: Plain, y: Classes, n_bootstrap: int, subsample_frac: float, seed: Seed) -> float:
-    check.count(n_bootstrap, "n_bootstrap")
+    n_bootstrap = check.count(n_bootstrap, "n_bootstrap")
     share = check.fraction(subsample_frac, "subsample_frac")
     if int(len(data.rows) * share) // y.n_classes < 1:
         raise ValueError(

@@ -54,7 +54,7 @@ def encoder_stability(
     >>> round(encoder_stability(lambda X: X, X, 0.1, seed=0), 2)
     0.91
     """
-    check.count(n, "n")
+    n = check.count(n, "n")
     if not callable(f):
         raise TypeError(f"f must be callable, got {type(f).__name__}")
     disturb = _as_callable(perturb)

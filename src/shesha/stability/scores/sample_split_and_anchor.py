@@ -78,7 +78,7 @@ def sample_split(
     True
     """
     _warn("sample_split", "replicate_stability (two replicates of the same rows)")
-    check.count(n_splits, "n_splits")
+    n_splits = check.count(n_splits, "n_splits")
     share = check.fraction(subsample_fraction, "subsample_fraction")
     rng = generator(seed)
     size = int(rows.n_rows * share)
@@ -160,7 +160,7 @@ def anchor_stability(
     """
     check.boolean(rank_normalize, "rank_normalize")
     _warn("anchor_stability", "anchor_profile_stability (two replicates of the same rows)")
-    check.count(n_splits, "n_splits")
+    n_splits = check.count(n_splits, "n_splits")
     sizes = check.count(n_anchors, "n_anchors"), check.count(n_per_split, "n_per_split")
     rng, n = generator(seed), rows.n_rows
     anchors, per_split = _shrink_sizes(n, *sizes)
