@@ -55,7 +55,7 @@ def _grid(model: str, seeds: range, adapters: range) -> list[dict[str, object]]:
 @study(
     "canary-lm",
     paper="Geometric Stability, 3.3 and 10.4, Tables 48 to 51",
-    version=2,
+    version=3,
     full=[
         *_grid(TINY[0], range(1), range(ADAPTERS)),
         *_grid(TINY[1], range(1), range(ADAPTERS)),

@@ -61,7 +61,7 @@ def _grid(model: str, seeds: range, changes: list[tuple[str, float]]) -> list[di
 @study(
     "structured-perturbation",
     paper="Geometric Stability, 10.2, Tables 43 to 46",
-    version=1,
+    version=2,
     full=[
         *_grid(TINY[1], range(2), CHANGES),
         *_grid(TINY[0], range(4), CHANGES),
