@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from shesha.charts import pyplot
 from shesha.report import markdown_table
 from shesha.studies import check_kinds
 from shesha.studies.appendix import APPENDIX, write_appendix
-from shesha.studies.checks import AGREES, UNREACHABLE
+from shesha.studies.checks import AGREES, UNREACHABLE, Check
 from shesha.studies.claim_files import findings
 from shesha.studies.claims import Judged
 from shesha.studies.facts import Facts, from_table
@@ -74,8 +75,10 @@ def _collect_checks(folder: Path, names: list[str]) -> pd.DataFrame:
 
     tables = [pd.read_csv(folder / name / CHECKS, keep_default_na=False).assign(study=name) for name in names]
     checks = pd.concat(tables, ignore_index=True)
-    checks = checks.assign(basis=checks.basis.fillna("") if "basis" in checks else "")
-    return checks.assign(counts=check_kinds.kinds(checks))
+    # Pages of other versions may lack a column.
+    checks = checks.reindex(columns=[*(field.name for field in fields(Check)), "study"])
+    checks = checks.assign(basis=checks.basis.fillna(""), transcribed=checks.transcribed.eq(True))
+    return checks.assign(counts=check_kinds.kinds(checks)).drop(columns="transcribed")
 
 
 def _facts_in(folder: Path) -> dict[str, Facts]:

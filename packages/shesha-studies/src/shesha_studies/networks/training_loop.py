@@ -63,5 +63,6 @@ def run_epoch(function: Callable[[torch.Tensor], torch.Tensor], X: NDArray[Any])
     """Return the values of a function for all rows, computed for a few hundred rows at a time."""
     import torch
 
+    rows = torch.from_numpy(np.asarray(X, dtype=np.float64))
     with torch.no_grad():
-        return np.concatenate([function(part).numpy() for part in torch.split(torch.from_numpy(X), _TOGETHER)])
+        return np.concatenate([function(part).numpy() for part in torch.split(rows, _TOGETHER)])
