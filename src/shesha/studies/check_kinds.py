@@ -42,10 +42,13 @@ _TRANSCRIBED = re.compile(
     | \bis\sinvariant\sto:|formal\sdistinctness     # proved from the definitions
     | magnitudes\sfrom\s1\sto\s100|needs\sno\slabels
     | bounded\?$
+    | ^noise\s0\.00:                                # no change, so no drift and no loss
     """,
     re.VERBOSE,
 )
 
+_SAID_AGAIN = re.compile(r"\(repeats [^()]+\)$")
+"""End of the label of a number that another table prints in another unit or with more digits."""
 _NUMBER = r"^(?:rho )?[<>]?\s?[-+]?\d|^n\.s\.$"
 """Published values that are numbers, possibly with a bound, a unit or a total, such as "1800 times", "<1e-24" or
 "15/15"."""
@@ -79,6 +82,7 @@ def kinds(checks: pd.DataFrame) -> pd.Series[str]:
     numeric = checks.published.astype(str).str.contains(_NUMBER)
     reached = checks.ours.astype(str) != ""
     repeated = (checks.duplicated(["study", "published", "ours"]) | _rounded_repeats(checks)) & reached
+    repeated |= checks.what.astype(str).str.contains(_SAID_AGAIN)
     is_own = checks["where"].astype(str).str.split(",").str[0] == _OURS
     labels = np.select(
         [is_own, checks.what.astype(str).str.contains(_TRANSCRIBED), numeric & (checks.basis == OWN_NUMBERS), repeated],
