@@ -38,3 +38,10 @@ def test_declared_decimals_keep_trailing_zeros():
     checks = against(lines.assign(decimals=[3, None]), {"a": Found(0.99), "b": Found(0.99)})
     assert [check.published for check in checks] == ["0.990", 0.99]
     assert {check.verdict for check in checks} == {"agrees"}
+
+
+def test_a_label_can_say_that_another_table_prints_the_number_in_another_unit():
+    lines = pd.DataFrame({"study": "a", "where": "Paper, 1", "published": ["1.30", "0.013"], "ours": ["2.1", "0.021"]})
+    labels = ["rank 8: drop", "rank 8: drop (repeats Table 51)"]
+    assert kinds(lines.assign(what=labels, basis="")).tolist() == ["result", "repeat"]
+    assert kinds(lines.assign(what="noise 0.00: drop", basis="")).tolist() == ["transcription", "transcription"]

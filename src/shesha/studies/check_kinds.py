@@ -24,6 +24,8 @@ MEANINGS = {
 }
 _OURS = "new"
 """First word of the place of a claim that is our own."""
+_REPEATS = r"\(repeats [^()]+\)$"
+"""End of the label of a number that another table prints in another unit or with more digits."""
 _NUMBER = r"^(?:rho )?[<>]?\s?[-+]?\d|^n\.s\.$"
 """Published values that are numbers, possibly with a bound, a unit or a total, such as "1800 times", "<1e-24" or
 "15/15"."""
@@ -57,6 +59,7 @@ def kinds(checks: pd.DataFrame) -> pd.Series[str]:
     numeric = checks.published.astype(str).str.contains(_NUMBER)
     reached = checks.ours.astype(str) != ""
     repeated = (checks.duplicated(["study", "published", "ours"]) | _rounded_repeats(checks)) & reached
+    repeated |= checks.what.astype(str).str.contains(_REPEATS)
     is_own = checks["where"].astype(str).str.split(",").str[0] == _OURS
     labels = np.select(
         [is_own, checks.transcribed.astype(bool), numeric & (checks.basis == OWN_NUMBERS), repeated],
