@@ -154,9 +154,9 @@ def _notes(rows: pd.DataFrame) -> tuple[str, ...]:
         "over sessions. Those of the paper are over areas, as if areas of one session were independent.",
         "The paper has condition means for 'each unique stimulus combination (9 contrast pairings)'. These sessions "
         "have 15 or 16 different pairs of contrasts, and the paper does not say how it counts nine. Our main reading "
-        "is the definition in words, each pair. We also use three levels on either side (no, weak and full contrast) and "
-        "the contrast on the right minus that on the left, both of which give nine conditions. A claim is decided only "
-        "if all three readings agree.",
+        "is the definition in words, each pair. We also use three levels on either side (no, weak and full contrast) "
+        "and the contrast on the right minus that on the left, both of which give nine conditions. A claim is decided "
+        "only if all three readings agree.",
         "The mean response to a rare "
         "pair is noisy and far from all others in both halves. The expected score without any geometry is therefore "
         "0 only with equal numbers of trials. The study `odd-even` separates slow drift from unequal numbers.",
