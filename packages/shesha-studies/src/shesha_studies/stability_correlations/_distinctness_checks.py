@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from shesha.studies.checks import Found
+from shesha.studies.checks import DATA, Found
 from shesha.studies.published_checks import Answers, shown
+from shesha.studies.tolerance import JOINT
 from shesha_studies.stability_correlations._base_representations import SEEDS
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
 from shesha_studies.stability_correlations._distinctness_statistics import Findings
@@ -45,7 +46,9 @@ def _correlation(name: str, rho: Correlation) -> Answers:
     values = {"rho": rho.value, "low": rho.low, "high": rho.high, "p": rho.p, "r squared": rho.value**2}
     answers = shown({f"{name}: {number}": value for number, value in values.items()})
     if name.startswith("Protein") or name == "Neuroscience":
-        answers[f"{name}: rho"] = Found(rho.value, rho.group_error)
+        # Six or nine bases are few to resample, so the error is at least that of the rows.
+        error = max(rho.group_error, (rho.high - rho.low) / (2 * JOINT))
+        answers[f"{name}: rho"] = Found(rho.value, error, basis=DATA if name == "Neuroscience" else "")
     return answers
 
 
