@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -64,13 +65,13 @@ _CLOUD = "The chance level of zscore depends on the shape of the cloud of rows, 
 
 def _overall(printed: dict[str, float]) -> Iterator[tuple[str, Found]]:
     """Overall lines of Tables 6 and 7, which follow from the lines of both data sets."""
-    patterns = {"model/6/{}/{}/true": np.mean, "random/{}/{}": np.mean, "model/7/{}/{}/mean": np.mean}
-    patterns |= {"model/7/{}/{}/lowest": np.min, "model/7/{}/{}/highest": np.max}
-    for pattern, combine in patterns.items():
+    means = ("model/6/{}/{}/true", "random/{}/{}", "model/7/{}/{}/mean")
+    patterns: dict[str, Callable[[list[float]], float]] = dict.fromkeys(means, mean)
+    for pattern, combine in (patterns | {"model/7/{}/{}/lowest": min, "model/7/{}/{}/highest": max}).items():
         for name in ("variance", "zscore"):
             both = [printed[pattern.format(data, name)] for data in _IMAGES]
             # Both lines and the overall line are rounded to three decimals.
-            yield pattern.format("Overall", name), Found(float(combine(both)), 0.0003)
+            yield pattern.format("Overall", name), Found(combine(both), 0.0003)
 
 
 def columns_of_table_3(numbers: dict[str, float]) -> dict[str, np.ndarray]:

@@ -151,7 +151,8 @@ def _bias(rows: pd.DataFrame) -> Mapping[str, Any]:
         return [float(np.corrcoef(stability, ranks)[0, 1]) for ranks in others]
 
     def difference(drawn: pd.DataFrame) -> float:
-        return abs(float(np.subtract(*correlations(drawn))))
+        raw, corrected = correlations(drawn)
+        return abs(raw - corrected)
 
     biased, unbiased = correlations(rows)
     difference_over_bases = resampled_groups(difference, rows, "group", draws=200)

@@ -173,6 +173,7 @@ def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
         "Table 23 in words": _join_signed(table),
         "published negative": _significantly_negative(published),
         "families": mean_correlation(families["rho"], int(families.families.min())),
+        "number of families": families.families.min(),
         "textures and pets": pairs["DTD", "Oxford Pets"],
         "flowers and pets": pairs["Flowers-102", "Oxford Pets"],
         "within beyond across": _less(rank_correlation(min(within), _MODELS), rank_correlation(max(across), _MODELS)),
