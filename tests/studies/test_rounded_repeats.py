@@ -44,4 +44,3 @@ def test_a_label_can_say_that_another_table_prints_the_number_in_another_unit():
     lines = pd.DataFrame({"study": "a", "where": "Paper, 1", "published": ["1.30", "0.013"], "ours": ["2.1", "0.021"]})
     labels = ["rank 8: drop", "rank 8: drop (repeats Table 51)"]
     assert kinds(lines.assign(what=labels, basis="", transcribed=False)).tolist() == ["result", "repeat"]
-    assert kinds(lines.assign(what="noise 0.00: drop", basis="", transcribed=False)).tolist() == ["transcription", "transcription"]
