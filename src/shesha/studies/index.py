@@ -93,20 +93,13 @@ def _parts(
     papers: Mapping[str, list[Judged]],
     facts: Mapping[str, Facts],
 ) -> Iterator[str]:
-    yield "# Published results and ours"
-    yield (
-        "Three papers introduced these scores. This page counts which of their claims we could repeat, and which of "
-        "those survive a control for another explanation. Where the published models or data are not available, "
-        "other models replace them. Such stand-ins cannot refute a claim. Each scorecard says what was replaced."
-    )
-    if papers:
-        yield f"![Main claims of each paper, by whether they are repeated and survive their control]({_PICTURE})"
-        yield markdown_table(["paper", *(name for name, _ in GROUPS)], [_line(*item) for item in papers.items()])
-        yield f"[All claims in full]({CLAIMS}) reports the result of each control."
+    yield from _paper_summary(papers) if papers else _study_list(summaries)
     sentences = [text.format_map(facts) for text, claim in findings() if _there(claim.study, text, facts)]
     if sentences:
         yield "## Five findings for users of these scores"
         yield "\n".join(f"{place}. {text}" for place, text in enumerate(sentences, 1))
+    if checks.empty:
+        return
     results = checks[checks.counts == check_kinds.RESULT]
     reached = results[results.verdict != UNREACHABLE]
     yield "## Every number"
@@ -117,6 +110,25 @@ def _parts(
         f"[The appendix]({APPENDIX}) leads to each result and "
         "the reason for its verdict. `shesha study run NAME` computes a study again."
     )
+
+
+def _paper_summary(papers: Mapping[str, list[Judged]]) -> Iterator[str]:
+    yield "# Published results and ours"
+    yield (
+        "Three papers introduced these scores. This page counts which of their claims we could repeat, and which of "
+        "those survive a control for another explanation. Where the published models or data are not available, "
+        "other models replace them. Such stand-ins cannot refute a claim. Each scorecard says what was replaced."
+    )
+    yield f"![Main claims of each paper, by whether they are repeated and survive their control]({_PICTURE})"
+    yield markdown_table(["paper", *(name for name, _ in GROUPS)], [_line(*item) for item in papers.items()])
+    yield f"[All claims in full]({CLAIMS}) reports the result of each control."
+
+
+def _study_list(summaries: list[dict[str, Any]]) -> Iterator[str]:
+    """List the studies of a folder without the studies on the papers."""
+    yield "# Studies"
+    lines = [[f"[{one['name']}]({one['name']}/page.md)", one["question"], one["answer"]] for one in summaries]
+    yield markdown_table(["study", "question", "answer"], lines)
 
 
 def _line(paper: str, judgements: list[Judged]) -> list[str]:
