@@ -17,8 +17,7 @@ from shesha_studies.language._detection import (
     firsts,
     sensitivity,
 )
-from shesha_studies.language._drift_measures import drifts
-from shesha_studies.language._task_loss import fewer_right, less_correlated
+from shesha_studies.language._drift_and_loss import drifts, fewer_right, less_correlated
 
 
 def test_the_area_is_that_of_scikit_learn():

@@ -54,6 +54,18 @@ def shown(values: Mapping[str, float | str | None]) -> Answers:
     return {key: Found(ours, verdict=UNREACHABLE) for key, ours in values.items()}
 
 
+def table_cells(table: pd.DataFrame) -> dict[str, float]:
+    """Return the numbers of a table by "row: column", the key of a published line that has no other key.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table_cells(pd.DataFrame({"loss": [0.5, float("nan")]}, index=["int8", "nf4"]))
+    {'int8: loss': 0.5}
+    """
+    return {f"{row}: {column}": float(value) for (row, column), value in table.stack().dropna().items()}
+
+
 def against(
     published: pd.DataFrame | None,
     answers: Mapping[str, Found],
@@ -215,6 +227,13 @@ def number(published: Table, where: str, row: str, name: str) -> float:
     """Return a single published number."""
     lines = lines_of(published, where)
     return float(lines[(lines.row.astype(str) == row) & (lines.number == name)].published.iloc[0])
+
+
+def printed_table(published: Table, where: str) -> Table:
+    """Return a published table or section, with one line per row and one column per number."""
+    lines = lines_of(published, where).dropna(subset="row")
+    wide = lines.assign(value=lines.published.map(as_number)).pivot(index="row", columns="number", values="value")
+    return wide.infer_objects()
 
 
 def stand_ins(lines: Table, ours: Ours, why: str, unit: str = "") -> Iterator[Check]:

@@ -11,9 +11,8 @@ from shesha.studies import checks
 from shesha.studies.published_checks import Answers, Table, lines_of, shown
 from shesha.support.types import Vector
 from shesha_studies.language._detection import NEVER, area, contest, correlation_within_groups, firsts
-from shesha_studies.language._drift_measures import BOUND, METRICS
-from shesha_studies.language._perturbed_models import MINILM
-from shesha_studies.language_models import MPNET
+from shesha_studies.language._drift_and_loss import BOUND, METRICS
+from shesha_studies.language_models import MINILM, MPNET
 
 UNIT = ["model", "task", "layer", "seed"]
 TASK = "SST-2"

@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.studies.checks import Found
 from shesha.studies.published_checks import Answers, Table, lines_of, shown
-from shesha_studies.language._perturbed_models import stand_in
+from shesha_studies.language._model_outputs import stand_in
 from shesha_studies.language._tuning import TASKS
 
 SHOWN = ("shesha", "cka", "procrustes", "squared")

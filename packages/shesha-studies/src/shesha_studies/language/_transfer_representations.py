@@ -9,9 +9,9 @@ import numpy as np
 from shesha.support.types import Labels, Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, POOLINGS, pool_layers
 from shesha_studies.external_data import sklearn, table
-from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
+from shesha_studies.language._model_outputs import embedded, load, perturbed
 from shesha_studies.language._tiny_gpt import TINY
-from shesha_studies.language_models import MPNET, Model
+from shesha_studies.language_models import MINILM, MPNET, Model
 
 SOURCE, TRAIN, TEST = 300, 600, 300
 FAMILIES: dict[str, tuple[int, ...]] = {

@@ -36,11 +36,18 @@ from shesha_studies.language._canary_statistics import (
     losses_found,
     published_numbers,
 )
-from shesha_studies.language._drift_measures import BOUND, NAMED, drifts
-from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
-from shesha_studies.language._sst2_and_stsb import sst2, stsb
-from shesha_studies.language._task_loss import answers, fewer_right, less_correlated, likeness
-from shesha_studies.language_models import MPNET
+from shesha_studies.language._drift_and_loss import (
+    BOUND,
+    NAMED,
+    answers,
+    drifts,
+    fewer_right,
+    less_correlated,
+    likeness,
+)
+from shesha_studies.language._model_outputs import embedded, load, perturbed
+from shesha_studies.language_models import MINILM, MPNET
+from shesha_studies.sentences import sst2, stsb
 
 TASKS = ("SST-2", "STS-B")
 SENTENCES, PAIRS = 240, 100

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest
@@ -15,8 +17,8 @@ from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import Table, split_numbers_and_claims
 from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
-from shesha_studies.language._drift_measures import NAMES, drifts
-from shesha_studies.language._perturbed_models import MINILM, embedded, load
+from shesha_studies.language._drift_and_loss import NAMES, drifts
+from shesha_studies.language._model_outputs import load, prompt_rows, published_models
 from shesha_studies.language._post_training_statistics import (
     SHOWN,
     best_stand_in,
@@ -24,37 +26,21 @@ from shesha_studies.language._post_training_statistics import (
     published_pairs,
     training_ratios,
 )
-from shesha_studies.language._sst2_and_stsb import SETS, prompts
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language._tuning import TASKS, tuned
-from shesha_studies.language_models import SMOLLM2, Model
+from shesha_studies.language_models import MINILM, SMOLLM2
+from shesha_studies.sentences import PROMPT_SETS
 
 STEPS = (4.0, 8.0, 16.0, 32.0)
 NOISE = (3.2, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.02)
-PAIRS = (
-    *(("HuggingFaceTB/SmolLM-135M", "HuggingFaceTB/SmolLM-135M-Instruct"),),
-    *(("HuggingFaceTB/SmolLM2-135M", "HuggingFaceTB/SmolLM2-135M-Instruct"),),
-    *(("HuggingFaceTB/SmolLM-360M", "HuggingFaceTB/SmolLM-360M-Instruct"),),
-    *(("HuggingFaceTB/SmolLM2-360M", "HuggingFaceTB/SmolLM2-360M-Instruct"),),
-    *(("Qwen/Qwen2-0.5B", "Qwen/Qwen2-0.5B-Instruct"), ("Qwen/Qwen1.5-0.5B", "Qwen/Qwen1.5-0.5B-Chat")),
-    *(("bigscience/bloom-560m", "bigscience/bloomz-560m"), ("EleutherAI/pythia-1b", "EleutherAI/pythia-1b-deduped")),
-    *(("meta-llama/Llama-3.2-1B", "meta-llama/Llama-3.2-1B-Instruct"),),
-    *(("TinyLlama/TinyLlama-1.1B-intermediate-step-1431k-3T", "TinyLlama/TinyLlama-1.1B-Chat-v1.0"),),
-    *(("bigscience/bloom-1b1", "bigscience/bloomz-1b1"), ("Qwen/Qwen2-1.5B", "Qwen/Qwen2-1.5B-Instruct")),
-    *(("stabilityai/stablelm-2-1_6b", "stabilityai/stablelm-2-zephyr-1_6b"),),
-    *(("HuggingFaceTB/SmolLM-1.7B", "HuggingFaceTB/SmolLM-1.7B-Instruct"),),
-    *(("HuggingFaceTB/SmolLM2-1.7B", "HuggingFaceTB/SmolLM2-1.7B-Instruct"),),
-    *(("Qwen/Qwen1.5-1.8B", "Qwen/Qwen1.5-1.8B-Chat"), ("google/gemma-2b", "google/gemma-2b-it")),
-    *(("google/gemma-2-2b", "google/gemma-2-2b-it"), ("meta-llama/Llama-3.2-3B", "meta-llama/Llama-3.2-3B-Instruct")),
-    *(("Qwen/Qwen1.5-4B", "Qwen/Qwen1.5-4B-Chat"), ("Qwen/Qwen2-7B", "Qwen/Qwen2-7B-Instruct")),
-    *(
-        ("mistralai/Mistral-7B-v0.1", "mistralai/Mistral-7B-Instruct-v0.1"),
-        ("tiiuae/falcon-7b", "tiiuae/falcon-7b-instruct"),
-    ),
-)
+PAIRS = published_models("post_training.csv", "instruct")
+"""Published models, and their instruction-tuned versions of the same organisation."""
 
 
-_grid = grid_of("model", "change", "amount", "seed", "prompts")
+def _grid(*values: Sequence[Any]) -> list[dict[str, Any]]:
+    return grid_of("model", "change", "amount", "seed", "prompts")(*values, PROMPT_SETS)
+
+
 _SMALL = (TINY[1], TINY[0], MINILM)
 
 
@@ -63,21 +49,28 @@ _SMALL = (TINY[1], TINY[0], MINILM)
     paper="Geometric Stability, 3.3 and 10.1, Tables 42 and 52",
     version=1,
     full=[
-        *_grid(_SMALL, ["noise in rows"], NOISE, [0], SETS),
-        *_grid(_SMALL, ["shuffled rows"], [0.0], [0], SETS),
+        *_grid(_SMALL, ["noise in rows"], NOISE, [0]),
+        *_grid(_SMALL, ["shuffled rows"], [0.0], [0]),
         *(
             cell
             for model in _SMALL[1:]
             for task in TASKS
             for seed in range(2)
-            for cell in _grid([model], [task], STEPS, [seed], SETS)
+            for cell in _grid([model], [task], STEPS, [seed])
         ),
-        *_grid([SMOLLM2], ["noise in rows"], NOISE, [0], SETS),
-        *_grid([SMOLLM2], ["shuffled rows"], [0.0], [0], SETS),
-        *_grid([SMOLLM2], TASKS, STEPS, [0], SETS),
-        *(cell for base, tuned_to in PAIRS for cell in _grid([base], [tuned_to], [0.0], [0], SETS)),
+        *_grid([SMOLLM2], ["noise in rows"], NOISE, [0]),
+        *_grid([SMOLLM2], ["shuffled rows"], [0.0], [0]),
+        *_grid([SMOLLM2], TASKS, STEPS, [0]),
+        *(
+            cell
+            for base, instruct in PAIRS.items()
+            for cell in _grid([base], [f"{base.partition('/')[0]}/{instruct}"], [0.0], [0])
+        ),
     ],
-    quick=[*_grid(_SMALL[:2], ["noise in rows"], NOISE, [0], SETS), *_grid([TINY[0]], TASKS[:1], STEPS, [0], SETS)],
+    quick=[
+        *_grid(_SMALL[:2], ["noise in rows"], NOISE, [0]),
+        *_grid([TINY[0]], TASKS[:1], STEPS, [0]),
+    ],
     published="post_training.csv",
     stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here, each before and after further "
     "training, replace the 23 published pairs",
@@ -93,7 +86,7 @@ def post_training(model: str, change: str, amount: float, seed: int, prompts: st
     """
     before = _rows(model)[prompts]
     if change == "noise in rows":
-        rng = np.random.default_rng([seed, round(100 * amount), SETS.index(prompts)])
+        rng = np.random.default_rng([seed, round(100 * amount), PROMPT_SETS.index(prompts)])
         return drifts(before, before + amount * before.std(axis=0).mean() * rng.standard_normal(before.shape))
     if change == "shuffled rows":
         return drifts(before, before[np.random.default_rng(seed).permutation(len(before))])
@@ -102,22 +95,12 @@ def post_training(model: str, change: str, amount: float, seed: int, prompts: st
 
 @lru_cache(maxsize=2)
 def _rows(name: str) -> dict[str, Matrix]:
-    return _encode_prompts(load(name))
+    return prompt_rows(load(name))
 
 
 @lru_cache(maxsize=2)
 def _rows_after(name: str, change: str, steps: int, seed: int) -> dict[str, Matrix]:
-    return _encode_prompts(tuned(name, change, seed)[steps] if change in TASKS else load(change))
-
-
-def _encode_prompts(model: Model) -> dict[str, Matrix]:
-
-    texts = {kind: prompts(kind) for kind in SETS}
-    every = [text for group in texts.values() for text in group]
-    matrix, start, rows = embedded(model, every, [model.final])[model.final], 0, {}
-    for kind, group in texts.items():
-        rows[kind], start = matrix[start : start + len(group)], start + len(group)
-    return rows
+    return prompt_rows(tuned(name, change, seed)[steps] if change in TASKS else load(change))
 
 
 @post_training.page
