@@ -54,6 +54,11 @@ def shown(values: Mapping[str, float | str | None]) -> Answers:
     return {key: Found(ours, verdict=UNREACHABLE) for key, ours in values.items()}
 
 
+def judged(values: Mapping[str, float]) -> Answers:
+    """Return values that follow from other published numbers, so that they must agree up to rounding."""
+    return {key: Found(float(value)) for key, value in values.items()}
+
+
 def table_cells(table: pd.DataFrame) -> dict[str, float]:
     """Return the numbers of a table by "row: column", the key of a published line that has no other key.
 

@@ -46,6 +46,20 @@ def correlation_error(rho: float, n: float) -> float:
     return sqrt((1 + rho * rho / 2) / (n - 3)) * (1 - rho * rho) if n > 3 else float("nan")
 
 
+def correlation_p_value(rho: float, n: int, given: int = 0) -> float:
+    """Two-sided p-value of a correlation over n independent cases, by Student's t test, controlling for some variables.
+
+    Examples
+    --------
+    >>> round(correlation_p_value(0.5, 20), 3)
+    0.025
+    """
+    from scipy.stats import t
+
+    freedom = n - 2 - given
+    return float(2 * t.sf(abs(rho) * sqrt(freedom / (1 - rho**2)), freedom))
+
+
 def interval_error(low: float, high: float) -> float:
     """Standard error implied by a printed 95 % interval; 0 if none is printed."""
     return 0.0 if isnan(low) or isnan(high) else (high - low) / (2 * JOINT)

@@ -1,110 +1,65 @@
-"""Correlations with max drop over encoders, compared with Tables 18 to 21: tables, picture and checks of `steering`."""
+"""Tables and pictures of the study `steering`."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from shesha.charts import PALETTE
-from shesha.steering import partial_correlations
 from shesha.studies.pictures import grid
+from shesha_studies.language._steering_statistics import ALIGNMENT, Tables, correlations
 from shesha_studies.sentence_encoders import FAMILIES
 
-Tables = Mapping[str, "pd.DataFrame"]
 METRICS = {
-    "supervised_alignment": "supervised alignment",
+    ALIGNMENT: "supervised alignment",
     "feature_split": "feature split",
     "procrustes": "Procrustes",
     "fisher": "Fisher",
     "silhouette": "silhouette",
     "anisotropy": "anisotropy",
 }
-MIN_ENCODERS = 8
+CONTROLS = [
+    *("max_drop", "largest_drop", "max_drop_chance", "random_drop", "small_drop"),
+    *("supervised_alignment", "alignment_chance", "to_target", "to_target_chance"),
+]
 
 
-def average_encoders(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """One table per set of sentences, one line per encoder: means over seeds; sets of few encoders are omitted."""
-    numbers = [name for name in rows.columns if name not in ("sentences", "encoder", "seed")]
-    tables = {}
-    for name, group in rows.groupby("sentences", sort=False):
-        # Drops are shares of rows, so smaller differences are rounding errors, and must be ties.
-        table = group.groupby("encoder", sort=False)[numbers].mean().round(5).reset_index()
-        if len(table) >= MIN_ENCODERS:
-            tables[str(name)] = table.assign(family=table.encoder.str.partition(":")[0])
-    return tables
-
-
-def correlations(table: pd.DataFrame, target: str, *, whole: bool = False) -> Any:
-    """Rank correlations with the target, raw and given Fisher and silhouette, with chance.
-
-    The layers of a network are not independent. If `whole` is True, networks are permuted together with all their
-    layers.
-    """
-    columns = {name: table[name].to_numpy() for name in (*METRICS, target)}
-    return partial_correlations(columns, target, groups=networks(table) if whole else None, n_draws=499, seed=0)
-
-
-def networks(table: pd.DataFrame) -> Any:
-    """Return the network of each encoder; each encoder that counts words is treated as a network."""
-    return table.family.str.partition(",")[0].where(table.family != "words", table.encoder).to_numpy()
-
-
-def correlation_table(
-    results: Mapping[str, Any], small: Mapping[str, Any], by_network: Mapping[str, Any] | None = None
-) -> pd.DataFrame:
-    """Correlations with max drop at both ranges of strengths, set by set and metric by metric."""
-    lines = [
-        {
-            "sentences": name,
-            "metric": label,
-            "raw": estimate.raw,
-            "95 % interval": f"{estimate.raw_low:.2f} to {estimate.raw_high:.2f}",
-            "p": estimate.raw_p,
-            "partial": estimate.partial,
-            "p of partial": estimate.partial_p,
-            **({"p of partial, networks whole": by_network[name][metric].partial_p} if by_network else {}),
-            "raw, small strengths": small[name][metric].raw,
-            **({} if by_network else {"p, small strengths": small[name][metric].raw_p}),
-            "partial, small strengths": small[name][metric].partial,
-            **({} if by_network else {"p of partial, small strengths": small[name][metric].partial_p}),
-        }
-        for name, result in results.items()
-        for metric, label in METRICS.items()
-        for estimate in (result[metric],)
-    ]
-    return pd.DataFrame(lines)
+def correlation_table(tables: Tables, *, networks: bool) -> pd.DataFrame:
+    """Correlations with max drop at both ranges of strengths, with p-values over networks or for both ranges."""
+    lines = []
+    for name, table in tables.items():
+        large, small = correlations(table, "max_drop"), correlations(table, "small_drop")
+        whole = correlations(table, "max_drop", whole=True) if networks else large
+        for metric, label in METRICS.items():
+            estimate, at_small = large[metric], small[metric]
+            line = {
+                "sentences": name,
+                "metric": label,
+                "raw": estimate.raw,
+                "95 % interval": f"{estimate.raw_low:.2f} to {estimate.raw_high:.2f}",
+                "p": estimate.raw_p,
+                "partial": estimate.partial,
+                "p of partial": estimate.partial_p,
+                "p of partial, networks whole": whole[metric].partial_p,
+                "raw, small strengths": at_small.raw,
+                "p, small strengths": at_small.raw_p,
+                "partial, small strengths": at_small.partial,
+                "p of partial, small strengths": at_small.partial_p,
+            }
+            lines.append(line)
+    of_layers = ["p, small strengths", "p of partial, small strengths"]
+    return pd.DataFrame(lines).drop(columns=of_layers if networks else ["p of partial, networks whole"])
 
 
 def controls_table(tables: Tables) -> pd.DataFrame:
     """Max drop, its comparisons and its controls: means over encoders."""
-    lines = [
-        {
-            "sentences": name,
-            "max drop": table.max_drop.mean(),
-            "largest possible": table.largest_drop.mean(),
-            "shuffled labels": table.max_drop_chance.mean(),
-            "random directions": table.random_drop.mean(),
-            "max drop, small strengths": table.small_drop.mean(),
-            "accuracy and max drop, Spearman": _rank_correlation(table.accuracy, table.max_drop),
-            "length and max drop, Spearman": _rank_correlation(table.length, table.max_drop),
-            "alignment": table.supervised_alignment.mean(),
-            "alignment, shuffled": table.alignment_chance.mean(),
-            "flips": table.to_target.mean(),
-            "flips, shuffled": table.to_target_chance.mean(),
-        }
-        for name, table in tables.items()
-    ]
-    return pd.DataFrame(lines)
-
-
-def _rank_correlation(a: Any, b: Any) -> float:
-    """Rank correlation; NaN if all values are equal or too few are known."""
-    varies = len(a) > 2 and min(float(np.ptp(values)) for values in (a, b)) > 1e-9
-    return float(a.corr(b, "spearman")) if varies else math.nan
+    means = pd.DataFrame({name: table[CONTROLS].mean() for name, table in tables.items()}).T
+    for place, column in ((5, "accuracy"), (6, "length")):
+        rhos = [table[column].corr(table.max_drop, method="spearman") for table in tables.values()]
+        means.insert(place, f"{column} and max drop", rhos)
+    return means.reset_index(names="sentences")
 
 
 def draw_encoders(tables: Tables) -> Any:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from inspect import signature
-from typing import Any
+from itertools import product
 
 import numpy as np
+from scipy.stats import spearmanr
 
-from shesha import stability, transfer
 from shesha.studies.checks import RECIPE, Found
-from shesha.studies.published_checks import Answers, Table, lines_of, number, shown
-from shesha_studies.language._transfer_facts import MODELS, metric_correlations, table_57
+from shesha.studies.published_checks import Answers, Table, judged, printed_table, shown, table_cells
+from shesha.studies.tolerance import correlation_p_value
+from shesha_studies.language._transfer_facts import ACCURACY, MODELS, table_57
 from shesha_studies.language._transfer_representations import TEST
 
 KEYS = {
@@ -26,101 +25,49 @@ KEYS = {
     "Centroid": "centroid",
     "NCE": "nce",
 }
-_SCORES: dict[str, Callable[..., Any]] = {
-    "alignment": stability.supervised_alignment,
-    "separation": stability.class_separation_ratio,
-    "split": stability.feature_split,
-    "lda": stability.lda_stability,
-    "logme": transfer.logme,
-    "bhattacharyya": transfer.bhattacharyya,
-    "h_score": transfer.h_score,
-    "margin": transfer.margin_score,
-    "centroid": transfer.centroid_softmax,
-    "nce": transfer.nce,
-}
+"""Our names of scores, by the start of the published names."""
 AT_HAND = {"all-MiniLM-L6-v2": ("MiniLM", 6), "all-mpnet-base-v2": ("MPNet", 12)}
 """Published encoders with available weights; their last layers are among our representations."""
 TEST_ROWS = 1000
 """Number of sentences on which the published accuracies were tested."""
-OURS = {
-    "source samples": 300.0,
-    "target training rows": 512.0,
-    "target validation rows": 88.0,
-    "target test rows": 300.0,
-}
-_SPLIT = "Split-Half (dims)"
+OURS = {"source samples": 300, "target training rows": 512, "target validation rows": 88, "target test rows": 300}
 
 
 def published_numbers(rows: Table, published: Table) -> Answers:
     """Return our values for Tables 55 to 58 and the text, by "row: number" or "table | row: number"."""
-    table = table_57(published)
-    return {
-        **_repeated(published),
-        **_correlations(rows, published),
-        **_stars_and_types(published),
-        **_accuracies(rows),
-        **_of_table_57(published, table),
-        **_gaps(published),
-    }
+    by_k = printed_table(published, "Table 55")
+    full = printed_table(published, "Table 56")
+    answers = _score_tables(rows, by_k, "Table 55") | _score_tables(rows, full, "Table 56")
+    # Numbers of the text repeat, or follow from, correlations in these tables.
+    correlations = by_k[[name for name in by_k if name.isdigit()]]
+    ends = correlations.agg(["min", "max"], axis=1).set_axis(["lowest over k", "highest over k"], axis=1)
+    answers |= judged(table_cells(correlations) | table_cells(full[["correlation"]]) | table_cells(ends))
+    split = "Split-Half (dims)"
+    answers[f"{split}: p"] = Found(correlation_p_value(full.correlation[split], MODELS))
+    gaps = _gaps(printed_table(published, "Table 58"), by_k["64"], full.correlation)
+    return answers | _accuracies(rows) | _of_table_57(table_57(published), correlations.shape[1]) | gaps
 
 
-def _p(rho: float) -> float:
-    """Two-sided p-value of a correlation over the published models, by Student's t test."""
-    from scipy.stats import t
-
-    return float(2 * t.sf(abs(rho) * np.sqrt((MODELS - 2) / (1 - rho**2)), MODELS - 2))
-
-
-def _repeated(published: Table) -> Answers:
-    """Numbers of the text that repeat, or follow from, a correlation of Tables 55 and 56."""
-    answers: Answers = {}
-    for place in ("Table 55", "Table 56"):
-        lines = lines_of(published, place)
-        lines = lines[lines.number.isin(["correlation"]) | lines.number.str.isdigit()]
-        lines = lines.assign(value=lines.published.astype(float))
-        answers |= {f"{line.row}: {line.number}": Found(line.value) for _, line in lines.iterrows()}
-        for row, values in lines[lines.number.str.isdigit()].groupby("row").value:
-            answers |= {f"{row}: lowest over k": Found(values.min()), f"{row}: highest over k": Found(values.max())}
-    return answers | {f"{_SPLIT}: p": Found(_p(number(published, "Table 56", _SPLIT, "correlation")))}
-
-
-def _correlations(rows: Table, published: Table) -> Answers:
-    """Correlations of our representations, which replace those of Tables 55 and 56."""
-    rhos = metric_correlations(rows).set_index(["number", "accuracy"]).rho
-    values = {}
-    for place in ("Table 55", "Table 56"):
-        for _, line in lines_of(published, place).iterrows():
-            accuracy = "accuracy 512" if line.number == "correlation" else f"accuracy {line.number}"
-            if (_key(str(line.row)), accuracy) in rhos.index:
-                values[f"{place} | {line.row}: {line.number}"] = float(rhos[_key(str(line.row)), accuracy])
-    return shown(values)
-
-
-def _key(row: str) -> str:
-    return next((value for key, value in KEYS.items() if row.startswith(key)), "")
-
-
-def _stars_and_types(published: Table) -> Answers:
-    """Stars by a t test of 30 independent models, and types by the parameters of our scores of that name."""
-    answers: Answers = {}
-    for place in ("Table 55", "Table 56"):
-        for _, line in lines_of(published, place).iterrows():
-            if "stars" in str(line.number):
-                column = "correlation" if line.number == "stars" else line.number.split()[0]
-                p = _p(number(published, place, str(line.row), column))
-                found = Found(float(sum(p < level for level in (0.05, 0.01, 0.001))))
-            elif line.number == "type":
-                named = signature(_SCORES[_key(str(line.row))]).parameters
-                found = Found("Label-informed" if "y" in named else "Unsupervised")
-            else:
-                continue
-            answers[f"{place} | {line.row}: {line.number}"] = found
+def _score_tables(rows: Table, printed: Table, place: str) -> Answers:
+    """Correlations of our representations; stars by a t test of 30 independent models; and types of scores."""
+    rows, answers = rows.round(5), Answers()
+    for row, column in product(printed.index, printed.columns):
+        key, name = f"{place} | {row}: {column}", next(ours for start, ours in KEYS.items() if row.startswith(start))
+        if column == "type":
+            answers[key] = Found("Unsupervised" if name == "split" else "Label-informed")
+        elif "stars" in column:
+            rho = printed.loc[row, "correlation" if column == "stars" else column.split()[0]]
+            p = correlation_p_value(rho, MODELS)
+            answers[key] = Found(float(sum(p < level for level in (0.05, 0.01, 0.001))))
+        else:
+            accuracy = ACCURACY if column == "correlation" else f"accuracy {column}"
+            answers |= shown({key: float(spearmanr(rows[name], rows[accuracy]).statistic)})
     return answers
 
 
 def _accuracies(rows: Table) -> Answers:
     """Accuracies on SST-2 of the available encoders."""
-    accuracy = rows.set_index(["family", "part"])["accuracy 512"] / 100
+    accuracy = rows.set_index(["family", "part"])[ACCURACY] / 100
     values = {model: float(accuracy[part]) for model, part in AT_HAND.items() if part in accuracy.index}
     return {
         f"Table 57 | {model}: accuracy 1": Found(
@@ -130,38 +77,35 @@ def _accuracies(rows: Table) -> Answers:
     }
 
 
-def _of_table_57(published: Table, table: Table) -> Answers:
+def _of_table_57(table: Table, n_sizes: int) -> Answers:
     """Numbers of the text that follow from Table 57: its lines, its ends and its counts."""
-    names = ("alignment", "accuracy 1", "accuracy 2")
-    answers = {f"11.4 | {row}: {name}": Found(float(table.loc[row, name])) for row in table.index for name in names}
-    ordered = table.sort_values("alignment")
-    for name in names[1:]:
-        gain = 100 * (ordered[name].tail(5).mean() - ordered[name].head(5).mean())
-        answers[f"top 5 less bottom 5: {name}"] = Found(float(gain))
-    tested = lines_of(published, "Table 55").number
-    counts: dict[str, float] = {
-        **table.capacity.value_counts().to_dict(),
+    text = {f"11.4 | {key}": value for key, value in table_cells(table.select_dtypes(float)).items()}
+    accuracies = table.sort_values("alignment")[["accuracy 1", "accuracy 2"]]
+    gains = 100 * (accuracies.tail(5).mean() - accuracies.head(5).mean())
+    counts = {
+        **table.capacity.value_counts(),
         "models": len(table),
-        "observations, experiment 1": len(table) * tested[tested.str.isdigit()].nunique(),
+        "observations, experiment 1": len(table) * n_sizes,
         "observations, experiment 2": len(table),
     }
-    answers |= {f"counts: {name}": Found(float(count)) for name, count in counts.items()}
-    return answers | shown({f"counts: {name}": count for name, count in OURS.items()})
+    text |= {f"top 5 less bottom 5: {name}": gain for name, gain in gains.items()}
+    text |= {f"counts: {name}": count for name, count in counts.items()}
+    return judged(text) | shown({f"counts: {name}": float(count) for name, count in OURS.items()})
 
 
-def _gaps(published: Table) -> Answers:
+def _gaps(printed: Table, at_64: Table, full: Table) -> Answers:
     """The columns of Table 58, which repeat other tables, and their differences."""
-    ends = {
-        "Transfer (SST-2, k = 64)": ("Table 55", "64", "Split-Half (unsup.)", "H-Score"),
-        "Transfer (Yelp)": ("Table 56", "correlation", _SPLIT, "LogME"),
-    }
-    answers: Answers = {}
-    for row, (place, column, plain, labelled) in ends.items():
-        answers[f"{row}: unsupervised"] = Found(number(published, place, plain, column))
-        answers[f"{row}: label-informed"] = Found(number(published, place, labelled, column))
-    lines: Any = lines_of(published, "Table 58")
-    wide = lines.assign(value=lines.published.astype(float)).pivot(index="row", columns="number", values="value")
-    gaps = wide["label-informed"] - wide["unsupervised"]
-    answers |= {f"{row}: gap": Found(float(gap)) for row, gap in gaps.items()}
-    printed = wide.gap[wide.index.str.startswith("Transfer")]
-    return answers | {"gap: lowest": Found(printed.min()), "gap: highest": Found(printed.max())}
+    few, many = "Transfer (SST-2, k = 64)", "Transfer (Yelp)"
+    gaps = printed["label-informed"] - printed["unsupervised"]
+    transfer = printed.gap[[few, many]]
+    return judged(
+        {
+            f"{few}: unsupervised": at_64["Split-Half (unsup.)"],
+            f"{few}: label-informed": at_64["H-Score"],
+            f"{many}: unsupervised": full["Split-Half (dims)"],
+            f"{many}: label-informed": full["LogME"],
+            **{f"{row}: gap": gap for row, gap in gaps.items()},
+            "gap: lowest": transfer.min(),
+            "gap: highest": transfer.max(),
+        }
+    )

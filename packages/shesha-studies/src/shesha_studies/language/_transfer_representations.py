@@ -11,7 +11,7 @@ from shesha_studies.causal_lm_embeddings import CAUSAL, POOLINGS, pool_layers
 from shesha_studies.external_data import sklearn, table
 from shesha_studies.language._model_outputs import embedded, load, perturbed
 from shesha_studies.language._tiny_gpt import TINY
-from shesha_studies.language_models import MINILM, MPNET, Model
+from shesha_studies.language_models import MINILM, MPNET, Model, untrained
 
 SOURCE, TRAIN, TEST = 300, 600, 300
 FAMILIES: dict[str, tuple[int, ...]] = {
@@ -94,12 +94,4 @@ def _model(family: str) -> tuple[Model, dict[int, str]]:
     name, layers = (MPNET, 12) if family == "MPNet" else (MINILM, 6)
     names = {part: f"encoder.layer.{part - 1}" for part in range(1, layers + 1)}
     model = load(name)
-    return (_fresh_weights(model), names) if family.endswith("untrained") else (model, names)
-
-
-def _fresh_weights(model: Model) -> Model:
-    import torch
-
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return Model(type(model.network)(model.network.config).eval(), model.reader, model.final)
+    return (untrained(model) if family.endswith("untrained") else model), names

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.studies.checks import Found
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, share, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import Answers, Table, number, printed_table, shown, table_cells
+from shesha.studies.published_checks import Answers, Table, judged, number, printed_table, shown, table_cells
 from shesha.studies.study_decorator import study
 from shesha_studies.language._detection import area, first_detection, sensitivity
 from shesha_studies.language._drift_and_loss import BOUND, NAMED, answers, drifts, fewer_right
@@ -153,7 +152,7 @@ def published_numbers(means: Table, numbers: Table, published: Table) -> Answers
         "scale 0.001: times the drift of shesha, procrustes": smallest_adapter.procrustes / smallest_adapter.shesha,
     }
     ours = {**table_cells(by_change), **table_cells(by_score)}
-    return {**shown(ours), **{key: Found(float(value)) for key, value in follows.items()}}
+    return shown(ours) | judged(follows)
 
 
 @canary_lm.facts

@@ -9,24 +9,13 @@ from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.study_decorator import grid_of, study
 from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_ENCODERS, SINK, encoder_rows
-from shesha_studies.language._steering_checks import published_numbers
-from shesha_studies.language._steering_facts import make_facts
-from shesha_studies.language._steering_page import (
-    average_encoders,
-    controls_table,
-    correlation_table,
-    correlations,
-    draw_causal,
-    draw_encoders,
-)
+from shesha_studies.language._steering_page import controls_table, correlation_table, draw_causal, draw_encoders
+from shesha_studies.language._steering_statistics import PREDICTORS, encoder_tables, make_facts, published_numbers
 from shesha_studies.sentence_encoders import ENCODERS
 from shesha_studies.sentences import SETS, read_set
 
 SEEDS = (3, 7)
 SMALL = (-0.1, -0.05, 0.0, 0.05, 0.1)
-PREDICTORS = ("supervised_alignment", "feature_split", "procrustes", "fisher", "silhouette", "anisotropy")
-
-
 _grid = grid_of("sentences", "encoder", "seed")
 
 
@@ -78,20 +67,12 @@ def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
 @steering.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Correlate predictors with max drop over encoders, and over layers of a causal model; ask what max drop is."""
-    of_causal = rows.encoder.str.startswith(CAUSAL)
-    tables, causal = average_encoders(rows[~of_causal]), average_encoders(rows[of_causal])
-    results, small, of_own, small_own = (
-        {name: correlations(table, target) for name, table in some.items()}
-        for some in (tables, causal)
-        for target in ("max_drop", "small_drop")
-    )
-    by_network = {name: correlations(table, "max_drop", whole=True) for name, table in tables.items()}
-    pictures = [
-        Picture(
-            "steering",
-            draw_encoders(tables),
-            "Max drop against supervised alignment and against the accuracy of the probe",
-        )
+    tables, causal = encoder_tables(rows)
+    shows = "Max drop against supervised alignment and against the accuracy of the probe"
+    pictures = [Picture("steering", draw_encoders(tables), shows)]
+    page_tables = [
+        ("Rank correlations with max drop over encoders", correlation_table(tables, networks=True)),
+        ("Max drop and controls (means over encoders)", controls_table(tables)),
     ]
     if causal:
         shows = (
@@ -99,13 +80,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
             "row norm against alignment"
         )
         pictures.append(Picture("steering_causal", draw_causal(causal), shows))
-    page_tables = [
-        ("Rank correlations with max drop over encoders", correlation_table(results, small, by_network)),
-        ("Max drop and controls (means over encoders)", controls_table(tables)),
-    ]
-    if causal:
         title = f"{CAUSAL}: rank correlations with max drop over ten layers and three poolings"
-        page_tables.append((title, correlation_table(of_own, small_own)))
+        page_tables.append((title, correlation_table(causal, networks=False)))
         page_tables.append((f"{CAUSAL}: max drop and controls (means over layers)", controls_table(causal)))
     notes = (SINK,) if causal else ()
     return Page("", tuple(page_tables), tuple(pictures), notes, answers=published_numbers(tables, published))
@@ -114,6 +90,4 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 @steering.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Correlations over encoders, and over the layers of the causal model with strengths in lengths of a row."""
-    of_causal = rows.encoder.str.startswith(CAUSAL)
-    tables, causal = average_encoders(rows[~of_causal]), average_encoders(rows[of_causal])
-    return make_facts(tables, causal) if tables else {}
+    return make_facts(*encoder_tables(rows))

@@ -10,7 +10,7 @@ from shesha.studies.checks import Found
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import PAPER, Answers, Table, lines_of, printed_table, shown, table_cells
+from shesha.studies.published_checks import PAPER, Answers, Table, judged, lines_of, printed_table, shown, table_cells
 from shesha.studies.study_decorator import study
 from shesha.studies.tolerance import JOINT
 from shesha.support.types import Matrix
@@ -143,11 +143,11 @@ def published_numbers(means: Table, published: Table) -> Answers:
     lines = lines_of(published, *TABLES).dropna(subset="row")
     per_cent = dict(zip(lines.key, 100 * lines.published.astype(float), strict=True))
     ratios = {
-        "noise 0.5: times CKA, Shesha": Found(per_cent["noise 0.5: shesha"] / per_cent["noise 0.5: cka"]),
-        "nf4: times int8": Found(per_cent["nf4: shesha"] / per_cent["int8: shesha"]),
+        "noise 0.5: times CKA, Shesha": per_cent["noise 0.5: shesha"] / per_cent["noise 0.5: cka"],
+        "nf4: times int8": per_cent["nf4: shesha"] / per_cent["int8: shesha"],
     }
     text = {f"per cent, {key}": Found(value, 0.05 / JOINT) for key, value in per_cent.items()}
-    return {**shown(table_cells(ours)), **text, **ratios}
+    return shown(table_cells(ours)) | text | judged(ratios)
 
 
 @structured_perturbation.facts

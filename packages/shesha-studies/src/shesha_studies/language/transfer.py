@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.stability import estimate, feature_split
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published_checks import Table, split_numbers_and_claims
+from shesha.studies.published_checks import Table
 from shesha.studies.study_decorator import study
 from shesha.support.types import Labels, Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
 from shesha_studies.external_data import sklearn
-from shesha_studies.language._transfer_checks import published_numbers
 from shesha_studies.language._transfer_facts import (
+    ACCURACY,
     LABELS,
+    accuracy_correlations,
     make_facts,
-    metric_correlations,
     table_57_correlations,
 )
+from shesha_studies.language._transfer_checks import published_numbers
 from shesha_studies.language._transfer_representations import FAMILIES, SOURCE, TRAIN, features, read_labels
 
 SHOTS = (16, 32, 64, 128, 256, 512)
@@ -38,9 +38,8 @@ CHEAP = ("random features", "words", "tiny GPT, untrained")
     full=CELLS,
     quick=[cell for cell in CELLS if cell["family"] in CHEAP],
     published="transfer.csv",
-    stand_ins=(
-        "layers of MiniLM, MPNet and SmolLM2, some of them changed or untrained, and word features replace 30 encoders"
-    ),
+    stand_ins="layers of MiniLM, MPNet and SmolLM2, some of them changed or untrained, and word features replace 30 "
+    "encoders",
 )
 def transfer(family: str, part: int) -> dict[str, float]:
     """Do scores of a model's features and labels predict its few-shot accuracy, and does stability without labels?
@@ -118,26 +117,20 @@ transfer.facts(make_facts)
 
 
 @transfer.page
-def page(rows: Table, lines: Table) -> Page:
+def page(rows: Table, published: Table) -> Page:
     """Make the page: correlations of scores with accuracies over models, families and equal widths."""
-    published = split_numbers_and_claims(lines)[0]
-    correlations, paper_rhos = metric_correlations(rows), table_57_correlations(published)
-    all_of = correlations[correlations.accuracy == "accuracy 512"].set_index("number")
+    correlations, paper_rhos = accuracy_correlations(rows), table_57_correlations(published)
+    columns = ["family", "part", "alignment", "split", "h_score", "logme", "accuracy 64", ACCURACY]
     tables = (
         (
             "Rank correlations of scores of the source with accuracy (512 examples)",
-            all_of.reset_index().drop(columns="accuracy"),
+            correlations.reset_index(names="number"),
         ),
         (
             "Rank correlations of alignment with accuracy in the published Table 57",
-            pd.DataFrame(paper_rhos).T.reset_index(names="what"),
+            paper_rhos.reset_index(names="what"),
         ),
-        (
-            "Models",
-            rows[
-                ["family", "part", "alignment", "split", "h_score", "logme", "accuracy 64", "accuracy 512"]
-            ].sort_values("alignment", ascending=False),
-        ),
+        ("Models", rows[columns].sort_values("alignment", ascending=False)),
     )
     notes = (SINK,) if CAUSAL in set(rows.family) else ()
     answers = published_numbers(rows, published)
@@ -148,20 +141,10 @@ def _picture(rows: Table, correlations: Table) -> Picture:
     fig, axes = figure(2, width=3.9, height=3.7)
     for ax, name in zip(axes, ("alignment", "split"), strict=True):
         for place, (family, group) in enumerate(rows.groupby("family", sort=False)):
-            mark = "os^Dv<>PX*"[place % 10]
-            ax.plot(
-                group[name],
-                group["accuracy 512"],
-                mark,
-                color=PALETTE[place % len(PALETTE)],
-                label=str(family),
-                markersize=5,
-            )
-        rho = correlations[(correlations.number == name) & (correlations.accuracy == "accuracy 512")].rho.iloc[0]
-        ax.set(xlabel=LABELS[name], ylabel="accuracy, k = 512, %", title=f"rank correlation {rho:.2f}")
+            mark, colour = "os^Dv<>PX*"[place % 10], PALETTE[place % len(PALETTE)]
+            ax.plot(group[name], group[ACCURACY], mark, color=colour, label=str(family), markersize=5)
+        title = f"rank correlation {correlations.rho[name]:.2f}"
+        ax.set(xlabel=LABELS[name], ylabel="accuracy, k = 512, %", title=title)
     axes[0].legend(frameon=False, fontsize="x-small")
-    return Picture(
-        "transfer",
-        fig,
-        "Accuracy against alignment with labels and against the feature split, by family",
-    )
+    shows = "Accuracy against alignment with labels and against the feature split, by family"
+    return Picture("transfer", fig, shows)
