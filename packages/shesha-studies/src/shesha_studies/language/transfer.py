@@ -15,6 +15,7 @@ from shesha.studies.study_decorator import study
 from shesha.support.types import Labels, Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
 from shesha_studies.external_data import sklearn
+from shesha_studies.language._transfer_checks import published_numbers
 from shesha_studies.language._transfer_facts import (
     ACCURACY,
     LABELS,
@@ -22,7 +23,6 @@ from shesha_studies.language._transfer_facts import (
     make_facts,
     table_57_correlations,
 )
-from shesha_studies.language._transfer_checks import published_numbers
 from shesha_studies.language._transfer_representations import FAMILIES, SOURCE, TRAIN, features, read_labels
 
 SHOTS = (16, 32, 64, 128, 256, 512)
@@ -49,13 +49,12 @@ def transfer(family: str, part: int) -> dict[str, float]:
     sentences, tested on 300. The probe is the best of seven on 88 other sentences, as published. Accuracies for k
     examples are means of two draws.
     """
-    X = {which: features(family, part)[which] for which in ("source", "train", "test")}
+    X = features(family, part)
     y = {which: read_labels(which) for which in X}
     row = {**_scores(X["source"], y["source"]), "width": float(X["source"].shape[1])}
     for k in SHOTS:
-        row[f"accuracy {k}"] = float(
-            np.mean([_accuracy(X, y, k, draw) for draw in range(DRAWS if k < TRAIN - VALIDATION else 1)])
-        )
+        n_draws = DRAWS if k < TRAIN - VALIDATION else 1
+        row[f"accuracy {k}"] = float(np.mean([_accuracy(X, y, k, draw) for draw in range(n_draws)]))
     return row
 
 
@@ -84,15 +83,10 @@ def _accuracy(X: dict[str, Matrix], y: dict[str, Labels], k: int, draw: int) -> 
     """Accuracy on the test rows of the probe that is best on the validation rows, in per cent."""
     pool = np.arange(VALIDATION, len(y["train"]))
     rng = np.random.default_rng([SEED, k, draw])
-    halves = [rng.permutation(pool[y["train"][pool] == label])[: k // 2] for label in (0, 1)]
-    chosen = np.concatenate(halves)
-    best, kept = -1.0, 0.0
-    for probe in _probes():
-        probe.fit(X["train"][chosen], y["train"][chosen])
-        score = float(probe.score(X["train"][:VALIDATION], y["train"][:VALIDATION]))
-        if score > best:
-            best, kept = score, float(probe.score(X["test"], y["test"]))
-    return 100 * kept
+    chosen = np.concatenate([rng.permutation(pool[y["train"][pool] == label])[: k // 2] for label in (0, 1)])
+    probes = [probe.fit(X["train"][chosen], y["train"][chosen]) for probe in _probes()]
+    best = max(probes, key=lambda probe: probe.score(X["train"][:VALIDATION], y["train"][:VALIDATION]))
+    return 100 * float(best.score(X["test"], y["test"]))
 
 
 def _probes() -> list[Any]:
