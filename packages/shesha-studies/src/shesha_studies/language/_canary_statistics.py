@@ -21,8 +21,14 @@ from shesha.studies.facts import (
 from shesha.studies.published_checks import Answers, Table, judged, number, printed_table, shown, table_cells
 from shesha.studies.rates import sign_difference
 from shesha.support.types import Vector
-from shesha_studies.language._detection import NEVER, area, contest, correlation_within_groups, firsts
-from shesha_studies.language._drift_and_loss import BOUND, METRICS
+from shesha_studies.language._drift_and_loss import (
+    BOUND,
+    METRICS,
+    NEVER,
+    contest,
+    correlation_within_groups,
+    firsts,
+)
 from shesha_studies.language_models import MINILM, MPNET
 
 UNIT = ["model", "task", "layer", "seed"]
@@ -83,20 +89,9 @@ def last_layer_correlations(noise: Table) -> Table:
 
 def equal_alarm_bounds(noise: Table) -> Table:
     """Bounds that 5 % of harmless changes exceed, set on one draw of the noise and tested on the other draws."""
-    lost = (noise.p_drop <= LOST).to_numpy()
-    lines = {}
-    for name in (*METRICS, "level"):
-        sensitivity, false_alarms, bound = losses_found(noise, name)
-        lines[name] = {
-            "bound": bound,
-            "sensitivity": sensitivity,
-            "false alarms": false_alarms,
-            "area under the curve": area(noise[name].to_numpy(dtype=float), lost),
-            "alarms at 0.05 where nothing is lost": (noise.loc[~lost, name] > BOUND).mean(),
-        }
-    table = pd.DataFrame.from_dict(lines, orient="index")
-    table.loc["level", "alarms at 0.05 where nothing is lost"] = np.nan
-    return table
+    columns = ["sensitivity", "false alarms", "bound"]
+    lines = {name: losses_found(noise, name) for name in (*METRICS, "level")}
+    return pd.DataFrame.from_dict(lines, orient="index", columns=columns)[["bound", *columns[:2]]]
 
 
 def losses_found(noise: Table, name: str) -> Vector:

@@ -13,8 +13,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
 from shesha.studies.published_checks import Answers, Table, judged, number, printed_table, shown, table_cells
 from shesha.studies.study_decorator import study
-from shesha_studies.language._detection import area, first_detection, sensitivity
-from shesha_studies.language._drift_and_loss import BOUND, NAMED, answers, drifts, fewer_right
+from shesha_studies.language._drift_and_loss import BOUND, NAMED, answers, area, drifts, fewer_right, first_detection
 from shesha_studies.language._model_outputs import (
     change_name,
     last_states,
@@ -122,9 +121,7 @@ def _picture(rows: Table, model: str) -> Picture:
     noise, scales = (rows[rows.kind == kind].groupby("amount")[[*SHOWN, *TASKS]].mean() for kind in ("noise", "scale"))
     curves(axes[0], noise, NAMED, "-")
     axes[0].set(xlabel="noise", ylabel="drift", title="drift")
-    curves(
-        axes[1], noise.dropna(axis=1), {loss: task for loss, task in TASKS.items() if noise[loss].notna().any()}, "-"
-    )
+    curves(axes[1], noise, {loss: task for loss, task in TASKS.items() if noise[loss].notna().any()}, "-")
     axes[1].set(xlabel="noise", ylabel="loss, %", title="loss")
     curves(axes[2], scales, NAMED)
     axes[2].set(xscale="log", xlabel="scale of random adapters of rank 8", ylabel="drift", title="adapters")
@@ -245,7 +242,6 @@ def _numbers(changes: Table) -> Table:
         name: {
             "first noise beyond 0.05": first_detection(noise, name, BOUND, "amount"),
             "area under the curve": area(every[name].to_numpy(dtype=float), lost),
-            "sensitivity at 5 %": sensitivity(every[name].to_numpy(dtype=float), lost),
             "alarms at 0.05": float((stable[name] > BOUND).mean()),
         }
         for name in SHOWN

@@ -15,15 +15,15 @@ from shesha.studies.study_decorator import study
 from shesha.support.types import Labels, Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
 from shesha_studies.external_data import sklearn
-from shesha_studies.language._transfer_checks import published_numbers
-from shesha_studies.language._transfer_facts import (
+from shesha_studies.language._transfer_representations import FAMILIES, SOURCE, TRAIN, features, read_labels
+from shesha_studies.language._transfer_statistics import (
     ACCURACY,
     LABELS,
     accuracy_correlations,
     make_facts,
+    published_numbers,
     table_57_correlations,
 )
-from shesha_studies.language._transfer_representations import FAMILIES, SOURCE, TRAIN, features, read_labels
 
 SHOTS = (16, 32, 64, 128, 256, 512)
 DRAWS, VALIDATION, SEED = 2, 88, 320
