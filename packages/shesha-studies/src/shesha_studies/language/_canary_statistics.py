@@ -51,12 +51,11 @@ def noisy_rows(rows: Table) -> tuple[Table, Table]:
 
 def first_alarms(noise: Table, unchanged: Table) -> dict[str, Table]:
     """Return the lowest noise that each score detects in each unit, by the kind of bound."""
-    fixed = noise.groupby(UNIT).shesha.first() * 0 + BOUND
+    units = noise.groupby(UNIT)[list(METRICS)].first()
     largest = unchanged.groupby(UNIT[:-1])[list(METRICS)].max()
     # A bound from chance is the largest drift of the re-encodings of a layer and task, for every draw of the noise.
-    of_unit = pd.DataFrame({unit: largest.loc[unit[:-1]] for unit in fixed.index}).T.rename_axis(UNIT)
-    bounds = {FIXED: dict.fromkeys(METRICS, fixed), CHANCE: {name: of_unit[name] for name in METRICS}}
-    return {kind: firsts(noise, METRICS, each, UNIT) for kind, each in bounds.items()}
+    chance = largest.reindex(units.index.droplevel("seed")).set_axis(units.index)
+    return {FIXED: firsts(noise, units * 0 + BOUND, UNIT), CHANCE: firsts(noise, chance, UNIT)}
 
 
 def last_layer_alarms(noise: Table, alarms: dict[str, Table]) -> dict[str, Table]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import binomtest, norm, rankdata
 
@@ -87,37 +84,17 @@ def _leave_one_out(a: Vector, b: Vector) -> Vector:
     return np.asarray((sab - sa * sb / n) / np.sqrt((saa - sa**2 / n) * (sbb - sb**2 / n)))
 
 
-def first_detection(rows: Table, metric: str, bound: float, level: str = "level") -> float:
-    """Return the lowest level whose drift passes the bound, or infinity."""
-    hits = rows[rows[metric] > bound][level]
-    return float(hits.min()) if len(hits) else NEVER
-
-
-def firsts(rows: Table, metrics: Sequence[str], bounds: dict[str, Table], unit: list[str]) -> Table:
-    """Return the first level beyond the bound for each unit and metric; bounds are indexed by unit."""
-    detections = {
-        key: {m: first_detection(group, m, float(bounds[m][key])) for m in metrics} for key, group in rows.groupby(unit)
-    }
-    table = pd.DataFrame.from_dict(detections, orient="index")
-    table.index.names = unit
-    return table
+def firsts(rows: Table, bounds: Table, unit: list[str]) -> Table:
+    """Return the lowest level at which each score passes its bound, or infinity; one line per unit."""
+    scores = rows.set_index(unit)
+    beyond = scores[bounds.columns] > bounds.reindex(scores.index)
+    return beyond.apply(lambda column: scores.level.where(column)).groupby(level=unit).min().fillna(NEVER)
 
 
 def contest(table: Table, one: str, other: str) -> tuple[int, int, int]:
     """Count the units in which the first score detects a change before, with and after the second score."""
-    return (
-        int((table[one] < table[other]).sum()),
-        int((table[one] == table[other]).sum()),
-        int((table[one] > table[other]).sum()),
-    )
-
-
-def area(scores: Vector, positive: NDArray[np.bool_]) -> float:
-    """Area under the ROC curve: how often a positive scores above a negative; ties count one half."""
-    n, m = int(positive.sum()), int((~positive).sum())
-    if not n or not m:
-        return float("nan")
-    return float((rankdata(scores)[positive].sum() - n * (n + 1) / 2) / (n * m))
+    difference = np.sign(table[one].to_numpy() - table[other].to_numpy())
+    return tuple(int((difference == sign).sum()) for sign in (-1, 0, 1))
 
 
 def correlation_within_groups(rows: Table, metric: str, by: list[str], unit: str) -> tuple[float, float]:

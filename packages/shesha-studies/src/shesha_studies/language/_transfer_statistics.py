@@ -13,7 +13,7 @@ from scipy.stats import rankdata, spearmanr
 
 from shesha.studies.checks import RECIPE, Found
 from shesha.studies.facts import Fact, Facts, as_facts, rank_correlation, resampled_groups
-from shesha.studies.published_checks import Answers, Table, judged, printed_table, shown, table_cells
+from shesha.studies.published_checks import Answers, Table, judged, lines_of, printed_table, shown, table_cells
 from shesha.studies.tolerance import correlation_p_value
 from shesha.support.types import Vector
 from shesha_studies.causal_lm_embeddings import CAUSAL
@@ -31,24 +31,12 @@ LABELS = {
     "centroid": "centroid softmax",
     "nce": "NCE",
 }
+"""Our scores, in the order of the published tables."""
 ACCURACY = "accuracy 512"
 DRAWS = 2000
 REAL_TASKS = ["Steering (SST-2)", "Steering (MNLI)", "Transfer (SST-2, k = 64)", "Transfer (Yelp)"]
 MODELS = 30
 """Number of published models."""
-KEYS = {
-    "Label-RDM Align": "alignment",
-    "Class Separation": "separation",
-    "Split-Half": "split",
-    "LDA": "lda",
-    "LogME": "logme",
-    "Bhatt": "bhattacharyya",
-    "H-Score": "h_score",
-    "Margin": "margin",
-    "Centroid": "centroid",
-    "NCE": "nce",
-}
-"""Our names of scores, by the start of the published names."""
 AT_HAND = {"all-MiniLM-L6-v2": ("MiniLM", 6), "all-mpnet-base-v2": ("MPNet", 12)}
 """Published encoders with available weights; their last layers are among our representations."""
 TEST_ROWS = 1000
@@ -208,7 +196,7 @@ def published_numbers(rows: Table, published: Table) -> Answers:
     """Return our values for Tables 55 to 58 and the text, by "row: number" or "table | row: number"."""
     by_k = printed_table(published, "Table 55")
     full = printed_table(published, "Table 56")
-    answers = _score_tables(rows, by_k, "Table 55") | _score_tables(rows, full, "Table 56")
+    answers = _score_table(rows, published, "Table 55") | _score_table(rows, published, "Table 56")
     # Numbers of the text repeat, or follow from, correlations in these tables.
     correlations = by_k[[name for name in by_k if name.isdigit()]]
     ends = correlations.agg(["min", "max"], axis=1).set_axis(["lowest over k", "highest over k"], axis=1)
@@ -219,11 +207,12 @@ def published_numbers(rows: Table, published: Table) -> Answers:
     return answers | _accuracies(rows) | _of_table_57(table_57(published), correlations.shape[1]) | gaps
 
 
-def _score_tables(rows: Table, printed: Table, place: str) -> Answers:
+def _score_table(rows: Table, published: Table, place: str) -> Answers:
     """Correlations of our representations; stars by a t test of 30 independent models; and types of scores."""
-    rows, answers = rows.round(5), Answers()
-    for row, column in product(printed.index, printed.columns):
-        key, name = f"{place} | {row}: {column}", next(ours for start, ours in KEYS.items() if row.startswith(start))
+    rows, printed, answers = rows.round(5), printed_table(published, place), Answers()
+    scores = zip(lines_of(published, place).row.dropna().unique(), LABELS, strict=True)
+    for (row, name), column in product(scores, printed.columns):
+        key = f"{place} | {row}: {column}"
         if column == "type":
             answers[key] = Found("Unsupervised" if name == "split" else "Label-informed")
         elif "stars" in column:

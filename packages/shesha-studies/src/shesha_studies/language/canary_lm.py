@@ -13,7 +13,8 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
 from shesha.studies.published_checks import Answers, Table, judged, number, printed_table, shown, table_cells
 from shesha.studies.study_decorator import study
-from shesha_studies.language._drift_and_loss import BOUND, NAMED, answers, area, drifts, fewer_right, first_detection
+from shesha_studies.external_data import sklearn
+from shesha_studies.language._drift_and_loss import BOUND, NAMED, answers, drifts, fewer_right
 from shesha_studies.language._model_outputs import (
     change_name,
     last_states,
@@ -235,15 +236,16 @@ def _numbers(changes: Table) -> Table:
     """Correlations under noise by task, and how well each score separates changes with and without a loss."""
     noise, every = changes[changes.kind == "noise"], changes[changes.kind != "precision"]
     lost, stable = (every["drop"] > STABLE).to_numpy(), every[every["drop"] < STABLE]
+    roc_auc = sklearn("metrics").roc_auc_score
     correlations = {
         task: noise[[*SHOWN, "amount"]].corrwith(noise[loss], method="spearman") for loss, task in TASKS.items()
     }
     detection = {
         name: {
-            "first noise beyond 0.05": first_detection(noise, name, BOUND, "amount"),
-            "area under the curve": area(every[name].to_numpy(dtype=float), lost),
+            "first noise beyond 0.05": noise.amount[noise[name] > BOUND].min(),
+            "area under the curve": roc_auc(lost, every[name]),
             "alarms at 0.05": float((stable[name] > BOUND).mean()),
         }
         for name in SHOWN
     }
-    return pd.DataFrame(correlations).join(pd.DataFrame.from_dict(detection, orient="index"))
+    return pd.DataFrame(correlations).join(pd.DataFrame.from_dict(detection, orient="index").fillna(np.inf))
