@@ -9,10 +9,10 @@ import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.steering import steerability
-from shesha.studies.checks import Found
 from shesha.studies.facts import Facts, as_facts, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
+from shesha.studies.published_checks import judged
 from shesha.studies.study_decorator import study
 from shesha_studies.causal_lm_embeddings import CAUSAL_FAMILIES, encoder_rows
 from shesha_studies.sentence_encoders import FAMILIES, N_LAYERS
@@ -40,17 +40,16 @@ def new_sentences(encoder: str, way: str, seed: int) -> dict[str, float]:
     accuracy and the max drop of a probe, also with shuffled labels. Copies, frames or adjectives are shared by both
     halves, or not.
     """
-    s = grammar()
-    rows = np.arange(len(s["label"]))
-    rng = np.random.default_rng(seed)
+    sentences, rng = grammar(), np.random.default_rng(seed)
+    rows = np.arange(len(sentences["label"]))
     if way == WAYS[0]:
         # Use each sentence once, and repeat only as many as are needed for 1,000, which gives the fewest copies.
         corpus = np.concatenate([rows, rng.permutation(rows)[: N_CORPUS - len(rows)]])
         rows = rng.permutation(corpus)[:N_STEERED]
-    groups = {WAYS[2]: s["template"], WAYS[3]: s["adjective"]}.get(way)
-    kept = None if groups is None else groups[rows]
+    kept_whole = {WAYS[2]: "template", WAYS[3]: "adjective"}.get(way)
+    groups = sentences[kept_whole][rows] if kept_whole else None
     X = encoder_rows("Synthetic", encoder)[rows]
-    score = steerability(X, s["label"][rows], groups=kept, n_splits=5, n_draws=19, seed=seed)
+    score = steerability(X, sentences["label"][rows], groups=groups, n_splits=5, n_draws=19, seed=seed)
     return {
         "rows": len(rows),
         "different": len(np.unique(rows)),
@@ -66,9 +65,14 @@ def new_sentences(encoder: str, way: str, seed: int) -> dict[str, float]:
 @new_sentences.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Compare the ways to split."""
-    table: Any = rows.groupby(["encoder", "way"], sort=False).mean(numeric_only=True).drop(columns="seed")
+    table, labels = _means(rows), grammar()["label"]
     picture = Picture("new_sentences", _draw(table), "Accuracy and max drop of the probe, by kind of split")
-    return Page("", (("Means over draws", table.reset_index()),), (picture,), answers=published_numbers())
+    answers = judged({name: (labels == name).sum() for name in ("positive", "negative")})
+    return Page("", (("Means over draws", table.reset_index()),), (picture,), answers=answers)
+
+
+def _means(rows: pd.DataFrame) -> Any:
+    return rows.groupby(["encoder", "way"], sort=False).mean(numeric_only=True).drop(columns="seed")
 
 
 def _draw(table: Any) -> Any:
@@ -86,31 +90,25 @@ def _draw(table: Any) -> Any:
     return fig
 
 
-def published_numbers() -> dict[str, Found]:
-    """Return how many sentences of either kind the grammar has."""
-    labels = grammar()["label"]
-    return {name: Found(float((labels == name).sum())) for name in ("positive", "negative")}
-
-
 @new_sentences.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Accuracies if both sides contain copies and if adjectives are kept whole, and drops by chance."""
-    table: Any = rows.groupby(["encoder", "way"], sort=False).mean(numeric_only=True)
-    names = list(dict.fromkeys(rows.encoder))
-    encoder_table, counts = table.loc[MINILM if MINILM in names else names[-1]], table.loc[COUNTS].accuracy
-    draws = rows[rows.encoder == COUNTS].pivot(index="seed", columns="way", values="accuracy")
+    table, (drawn, _, _, whole) = _means(rows), WAYS
+    accuracy, others = table.accuracy.unstack(), [name for name in rows.encoder.unique() if name != COUNTS]
+    chance = table.max_drop_chance[MINILM if MINILM in others else COUNTS]
+    counts = rows[rows.encoder == COUNTS].pivot(index="seed", columns="way", values="accuracy")
     different = len(np.unique(grammar()["text"]))
-    drawn, whole = encoder_table.loc[WAYS[0]], encoder_table.loc[WAYS[3]]
-    others = {name: table.loc[name].accuracy for name in names if name != COUNTS}
     return as_facts(
         {
             "different": different,
             "copies": N_CORPUS - different,
-            "counts_drawn": counts[WAYS[0]],
-            "counts_whole": counts[WAYS[3]],
-            "counts_lose": over_draws(draws[WAYS[0]] - draws[WAYS[3]]),
-            "others": "; ".join(f"{name}: {row[WAYS[0]]:.2f} and {row[WAYS[3]]:.2f}" for name, row in others.items()),
-            "chance_drawn": drawn.max_drop_chance,
-            "chance_whole": whole.max_drop_chance,
+            "counts_drawn": accuracy.loc[COUNTS, drawn],
+            "counts_whole": accuracy.loc[COUNTS, whole],
+            "counts_lose": over_draws(counts[drawn] - counts[whole]),
+            "others": "; ".join(
+                f"{name}: {accuracy.loc[name, drawn]:.2f} and {accuracy.loc[name, whole]:.2f}" for name in others
+            ),
+            "chance_drawn": chance[drawn],
+            "chance_whole": chance[whole],
         }
     )
