@@ -68,24 +68,23 @@ def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
     first, second = halves(y, seed=seed)
     predictor_scores = predictors(X[first], y[first], n_draws=n_draws, seed=seed)
     raw = steerability(X[second], y[second], n_splits=1, n_draws=n_draws, seed=seed)
-    small = steerability(
-        X[second], y[second], alphas=SMALL, units="norm", n_splits=1, n_draws=0, n_directions=1, seed=seed
-    )
-    chances = {score.name: score.chance for score in predictor_scores.scores} if n_draws else {}
-    nothing = float("nan")
-    return {
-        **{name: float(value) for name, value in predictor_scores.values().items() if name in PREDICTORS},
-        "max_drop": float(raw.max_drop.value),
-        "accuracy": float(raw.accuracy.value),
-        "random_drop": float(raw.random_drop),
-        "largest_drop": float(raw.largest_drop),
-        "small_drop": float(small.max_drop.value),
-        "alignment_chance": float(chances.get("supervised_alignment", nothing)),
-        "max_drop_chance": float(raw.max_drop.chance) if n_draws else nothing,
-        "to_target": float(raw.to_target.value),
-        "to_target_chance": float(raw.to_target.chance) if n_draws else nothing,
-        "length": float(raw.norm),
+    options = {"alphas": SMALL, "units": "norm", "n_splits": 1, "n_draws": 0, "n_directions": 1}
+    small = steerability(X[second], y[second], **options, seed=seed)
+    (alignment,) = (score for score in predictor_scores.scores if score.name == "supervised_alignment")
+    row = {
+        **{name: value for name, value in predictor_scores.values().items() if name in PREDICTORS},
+        "max_drop": raw.max_drop.value,
+        "accuracy": raw.accuracy.value,
+        "random_drop": raw.random_drop,
+        "largest_drop": raw.largest_drop,
+        "small_drop": small.max_drop.value,
+        "alignment_chance": alignment.chance,
+        "max_drop_chance": raw.max_drop.chance,
+        "to_target": raw.to_target.value,
+        "to_target_chance": raw.to_target.chance,
+        "length": raw.norm,
     }
+    return {name: float(value) for name, value in row.items()}
 
 
 @steering.page

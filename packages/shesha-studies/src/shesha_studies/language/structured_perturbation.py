@@ -31,12 +31,10 @@ LEVELS = (0.01, 0.02, 0.05, 0.10, 0.15, 0.20, 0.30, 0.40, 0.50)
 RANKS, SCALES = (1, 2, 4, 8, 16, 32, 64), (0.001, 0.005, 0.01, 0.02, 0.05, 0.1)
 CHANGES = [
     *(("noise", level) for level in LEVELS[::-1]),
-    ("int8", 8.0),
-    ("nf4", 4.0),
+    *(("int8", 8.0), ("nf4", 4.0)),
     *(("rank", float(rank)) for rank in RANKS),
     *(("scale", scale) for scale in SCALES),
-    ("precision", 16.0),
-    ("precision", 11.0),
+    *(("precision", 16.0), ("precision", 11.0)),
 ]
 MODELS = published_models("structured_perturbation.csv", "experiment 4")
 """Published models, and whether the paper measures their loss as well."""
@@ -49,10 +47,10 @@ _THREE = list(SHOWN[:3])
 _UNIT = ["prompts", "seed"]
 
 
-def _grid(model: str, seeds: range, changes: list[tuple[str, float]]) -> list[dict[str, object]]:
+def _grid(model: str, n_seeds: int, changes: list[tuple[str, float]]) -> list[dict[str, object]]:
     return [
         {"model": model, "kind": kind, "amount": amount, "seed": seed, "prompts": prompt}
-        for seed in seeds
+        for seed in range(n_seeds)
         for kind, amount in changes
         if seed == 0 or kind in DRAWN
         for prompt in PROMPT_SETS
@@ -64,13 +62,11 @@ def _grid(model: str, seeds: range, changes: list[tuple[str, float]]) -> list[di
     paper="Geometric Stability, 10.2, Tables 43 to 46",
     version=1,
     full=[
-        *_grid(TINY[1], range(2), CHANGES),
-        *_grid(TINY[0], range(4), CHANGES),
-        *_grid(MINILM, range(1), CHANGES),
-        *_grid(SMOLLM2, range(1), CHANGES),
-        *(cell for name in MODELS for cell in _grid(name, range(1), CHANGES[:1])),
+        *(*_grid(TINY[1], 2, CHANGES), *_grid(TINY[0], 4, CHANGES)),
+        *(*_grid(MINILM, 1, CHANGES), *_grid(SMOLLM2, 1, CHANGES)),
+        *(cell for name in MODELS for cell in _grid(name, 1, CHANGES[:1])),
     ],
-    quick=[*_grid(TINY[1], range(1), CHANGES), *_grid(TINY[0], range(1), CHANGES)],
+    quick=[*_grid(TINY[1], 1, CHANGES), *_grid(TINY[0], 1, CHANGES)],
     published="structured_perturbation.csv",
     stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here replace the published models",
 )
