@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -118,29 +119,21 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 def correlation_table(tables: Tables, *, networks: bool) -> pd.DataFrame:
     """Correlations with max drop at both ranges of strengths, with p-values over networks or for both ranges."""
-    lines = []
+    parts = {}
     for name, table in tables.items():
-        large, small = correlations(table, "max_drop"), correlations(table, "small_drop")
-        whole = correlations(table, "max_drop", whole=True) if networks else large
-        for metric, label in METRICS.items():
-            estimate, at_small = large[metric], small[metric]
-            line = {
-                "sentences": name,
-                "metric": label,
-                "raw": estimate.raw,
-                "95 % interval": f"{estimate.raw_low:.2f} to {estimate.raw_high:.2f}",
-                "p": estimate.raw_p,
-                "partial": estimate.partial,
-                "p of partial": estimate.partial_p,
-                "p of partial, networks whole": whole[metric].partial_p,
-                "raw, small strengths": at_small.raw,
-                "p, small strengths": at_small.raw_p,
-                "partial, small strengths": at_small.partial,
-                "p of partial, small strengths": at_small.partial_p,
-            }
-            lines.append(line)
-    of_layers = ["p, small strengths", "p of partial, small strengths"]
-    return pd.DataFrame(lines).drop(columns=of_layers if networks else ["p of partial, networks whole"])
+        large, small = _estimates(table, "max_drop"), _estimates(table, "small_drop")
+        part = large[["raw", "interval", "raw_p", "partial", "partial_p"]]
+        if networks:
+            part = part.assign(networks_p=_estimates(table, "max_drop", whole=True).partial_p)
+        columns = ["raw", "partial"] if networks else ["raw", "raw_p", "partial", "partial_p"]
+        parts[name] = part.join(small[columns].add_suffix(", small strengths"))
+    return pd.concat(parts, names=["sentences", "metric"]).reset_index()
+
+
+def _estimates(table: pd.DataFrame, target: str, *, whole: bool = False) -> pd.DataFrame:
+    found = correlations(table, target, whole=whole)
+    lines = pd.DataFrame([asdict(found[name]) for name in METRICS], index=list(METRICS.values()))
+    return lines.assign(interval=[f"{line.raw_low:.2f} to {line.raw_high:.2f}" for line in lines.itertuples()])
 
 
 def controls_table(tables: Tables) -> pd.DataFrame:
@@ -166,31 +159,30 @@ def draw_encoders(tables: Tables) -> Any:
         span = np.array([table.accuracy.min(), table.accuracy.max()])
         below.plot(span, span - constant, color="0.5", linestyle="--", linewidth=1, label="all rows read as one class")
         above.axhline(table.max_drop_chance.mean(), color="0.5", linestyle=":", label="shuffled labels (mean)")
-    for row in axes:
-        row[0].set_ylabel("max drop of the accuracy")
-    handles = {name: handle for ax in axes[:, -1] for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
-    figure.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize="small"
-    )
-    return figure
+    return _label(figure, axes, ["max drop of the accuracy"] * 2)
 
 
 def draw_causal(tables: Tables) -> Any:
     """Draw the length of a row against max drop at published strengths, and alignment against it in that unit."""
     figure, axes = grid(2, len(tables), width=3.6, height=3.3)
     for (above, below), (name, table) in zip(axes.T, tables.items(), strict=True):
-        for place, (family, group) in enumerate(table.groupby("family", sort=False)):
-            depth = group.encoder.str.split().str[-1].astype(int)
-            way = str(family).partition(", ")[2]
+        for colour, mark, (family, group) in zip(PALETTE, "os^", table.groupby("family", sort=False), strict=False):
+            sizes = 6 + 2 * group.encoder.str.split().str[-1].astype(int)
+            label = f"{str(family).partition(', ')[2]} (larger: deeper)"
             for ax, x, y in ((above, "length", "max_drop"), (below, "supervised_alignment", "small_drop")):
-                ax.plot(group[x], group[y], color=PALETTE[place], linewidth=0.6, alpha=0.5)
-                ax.scatter(group[x], group[y], s=6 + 2 * depth, color=PALETTE[place], marker="os^"[place], label=way)
+                ax.plot(group[x], group[y], color=colour, linewidth=0.6, alpha=0.5)
+                ax.scatter(group[x], group[y], s=sizes, color=colour, marker=mark, label=label)
         above.axhline(table.max_drop_chance.mean(), color="0.5", linestyle=":", label="shuffled labels (mean)")
         above.set(title=name, xlabel="mean row norm", xscale="log")
         below.set(xlabel="supervised alignment")
-    axes[0, 0].set_ylabel("max drop, strengths up to 2")
-    axes[1, 0].set_ylabel("max drop, strengths up to 0.1 row norms")
-    handles = dict(zip(*reversed(axes[0, 0].get_legend_handles_labels()), strict=True))
-    labels = [name if name.startswith("shuffled") else f"{name} (larger: deeper)" for name in handles]
-    figure.legend(handles.values(), labels, loc="outside lower center", ncols=4, frameon=False, fontsize="small")
+    return _label(figure, axes, ["max drop, strengths up to 2", "max drop, strengths up to 0.1 row norms"])
+
+
+def _label(figure: Any, axes: Any, names: list[str]) -> Any:
+    """Add names of the vertical axes and a common legend."""
+    for row, name in zip(axes, names, strict=True):
+        row[0].set_ylabel(name)
+    handles = {name: handle for ax in axes.flat for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+    options = {"loc": "outside lower center", "ncols": 4, "frameon": False, "fontsize": "small"}
+    figure.legend(handles.values(), handles.keys(), **options)
     return figure
