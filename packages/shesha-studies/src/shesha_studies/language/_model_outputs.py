@@ -19,6 +19,7 @@ from shesha_studies.language._tiny_gpt import TINY, tiny
 from shesha_studies.language_models import MINILM, MPNET, SMOLLM2, Model, minilm, mpnet, opened, smollm2
 from shesha_studies.sentences import PROMPT_SETS, prompts
 
+_PACKAGED = {MINILM: minilm, MPNET: mpnet, SMOLLM2: smollm2}
 _MOST_TOKENS = 128
 _WORDS_AT_ONCE = 1024
 """Number of tokens whose scores for all words are in memory at the same time: 200 MB for 50,000 words."""
@@ -29,8 +30,8 @@ def load(name: str) -> Model:
     """Load a model by name, from a package or from local files that transformers finds."""
     if name in TINY:
         return tiny(name)
-    if name in (MINILM, MPNET, SMOLLM2):
-        return {MINILM: minilm, MPNET: mpnet, SMOLLM2: smollm2}[name]()
+    if name in _PACKAGED:
+        return _PACKAGED[name]()
     try:
         return opened(name, {"local_files_only": True}, "norm")
     except OSError:

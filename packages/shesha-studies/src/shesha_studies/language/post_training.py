@@ -93,17 +93,13 @@ def post_training(model: str, change: str, amount: float, seed: int, prompts: st
         return drifts(before, before + amount * before.std(axis=0).mean() * rng.standard_normal(before.shape))
     if change == "shuffled rows":
         return drifts(before, before[np.random.default_rng(seed).permutation(len(before))])
-    return drifts(before, _rows_after(model, change, int(amount), seed)[prompts])
+    return drifts(before, _rows(model, change, int(amount), seed)[prompts])
 
 
-@lru_cache(maxsize=2)
-def _rows(name: str) -> dict[str, Matrix]:
-    return prompt_rows(load(name))
-
-
-@lru_cache(maxsize=2)
-def _rows_after(name: str, change: str, steps: int, seed: int) -> dict[str, Matrix]:
-    return prompt_rows(tuned(name, change, seed)[steps] if change in TASKS else load(change))
+@lru_cache(maxsize=4)
+def _rows(name: str, change: str = "", steps: int = 0, seed: int = 0) -> dict[str, Matrix]:
+    """Return the rows of the prompts by a model, after further training, or by its published second version."""
+    return prompt_rows(tuned(name, change, seed)[steps] if change in TASKS else load(change or name))
 
 
 @post_training.page
