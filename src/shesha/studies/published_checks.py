@@ -59,7 +59,7 @@ def judged(values: Mapping[str, float]) -> Answers:
     return {key: Found(float(value)) for key, value in values.items()}
 
 
-def table_cells(table: pd.DataFrame) -> dict[str, float]:
+def table_cells(table: Table) -> dict[str, float]:
     """Return the numbers of a table by "row: column", the key of a published line that has no other key.
 
     Examples

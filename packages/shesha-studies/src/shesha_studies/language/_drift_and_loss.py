@@ -93,8 +93,8 @@ def firsts(rows: Table, bounds: Table, unit: list[str]) -> Table:
 
 def contest(table: Table, one: str, other: str) -> tuple[int, int, int]:
     """Count the units in which the first score detects a change before, with and after the second score."""
-    difference = np.sign(table[one].to_numpy() - table[other].to_numpy())
-    return tuple(int((difference == sign).sum()) for sign in (-1, 0, 1))
+    first, second = table[one], table[other]
+    return int((first < second).sum()), int((first == second).sum()), int((first > second).sum())
 
 
 def correlation_within_groups(rows: Table, metric: str, by: list[str], unit: str) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from itertools import chain
@@ -85,7 +85,7 @@ def perturbed(network: Any, kind: str, amount: float, seed: int) -> AbstractCont
 
     if kind == "none" or amount == 0:
         return nullcontext()
-    changes = {
+    changes: dict[str, Callable[[], AbstractContextManager[None]]] = {
         "noise": lambda: perturb.gaussian_noise(network, amount, seed=seed),
         "rank": lambda: perturb.lora(network, int(amount), 0.01, seed=seed),
         "scale": lambda: perturb.lora(network, 8, amount, seed=seed),

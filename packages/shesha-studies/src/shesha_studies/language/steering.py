@@ -69,7 +69,7 @@ def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
     first, second = halves(y, seed=seed)
     predictor_scores = predictors(X[first], y[first], n_draws=n_draws, seed=seed)
     raw = steerability(X[second], y[second], n_splits=1, n_draws=n_draws, seed=seed)
-    options = {"alphas": SMALL, "units": "norm", "n_splits": 1, "n_draws": 0, "n_directions": 1}
+    options: dict[str, Any] = {"alphas": SMALL, "units": "norm", "n_splits": 1, "n_draws": 0, "n_directions": 1}
     small = steerability(X[second], y[second], **options, seed=seed)
     (alignment,) = (score for score in predictor_scores.scores if score.name == "supervised_alignment")
     row = {
