@@ -21,14 +21,7 @@ from shesha.studies.facts import (
 from shesha.studies.published_checks import Answers, Table, judged, number, printed_table, shown, table_cells
 from shesha.studies.rates import sign_difference
 from shesha.support.types import Vector
-from shesha_studies.language._drift_and_loss import (
-    BOUND,
-    METRICS,
-    NEVER,
-    contest,
-    correlation_within_groups,
-    firsts,
-)
+from shesha_studies.language._drift_and_loss import BOUND, METRICS, NEVER, contest, correlation_within_groups, firsts
 from shesha_studies.language_models import MINILM, MPNET
 
 UNIT = ["model", "task", "layer", "seed"]

@@ -61,11 +61,6 @@ def fewer_right(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> float:
     return float(binomtest(lost, lost + won, 0.5, "greater").pvalue) if lost + won else 1.0
 
 
-def likeness(first: Matrix, second: Matrix) -> Vector:
-    """Cosine similarities of the two sentences of each pair, from rows of length 1."""
-    return np.asarray(np.einsum("ij,ij->i", first, second), dtype=np.float64)
-
-
 def less_correlated(before: Vector, after: Vector, scores: Vector) -> float:
     """One-sided p-value of a loss of rank correlation with the scores, from the jackknife error of the difference."""
     ranks = [np.asarray(rankdata(values), dtype=np.float64) for values in (before, after, scores)]

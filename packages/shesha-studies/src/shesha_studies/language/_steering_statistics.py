@@ -32,7 +32,6 @@ from shesha_studies.sentences import SETS
 Tables = Mapping[str, pd.DataFrame]
 ALIGNMENT = "supervised_alignment"
 PREDICTORS = (ALIGNMENT, "feature_split", "procrustes", "fisher", "silhouette", "anisotropy")
-MIN_ENCODERS = 8
 AT_CHANCE = 0.05
 """Largest excess of a probe's accuracy over the share of the larger class at which its direction is meaningless."""
 N_SEEDS = 15
@@ -46,7 +45,7 @@ def encoder_tables(rows: pd.DataFrame) -> tuple[Tables, Tables]:
 
 
 def _average_seeds(rows: pd.DataFrame) -> Tables:
-    """Return means over seeds, without sets of few encoders."""
+    """Return means over seeds, by set of sentences."""
     numbers = [name for name in rows.columns if name not in ("sentences", "encoder", "seed")]
     tables = {}
     for name, group in rows.groupby("sentences", sort=False):
@@ -55,8 +54,7 @@ def _average_seeds(rows: pd.DataFrame) -> Tables:
         family = table.encoder.str.partition(":")[0]
         # Each encoder that counts words is treated as a network.
         network = family.str.partition(",")[0].where(family != "words", table.encoder)
-        if len(table) >= MIN_ENCODERS:
-            tables[str(name)] = table.assign(family=family, network=network)
+        tables[str(name)] = table.assign(family=family, network=network)
     return tables
 
 

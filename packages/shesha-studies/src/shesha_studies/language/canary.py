@@ -24,16 +24,7 @@ from shesha_studies.language._canary_statistics import (
     noisy_rows,
     published_numbers,
 )
-from shesha_studies.language._drift_and_loss import (
-    BOUND,
-    METRICS,
-    NAMED,
-    answers,
-    drifts,
-    fewer_right,
-    less_correlated,
-    likeness,
-)
+from shesha_studies.language._drift_and_loss import BOUND, METRICS, NAMED, answers, drifts, fewer_right, less_correlated
 from shesha_studies.language._model_outputs import embedded, load, perturbed
 from shesha_studies.language_models import MINILM, MPNET
 from shesha_studies.sentences import sst2, stsb
@@ -79,10 +70,7 @@ def canary(model: str, kind: str, level: float, seed: int, task: str, layer: int
     change. The performance on SST-2 is the accuracy of a logistic regression in 5 folds, for 240 sentences. The
     performance on STS-B is the rank correlation of cosines with the scores of 100 pairs. Both are in per cent.
     """
-    before, after = (
-        np.asarray(layers[layer])
-        for layers in (_rows(model, task, "unchanged", 0.0, -1), _rows(model, task, kind, level, seed))
-    )
+    before, after = (_rows(model, task, *how)[layer] for how in (("unchanged", 0.0, -1), (kind, level, seed)))
     loss, p_value, score = _lost(task, before, after)
     return {"drop": loss, "p_drop": p_value, "score": score, **drifts(before, after)}
 
@@ -94,7 +82,7 @@ def _lost(task: str, before: Matrix, after: Matrix) -> tuple[float, float, float
         then, now = answers(before, labels), answers(after, labels)
         return 100 * float(then.mean() - now.mean()), fewer_right(then, now), 100 * float(now.mean())
     scores = stsb(PAIRS)[2]
-    cosines = [likeness(matrix[:PAIRS], matrix[PAIRS:]) for matrix in (before, after)]
+    cosines = [np.einsum("ij,ij->i", rows[:PAIRS], rows[PAIRS:]) for rows in (before, after)]
     first, last = (100 * float(spearmanr(cosine, scores).statistic) for cosine in cosines)
     return first - last, less_correlated(cosines[0], cosines[1], scores), last
 
@@ -124,15 +112,13 @@ def page(rows: Table, published: Table) -> Page:
     """Make the page: the verdicts on Table 47 and on the text."""
     noise, unchanged = noisy_rows(rows)
     alarms, correlations = first_alarms(noise, unchanged), correlation_table(noise)
-    first = pd.DataFrame({name: table.mean() for name, table in last_layer_alarms(noise, alarms).items()}).T
+    first = pd.DataFrame({bound: table.mean() for bound, table in last_layer_alarms(noise, alarms).items()}).T
+    title = "Lowest noise detected in the last layer (means over encoders, tasks and draws; 0.55 stands for never)"
     matched = equal_alarm_bounds(noise).reset_index(names="number")
     tables = (
         ("Comparison with Table 47 (last layers; means over encoders and draws)", join_table_47(noise, published)),
         ("Rank correlations of scores with the loss (both tasks)", correlations.reset_index(names="number")),
-        (
-            "Lowest noise detected in the last layer (means over encoders, tasks and draws; 0.55 stands for never)",
-            first.reset_index(names="bound"),
-        ),
+        (title, first.reset_index(names="bound")),
         ("Bounds with a rate of false alarms of 5 %, set on the other draw of the noise (both tasks)", matched),
     )
     answers = published_numbers(noise, alarms, correlations, published)

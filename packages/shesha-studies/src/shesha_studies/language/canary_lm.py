@@ -107,12 +107,10 @@ def page(rows: Table, published: Table) -> Page:
     changes = rows[rows.model == real]
     numbers = {name: _numbers(rows[rows.model == name]) for name in dict.fromkeys((real, *TINY))}
     means = changes.groupby(["kind", "amount"])[[*TASKS, *SHOWN]].mean()
+    title = f"{real}: mean drifts and losses over draws (losses in per cent)"
     tables = (
         *((name, table.dropna(axis=1, how="all").reset_index(names="number")) for name, table in numbers.items()),
-        (
-            f"{real}: mean drifts and losses over draws (losses in per cent)",
-            means.dropna(axis=1, how="all").reset_index(),
-        ),
+        (title, means.dropna(axis=1, how="all").reset_index()),
     )
     return Page("", tables, (_picture(changes, real),), answers=published_numbers(means, numbers[real], published))
 
@@ -137,20 +135,19 @@ def _picture(rows: Table, model: str) -> Picture:
 def published_numbers(means: Table, numbers: Table, published: Table) -> Answers:
     """Return numbers of the stand-in by change and by score, and quotients of printed numbers."""
     by_change = means.assign(**{"drop as a share": 0.01 * means["drop"]})
-    by_change.index = pd.Index([change_name(*key) for key in means.index])
+    by_change = by_change.set_axis([change_name(*key) for key in means.index])
     columns = {"probe": "correlation", "first noise beyond 0.05": "first noise"}
     by_score = numbers[list(columns)].rename(columns=columns)
     printed = printed_table(published, "3.3")
     lora, stable, smallest_adapter = (printed.loc[row] for row in ("LoRA", "stable (drop below 1 %)", "scale 0.001"))
-    detected, alarms = "sensitivity at 5 % false positives, ", "false alarms, "
+    points = lora["sensitivity at 5 % false positives, shesha"] - lora["sensitivity at 5 % false positives, procrustes"]
+    times = stable["false alarms, procrustes"] / stable["false alarms, shesha"]
     follows = {
-        "LoRA: points of sensitivity that Procrustes is below Shesha": lora[f"{detected}shesha"]
-        - lora[f"{detected}procrustes"],
-        "stable (drop below 1 %): times as many, procrustes": stable[f"{alarms}procrustes"] / stable[f"{alarms}shesha"],
+        "LoRA: points of sensitivity that Procrustes is below Shesha": points,
+        "stable (drop below 1 %): times as many, procrustes": times,
         "scale 0.001: times the drift of shesha, procrustes": smallest_adapter.procrustes / smallest_adapter.shesha,
     }
-    ours = {**table_cells(by_change), **table_cells(by_score)}
-    return shown(ours) | judged(follows)
+    return shown(table_cells(by_change) | table_cells(by_score)) | judged(follows)
 
 
 @canary_lm.facts
@@ -178,12 +175,14 @@ def _harmless_changes(changes: Table) -> dict[str, Fact | float]:
     """Shares of changes with a loss below 1 % that exceed the bound, and in which Procrustes exceeds Shesha."""
     still = changes[(changes.kind != "precision") & (changes["drop"] < STABLE)]
     alarms = still[["shesha", "cka", "procrustes", "squared"]].gt(BOUND).astype(float)
-    more = {name: [over_draws(alarms[name] - alarms[other]) for other in ("shesha", "cka")] for name in alarms}
+    more = {
+        f"{name}_more": smallest(over_draws(alarms[name] - alarms[other]) for other in ("shesha", "cka"))
+        for name in ("procrustes", "squared")
+    }
     return {
         "changes": len(still),
         **{str(name): share(alarms[name]) for name in alarms},
-        "procrustes_more": smallest(more["procrustes"]),
-        "squared_more": smallest(more["squared"]),
+        **more,
         "root_larger": share(still.procrustes > still.shesha),
         "squared_larger": share(still.squared > still.shesha),
     }

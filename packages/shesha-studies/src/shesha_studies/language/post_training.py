@@ -70,10 +70,7 @@ _SMALL = (TINY[1], TINY[0], MINILM)
             for cell in _grid([base], [f"{base.partition('/')[0]}/{instruct}"], [0.0], [0])
         ),
     ],
-    quick=[
-        *_grid(_SMALL[:2], ["noise in rows"], NOISE, [0]),
-        *_grid([TINY[0]], TASKS[:1], STEPS, [0]),
-    ],
+    quick=[*_grid(_SMALL[:2], ["noise in rows"], NOISE, [0]), *_grid([TINY[0]], TASKS[:1], STEPS, [0])],
     published="post_training.csv",
     stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here, each before and after further "
     "training, replace the 23 published pairs",

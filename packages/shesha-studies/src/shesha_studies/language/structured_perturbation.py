@@ -15,14 +15,7 @@ from shesha.studies.study_decorator import study
 from shesha.studies.tolerance import JOINT
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_and_loss import NAMED, drifts
-from shesha_studies.language._model_outputs import (
-    change_name,
-    load,
-    perturbed,
-    prompt_rows,
-    published_models,
-    stand_in,
-)
+from shesha_studies.language._model_outputs import change_name, load, perturbed, prompt_rows, published_models, stand_in
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language_models import MINILM, SMOLLM2
 from shesha_studies.sentences import PROMPT_SETS

@@ -115,15 +115,11 @@ def page(rows: Table, published: Table) -> Page:
     """Make the page: correlations of scores with accuracies over models, families and equal widths."""
     correlations, paper_rhos = accuracy_correlations(rows), table_57_correlations(published)
     columns = ["family", "part", "alignment", "split", "h_score", "logme", "accuracy 64", ACCURACY]
+    ours = "Rank correlations of scores of the source with accuracy (512 examples)"
+    theirs = "Rank correlations of alignment with accuracy in the published Table 57"
     tables = (
-        (
-            "Rank correlations of scores of the source with accuracy (512 examples)",
-            correlations.reset_index(names="number"),
-        ),
-        (
-            "Rank correlations of alignment with accuracy in the published Table 57",
-            paper_rhos.reset_index(names="what"),
-        ),
+        (ours, correlations.reset_index(names="number")),
+        (theirs, paper_rhos.reset_index(names="what")),
         ("Models", rows[columns].sort_values("alignment", ascending=False)),
     )
     notes = (SINK,) if CAUSAL in set(rows.family) else ()
