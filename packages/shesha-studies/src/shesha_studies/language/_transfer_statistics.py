@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata, spearmanr
 
+from shesha.neuro.score_correlations import partial_rank_correlation
 from shesha.studies.checks import RECIPE, Found
 from shesha.studies.facts import Fact, Facts, as_facts, rank_correlation, resampled_groups
 from shesha.studies.published_checks import Answers, Table, judged, lines_of, printed_table, shown, table_cells
@@ -63,7 +64,7 @@ def score_correlation(a: Vector, b: Vector, families: Sequence[str], width: Vect
         "lowest": min(without),
         "highest": max(without),
         "width": float(spearmanr(a, width).statistic),
-        "at_equal_width": partial(a, b, width),
+        "at_equal_width": partial_rank_correlation(a, b, width[:, None]),
     }
 
 
@@ -74,13 +75,6 @@ def permutation_p(a: Vector, b: Vector) -> float:
     orders = np.stack([np.arange(len(b)), *(rng.permutation(len(b)) for _ in range(DRAWS - 1))])
     totals = np.abs(second[orders] @ first)
     return float((totals >= totals[0] - 1e-12).mean())
-
-
-def partial(a: Vector, b: Vector, given: Vector) -> float:
-    """Partial Spearman correlation, controlling for the ranks of a third variable."""
-    x, y, z = (_centred(vector) for vector in (a, b, given))
-    residuals = [vector - z * (vector @ z) for vector in (x, y)]
-    return float(residuals[0] @ residuals[1] / (np.linalg.norm(residuals[0]) * np.linalg.norm(residuals[1])))
 
 
 def _centred(values: Vector) -> Vector:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,8 @@ LEAST = 32
 KINDS = {"news": "factual", "captions": "descriptive", "forums": "conversational", "reviews": "instructions"}
 """Our sets of prompts, and those of the paper that they replace."""
 FAMILIES = "SmolLM2|SmolLM|Qwen|BLOOM|Pythia|Llama-3|TinyLlama|StableLM|Gemma|Mistral|Falcon"
-PAIRS = published_models("post_training.csv", "instruct")
+_INSTRUCT = published_models("post_training.csv", "instruct")
+PAIRS = {base: f"{base.partition('/')[0]}/{instruct}" for base, instruct in _INSTRUCT.items()}
 """Published models, and their instruction-tuned versions of the same organisation."""
 
 
@@ -45,6 +47,8 @@ def _grid(*values: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 _SMALL = (TINY[1], TINY[0], MINILM)
+_TRAINED = (_SMALL[1:], TASKS, range(2))
+"""Models, tasks and seeds."""
 
 
 @study(
@@ -54,21 +58,11 @@ _SMALL = (TINY[1], TINY[0], MINILM)
     full=[
         *_grid(_SMALL, ["noise in rows"], NOISE, [0]),
         *_grid(_SMALL, ["shuffled rows"], [0.0], [0]),
-        *(
-            cell
-            for model in _SMALL[1:]
-            for task in TASKS
-            for seed in range(2)
-            for cell in _grid([model], [task], STEPS, [seed])
-        ),
+        *(cell for model, task, seed in product(*_TRAINED) for cell in _grid([model], [task], STEPS, [seed])),
         *_grid([SMOLLM2], ["noise in rows"], NOISE, [0]),
         *_grid([SMOLLM2], ["shuffled rows"], [0.0], [0]),
         *_grid([SMOLLM2], TASKS, STEPS, [0]),
-        *(
-            cell
-            for base, instruct in PAIRS.items()
-            for cell in _grid([base], [f"{base.partition('/')[0]}/{instruct}"], [0.0], [0])
-        ),
+        *(cell for base, instruct in PAIRS.items() for cell in _grid([base], [instruct], [0.0], [0])),
     ],
     quick=[*_grid(_SMALL[:2], ["noise in rows"], NOISE, [0]), *_grid([TINY[0]], TASKS[:1], STEPS, [0])],
     published="post_training.csv",
