@@ -46,12 +46,12 @@ def correlation_error(rho: float, n: float) -> float:
     return sqrt((1 + rho * rho / 2) / (n - 3)) * (1 - rho * rho) if n > 3 else float("nan")
 
 
-def correlation_p_value(rho: float, n: int, given: int = 0) -> float:
+def correlation_p(rho: float, n: int, given: int = 0) -> float:
     """Two-sided p-value of a correlation over n independent cases, by Student's t test, controlling for some variables.
 
     Examples
     --------
-    >>> round(correlation_p_value(0.5, 20), 3)
+    >>> round(correlation_p(0.5, 20), 3)
     0.025
     """
     from scipy.stats import t

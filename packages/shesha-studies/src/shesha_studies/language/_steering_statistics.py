@@ -24,7 +24,7 @@ from shesha.studies.facts import (
     smallest,
 )
 from shesha.studies.published_checks import Answers
-from shesha.studies.tolerance import correlation_p_value
+from shesha.studies.tolerance import correlation_p
 from shesha.support.types import Index
 from shesha_studies.causal_lm_embeddings import CAUSAL
 from shesha_studies.sentences import SETS
@@ -200,7 +200,7 @@ def published_numbers(tables: Tables, published: pd.DataFrame) -> Answers:
         if key.startswith("p/"):
             _, n, name = key.split("/", 2)
             rho = float(printed[name])
-            p = correlation_p_value(rho, int(n), 2 if "partial" in name else 0)
+            p = correlation_p(rho, int(n), 2 if "partial" in name else 0)
             why = f"A correlation of {abs(rho):g} over {n} encoders has p = {p:.2g}."
             answers[key] = Found(p, why=why, verdict=AGREES if _p_value_fits(p, value) else DIFFERS)
     return answers

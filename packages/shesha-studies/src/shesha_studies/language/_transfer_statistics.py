@@ -15,7 +15,7 @@ from shesha.neuro.score_correlations import partial_rank_correlation
 from shesha.studies.checks import RECIPE, Found
 from shesha.studies.facts import Fact, Facts, as_facts, rank_correlation, resampled_groups
 from shesha.studies.published_checks import Answers, Table, judged, lines_of, printed_table, shown, table_cells
-from shesha.studies.tolerance import correlation_p_value
+from shesha.studies.tolerance import correlation_p
 from shesha.support.types import Vector
 from shesha_studies.causal_lm_embeddings import CAUSAL
 from shesha_studies.language._transfer_representations import TEST
@@ -196,7 +196,7 @@ def published_numbers(rows: Table, published: Table) -> Answers:
     ends = correlations.agg(["min", "max"], axis=1).set_axis(["lowest over k", "highest over k"], axis=1)
     answers |= judged(table_cells(correlations) | table_cells(full[["correlation"]]) | table_cells(ends))
     split = "Split-Half (dims)"
-    answers[f"{split}: p"] = Found(correlation_p_value(full.correlation[split], MODELS))
+    answers[f"{split}: p"] = Found(correlation_p(full.correlation[split], MODELS))
     gaps = printed_table(published, "Table 58")
     differences = (gaps["label-informed"] - gaps["unsupervised"]).to_frame("gap")
     transfer = gaps.gap[gaps.index.str.startswith("Transfer")]
@@ -214,7 +214,7 @@ def _score_table(rows: Table, published: Table, place: str) -> Answers:
             answers[key] = Found("Unsupervised" if name == "split" else "Label-informed")
         elif "stars" in column:
             rho = printed.loc[row, "correlation" if column == "stars" else column.split()[0]]
-            p = correlation_p_value(rho, MODELS)
+            p = correlation_p(rho, MODELS)
             answers[key] = Found(float(sum(p < level for level in (0.05, 0.01, 0.001))))
         else:
             accuracy = ACCURACY if column == "correlation" else f"accuracy {column}"
