@@ -85,6 +85,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     moved = tables["capability"].assign(moved=lambda frame: frame[NAMES].max(axis=1) - frame[NAMES].min(axis=1))
     values: dict[str, Any] = {
         "largest_gap": (rows[NAMES[2]] - rows[NAMES[0]]).max(),
+        "pairs": len(rows),
         "moved": largest(group_means(moved, ["measure"], "moved")),
     }
     for measure in rows.measure.unique():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, over_draws, smallest
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, over_draws, resampled, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
 from shesha.studies.study_decorator import grid_of, study
@@ -105,10 +107,20 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             **{"over_columns_least": more[-1].value, "over_columns_most": more[0].value},
             **{"spread": noise.over_columns.std(), "spread_unbiased": noise.unbiased.std()},
             "over_columns_null": over_draws(noise.over_columns),
-            "spread_ratio": noise.over_columns.std() / noise.unbiased.std(),
+            "spread_ratio": _spread_ratio(noise),
             **{"no_value": noise.over_columns.isna().mean(), "noise_draws": len(noise)},
         }
     )
+
+
+def _spread_ratio(noise: pd.DataFrame) -> Fact:
+    """Ratio of the standard deviations of the estimator of all columns and of unbiased CKA; draws are resampled."""
+
+    def ratio(places: Any) -> float:
+        columns, unbiased = noise[["over_columns", "unbiased"]].iloc[places].std()
+        return float(columns / unbiased)
+
+    return resampled(ratio, len(noise))
 
 
 def _largest_difference(rows: pd.DataFrame, name: str) -> Fact:

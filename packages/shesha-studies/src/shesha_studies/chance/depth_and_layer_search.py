@@ -141,6 +141,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         "rate": share(table.p_value <= ALPHA),
         "models": len(table),
         "alone_rate": share(deep.best_alone_p <= ALPHA),
+        "deep": len(deep),
         **{"fewest": few.layers.iloc[0], "most": many.layers.iloc[0], "pair_mean": few.pair_mean.mean()},
         **{"alone_fewest": few.best_alone.mean(), "alone_most": many.best_alone.mean()},
         "alone_rise": difference(many.best_alone, few.best_alone),
@@ -172,6 +173,7 @@ def _others(rows: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
             f"{_AGGREGATES[name]}: {a.mean():.4f} to {b.mean():.4f}" for name, (a, b) in ends.items()
         ),
         "aggregates_rise": smallest(difference(b, a) for a, b in ends.values()),
+        "aggregates_share": largest(_rise_share(group) for _, group in others.groupby("aggregate")),
         "aggregates_calibrated": largest(group_means(others, ["aggregate", "layers"], "calibrated")),
         **{"kin_fewest": few.mean(), "kin_most": most.mean(), "free_most": free.mean()},
         **{"kin_rise": difference(most, few), "kin_step": smallest(steps(kin, "layers", "raw"))},

@@ -118,7 +118,7 @@ QUICK = [
 ]
 
 
-@study("false-positives", paper="new", version=1, full=FULL, quick=QUICK)
+@study("false-positives", paper="new", version=2, full=FULL, quick=QUICK)
 def false_positives(
     part: str, score: str, data: str, design: str, n: int, d: int, truth: str, batch: int
 ) -> dict[str, Any]:

@@ -68,17 +68,16 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     maps = rows[rows.map_of != "noise"]
     ends = [maps[maps.d == end] for end in (maps.d.min(), maps.d.max())]
     few, many = (ends[1][ends[1].inputs == end] for end in (maps.inputs.min(), maps.inputs.max()))
-    means = rows.groupby(["map_of", "inputs", "d"])[["raw", "score"]].mean()
+    noise = rows[rows.map_of == "noise"].groupby(["inputs", "d"]).score.mean()
     rises = _rises(maps, "score")
-    raw, score = (means[name].unstack("d") for name in ("raw", "score"))
     return as_facts(
         {
-            "raw_rise": smallest(_rises(rows, "raw")),
-            "cases": len(raw),
+            "raw_rise": smallest(_rises(maps, "raw")),
+            "cases": len(rises),
             "score_rise": _any_reading(rises),
             **{"score_rise_least": smallest(rises).value, "score_rise_most": largest(rises).value},
             "any_inputs": _any_reading(group_means(ends[1], _CASE, "score")),
-            "noise": score.loc["noise"].max(axis=None),
+            "noise": noise.max(),
             **{"few": few.inputs.iloc[0], "few_inputs": over_draws(few.score)},
             **{"many": many.inputs.iloc[0], "many_inputs": over_draws(many.score)},
             **{f"many, {name}": over_draws(group.score) for name, group in many.groupby("map_of")},

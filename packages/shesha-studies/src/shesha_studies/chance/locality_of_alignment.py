@@ -15,8 +15,6 @@ from shesha.studies.checks import Found
 from shesha.studies.facts import (
     Facts,
     as_facts,
-    group_means,
-    largest,
     over_correlations,
     over_draws,
     share,
@@ -210,7 +208,11 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "knn in words": ", ".join(f"{hit:.0%} at k = {size}" for size, hit in hits.items()),
             "knn_lowest": smallest(hits.values()),
             "pairs": len(narrow),
-            "narrow": largest(group_means(narrow, ["data"], "score")),
+            "narrow": over_draws(narrow.groupby("data").score.mean()),
+            "narrow in words": ", ".join(
+                f"{over_draws(part.score):.4f} ({data}, {part.hit.sum():.0f} of {len(part)} pairs with p <= 0.05)"
+                for data, part in narrow.groupby("data")
+            ),
             **{"narrow_median": narrow.score.median(), "narrow_hits": share(narrow.hit)},
             **{"copy_noise": noisy.noise.max(), "copy_kept": noisy.agreement.min()},
             "narrow_copy": over_draws(noisy.score),

@@ -16,6 +16,8 @@ from shesha.studies.study_decorator import grid_of, study
 MEASURES = ("CKA", "RSA", "mutual kNN")
 BUDGETS = (19, 49, 99, 199, 499, 999)
 ONE, NEW = "one pair", "a pair per seed"
+_STABLE, _STABLE_SCORE = 0.25, 0.02
+"""Errors that count as stable: in standard deviations of the null, and on the scale of the scores."""
 
 
 _grid = grid_of("measure", "budget", "pairs", "seed")
@@ -99,6 +101,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     values = {
         "mean_shift": _largest_shift(one_pair, 49, 999),
         **{"at_50": _over_seeds(one_pair, 49), "at_200": _over_seeds(one_pair, 199)},
+        **_by_both_bars(one_pair),
         "errors in words": ", ".join(f"{value:.2f} at {budget}" for budget, value in error.items()),
     }
     if few.empty or many.empty:
@@ -131,6 +134,14 @@ def _over_seeds(rows: pd.DataFrame, budget: int) -> Fact:
         return float((wide[budget].iloc[rows].std() / units[budget]).mean())
 
     return resampled(error, len(wide))
+
+
+def _by_both_bars(one_pair: pd.DataFrame) -> dict[str, Fact]:
+    """Error of one threshold at 49 permutations, divided by two bars; the paper does not say what is stable."""
+    error = _over_seeds(one_pair, 49)
+    of_score = _over_seeds(one_pair.assign(null_sd=1.0), 49)
+    low, high = sorted((error.value / _STABLE, of_score.value / _STABLE_SCORE))
+    return {"error_of_score": of_score, "unstable": Fact(error.value / _STABLE, low, high)}
 
 
 def _spikes(new: pd.DataFrame) -> Fact:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, resampled, share
+from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, rate, resampled, resampled_groups, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
 from shesha.studies.study_decorator import grid_of, study
@@ -17,6 +17,8 @@ from shesha_studies.synthetic_data import shared
 ALPHA, _POINT = 0.05, 1.645
 """Significance level, and the corresponding one-sided quantile of the normal distribution."""
 STRONG = 0.6
+_PAIR = ["rank", "strength", "seed"]
+"""Columns that identify a pair of representations, to which all measures are applied."""
 MEASURES = ("CKA", "CKA(kernel=rbf)", "RSA", "DistCorr", "mutual kNN")
 STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2)
 
@@ -80,29 +82,41 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     rows = _add_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
     signal, none = rows[rows.strength > 0], rows[(rows.strength == 0) & (rows.measure == rows.measure.iloc[0])]
     table = rows.groupby(["measure", "rank", "strength"], sort=False)[["raw", "score", "hit"]].mean().reset_index()
-    means, strong = rows.groupby("strength").hit.mean(), table[table.strength >= STRONG]
+    strong, pairs = table[table.strength >= STRONG], signal.groupby(_PAIR).ngroups
     least = {}
     for measure, part in table.groupby("measure", sort=False):
         strengths = part[part.hit >= 0.9].groupby("rank").strength.min()
         least[measure] = f"{strengths.max():g}" if len(strengths) == part["rank"].nunique() else "not within the grid"
     return as_facts(
         {
-            "found": share(signal.hit),
-            "found_by_known_null": share(signal.hit_known),
-            "lost": over_draws(signal.hit_known - signal.hit),
+            "found": _rate_of_pairs(signal),
+            "found_by_known_null": _rate_of_pairs(signal, "hit_known"),
+            "lost": largest(resampled_groups(_lost, part, _PAIR, draws=200) for _, part in rows.groupby("measure")),
             "none": share(none.hit),
             "least strengths in words": ", ".join(f"{strength} ({name})" for name, strength in least.items()),
             "rates in words": ", ".join(
-                f"{share(part.hit):.0%} at {strength:g}" for strength, part in signal.groupby("strength")
+                f"{_rate_of_pairs(part):.0%} at {strength:g}" for strength, part in signal.groupby("strength")
             ),
-            **{"signal_pairs": len(signal) / signal.strength.nunique(), "pairs": len(signal)},
-            "rate_of_strongest": share(rows[rows.strength == means.index[-1]].hit),
-            "rate_at_04": share(rows[rows.strength == 0.4].hit),
+            **{"signal_pairs": pairs / signal.strength.nunique(), "pairs": pairs},
+            "rate_of_strong": _rate_of_pairs(rows[rows.strength >= STRONG]),
+            "rate_at_04": _rate_of_pairs(rows[rows.strength == 0.4]),
             "alike": _alike(rows[rows.strength >= STRONG]),
             "apart": (strong.raw - strong.score).abs().max(),
             "weak": largest(group_means(rows[rows.strength <= 0.1], ["measure", "rank", "strength"], "score")),
         }
     )
+
+
+def _rate_of_pairs(rows: pd.DataFrame, column: str = "hit") -> Fact:
+    """Share of hits; the interval counts pairs, because all measures are applied to the same pairs."""
+    pairs, mean = rows.groupby(_PAIR).ngroups, float(rows[column].mean())
+    return Fact(mean, *rate(round(mean * pairs), pairs).limits)
+
+
+def _lost(rows: pd.DataFrame) -> float:
+    """Share of the pairs with a signal that the true null detects, minus the share that calibration detects."""
+    signal = _add_known_null(rows.drop(columns="hit_known"))[rows.strength.to_numpy() > 0]
+    return float((signal.hit_known - signal.hit).mean())
 
 
 def _alike(strong: pd.DataFrame) -> Fact:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.charts import PALETTE
-from shesha.studies.facts import Fact, Facts, share
+from shesha.studies.facts import Fact, Facts, over_draws, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import binomial_limits
@@ -34,6 +34,8 @@ DEPENDENT = {
 """Dependent rows (eight clusters with separate offsets, or AR(0.9)) and their permutation; values are design
 arguments."""
 _CONFIGURATION = ["measure", "kind", "n", "ratio"]
+_PAIR = [*_CONFIGURATION[1:], "seed"]
+"""Columns that identify a pair of representations, to which all measures are applied."""
 
 
 _grid = grid_of(*_CONFIGURATION, "seed")
@@ -126,8 +128,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     free = ~rows.kind.isin(DEPENDENT)
     single = [share(part) for _, part in hits[free].groupby([rows[key] for key in _CONFIGURATION])]
     values = {
-        "rate": share(hits[free]),
-        "pairs": Fact(float(free.sum())),
+        "rate": _rate_of_pairs(rows[free]),
+        "pairs": Fact(float(rows[free].groupby(_PAIR).ngroups)),
         "clustered": Fact(float((rows.kind == next(iter(DEPENDENT))).sum())),
         "configurations": Fact(float(len(single))),
         "configurations_above": Fact(float(sum(fact.low > ALPHA for fact in single))),
@@ -138,3 +140,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             values[kind.replace(", ", "_").replace(" ", "_")] = share(hits[mask])
     both = [values[name] for name in ("clusters_free", "series_free") if name in values]
     return values | ({"dependent_free": min(both, key=lambda fact: fact.value)} if both else {})
+
+
+def _rate_of_pairs(rows: pd.DataFrame) -> Fact:
+    """Share of significant scores; pairs are the units, because all measures are applied to the same pairs."""
+    return over_draws((rows.p_value <= ALPHA).groupby([rows[name] for name in _PAIR]).mean())

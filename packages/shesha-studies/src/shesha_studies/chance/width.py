@@ -17,7 +17,6 @@ from shesha.studies.facts import (
     group_means,
     largest,
     over_draws,
-    share,
     smallest,
     steps,
 )
@@ -27,9 +26,12 @@ from shesha.studies.study_decorator import grid_of, study
 from shesha_studies.synthetic_data import noise
 
 ALPHA = 0.05
+_PAIR = ["kind", "n", "ratio", "seed"]
 _KERNELS = ("CKA", "CKA(kernel=rbf)", "RV")
 _NAMES = {"CKA": "linear CKA", "CKA(kernel=rbf)": "RBF CKA", "DistCorr": "distance correlation"}
 _LOCAL = ("mutual kNN", "CKNNA", "cycle kNN")
+_FEWEST = 128
+"""Smallest number of features in the paper."""
 _FLAT = ("RSA", "SVCCA(components=10)")
 
 
@@ -43,6 +45,7 @@ def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             **_rises(raw),
             **_kernel_steps(gaussian),
             **_ranges(gaussian),
+            **_gap(rows[rows.kind == "Gaussian"]),
             **_lines(raw),
             **_formulas(rows),
             **_tails(rows),
@@ -61,14 +64,23 @@ def _calibrated(rows: pd.DataFrame) -> dict[str, Any]:
         "narrow": over_draws(cka[cka.ratio == cka.ratio.min()].raw),
         "wide": over_draws(cka[cka.ratio == cka.ratio.max()].raw),
         "calibrated": _largest_mean(known),
-        "rate": share(known.p_value <= ALPHA),
-        "draws": len(known),
+        "rate": _rate_of_pairs(known),
+        **{"draws": len(known), "pairs": known.groupby(_PAIR).ngroups},
     }
     if len(tails):
-        facts |= {"tails_rate": share(tails.p_value <= ALPHA), "tails_draws": len(tails)}
+        facts |= {"tails_rate": _rate_of_pairs(tails), "tails_draws": len(tails)}
+        facts["tails_pairs"] = tails.groupby(_PAIR).ngroups
         facts["tails_calibrated"] = _largest_mean(tails)
         facts["tails_wide"] = smallest(group_means(widest, ["kind"], "raw"))
     return facts
+
+
+def _rate_of_pairs(rows: pd.DataFrame) -> Fact:
+    """Share of significant scores; pairs are the units, because all measures are applied to the same pairs."""
+    hits = (rows.p_value <= ALPHA).groupby([rows[name] for name in _PAIR]).agg(["sum", "size"])
+    total = hits["sum"].sum() / hits["size"].sum()
+    # A ratio of two sums, whose error is that of the mean deviation of the pairs.
+    return over_draws(total + (hits["sum"] - total * hits["size"]) / hits["size"].mean())
 
 
 def _largest_mean(rows: pd.DataFrame) -> Fact:
@@ -101,10 +113,7 @@ def _ranges(gaussian: pd.DataFrame) -> dict[str, Any]:
         str(name): group_means(group.sort_values("ratio"), ["ratio"], "raw") for name, group in known.groupby("measure")
     }
     rise = {name: _minus(largest(part), smallest(part)) for name, part in means.items()}
-    cka, knn = (means[name][-1] for name in ("CKA", "mutual kNN"))
-    facts = {
-        "gap": Fact(cka.value / knn.value, cka.limits[0] / knn.limits[1], cka.limits[1] / knn.limits[0]),
-    }
+    facts: dict[str, Any] = {}
     # If the features span the space of centred rows, canonical correlations are 1, and are missing from the rows.
     if family := [_minus(Fact(1.0, 1.0, 1.0), smallest(means[name])) for name in ("CCA", "PWCCA") if name in means]:
         kernels = [rise[name] for name in _KERNELS if name in rise]
@@ -119,6 +128,18 @@ def _ranges(gaussian: pd.DataFrame) -> dict[str, Any]:
         if name in means:
             facts |= {f"{key}_rise": _minus(means[name][-1], means[name][0]), f"{key}_range": rise[name]}
     return facts | ({"rsa_most": largest(map(absolute, means["RSA"]))} if "RSA" in means else {})
+
+
+def _gap(gaussian: pd.DataFrame) -> dict[str, Any]:
+    """Raw CKA divided by raw mutual kNN, at the sizes of the paper, which has 128 or more rows and features."""
+    ratios = []
+    for _, cell in gaussian[gaussian.n * gaussian.ratio >= _FEWEST].groupby(["n", "ratio"]):
+        # Two draws are too few for an interval.
+        scores = (cell[cell.measure == name].raw for name in ("CKA", "mutual kNN"))
+        cka, knn = (over_draws(raw) if len(raw) > 2 else Fact(raw.mean()) for raw in scores)
+        low, high = cka.limits[0] / knn.limits[1], cka.limits[1] / knn.limits[0]
+        ratios.append(Fact(cka.value / knn.value, low, high))
+    return {"gap": smallest(ratios), "gap_cells": len(ratios), "gap_most": largest(ratios).value}
 
 
 def _kernel_steps(gaussian: pd.DataFrame) -> dict[str, Any]:

@@ -125,13 +125,13 @@ def make_facts(rows: Table, published: Table) -> Facts:
         **{name: rank_correlation(rho[name], n) for name in ("alignment", "split", "h_score")},
         "behind_bhattacharyya": _difference(rows, "alignment", "bhattacharyya", units),
         "behind_bhattacharyya_families": _difference(rows, "alignment", "bhattacharyya", ["family"]),
-        "h_score_behind": _difference(rows, best, "h_score", units),
+        "h_score_behind": _difference(rows, best, "h_score", ["family"]),
         "gap": _difference(rows, best, "split", units),
-        **{f"h_score, {key}": table.loc["h_score", key] for key in ("rho", "width", "at_equal_width")},
+        **{f"{name}, rho": value for name, value in rho.items()},
+        **{f"h_score, {key}": table.loc["h_score", key] for key in ("width", "at_equal_width")},
         "lda, rho": rank_correlation(rho["lda"], n),
         "lda, width": table.width["lda"],
         "lda, at_equal_width": rank_correlation(table.at_equal_width["lda"], n, 1),
-        "split, rho": rho["split"],
         "best": LABELS[best],
         "best_rho": rho[best],
         "alignment_p": table.p["alignment"],
@@ -181,6 +181,8 @@ def _difference(rows: Table, metric: str, other: str, unit: list[str]) -> Fact:
 
     def better(sample: Table) -> float:
         ranks = rankdata(sample[[metric, other, ACCURACY]].to_numpy(), axis=0)
+        if not np.ptp(ranks, axis=0).all():
+            return float("nan")
         return float(np.corrcoef(ranks[:, 0], ranks[:, 2])[0, 1] - np.corrcoef(ranks[:, 1], ranks[:, 2])[0, 1])
 
     return resampled_groups(better, rows, unit, DRAWS)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, share, smallest
+from shesha.studies.facts import Fact, Facts, as_facts, rank_correlation, share, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
 from shesha.studies.published_checks import Answers, Table, judged, number, printed_table, shown, table_cells
+from shesha.studies.rates import sign_difference
 from shesha.studies.study_decorator import study
 from shesha_studies.external_data import sklearn
 from shesha_studies.language._drift_and_loss import BOUND, NAMED, answers, drifts, fewer_right
@@ -53,7 +54,7 @@ def _grid(model: str, adapters: range) -> list[dict[str, object]]:
 @study(
     "canary-lm",
     paper="Geometric Stability, 3.3 and 10.4, Tables 48 to 51",
-    version=2,
+    version=3,
     full=[
         *_grid(TINY[0], range(ADAPTERS)),
         *_grid(TINY[1], range(ADAPTERS)),
@@ -147,7 +148,8 @@ def published_numbers(means: Table, numbers: Table, published: Table) -> Answers
         "stable (drop below 1 %): times as many, procrustes": times,
         "scale 0.001: times the drift of shesha, procrustes": smallest_adapter.procrustes / smallest_adapter.shesha,
     }
-    return shown(table_cells(by_change) | table_cells(by_score)) | judged(follows)
+    ours = table_cells(by_change) | table_cells(by_score)
+    return shown({key: "never" if np.isinf(value) else value for key, value in ours.items()}) | judged(follows)
 
 
 @canary_lm.facts
@@ -176,7 +178,7 @@ def _harmless_changes(changes: Table) -> dict[str, Fact | float]:
     still = changes[(changes.kind != "precision") & (changes["drop"] < STABLE)]
     alarms = still[["shesha", "cka", "procrustes", "squared"]].gt(BOUND).astype(float)
     more = {
-        f"{name}_more": smallest(over_draws(alarms[name] - alarms[other]) for other in ("shesha", "cka"))
+        f"{name}_more": smallest(_more_alarms(alarms[name] - alarms[other]) for other in ("shesha", "cka"))
         for name in ("procrustes", "squared")
     }
     return {
@@ -186,6 +188,11 @@ def _harmless_changes(changes: Table) -> dict[str, Fact | float]:
         "root_larger": share(still.procrustes > still.shesha),
         "squared_larger": share(still.squared > still.shesha),
     }
+
+
+def _more_alarms(difference: Table) -> Fact:
+    """Share of changes with an alarm of the first score only minus that of the second only (sign test)."""
+    return sign_difference(int((difference > 0).sum()), int((difference < 0).sum()), len(difference))
 
 
 def _detection(changes: Table) -> dict[str, Fact | float]:
@@ -198,7 +205,6 @@ def _detection(changes: Table) -> dict[str, Fact | float]:
         **{f"probe, {name}": numbers.probe[name] for name in ("shesha", "amount")},
         **{f"area, {name}": area for name, area in areas.items()},
         "probe_lowest": rank_correlation(float(three.probe.min()), len(noise)),
-        "probe_highest": three.probe.max(),
         "noise_cases": len(noise),
         "area_cases": int((changes.kind != "precision").sum()),
         "drift_and_noise": noise[list(three.index)].corrwith(noise.amount, method="spearman").min(),
@@ -218,7 +224,7 @@ def _damage(changes: Table) -> dict[str, Fact | float | str]:
         "least_shesha": least.shesha,
         # The upper limit is the number of all cases, because a p-value above the level does not exclude a loss.
         "bits_that_lose": Fact(lost, lost, len(bits)),
-        "drops by bits": ", ".join(f"{value:.1f} %" for value in bits["drop"]),
+        "drops by bits": " and ".join(f"{value:.1f} %" for value in bits["drop"]),
         "smallest p of bits": bits.p_drop.min(),
         "adapters": Fact(float(rho), float(low), float(high)),
         "n_adapters": len(adapters),

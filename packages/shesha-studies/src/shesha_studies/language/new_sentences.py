@@ -9,11 +9,12 @@ import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.steering import steerability
-from shesha.studies.facts import Facts, as_facts, over_draws
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import judged
-from shesha.studies.study_decorator import study
+from shesha.studies.study_decorator import grid_of, study
+from shesha.support.types import Index
 from shesha_studies.causal_lm_embeddings import CAUSAL_FAMILIES, encoder_rows
 from shesha_studies.sentence_encoders import FAMILIES, N_LAYERS
 from shesha_studies.sentences import grammar
@@ -23,13 +24,16 @@ MINILM = f"{FAMILIES[0]}: layer {N_LAYERS}"
 CAUSAL = (f"{CAUSAL_FAMILIES[1]}: layer 18", f"{CAUSAL_FAMILIES[2]}: layer 18")
 WAYS = ("1,000 drawn, as published", "512 different", "context and noun kept whole", "adjectives kept whole")
 N_CORPUS, N_STEERED = 1000, 500
+DRAWS, CORPORA = 6, 15
+"""Draws of the encoders that decide claims, and draws of the corpus."""
+_grid = grid_of("encoder", "way", "seed")
 
 
 @study(
     "new-sentences",
     paper="Geometric Stability, 8.1.1",
     version=1,
-    full={"encoder": (COUNTS, MINILM, *CAUSAL), "way": WAYS, "seed": range(2)},
+    full=[*_grid((COUNTS, MINILM), WAYS, range(DRAWS)), *_grid(CAUSAL, WAYS, range(2))],
     quick={"encoder": (COUNTS,), "way": WAYS, "seed": range(1)},
     published="new_sentences.csv",
 )
@@ -43,9 +47,7 @@ def new_sentences(encoder: str, way: str, seed: int) -> dict[str, float]:
     sentences, rng = grammar(), np.random.default_rng(seed)
     rows = np.arange(len(sentences["label"]))
     if way == WAYS[0]:
-        # Use each sentence once, and repeat only as many as are needed for 1,000, which gives the fewest copies.
-        corpus = np.concatenate([rows, rng.permutation(rows)[: N_CORPUS - len(rows)]])
-        rows = rng.permutation(corpus)[:N_STEERED]
+        rows = draw_corpus(rng)[:N_STEERED]
     kept_whole = {WAYS[2]: "template", WAYS[3]: "adjective"}.get(way)
     groups = sentences[kept_whole][rows] if kept_whole else None
     X = encoder_rows("Synthetic", encoder)[rows]
@@ -60,6 +62,18 @@ def new_sentences(encoder: str, way: str, seed: int) -> dict[str, float]:
         "p": float(score.max_drop.p_value),
         "random": float(score.random_drop),
     }
+
+
+def draw_corpus(rng: np.random.Generator) -> Index:
+    """Draw 1,000 sentences: each once, and repeat only as many as are needed, which gives the fewest copies."""
+    rows = np.arange(len(grammar()["label"]))
+    return rng.permutation(np.concatenate([rows, rng.permutation(rows)[: N_CORPUS - len(rows)]]))
+
+
+def _shared() -> Fact:
+    """Share of the sentences in one half of the corpus that also occur in the other half."""
+    corpora = [draw_corpus(np.random.default_rng(seed)) for seed in range(CORPORA)]
+    return over_draws([np.isin(corpus[N_STEERED:], corpus[:N_STEERED]).mean() for corpus in corpora])
 
 
 @new_sentences.page
@@ -96,7 +110,9 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     table, (drawn, _, _, whole) = _means(rows), WAYS
     accuracy, others = table.accuracy.unstack(), [name for name in rows.encoder.unique() if name != COUNTS]
     chance = table.max_drop_chance[MINILM if MINILM in others else COUNTS]
-    counts = rows[rows.encoder == COUNTS].pivot(index="seed", columns="way", values="accuracy")
+    draws = rows.pivot(index=["encoder", "seed"], columns="way", values="accuracy")
+    loss = draws[drawn] - draws[whole]
+    losses = {name: over_draws(loss[name]) for name in (COUNTS, MINILM) if name in accuracy.index}
     different = len(np.unique(grammar()["text"]))
     return as_facts(
         {
@@ -104,7 +120,12 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "copies": N_CORPUS - different,
             "counts_drawn": accuracy.loc[COUNTS, drawn],
             "counts_whole": accuracy.loc[COUNTS, whole],
-            "counts_lose": over_draws(counts[drawn] - counts[whole]),
+            "counts_lose": losses[COUNTS],
+            **({"encoder_drawn": accuracy.loc[MINILM, drawn], "encoder_lose": losses[MINILM]} if others else {}),
+            "least_lose": smallest(losses.values()),
+            "shared": _shared(),
+            "corpora": CORPORA,
+            "draws": len(loss[COUNTS]),
             "others": "; ".join(
                 f"{name}: {accuracy.loc[name, drawn]:.2f} and {accuracy.loc[name, whole]:.2f}" for name in others
             ),

@@ -54,7 +54,7 @@ _TRAINED = (_SMALL[1:], TASKS, range(2))
 @study(
     "post-training",
     paper="Geometric Stability, 3.3 and 10.1, Tables 42 and 52",
-    version=1,
+    version=2,
     full=[
         *_grid(_SMALL, ["noise in rows"], NOISE, [0]),
         *_grid(_SMALL, ["shuffled rows"], [0.0], [0]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import numpy as np
 import pandas as pd
 
 from shesha.studies.checks import Found
@@ -53,7 +54,7 @@ def _grid(model: str, n_seeds: int, changes: list[tuple[str, float]]) -> list[di
 @study(
     "structured-perturbation",
     paper="Geometric Stability, 10.2, Tables 43 to 46",
-    version=1,
+    version=2,
     full=[
         *(*_grid(TINY[1], 2, CHANGES), *_grid(TINY[0], 4, CHANGES)),
         *(*_grid(MINILM, 1, CHANGES), *_grid(SMOLLM2, 1, CHANGES)),
@@ -151,6 +152,7 @@ def facts(rows: Table, published: Table) -> Facts:
             **_drifts(means.loc[name]),
             **_published_steps(published),
             **_over_prompts(rows[rows.model == name]),
+            **_over_models(means),
             **tiny,
         }
     )
@@ -200,7 +202,18 @@ def _over_prompts(rows: Table) -> dict[str, Fact]:
         "high_ratio": over_draws(ratio),
         "high_ratio_in_units": over_draws(ratio / (harmless.shesha / harmless.cka)),
         "squared_largest": excess("squared"),
-        "scale_more": over_draws(parts["scale", 0.1].shesha - parts["rank", 64.0].shesha),
+    }
+
+
+def _over_models(means: Table) -> dict[str, Fact | float | str]:
+    """How many times more drift adapters of the largest scale cause than those of the smallest, at the same rank."""
+    scale = means.shesha.xs("scale", level="kind").unstack("amount")
+    times = (scale[SCALES[-1]] / scale[SCALES[0]]).dropna()
+    mean = over_draws(np.log(times))
+    return {
+        "scale_times": Fact(*np.exp([mean.value, mean.low, mean.high])),
+        "scale_times in words": ", ".join(f"{value:,.0f} in {name}" for name, value in times.items()),
+        "scale_models": len(times),
     }
 
 
