@@ -130,7 +130,7 @@ class Check:
         return self.verdict == AGREES and self.why.startswith(LOOSE)
 
     def is_named_by(self, words: Iterable[str]) -> bool:
-        """Whether "place | label |" contains one of the words, which may include the bars at both ends of the label."""
+        """Whether `place | label |` contains one of the words, which may include the bars at both ends of the label."""
         return any(word in f"{self.where} | {self.what} |" for word in words)
 
 

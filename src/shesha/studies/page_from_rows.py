@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import isnan
 from typing import TYPE_CHECKING
 
 from shesha.studies.checks import NOT_RUN, OWN_NUMBERS, STAND_IN, UNREACHABLE, Check
@@ -46,11 +47,11 @@ def _all_checks(study: Study, page: Page, published: pd.DataFrame | None, facts:
 
 
 def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
-    """Return the facts from a study's rows, by name; empty if the study defines none."""
+    """Return the facts from a study's rows, by name; those that the rows cannot give (NaN) are omitted."""
     facts: dict[str, Fact] = {}
     for make in study.fact_makers:
         facts |= make(rows, read_published(study))
-    return facts
+    return {name: fact for name, fact in facts.items() if not isnan(fact.value)}
 
 
 def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
