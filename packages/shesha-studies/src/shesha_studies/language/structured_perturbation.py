@@ -179,8 +179,7 @@ def _over_prompts(rows: Table) -> dict[str, Fact]:
     """Differences and ratios within kinds of prompts; the model has one draw of noise and of adapters."""
     parts = {key: part.set_index(_UNIT) for key, part in rows.groupby(["kind", "amount"])}
     low, high, harmless = parts["noise", 0.05], parts["noise", 0.5], parts["precision", 16.0]
-    kinds = {"smallest_step": "noise", "smallest_step of rank": "rank", "smallest_step of scale": "scale"}
-    ratio = high.shesha / high.cka
+    ratio, logarithms = high.shesha / high.cka, rows.assign(**np.log(rows[list(_THREE)]))
 
     def order(procrustes: str) -> Fact:
         """Return the smaller of two differences: Procrustes minus Shesha, and Shesha minus CKA."""
@@ -192,10 +191,9 @@ def _over_prompts(rows: Table) -> dict[str, Fact]:
         return smallest(over_draws(part[procrustes] - part[["shesha", "cka"]].max(axis=1)) for part in bits)
 
     return {
-        **{
-            key: smallest(step for name in _THREE for step in steps(rows[rows.kind == kind], "amount", name, _UNIT))
-            for key, kind in kinds.items()
-        },
+        "smallest_step": _smallest_step(rows, "noise"),
+        # Drift by adapters covers several orders of magnitude, so its steps are factors.
+        **{f"smallest_factor of {kind}": _exp(_smallest_step(logarithms, kind)) for kind in ("rank", "scale")},
         "low_order_of_roots": order("procrustes"),
         "roots_largest": excess("procrustes"),
         "low_order": order("squared"),
@@ -205,13 +203,23 @@ def _over_prompts(rows: Table) -> dict[str, Fact]:
     }
 
 
+def _smallest_step(rows: Table, kind: str) -> Fact:
+    """Smallest mean step of a score from one amount of a change to the next, over kinds of prompts."""
+    changes = rows[rows.kind == kind]
+    return smallest(step for name in _THREE for step in steps(changes, "amount", name, _UNIT))
+
+
+def _exp(fact: Fact) -> Fact:
+    return Fact(*np.exp([fact.value, fact.low, fact.high]))
+
+
 def _over_models(means: Table) -> dict[str, Fact | float | str]:
     """How many times more drift adapters of the largest scale cause than those of the smallest, at the same rank."""
     scale = means.shesha.xs("scale", level="kind").unstack("amount")
     times = (scale[SCALES[-1]] / scale[SCALES[0]]).dropna()
     mean = over_draws(np.log(times))
     return {
-        "scale_times": Fact(*np.exp([mean.value, mean.low, mean.high])),
+        "scale_times": _exp(mean),
         "scale_times in words": ", ".join(f"{value:,.0f} in {name}" for name, value in times.items()),
         "scale_models": len(times),
     }
