@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from shesha._version import __version__
 
@@ -62,6 +63,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"shesha {release}"
 html_static_path = ["_site/static"]
 html_css_files = ["site.css"]
+html_sidebars = {"studies/scorecard_*": []}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -124,7 +126,14 @@ def _named(title: re.Match[str]) -> str:
     return f"# {name}\n\n*{origin}*"
 
 
-def setup(app: object) -> None:
-    """Mend links and titles as pages are read."""
-    app.connect("source-read", _leads_somewhere)  # type: ignore[attr-defined]
-    app.connect("source-read", _fits_the_site)  # type: ignore[attr-defined]
+def _fit_scorecard_to_screen(app: Any, pagename: str, *_: object) -> None:
+    """Use the whole width and small print for scorecards, so that a scorecard fits on one screen."""
+    if pagename.startswith("studies/scorecard_"):
+        app.add_css_file("scorecard.css")
+
+
+def setup(app: Any) -> None:
+    """Correct links and titles when pages are read, and adapt the style of scorecards."""
+    app.connect("html-page-context", _fit_scorecard_to_screen)
+    app.connect("source-read", _leads_somewhere)
+    app.connect("source-read", _fits_the_site)
