@@ -110,12 +110,12 @@ def fake_targets(k: int | None = None, n_tables: int = N_TABLES) -> list[pd.Data
 
 
 @cache
-def fake_types(n_tables: int = 100) -> list[pd.DataFrame]:
-    """Return tables of the seven types with stimulation shuffled among the cells of each type."""
+def fake_types() -> list[pd.DataFrame]:
+    """Return 100 tables of the seven types with stimulation shuffled among the cells of each type."""
     adata, rng = kang().copy(), np.random.default_rng(2)
     condition, kind = (adata.obs[name].to_numpy() for name in ("condition", "cell_type"))
     tables = []
-    for _ in range(n_tables):
+    for _ in range(100):
         adata.obs["condition"] = shuffled_within(condition, kind, rng)
         tables.append(bio.coherence_test(adata, "condition", control="control", per="cell_type", n_draws=0))
     return tables
@@ -137,13 +137,16 @@ def shuffled_within(labels: NDArray[Any], groups: NDArray[Any], rng: np.random.G
     return result
 
 
-def both(tables: list[pd.DataFrame] | None = None) -> pd.DataFrame:
-    """Return the two data sets, or the given replacements, in one table."""
-    first, second = tables or [targets().to_frame(), types().to_frame()]
-    return pd.concat([first.assign(dataset="papalexi2021"), second.assign(dataset="kang2018")])
+def both() -> pd.DataFrame:
+    """Return the two data sets in one table."""
+    return _with_names(targets().to_frame(), types().to_frame())
 
 
 @cache
-def fakes_of_both(n_tables: int = 100) -> list[pd.DataFrame]:
+def fakes_of_both() -> list[pd.DataFrame]:
     """Return tables of null groups of both data sets."""
-    return [both([a, b]) for a, b in zip(fake_targets()[:n_tables], fake_types(n_tables), strict=True)]
+    return [_with_names(*tables) for tables in zip(fake_targets()[:100], fake_types(), strict=True)]
+
+
+def _with_names(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([first.assign(dataset="papalexi2021"), second.assign(dataset="kang2018")])
