@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from shesha.neuro import Session, brain_region, session_table
 from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interval
 from shesha.neuro.score_correlations import partial_rank_correlation
 from shesha.results import AreaLine
+from shesha.studies.facts import Fact
 from shesha.support.types import Array
 from shesha_studies.external_data import lines, place
 
@@ -43,6 +44,7 @@ FOLDER, _DEPOSIT = "steinmetz2019", "the original deposit is figshare 9598406"
 CELLS = [{"session": session, "area": area} for session, areas in AREAS.items() for area in areas.split()]
 EACH = 4
 """Number of trials of each condition in each half if numbers are equalised."""
+SIZES = ("n_neurons", "n_trials", "rate")
 
 
 @cache
@@ -99,25 +101,51 @@ def score_numbers(line: AreaLine, score: str, called: str) -> dict[str, float]:
     }
 
 
-def add_regions(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the region of the paper's 13.6 and the mouse."""
-    mouse = rows.session.str.partition(" ")[0]
-    return rows.assign(region=[brain_region(area) for area in rows.area], mouse=mouse)
+def derived_columns(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the region (13.6), the difference of thirds, and the drift in standard deviations of both null models."""
+    distances = {
+        f"{name}_z": (rows["drift"] - rows[f"{name}_chance"]) / rows[f"{name}_sd"] for name in ("drift", "shifted")
+    }
+    return rows.assign(region=rows.area.map(brain_region), step=rows.early_middle - rows.middle_late, **distances)
 
 
-def over_sessions(rows: pd.DataFrame, column: str) -> tuple[float, float, float]:
+def session_means(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one line per session: means over its areas."""
+    return rows.groupby("session", sort=False)[["shesha", "nine", "accuracy_change"]].mean()
+
+
+def printed_regions(published: pd.DataFrame, score: str) -> pd.DataFrame:
+    """Return the published means of a score in Tables 76 and 77, with their intervals, by region."""
+    lines = published[published["where"].str.contains("Table") & published.key.str.startswith(f"{score} ")]
+    return lines.set_index(lines.key.str.removeprefix(f"{score} "))[["published", "low", "high"]].astype(float)
+
+
+def over_sessions(rows: pd.DataFrame, column: str) -> Fact:
     """Return a mean over areas with its interval over whole sessions, which are independent."""
     known = rows.dropna(subset=[column])
+    if known.empty:
+        return Fact(float("nan"))
     values = known[column].to_numpy(dtype=float)
-    if not len(values):
-        return float("nan"), float("nan"), float("nan")
-    return (float(values.mean()), *mean_interval(values, known.session.tolist(), 0.95))
+    return Fact(float(values.mean()), *mean_interval(values, known.session.tolist(), 0.95))
+
+
+def interval_text(fact: Fact, sign: str = "") -> str:
+    """Print a number with three decimals and its limits with two."""
+    return f"{fact.value:{sign}.3f} [{fact.low:{sign}.2f}, {fact.high:{sign}.2f}]"
+
+
+class SessionCorrelation(NamedTuple):
+    """Rank correlation over areas, with its interval and p over whole sessions, and p for independent areas."""
+
+    rho: Fact
+    p: float
+    naive_p: float
 
 
 def session_correlation(
     rows: pd.DataFrame, first: str, second: str, covariates: Sequence[str] = ()
-) -> dict[str, float]:
-    """Return a rank correlation over areas, its interval and p over whole sessions, and p for independent areas."""
+) -> SessionCorrelation:
+    """Return the rank correlation of two columns over areas."""
     known = rows.dropna(subset=[first, second, *covariates])
     values = known[[first, second, *covariates]].to_numpy(dtype=float)
 
@@ -125,9 +153,9 @@ def session_correlation(
         return partial_rank_correlation(values[subset, 0], values[subset, 1], values[subset, 2:])
 
     rho, free = score(np.ones(len(values), dtype=bool)), len(values) - 2 - len(covariates)
-    (low, high), p = jackknife_correlation(score, known.session.tolist(), 0.95)
+    limits, p = jackknife_correlation(score, known.session.tolist(), 0.95)
     naive = 2 * student.sf(abs(rho) * np.sqrt(free / (1 - rho**2)), free)
-    return {"rho": rho, "low": low, "high": high, "p": p, "naive_p": float(naive)}
+    return SessionCorrelation(Fact(rho, *limits), p, float(naive))
 
 
 def count_areas(rows: pd.DataFrame, column: str) -> tuple[int, int]:

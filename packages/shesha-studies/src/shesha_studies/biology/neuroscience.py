@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pandas as pd
-from scipy.stats import spearmanr
 
 from shesha.neuro import Session, tertiles, trial_split
 from shesha.studies.checks import DATA
-from shesha.studies.facts import Fact, Facts, over_draws, rank_correlation, rate, smallest
-from shesha.studies.published_checks import split_numbers_and_claims
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, rate, smallest
 from shesha.studies.study_decorator import study
 from shesha.support.types import Index, Matrix
-from shesha_studies.biology._neuroscience_checks import (
-    SIZES,
-    drift_z,
-    order_of_regions,
-    session_means,
-)
 from shesha_studies.biology._neuroscience_page import make_page
 from shesha_studies.biology._recordings import (
     CELLS,
     EACH,
-    add_regions,
+    SIZES,
     count_areas,
+    derived_columns,
     one_area,
     over_sessions,
+    printed_regions,
     score_numbers,
     session_correlation,
     session_line,
+    session_means,
 )
 
 FOUR = ("trial_split", "centroid_drift", "wuc", "behaviour_coupling")
@@ -113,52 +111,47 @@ neuroscience.page(make_page)
 @neuroscience.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     """Return means and correlations with intervals over whole sessions, and shares of areas beyond chance."""
-    lines, _ = split_numbers_and_claims(published)
-    published = lines.assign(published=lines.published.astype(float))
-    rows = add_regions(rows).assign(step=lambda table: table.early_middle - table.middle_late)
+    rows = derived_columns(rows)
     means = ("shesha", "shesha_chance", "nine", "nine_chance", "equal", "equal_chance", "step")
-    facts = {name: Fact(*over_sessions(rows, name)) for name in means}
+    values: dict[str, Any] = {name: over_sessions(rows, name) for name in means}
+    values |= {"z": over_sessions(rows, "drift_z"), "z_elsewhere": over_sessions(rows, "shifted_z")}
     for name in ("shesha", "equal", "drift", "shifted"):
         above, n = count_areas(rows, name)
-        facts |= {f"beyond_{name}": rate(above, n), f"areas_{name}": Fact(n), f"areas_beyond_{name}": Fact(above)}
-    for name, score in (("z", "drift"), ("z_elsewhere", "shifted")):
-        facts[name] = Fact(*over_sessions(drift_z(rows, score), "z"))
-    return facts | _correlations(rows) | _orders(rows, published)
+        values |= {f"beyond_{name}": rate(above, n), f"areas_{name}": n, f"areas_beyond_{name}": above}
+    elsewhere = rows.shifted_chance.mean()
+    values |= {"cut elsewhere": elsewhere, "drop explained": (1 - elsewhere) / (1 - rows["drift"].mean())}
+    values |= {f"mean of {name}": rows[name].mean() for name in ("nine", "nine_chance")}
+    values["conditions"] = rows.n_conditions.median()
+    return as_facts(values | _correlations(rows) | _orders(rows, published))
 
 
-def _correlations(rows: pd.DataFrame) -> dict[str, Fact]:
+def _correlations(rows: pd.DataFrame) -> dict[str, Any]:
     """Correlations of scores with behaviour; whole sessions are resampled."""
 
-    def fact(result: dict[str, float]) -> Fact:
-        return Fact(result["rho"], result["low"], result["high"])
+    def rho(behaviour: str, score: str, covariates: Sequence[str] = ()) -> Fact:
+        return session_correlation(rows, behaviour, score, covariates).rho
 
-    facts = {
-        f"coupling_{name}": fact(session_correlation(rows, "coupling", name)) for name in ("shesha", "drift", "wuc")
-    }
-    facts |= {name: fact(session_correlation(rows, name, "shesha")) for name in ("accuracy", "accuracy_change")}
+    values = {f"coupling_{score}": rho("coupling", score) for score in ("shesha", "drift", "wuc")}
+    values |= {name: rho(name, "shesha") for name in ("accuracy", "accuracy_change")}
     # The paper has nine pairs of contrasts and does not name them.
-    for name in ("coupling", "accuracy", "accuracy_change"):
-        facts[f"{name}_nine"] = fact(session_correlation(rows, name, "nine"))
+    values |= {f"{name}_nine": rho(name, "nine") for name in ("coupling", "accuracy", "accuracy_change")}
     step = session_means(rows).accuracy_change
-    return facts | {
-        "coupling_least": smallest([facts["coupling_shesha"], facts["coupling_nine"]]),
-        "coupling_given_nine": fact(session_correlation(rows, "coupling", "nine", SIZES)),
-        "coupling_given": fact(session_correlation(rows, "coupling", "shesha", SIZES)),
-        "latter_half": over_draws(step),
-        "latter_half_sd": Fact(float(step.std())),
-        "sessions_worse": Fact(float((step < 0).sum())),
-        "sessions": Fact(float(len(step))),
+    return values | {
+        "coupling_least": smallest([values["coupling_shesha"], values["coupling_nine"]]),
+        "coupling_given_nine": rho("coupling", "nine", SIZES),
+        "coupling_given": rho("coupling", "shesha", SIZES),
+        **{"latter_half": over_draws(step), "latter_half_sd": step.std()},
+        **{"sessions_worse": (step < 0).sum(), "sessions": len(step)},
     }
 
 
 def _orders(rows: pd.DataFrame, published: pd.DataFrame) -> dict[str, Fact]:
     """Rank correlations of our order of the regions with the published order, and of two scores with each other."""
-    n = rows.region.nunique()
-    facts = {
-        f"order_{name}": rank_correlation(order_of_regions(rows, published, name), n)
-        for name in ("shesha", "nine", "few", "wuc")
+    means = rows.groupby("region")[["shesha", "nine", "few", "wuc", "drift"]].mean()
+    stability, drift = (printed_regions(published, score).published for score in ("shesha", "drift"))
+    pairs = {f"order_{name}": (means[name], stability) for name in ("shesha", "nine", "few", "wuc")}
+    pairs |= {"order_drift": (means["drift"], drift), "orders": (means["shesha"], means["drift"])}
+    return {
+        name: rank_correlation(first.corr(second, method="spearman"), len(means))
+        for name, (first, second) in pairs.items()
     }
-    facts["order_drift"] = rank_correlation(order_of_regions(rows, published, "drift", "drift"), n)
-    means = rows.groupby("region")[["shesha", "drift"]].mean()
-    rho = float(spearmanr(means.shesha, means.drift).statistic) if len(means) > 3 else float("nan")
-    return facts | {"orders": rank_correlation(rho, n)}
