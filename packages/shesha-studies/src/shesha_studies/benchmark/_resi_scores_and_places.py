@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -44,12 +45,7 @@ def correlation(first: pd.Series[float], second: pd.Series[float]) -> float:
 
 
 def order(ranks: Matrix) -> np.ndarray:
-    """Return the measures from best to worst, by median and then mean rank; measures without ranks are last.
-
-    Parameters
-    ----------
-    ranks : array of shape (n_cells, n_measures)
-        Rank of each measure in each cell; NaN if there is none.
+    """Return the measures (columns) from best to worst, by median and then mean rank; those without ranks are last.
 
     Examples
     --------
@@ -62,35 +58,33 @@ def order(ranks: Matrix) -> np.ndarray:
     return np.lexsort((mean, median))
 
 
-def positions(found: pd.DataFrame, seed: int = 0) -> dict[str, tuple[int, float]]:
-    """Return each measure's position, and how often it is first if data sets and networks are resampled.
+def mean_agreement(columns: pd.DataFrame) -> float:
+    """Return the mean correlation between all pairs of columns."""
+    return float(np.nanmean([correlation(columns[a], columns[b]) for a, b in combinations(columns, 2)]))
 
-    Parameters
-    ----------
-    found : DataFrame
-        Scores of one domain.
-    seed : int
-        Seed of the draws. Pairs of data set and network are drawn with replacement.
-    """
-    names, places, drawn = _places(found, seed)
+
+def positions(found: pd.DataFrame) -> dict[str, tuple[int, float]]:
+    """Return each measure's position, and how often it is first if data sets and networks are drawn with
+    replacement."""
+    names, places, drawn = _places(found)
     return {name: (int(places[index]), float((drawn[:, index] == 1).mean())) for index, name in enumerate(names)}
 
 
-def _places(score_table: pd.DataFrame, seed: int = 0) -> tuple[list[str], np.ndarray, np.ndarray]:
+def _places(score_table: pd.DataFrame) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Return the measures, their positions, and their positions in every draw."""
-    names, ranks, samples = _samples(score_table, seed)
+    names, ranks, samples = _samples(score_table)
     drawn = [np.argsort(order(ranks[rows])) + 1 for rows in samples]
     return names, np.argsort(order(ranks)) + 1, np.array(drawn)
 
 
-def _samples(score_table: pd.DataFrame, seed: int) -> tuple[list[str], Matrix, list[np.ndarray]]:
+def _samples(score_table: pd.DataFrame) -> tuple[list[str], Matrix, list[np.ndarray]]:
     """Return the measures, their ranks in each cell, and the cells of every draw of data sets and networks."""
     table = rank_table(score_table)
     wide = table.pivot_table(index=list(BLOCK), columns="measure", values="rank", dropna=False)
     wide = wide[wide.notna().any(axis=1)]
     units = wide.index.to_frame()[["dataset", "architecture"]].agg("/".join, axis=1).to_numpy()
     rows_of = [np.flatnonzero(units == unit) for unit in dict.fromkeys(units)]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     samples = [
         np.concatenate([rows_of[index] for index in rng.integers(len(rows_of), size=len(rows_of))])
         for _ in range(RESAMPLES)
@@ -127,7 +121,7 @@ def distance_by_draws(measure: str, source: str) -> list[float]:
 def share_first_by_mean(measure: str, domain: str) -> float:
     """Return how often a measure has the lowest mean rank if data sets and networks are resampled."""
     table = scores("published")
-    names, ranks, samples = _samples(table[table.domain == domain], seed=0)
+    names, ranks, samples = _samples(table[table.domain == domain])
     first = [names[int(np.nanargmin(np.nanmean(ranks[rows], axis=0)))] for rows in samples]
     return first.count(measure) / len(first)
 

@@ -72,9 +72,9 @@ def resi(
 ) -> dict[str, float]:
     """Do our small suites rank the measures as the published benchmark does, and do its claims hold there?
 
-    There are three kinds of cells. A cell of a table contains our scores of the 24 measures, and their rank correlation
-    with the published columns of the same test and domain (on Cora: of the same network). It also contains the rank
-    correlation of the published columns with each other. A cell of ranks contains the position of each measure over all
+    There are three kinds of cells. A cell of a table contains the rank correlation of our scores of the 24 measures
+    with the published columns of the same test and domain (on Cora: of the same network), and that of the published
+    columns with each other. A cell of ranks contains the position of each measure over all
     tests, and how often it is first if data sets and networks are resampled. A cell of options trains nine small
     networks. It scores three measures raw, calibrated, and calibrated with permutations within classes. It also scores
     the difference of stabilities on the given axes and averaged over bases.
@@ -84,22 +84,16 @@ def resi(
     if part == "ranks":
         scores = tables.scores(dataset)
         places = tables.positions(scores[scores.domain == domain])
-        row: dict[str, float] = {name: float(place) for name, (place, _) in places.items()}
-        return row | {f"{name} first": share for name, (_, share) in places.items()}
+        return {
+            **{name: float(place) for name, (place, _) in places.items()},
+            **{f"{name} first": share for name, (_, share) in places.items()},
+        }
     values = tables.columns("small", domain, test, quality)[(dataset, architecture, "" if pooling == "-" else pooling)]
     published = tables.columns("published", domain, test, quality)
-    among = [
-        tables.correlation(published[key], published[other])
-        for index, key in enumerate(published.columns)
-        for other in published.columns[:index]
-    ]
     same = [key for key in published.columns if tuple(key)[:2] == (dataset, architecture)] or list(published.columns)
-    agreement = [tables.correlation(values, published[key]) for key in same]
     return {
-        "agreement": float(np.nanmean(agreement)),
-        "published_agreement": float(np.nanmean(among)),
-        "columns": len(same),
-        **{str(name): float(value) for name, value in values.items()},
+        "agreement": float(np.nanmean([tables.correlation(values, published[key]) for key in same])),
+        "published_agreement": tables.mean_agreement(published),
     }
 
 
