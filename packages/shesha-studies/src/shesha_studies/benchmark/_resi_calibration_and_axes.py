@@ -144,16 +144,8 @@ def option_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 def option_facts(options: pd.DataFrame) -> dict[str, float]:
     """Return how much each option changes the scores."""
-    moves = {
-        "calibration": options.calibrated - options.raw,
-        "within classes": options["within classes"] - options.calibrated,
-    }
-    return {
-        name: value
-        for option, move in moves.items()
-        for name, value in (
-            (f"{option} moves", move.mean()),
-            (f"{option}, lowest", move.min()),
-            (f"{option}, highest", move.max()),
-        )
-    }
+    facts: dict[str, float] = {}
+    for name, before in (("calibrated", "raw"), ("within classes", "calibrated")):
+        move, option = options[name] - options[before], "calibration" if name == "calibrated" else name
+        facts |= {f"{option} moves": move.mean(), f"{option}, lowest": move.min(), f"{option}, highest": move.max()}
+    return facts

@@ -66,8 +66,8 @@ def _first_places(by_domain: pd.DataFrame, shares: pd.DataFrame) -> dict[str, An
     """Return places by mean rank, and how often a measure is first by median or by mean rank."""
     facts = {}
     for name, domain in (("CKA", "language"), ("Jaccard", "vision")):
-        often, often_by_mean = shares[domain, "published"][name], tables.share_first_by_mean(name, domain)
-        place, by_mean = by_domain[domain, "published"][name], tables.place_by_mean(name, domain)
+        place, often = by_domain[domain, "published"][name], shares[domain, "published"][name]
+        by_mean, often_by_mean = tables.place_by_mean(name, domain)
         key = name.casefold()
         facts |= {f"{key}_often": often, f"{key}_often_by_mean": often_by_mean}
         facts |= {f"{key}_{domain}_by_mean": by_mean, f"{key}_{domain}_best": min(place, by_mean)}
@@ -81,10 +81,14 @@ def _places_with_intervals(by_domain: pd.DataFrame) -> dict[str, Any]:
         source: _statistics({domain: by_domain[[(domain, source)]].T for domain in DOMAINS}) for source in SOURCES
     }
     facts: dict[str, Any] = {name.format("published"): values[0] for name, values in of_source["published"].items()}
-    drawn = _statistics({domain: tables.drawn_places("small", domain) for domain in DOMAINS})
+    drawn = _statistics({domain: tables.places("small", domain)[1] for domain in DOMAINS})
     for name, values in of_source["small"].items():
-        facts[name.format("small")] = Fact(float(values[0]), *np.percentile(drawn[name], [2.5, 97.5]))
+        facts[name.format("small")] = _with_interval(values[0], drawn[name])
     return facts
+
+
+def _with_interval(value: float, drawn: Array) -> Fact:
+    return Fact(float(value), *np.percentile(drawn, [2.5, 97.5]))
 
 
 def _statistics(drawn: Mapping[str, pd.DataFrame]) -> dict[str, Array]:
@@ -117,10 +121,12 @@ def _procrustes() -> dict[str, Any]:
     columns."""
     facts: dict[str, Any] = {}
     for source in SOURCES:
-        apart = np.array(tables.distance_by_test("OrthProc", "ProcDist", source))
-        moves = np.mean([tables.distance_by_draws(name, source) for name in ("OrthProc", "ProcDist")], axis=0)
+        tests = tables.places_by_test(source)
+        apart = np.array([abs(place["OrthProc"] - place["ProcDist"]) for place, _ in tests])
+        draws = [drawn[["OrthProc", "ProcDist"]].to_numpy() for _, drawn in tests]
+        moves = np.array([np.abs(drawn[::2] - drawn[1::2]).mean() for drawn in draws])
         facts |= {f"procrustes_{source}": apart.mean(), f"procrustes_moves_{source}": moves.mean()}
-        facts |= {f"procrustes_beyond_{source}": over_draws(apart - moves), f"tests_{source}": len(apart)}
+        facts |= {f"procrustes_beyond_{source}": over_draws(apart - moves), f"tests_{source}": len(tests)}
     return facts
 
 
@@ -191,8 +197,8 @@ def _for_outputs() -> dict[str, Any]:
                 f"{measure} {place:.0f} ({domain})" for (domain, measure), place in chosen[how].items()
             )
         facts[f"outputs, {source}"] = chosen.max().min()
-    drawn = [tables.drawn_places("small", domain, "disagreement")[name] for domain, name in _FOR_OUTPUTS]
-    return facts | {"outputs, small": Fact(facts["outputs, small"], *np.percentile(np.max(drawn, axis=0), [2.5, 97.5]))}
+    drawn = [tables.places("small", domain, "disagreement")[1][name] for domain, name in _FOR_OUTPUTS]
+    return facts | {"outputs, small": _with_interval(facts["outputs, small"], np.max(drawn, axis=0))}
 
 
 def _orders(rows: pd.DataFrame, by_domain: pd.DataFrame) -> dict[str, Any]:
