@@ -96,7 +96,7 @@ def test_the_slow_wave_repeats_conditions_that_no_neuron_knows():
 def test_missing_recordings_are_told(monkeypatch, tmp_path):
     monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
     session.cache_clear()
-    with pytest.raises(Unreachable, match=r"steinmetz2019/sessions.csv is not in .*; the original deposit is figshare"):
+    with pytest.raises(Unreachable, match=r"steinmetz2019/session01.npz is not in .*; the original deposit is figshare"):
         session("Cori 1")
 
 

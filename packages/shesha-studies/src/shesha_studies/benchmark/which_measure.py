@@ -24,16 +24,12 @@ WIDTHS = {"equal": (24, 24, 24, 24), "unequal": (4, 12, 36, 108), "layers": (4, 
 N, RANK, STRENGTH = 48, 4, 0.35
 
 
-def _grid() -> list[dict[str, Any]]:
-    return [
-        {"data": data, "widths": widths, "measure": measure, "seed": seed}
-        for seed in range(20)
-        for data, widths in (("noise", "equal"), ("noise", "unequal"), ("digits", "layers"))
-        for measure in MEASURES
-    ]
-
-
-FULL = _grid()
+FULL = [
+    {"data": data, "widths": widths, "measure": measure, "seed": seed}
+    for seed in range(20)
+    for data, widths in (("noise", "equal"), ("noise", "unequal"), ("digits", "layers"))
+    for measure in MEASURES
+]
 
 
 @study(

@@ -9,18 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from shesha.bio.analysis import (
-    compare_with_null_tables,
-    correlation,
-    discordance_quartiles,
-    discordances,
-    fake_tables,
-    influence,
-    mixed_model,
-    null_model,
-    pooled_correlations,
-    seed_ablation,
-)
+from shesha.bio import analysis
 from shesha.coherence import coherence_by_group, expected_mean_cosine
 from shesha.studies.facts import Fact
 from shesha.support.types import Labels
@@ -66,7 +55,7 @@ def _reading(data: str, setting: str) -> Row:
     table = coherence_by_group(screens.components(50, setting), _labels(), screens.CONTROL, n_draws=0).to_frame()
     magnitude = cast(Any, table["magnitude"].agg(mean="mean", sd="std", low="min", high="max"))
     return {
-        **{f"{name}_rho": correlation(table, name, n_bootstrap=0).rho for name in ("spread", "n")},
+        **{f"{name}_rho": analysis.correlation(table, name, n_bootstrap=0).rho for name in ("spread", "n")},
         **{f"magnitude_{name}": float(value) for name, value in magnitude.items()},
         "coherence_high": float(table["coherence"].max()),
     }
@@ -75,7 +64,7 @@ def _reading(data: str, setting: str) -> Row:
 def _size(data: str, setting: str) -> Row:
     """Scores of groups of control cells, by their number of cells."""
     rows, n = screens.control_cells(), int(setting)
-    groups = pd.concat(fake_tables(rows, {setting: n}, n_tables=screens.N_TABLES))
+    groups = pd.concat(analysis.fake_tables(rows, {setting: n}, n_tables=screens.N_TABLES))
     return {
         "coherence": float(groups["coherence"].mean()),
         "low": float(groups["coherence"].quantile(0.025)),
@@ -90,7 +79,7 @@ def _method(data: str, setting: str) -> Row:
     table = screens.targets(setting, DRAWS[setting]) if data == SCREEN else screens.types()
     row: Row = {}
     for score, link in zip(SCORES, table.links, strict=True):
-        rho = correlation(table.to_frame(), y=score)
+        rho = analysis.correlation(table.to_frame(), y=score)
         row |= {f"{score}_{name}": float(getattr(rho, name)) for name in ("rho", "low", "high")}
         row |= {f"{score}_chance": link.chance, f"{score}_fake_low": link.chance_low}
         row |= {f"{score}_fake_high": link.chance_high, f"{score}_p": link.p_value, f"{score}_naive_p": rho.p_value}
@@ -101,10 +90,12 @@ def _compare_correlation(x: str, *covariates: str) -> Row:
     """Return the rank correlation of a column and coherence, compared with that in tables of null groups."""
 
     def rho(table: pd.DataFrame) -> Any:
-        return correlation(table, x, covariates=covariates, n_bootstrap=0)
+        return analysis.correlation(table, x, covariates=covariates, n_bootstrap=0)
 
     found = rho(screens.targets().to_frame())
-    fake = compare_with_null_tables(screens.targets().to_frame(), screens.fake_targets(), lambda table: rho(table).rho)
+    fake = analysis.compare_with_null_tables(
+        screens.targets().to_frame(), screens.fake_targets(), lambda table: rho(table).rho
+    )
     null = {"chance": fake.chance, "fake_low": fake.low, "fake_high": fake.high}
     return {"rho": found.rho, "naive_p": found.p_value, **null}
 
@@ -116,9 +107,9 @@ def _components(data: str, setting: str) -> Row:
         coherence_by_group(screens.components()[:, :n], _labels(), screens.CONTROL, n_draws=0).to_frame()
         for n in (k, 50)
     )
-    rho = correlation(table)
-    fake = compare_with_null_tables(
-        table, screens.fake_targets(k, 100), lambda frame: correlation(frame, n_bootstrap=0).rho
+    rho = analysis.correlation(table)
+    fake = analysis.compare_with_null_tables(
+        table, screens.fake_targets(k, 100), lambda frame: analysis.correlation(frame, n_bootstrap=0).rho
     )
     ranks = {
         name: spearmanr(table[name], fifty[name].loc[table.index]).statistic for name in ("coherence", "magnitude")
@@ -132,13 +123,13 @@ def _components(data: str, setting: str) -> Row:
 def _seeds(data: str, setting: str) -> Row:
     """Agreement of the order of the targets between fifteen draws of 80 % of the cells and all cells."""
     X = screens.papalexi().obsm["X_pca"]
-    result = seed_ablation(X, _labels(), screens.CONTROL, share=0.8, n_bootstrap=0)
+    result = analysis.seed_ablation(X, _labels(), screens.CONTROL, share=0.8, n_bootstrap=0)
     return {"rank_score": result.consistency["coherence"]["min"]}
 
 
 def _influence_range(data: str, setting: str) -> Row:
     """Leave out each target in turn."""
-    without = influence(screens.targets().to_frame(), y=setting).rho_without
+    without = analysis.influence(screens.targets().to_frame(), y=setting).rho_without
     return {"rho_low": float(without.min()), "rho_high": float(without.max())}
 
 
@@ -146,7 +137,7 @@ def _quartiles(data: str, setting: str) -> Row:
     """Compare the most and the least discordant quarters of the targets with those of null groups."""
 
     def ratios(frame: pd.DataFrame) -> list[float]:
-        quartiles = discordance_quartiles(frame, y=setting)
+        quartiles = analysis.discordance_quartiles(frame, y=setting)
         return [
             float(quartiles.loc["Q4", name] / quartiles.loc["Q1", name]) for name in (f"{setting}_sd", "magnitude_sd")
         ]
@@ -157,15 +148,15 @@ def _quartiles(data: str, setting: str) -> Row:
     return {
         **{"sd_score_ratio": score, "sd_magnitude_ratio": magnitude},
         **{"sd_score_fake": float(fake[0]), "sd_magnitude_fake": float(fake[1])},
-        "far_not_alike": ", ".join(discordances(real, y=setting).sort_values().index[::-1][:4]),
+        "far_not_alike": ", ".join(analysis.discordances(real, y=setting).sort_values().index[::-1][:4]),
     }
 
 
 def _mixed_model_row(data: str, setting: str) -> Row:
     """Compare the slopes of magnitude and size with their means in null groups."""
     options: dict[str, Any] = {"centre": setting == "coherence, centred"}
-    model = mixed_model(screens.both(), "coherence", **options)
-    null_models = [mixed_model(frame, "coherence", **options) for frame in screens.fakes_of_both()[:25]]
+    model = analysis.mixed_model(screens.both(), "coherence", **options)
+    null_models = [analysis.mixed_model(frame, "coherence", **options) for frame in screens.fakes_of_both()[:25]]
     values: Row = {"between": model.dataset_variance}
     for place, effect in enumerate(model.effects):
         if (name := effect.predictor.replace(" ", "_")) in ("magnitude", "log_n"):
@@ -179,7 +170,7 @@ def _pool_row(data: str, setting: str) -> Row:
     score, _, scaled = setting.partition(", ")
 
     def rho(frame: pd.DataFrame, n_bootstrap: int) -> Any:
-        return pooled_correlations(frame, y=score, n_bootstrap=n_bootstrap).set_index("scaled").loc[scaled]
+        return analysis.pooled_correlations(frame, y=score, n_bootstrap=n_bootstrap).set_index("scaled").loc[scaled]
 
     pooled = rho(screens.both(), 2000)
     null_rhos = np.array([rho(frame, 0).rho for frame in screens.fakes_of_both()])
@@ -191,11 +182,11 @@ def _pool_row(data: str, setting: str) -> Row:
 
 def _null_model(data: str, setting: str) -> Row:
     """The paper's three correlations among Gaussian cells, and magnitude with coherence at one level of noise."""
-    table = null_model(500, **NULL_MODELS[setting])
-    within = [correlation(group, n_bootstrap=0).rho for _, group in table.groupby("noise")]
+    table = analysis.null_model(500, **NULL_MODELS[setting])
+    within = [analysis.correlation(group, n_bootstrap=0).rho for _, group in table.groupby("noise")]
     return {
-        **{f"{name}_rho": correlation(table, name, n_bootstrap=0).rho for name in ("magnitude", "snr")},
-        "partial_rho": correlation(table, covariates=("snr",), n_bootstrap=0).rho,
+        **{f"{name}_rho": analysis.correlation(table, name, n_bootstrap=0).rho for name in ("magnitude", "snr")},
+        "partial_rho": analysis.correlation(table, covariates=("snr",), n_bootstrap=0).rho,
         **{"within_noise": float(min(within)), "within_noise_highest": float(max(within))},
     }
 

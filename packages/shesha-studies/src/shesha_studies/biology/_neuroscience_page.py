@@ -69,9 +69,8 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return our values of the published numbers, with standard errors over sessions."""
     change = session_means(rows).accuracy_change
     means = {key: over_sessions(rows, key) for key in ("drift_chance", "early_middle", "middle_late")}
-    means |= {
-        key: over_sessions(rows, name) for key, name in (("drift_mean", "drift"), ("z", "drift_z"), ("thirds", "step"))
-    }
+    named = {"drift_mean": "drift", "z": "drift_z", "thirds": "step"}
+    means |= {key: over_sessions(rows, name) for key, name in named.items()}
     paired = ttest_rel(rows.early_middle, rows.middle_late)
     t, wuc = float(paired.statistic), session_correlation(rows, "coupling", "wuc")
     not_comparable = {
@@ -166,10 +165,8 @@ def _region_line(rows: pd.DataFrame, region: str) -> dict[str, Any]:
         values[short] = f"{over_sessions(subset, name):.2f}"
         values[f"{short}: chance"] = float(subset[f"{name}_chance"].mean())
         values[f"{short}: above"] = "{}/{}".format(*count_areas(subset, name))
-    values |= {
-        name: f"{over_sessions(subset, score):.2f}" for name, score in (("and 20 neurons", "few"), ("drift", "drift"))
-    }
-    return values | {"cut elsewhere": float(subset.shifted_chance.mean())}
+    values["and 20 neurons"] = f"{over_sessions(subset, 'few'):.2f}"
+    return values | {"drift": f"{over_sessions(subset, 'drift'):.2f}", "cut elsewhere": subset.shifted_chance.mean()}
 
 
 def _null_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
@@ -183,7 +180,7 @@ def _null_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
 
 
 def _coupling_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
-    plain, partial = session_correlation(rows, "coupling", name), session_correlation(rows, "coupling", name, SIZES)
+    plain, partial = (session_correlation(rows, "coupling", name, covariates) for covariates in ((), SIZES))
     return {
         "score": _CALLED[name],
         "rho": interval_text(plain.rho, "+"),

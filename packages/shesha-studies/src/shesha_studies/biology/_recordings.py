@@ -15,8 +15,7 @@ from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interva
 from shesha.neuro.score_correlations import partial_rank_correlation
 from shesha.results import AreaLine
 from shesha.studies.facts import Fact
-from shesha.support.types import Array
-from shesha_studies.external_data import lines, place
+from shesha_studies.external_data import place
 
 AREAS: Mapping[str, str] = {
     "Cori 1": "ACA CA3 DG LS MOs SUB VISp",
@@ -49,16 +48,8 @@ SIZES = ("n_neurons", "n_trials", "rate")
 
 @cache
 def session(name: str) -> Session:
-    """Return the responses in the 400 ms after the stimulus, both contrasts, areas, and correctness of the choice.
-
-    Raises
-    ------
-    Unreachable
-        If the recordings are missing.
-    """
+    """Return the responses in the 400 ms after the stimulus, both contrasts, areas, and correctness of the choice."""
     mouse, number = name.split()
-    mice = {int(line["session"]): line["mouse"] for line in lines(FOLDER, "sessions.csv", source=_DEPOSIT)}
-    assert mice[int(number)] == mouse
     with np.load(place(FOLDER, f"session{int(number):02d}.npz", source=_DEPOSIT)) as file:
         contrasts = np.column_stack([file["contrast_left"], file["contrast_right"]])
         correct = (file["feedback_type"] > 0).astype(float)
@@ -69,19 +60,10 @@ def one_area(name: str, area: str, *, nine: bool = False) -> Session:
     """Return a session with the neurons of one area; optionally with nine pairs of contrasts (none, weak, full)."""
     record = session(name)
     mask = np.asarray(record.areas) == area
-    shown = as_nine(np.asarray(record.conditions)) if nine else record.conditions
+    contrasts = np.asarray(record.conditions)
+    # The contrasts 0, 0.25, 0.5 and 1 become the levels 0, 1, 1 and 2.
+    shown = np.ceil(1.9 * contrasts) if nine else contrasts
     return Session(np.asarray(record.X)[:, mask], shown, np.asarray(record.areas)[mask], record.outcome, record.animal)
-
-
-def as_nine(contrasts: Array) -> Array:
-    """Reduce the contrasts on either side to three levels: none, weak (0.25 and 0.5), full.
-
-    Examples
-    --------
-    >>> as_nine(np.array([0, 0.25, 0.5, 1])).tolist()
-    [0.0, 1.0, 1.0, 2.0]
-    """
-    return np.asarray(np.ceil(1.9 * contrasts))
 
 
 def session_line(recorded: Session, **options: Any) -> AreaLine:
@@ -93,12 +75,13 @@ def session_line(recorded: Session, **options: Any) -> AreaLine:
 def score_numbers(line: AreaLine, score: str, called: str) -> dict[str, float]:
     """Return a score, the mean and standard deviation of chance, and p, under a name."""
     result = line.scores[score]
-    return {
-        called: result.value,
-        f"{called}_chance": result.null_mean,
-        f"{called}_sd": result.null_sd,
-        f"{called}_p": result.p_value,
-    }
+    null = {f"{called}_chance": result.null_mean, f"{called}_sd": result.null_sd, f"{called}_p": result.p_value}
+    return {called: result.value, **null}
+
+
+def score_one_area(recorded: Session, score: str, called: str, **options: Any) -> dict[str, float]:
+    """Compute one score of a session with one area, and return the same numbers."""
+    return score_numbers(session_line(recorded, scores=(score,), **options), score, called)
 
 
 def derived_columns(rows: pd.DataFrame) -> pd.DataFrame:

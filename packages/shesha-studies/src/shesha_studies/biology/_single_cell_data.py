@@ -27,22 +27,27 @@ TARGETS = (
 TYPES = ("B", "CD14+Mono", "CD4T", "CD8T", "Dendritic", "FCGR3A+Mono", "NK")
 """Cell types of Kang et al. (2018)."""
 CONTROL = "non-targeting"
+_SOURCES = {"papalexi2021": "GEO GSE153056", "kang2018": "GEO GSE96583"}
 N_TABLES = 400
 """Number of tables of null groups in each comparison."""
 
 
-def _file(folder: str, where: str) -> Any:
-    return np.load(place(folder, f"{folder}.npz", source=where))
+def _file(folder: str) -> Any:
+    return np.load(place(folder, f"{folder}.npz", source=_SOURCES[folder]))
+
+
+def _cells(folder: str, components: str, *labels: str) -> anndata.AnnData:
+    import anndata
+
+    with _file(folder) as file:
+        obs = pd.DataFrame({name: file[name] for name in labels})
+        return anndata.AnnData(obs=obs.set_index(obs.index.astype(str)), obsm={"X_pca": file[components].astype(float)})
 
 
 @cache
 def papalexi() -> anndata.AnnData:
     """Return all 20,729 cells, as in the paper, as 50 principal components of 299 genes."""
-    import anndata
-
-    with _file("papalexi2021", "GEO GSE153056") as file:
-        obs = pd.DataFrame({name: file[name] for name in ("target", "guide")})
-        return anndata.AnnData(obs=obs.set_index(obs.index.astype(str)), obsm={"X_pca": file["pca50"].astype(float)})
+    return _cells("papalexi2021", "pca50", "target", "guide")
 
 
 READINGS = ("median counts", "10,000 counts", "genes of unit variance")
@@ -52,7 +57,7 @@ READINGS = ("median counts", "10,000 counts", "genes of unit variance")
 @cache
 def components(k: int = 100, reading: str = READINGS[0]) -> Matrix:
     """Return the first k principal components of the screen after scaling to equal totals, log1p and centring."""
-    with _file("papalexi2021", "GEO GSE153056") as file:
+    with _file("papalexi2021") as file:
         parts = tuple(file[f"counts_{name}"] for name in ("data", "indices", "indptr"))
         counts = sparse.csr_matrix(parts, shape=tuple(file["counts_shape"])).toarray().astype(float)
     totals = counts.sum(axis=1, keepdims=True)
@@ -67,11 +72,7 @@ def components(k: int = 100, reading: str = READINGS[0]) -> Matrix:
 @cache
 def kang() -> anndata.AnnData:
     """Return 1,975 blood cells with and without interferon-beta, as the 50 components of the source."""
-    import anndata
-
-    with _file("kang2018", "GEO GSE96583") as file:
-        obs = pd.DataFrame({name: file[name] for name in ("condition", "cell_type")})
-        return anndata.AnnData(obs=obs.set_index(obs.index.astype(str)), obsm={"X_pca": file["pca"].astype(float)})
+    return _cells("kang2018", "pca", "condition", "cell_type")
 
 
 @cache
@@ -122,14 +123,7 @@ def fake_types() -> list[pd.DataFrame]:
 
 
 def shuffled_within(labels: NDArray[Any], groups: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
-    """Shuffle labels among the rows of each group.
-
-    Examples
-    --------
-    >>> found = shuffled_within(np.array(list("aabb")), np.array([0, 1, 0, 1]), np.random.default_rng(0))
-    >>> sorted(found[[0, 2]].tolist()), sorted(found[[1, 3]].tolist())
-    (['a', 'b'], ['a', 'b'])
-    """
+    """Shuffle labels among the rows of each group."""
     result = labels.copy()
     for group in np.unique(groups):
         indices = np.flatnonzero(groups == group)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,24 +13,11 @@ from shesha.studies.checks import DATA
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, rate, smallest
 from shesha.studies.study_decorator import study
 from shesha.support.types import Index, Matrix
+from shesha_studies.biology import _recordings as recordings
 from shesha_studies.biology._neuroscience_page import make_page
-from shesha_studies.biology._recordings import (
-    CELLS,
-    EACH,
-    SIZES,
-    count_areas,
-    derived_columns,
-    one_area,
-    over_sessions,
-    printed_regions,
-    score_numbers,
-    session_correlation,
-    session_line,
-    session_means,
-)
 
 FOUR = ("trial_split", "centroid_drift", "wuc", "behaviour_coupling")
-FEW = {"n_neurons": 20, "n_draws": 10, "n_splits": 8}
+FEW: Mapping[str, Any] = {"n_neurons": 20, "n_draws": 10, "n_splits": 8}
 """Number of neurons and of draws if all areas are scored with the same number of neurons."""
 SHRINKAGE = 0.1
 
@@ -39,47 +26,38 @@ SHRINKAGE = 0.1
     "neuroscience",
     paper="Geometric Stability, 3.5 and 13, Tables 75 to 78",
     version=1,
-    full=CELLS,
-    quick=[cell for cell in CELLS if cell["session"] in ("Cori 1", "Forssmann 6", "Hench 11")],
+    full=recordings.CELLS,
+    quick=[cell for cell in recordings.CELLS if cell["session"] in ("Cori 1", "Forssmann 6", "Hench 11")],
     published="neuroscience.csv",
     on=DATA,
 )
-def neuroscience(session: str, area: str) -> dict[str, float | int]:
+def neuroscience(session: str, area: str) -> dict[str, float]:
     """Is the geometry of neural responses reliable, does it drift, and is it related to behaviour?
 
     The data are areas with at least 10 neurons in 18 sessions of four mice (Steinmetz et al. 2019). The numbers are the
     split of odd and even trials, halves and thirds of the session, the whitened unbiased cosine, and the relation to
     the outcome. Each has its chance level.
     """
-    area_trials, nine = one_area(session, area), one_area(session, area, nine=True)
-    line = session_line(area_trials, scores=FOUR, n_permutations=99, trials_per_half="all")
-    drift = {"scores": ("centroid_drift",)}
-    free = session_line(area_trials, **drift, n_permutations=500)
-    shifted = session_line(area_trials, **drift, n_permutations=99, drift_null="shift")
-    splits = {"scores": ("trial_split",), "n_permutations": 99, "trials_per_half": "all"}
+    area_trials, nine = recordings.one_area(session, area), recordings.one_area(session, area, nine=True)
+    line = recordings.session_line(area_trials, scores=FOUR, n_permutations=99, trials_per_half="all")
+    score = recordings.score_one_area
+    few = float("nan")
+    if line.n_neurons >= FEW["n_neurons"]:
+        few = score(area_trials, "trial_split", "few", n_permutations=0, trials_per_half=recordings.EACH, **FEW)["few"]
     thirds = tertiles(area_trials.X, n_permutations=0)
     outcome = np.asarray(area_trials.outcome)
     half = len(outcome) // 2
     return {
-        "n_trials": line.n_trials,
-        "n_conditions": line.n_conditions,
-        "n_neurons": line.n_neurons,
-        "rate": line.rate,
-        **score_numbers(line, "trial_split", "shesha"),
-        **score_numbers(session_line(nine, **splits), "trial_split", "nine"),
-        **score_numbers(session_line(area_trials, **{**splits, "trials_per_half": EACH}), "trial_split", "equal"),
-        "few": session_line(area_trials, scores=("trial_split",), n_permutations=0, trials_per_half=EACH, **FEW)
-        .scores["trial_split"]
-        .value
-        if line.n_neurons >= FEW["n_neurons"]
-        else float("nan"),
-        **score_numbers(free, "centroid_drift", "drift"),
-        **score_numbers(shifted, "centroid_drift", "shifted"),
-        **score_numbers(line, "wuc", "wuc"),
-        "whitened": _whitened_split(area_trials),
-        **score_numbers(line, "behaviour_coupling", "coupling"),
-        "early_middle": thirds.early_middle.observed,
-        "middle_late": thirds.middle_late.observed,
+        **{name: getattr(line, name) for name in ("n_conditions", *recordings.SIZES)},
+        **recordings.score_numbers(line, "trial_split", "shesha"),
+        **score(nine, "trial_split", "nine", n_permutations=99, trials_per_half="all"),
+        **score(area_trials, "trial_split", "equal", n_permutations=99, trials_per_half=recordings.EACH),
+        **score(area_trials, "centroid_drift", "drift", n_permutations=500),
+        **score(area_trials, "centroid_drift", "shifted", n_permutations=99, drift_null="shift"),
+        **recordings.score_numbers(line, "wuc", "wuc"),
+        **recordings.score_numbers(line, "behaviour_coupling", "coupling"),
+        **{"few": few, "whitened": _whitened_split(area_trials)},
+        **{"early_middle": thirds.early_middle.observed, "middle_late": thirds.middle_late.observed},
         "accuracy": float(outcome.mean()),
         "accuracy_change": float(outcome[half:].mean() - outcome[:half].mean()),
     }
@@ -111,12 +89,15 @@ neuroscience.page(make_page)
 @neuroscience.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     """Return means and correlations with intervals over whole sessions, and shares of areas beyond chance."""
-    rows = derived_columns(rows)
+    rows = recordings.derived_columns(rows)
     means = ("shesha", "shesha_chance", "nine", "nine_chance", "equal", "equal_chance", "step")
-    values: dict[str, Any] = {name: over_sessions(rows, name) for name in means}
-    values |= {"z": over_sessions(rows, "drift_z"), "z_elsewhere": over_sessions(rows, "shifted_z")}
+    values: dict[str, Any] = {name: recordings.over_sessions(rows, name) for name in means}
+    values |= {
+        "z": recordings.over_sessions(rows, "drift_z"),
+        "z_elsewhere": recordings.over_sessions(rows, "shifted_z"),
+    }
     for name in ("shesha", "equal", "drift", "shifted"):
-        above, n = count_areas(rows, name)
+        above, n = recordings.count_areas(rows, name)
         values |= {f"beyond_{name}": rate(above, n), f"areas_{name}": n, f"areas_beyond_{name}": above}
     elsewhere = rows.shifted_chance.mean()
     values |= {"cut elsewhere": elsewhere, "drop explained": (1 - elsewhere) / (1 - rows["drift"].mean())}
@@ -129,17 +110,17 @@ def _correlations(rows: pd.DataFrame) -> dict[str, Any]:
     """Correlations of scores with behaviour; whole sessions are resampled."""
 
     def rho(behaviour: str, score: str, covariates: Sequence[str] = ()) -> Fact:
-        return session_correlation(rows, behaviour, score, covariates).rho
+        return recordings.session_correlation(rows, behaviour, score, covariates).rho
 
     values = {f"coupling_{score}": rho("coupling", score) for score in ("shesha", "drift", "wuc")}
     values |= {name: rho(name, "shesha") for name in ("accuracy", "accuracy_change")}
     # The paper has nine pairs of contrasts and does not name them.
     values |= {f"{name}_nine": rho(name, "nine") for name in ("coupling", "accuracy", "accuracy_change")}
-    step = session_means(rows).accuracy_change
+    step = recordings.session_means(rows).accuracy_change
     return values | {
         "coupling_least": smallest([values["coupling_shesha"], values["coupling_nine"]]),
-        "coupling_given_nine": rho("coupling", "nine", SIZES),
-        "coupling_given": rho("coupling", "shesha", SIZES),
+        "coupling_given_nine": rho("coupling", "nine", recordings.SIZES),
+        "coupling_given": rho("coupling", "shesha", recordings.SIZES),
         **{"latter_half": over_draws(step), "latter_half_sd": step.std()},
         **{"sessions_worse": (step < 0).sum(), "sessions": len(step)},
     }
@@ -148,7 +129,7 @@ def _correlations(rows: pd.DataFrame) -> dict[str, Any]:
 def _orders(rows: pd.DataFrame, published: pd.DataFrame) -> dict[str, Fact]:
     """Rank correlations of our order of the regions with the published order, and of two scores with each other."""
     means = rows.groupby("region")[["shesha", "nine", "few", "wuc", "drift"]].mean()
-    stability, drift = (printed_regions(published, score).published for score in ("shesha", "drift"))
+    stability, drift = (recordings.printed_regions(published, score).published for score in ("shesha", "drift"))
     pairs = {f"order_{name}": (means[name], stability) for name in ("shesha", "nine", "few", "wuc")}
     pairs |= {"order_drift": (means["drift"], drift), "orders": (means["shesha"], means["drift"])}
     return {

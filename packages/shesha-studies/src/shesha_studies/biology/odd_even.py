@@ -17,16 +17,7 @@ from shesha.studies.pictures import draw_with_intervals, figure
 from shesha.studies.rates import binomial_limits
 from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix, Vector
-from shesha_studies.biology._recordings import (
-    CELLS,
-    EACH,
-    interval_text,
-    one_area,
-    over_sessions,
-    score_numbers,
-    session,
-    session_line,
-)
+from shesha_studies.biology import _recordings as recordings
 
 HALVES: Mapping[str, Mapping[str, Any]] = {
     "odd and even": {"how": "odd-even"},
@@ -35,7 +26,7 @@ HALVES: Mapping[str, Mapping[str, Any]] = {
     "early and late": {"how": "blocks", "n_blocks": 2},
 }
 _ALL: Mapping[str, Any] = {"trials_per_half": "all"}
-_EQUAL: Mapping[str, Any] = {"trials_per_half": EACH}
+_EQUAL: Mapping[str, Any] = {"trials_per_half": recordings.EACH}
 _FEW: Mapping[str, Any] = {"n_neurons": 20, "n_draws": 3, "n_splits": 8}
 SPLITS: Mapping[str, Mapping[str, Any]] = {
     **HALVES,
@@ -58,8 +49,8 @@ def _grid(draws: list[str], areas: list[dict[str, str]], splits: list[str]) -> l
     "odd-even",
     paper="new; Geometric Stability, 13.3 and 13.7",
     version=1,
-    full=_grid(_RUNS, CELLS, list(SPLITS)),
-    quick=_grid(_RUNS[:20], [cell for cell in CELLS if cell["session"] == "Hench 11"], list(HALVES)),
+    full=_grid(_RUNS, recordings.CELLS, list(SPLITS)),
+    quick=_grid(_RUNS[:20], [cell for cell in recordings.CELLS if cell["session"] == "Hench 11"], list(HALVES)),
     published="odd_even.csv",
     on=DATA,
 )
@@ -75,12 +66,12 @@ def odd_even(data: str, unit: str, split: str) -> dict[str, float]:
         return _wave_row(HALVES[split], int(unit))
     if data in (EVEN, UNEVEN):
         return _numbers_row(data == UNEVEN, int(unit))
-    recording = one_area(data, unit)
+    recording = recordings.one_area(data, unit)
     if np.asarray(recording.X).shape[1] < SPLITS[split].get("n_neurons", 0):
         return {"value": float("nan")}
-    options = {"scores": ("trial_split",), "n_permutations": 39, **_ALL, **SPLITS[split]}
-    numbers = score_numbers(session_line(recording, **options), "trial_split", "value")
-    free = score_numbers(session_line(recording, **options, null="permute"), "trial_split", "free")
+    options = {"n_permutations": 39, **_ALL, **SPLITS[split]}
+    numbers = recordings.score_one_area(recording, "trial_split", "value", **options)
+    free = recordings.score_one_area(recording, "trial_split", "free", **options, null="permute")
     return {**numbers, "free_chance": free["free_chance"], "free_p": free["free_p"]}
 
 
@@ -107,14 +98,14 @@ def slow_wave(rng: np.random.Generator) -> tuple[Matrix, Vector]:
 
 def _numbers_row(uneven: bool, seed: int) -> dict[str, float]:
     """Score untuned neurons for 16 conditions, shown equally often or as often as in a session."""
-    contrasts = np.asarray(session("Forssmann 5").conditions)
+    contrasts = np.asarray(recordings.session("Forssmann 5").conditions)
     shown = np.unique(contrasts, axis=0, return_inverse=True)[1].ravel()
     labels = shown if uneven else np.arange(len(shown)) % 16
     rng = np.random.default_rng([17, seed])
     X, order = rng.poisson(2, size=(len(shown), 28)), rng.permutation(len(shown))
     return {
         "value": trial_split(X, labels[order], n_permutations=0, **_ALL).observed,
-        "equal": trial_split(X, labels[order], trials_per_half=EACH, n_permutations=0).observed,
+        "equal": trial_split(X, labels[order], trials_per_half=recordings.EACH, n_permutations=0).observed,
         "wuc": wuc(X, labels[order], n_permutations=0).observed,
     }
 
@@ -130,7 +121,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     areas, rates = _recording_table(recorded), _rates(wave)
     shows = "Rates of false positives under slow drift; scores of recorded areas with two null values"
     tables = (
-        ("Recorded areas, by how trials are halved", areas.assign(mean=areas["mean"].map(interval_text))),
+        ("Recorded areas, by how trials are halved", areas.assign(mean=areas["mean"].map(recordings.interval_text))),
         ("Untuned neurons with a slow wave: share significant at the 5 % level", rates),
         (
             "Untuned neurons with equal and unequal numbers of trials: mean scores",
@@ -151,7 +142,7 @@ def _recording_table(rows: pd.DataFrame) -> pd.DataFrame:
         {
             "trials": split,
             "areas": len(group),
-            "mean": over_sessions(group, "value"),
+            "mean": recordings.over_sessions(group, "value"),
             "shifted": group.value_chance.mean(),
             "above": (group.value_p <= 0.05).sum(),
             "shuffled": group.free_chance.mean(),
