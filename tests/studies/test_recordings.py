@@ -22,7 +22,6 @@ from shesha_studies.biology._recordings import (
     session,
     session_correlation,
 )
-from shesha_studies.biology.neuroscience import whitened
 from shesha_studies.biology.odd_even import slow_wave
 from shesha_studies.external_data import PUBLISHED
 
@@ -75,17 +74,6 @@ def test_areas_beyond_chance_are_counted_without_those_that_have_no_value():
     assert count_areas(rows, "score") == (1, 2)
 
 
-def test_whitened_noise_is_alike_in_all_directions_and_full_shrinkage_only_rescales():
-    rng = np.random.default_rng(0)
-    shown = rng.integers(5, size=300)
-    X = rng.standard_normal((300, 4)) @ rng.standard_normal((4, 4)) + rng.standard_normal((5, 4))[shown]
-    white = whitened(X, shown, 0.0)
-    residuals = white - np.stack([white[shown == code].mean(axis=0) for code in range(5)])[shown]
-    np.testing.assert_allclose(residuals.T @ residuals / 295, np.eye(4), atol=1e-10)
-    ratio = whitened(X, shown, 1.0) / X
-    np.testing.assert_allclose(ratio, ratio[0, 0])
-
-
 def test_the_slow_wave_repeats_conditions_that_no_neuron_knows():
     X, shown = slow_wave(np.random.default_rng(0))
     assert X.shape == (96, 8)
@@ -96,7 +84,9 @@ def test_the_slow_wave_repeats_conditions_that_no_neuron_knows():
 def test_missing_recordings_are_told(monkeypatch, tmp_path):
     monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
     session.cache_clear()
-    with pytest.raises(Unreachable, match=r"steinmetz2019/session01.npz is not in .*; the original deposit is figshare"):
+    with pytest.raises(
+        Unreachable, match=r"steinmetz2019/session01.npz is not in .*; the original deposit is figshare"
+    ):
         session("Cori 1")
 
 

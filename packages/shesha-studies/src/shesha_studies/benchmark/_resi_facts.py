@@ -64,7 +64,7 @@ def make_facts(rows: pd.DataFrame) -> Facts:
 
 def _first_places(by_domain: pd.DataFrame, shares: pd.DataFrame) -> dict[str, Any]:
     """Return places by mean rank, and how often a measure is first by median or by mean rank."""
-    facts = {}
+    facts: dict[str, Any] = {}
     for name, domain in (("CKA", "language"), ("Jaccard", "vision")):
         place, often = by_domain[domain, "published"][name], shares[domain, "published"][name]
         by_mean, often_by_mean = tables.place_by_mean(name, domain)
@@ -159,7 +159,7 @@ def _scores_on_bert() -> dict[str, Any]:
     for key, (measures, selection, least) in _ON_BERT.items():
         scores = tables.columns("published", "language", *selection).xs("BERT", level="architecture", axis=1)
         chosen = scores.loc[list(measures)]
-        lowest = scores.rank(ascending=False, method="min").loc[list(measures)].max()
+        lowest: Any = scores.rank(ascending=False, method="min").loc[list(measures)].max()
         facts[f"{key}, published"] = over_draws(chosen.mean() - scores.quantile(least))
         facts[f"{key}, Table 3"] = lowest["SST2", "cls"]
         facts[f"{key}, places in words"] = ", ".join(
@@ -191,7 +191,7 @@ def _for_outputs() -> dict[str, Any]:
     facts: dict[str, Any] = {}
     for source in SOURCES:
         ranks = rank(tables.scores(source), tests=["disagreement"]).set_index(["domain", "measure"])
-        chosen = ranks.groupby("domain")[["position", "mean"]].rank(method="min").loc[_FOR_OUTPUTS]
+        chosen: Any = ranks.groupby("domain")[["position", "mean"]].rank(method="min").loc[_FOR_OUTPUTS]
         for how, name in (("position", ""), ("mean", " by mean")):
             facts[f"outputs, {source}{name}, in words"] = ", ".join(
                 f"{measure} {place:.0f} ({domain})" for (domain, measure), place in chosen[how].items()
@@ -218,11 +218,12 @@ def _orders_by_table(rows: pd.DataFrame) -> dict[str, Any]:
     The lower limit of `order` is the agreement that more than half of our columns reach.
     """
     facts: dict[str, Any] = {}
-    for (domain, test, quality), lines in rows.groupby(["domain", "test", "quality"], sort=False):
+    groups: Any = rows.groupby(["domain", "test", "quality"], sort=False)
+    for (domain, test, quality), lines in groups:
         agreement, mean, ceiling = lines.agreement, lines.agreement.mean(), lines.published_agreement.mean()
         words = f"{agreement.min():.2f} to {agreement.max():.2f}"
         if domain == "graph":
-            ceiling = tables.mean_agreement(tables.columns("published", domain, test, quality)["Cora"])
+            ceiling = tables.mean_agreement(tables.columns("published", domain, test, quality)[["Cora"]])
             words = ", ".join(
                 f"{value:.2f} ({name})" for name, value in zip(lines.architecture, agreement, strict=True)
             )

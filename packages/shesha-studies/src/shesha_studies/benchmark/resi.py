@@ -144,8 +144,8 @@ def _positions(rows: pd.DataFrame) -> pd.DataFrame:
     by_domain, shares = places(rows), places(rows, " first")
     lines: dict[str, object] = {"measure": by_domain.index}
     for domain in DOMAINS:
-        both = by_domain[domain].astype(int).astype(str)
-        lines[domain] = (both["published"] + " / " + both["small"]).to_numpy()
+        both = zip(by_domain[domain, "published"], by_domain[domain, "small"], strict=True)
+        lines[domain] = [f"{published:.0f} / {small:.0f}" for published, small in both]
         lines[f"{domain}, first"] = [f"{100 * share:.0f} %" for share in shares[domain, "published"]]
     return pd.DataFrame(lines)
 

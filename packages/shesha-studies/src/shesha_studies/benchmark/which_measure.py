@@ -24,7 +24,7 @@ WIDTHS = {"equal": (24, 24, 24, 24), "unequal": (4, 12, 36, 108), "layers": (4, 
 N, RANK, STRENGTH = 48, 4, 0.35
 
 
-FULL = [
+FULL: list[dict[str, Any]] = [
     {"data": data, "widths": widths, "measure": measure, "seed": seed}
     for seed in range(20)
     for data, widths in (("noise", "equal"), ("noise", "unequal"), ("digits", "layers"))
@@ -149,7 +149,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             gains = (f"{measure} {gain:+.2f}" for measure, gain in zip(some.measure, some.gain, strict=True))
             facts |= {f"{name}, {how}": len(some), f"{name}, {how} in words": ", ".join(gains)}
         for how in ("raw", "calibrated"):
-            best = part.loc[part[f"{how} auprc"].idxmax()]
+            best = part.iloc[int(part[f"{how} auprc"].argmax())]
             facts[f"{name}, first {how}"] = f"{best.measure} ({best[f'{how} auprc']:.2f})"
         facts[f"{name}, measures"] = len(part)
     benchmark = _benchmark()

@@ -137,10 +137,8 @@ def _quartiles(data: str, setting: str) -> Row:
     """Compare the most and the least discordant quarters of the targets with those of null groups."""
 
     def ratios(frame: pd.DataFrame) -> list[float]:
-        quartiles = analysis.discordance_quartiles(frame, y=setting)
-        return [
-            float(quartiles.loc["Q4", name] / quartiles.loc["Q1", name]) for name in (f"{setting}_sd", "magnitude_sd")
-        ]
+        spreads = analysis.discordance_quartiles(frame, y=setting)[[f"{setting}_sd", "magnitude_sd"]].astype(float)
+        return list(spreads.loc["Q4"] / spreads.loc["Q1"])
 
     real = screens.targets().to_frame()
     score, magnitude = ratios(real)

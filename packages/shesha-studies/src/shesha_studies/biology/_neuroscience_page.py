@@ -32,11 +32,9 @@ _CALLED = {
     "equal": "odd and even, 4 trials of each condition",
     "few": "odd and even, 4 trials of each condition, 20 neurons",
     "wuc": "whitened unbiased cosine",
-    "whitened": "odd and even, whitened (shrinkage 0.1)",
     "drift": "first and second half",
 }
 _COUPLED = ("shesha", "equal", "drift", "wuc")
-_NULLS = {"drift": "trials in random order (500 draws)", "shifted": "sessions cut at other points (99)"}
 _REGIONS = ("Striatum", "Motor", "Visual", "Thalamus", "Midbrain", "Other", "Frontal", "Hippocampus")
 _CHOICE = "The choice of the pairs of contrasts decides whether this p-value is below 0.05."
 
@@ -53,10 +51,6 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     tables = (
         ("All areas", pd.DataFrame([_score_line(rows, name) for name in _CALLED])),
         ("Regions (Tables 76 and 77)", pd.DataFrame([_region_line(rows, region) for region in known])),
-        (
-            "Null models of the similarity between halves of a session (Table 78)",
-            pd.DataFrame([_null_line(rows, name) for name in _NULLS]),
-        ),
         (
             "Correlation of scores with the coupling of response and outcome (Table 75)",
             pd.DataFrame([_coupling_line(rows, name) for name in _COUPLED]),
@@ -139,7 +133,8 @@ def _correlations(rows: pd.DataFrame) -> dict[str, Found]:
 
 def _means_of_regions(rows: pd.DataFrame) -> dict[str, Found]:
     found: dict[str, Found] = {}
-    for region, group in rows.groupby("region"):
+    groups: Any = rows.groupby("region")
+    for region, group in groups:
         # If there are few areas or sessions, the error is at least the standard error over areas.
         means = {score: over_sessions(group, score) for score in ("shesha", "drift")}
         errors = {score: float(np.fmax(_error(mean), group[score].sem())) for score, mean in means.items()}
@@ -167,16 +162,6 @@ def _region_line(rows: pd.DataFrame, region: str) -> dict[str, Any]:
         values[f"{short}: above"] = "{}/{}".format(*count_areas(subset, name))
     values["and 20 neurons"] = f"{over_sessions(subset, 'few'):.2f}"
     return values | {"drift": f"{over_sessions(subset, 'drift'):.2f}", "cut elsewhere": subset.shifted_chance.mean()}
-
-
-def _null_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
-    return {
-        "chance": _NULLS[name],
-        "z": f"{over_sessions(rows, f'{name}_z'):.1f}",
-        "observed": f"{over_sessions(rows, 'drift'):.3f}",
-        "by chance": f"{over_sessions(rows, f'{name}_chance'):.3f}",
-        "below": "{} of {}".format(*count_areas(rows, name)),
-    }
 
 
 def _coupling_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -71,7 +72,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     titles = {"coherence": "coherence", "unbiased": "pairwise coherence"}
     fig, axes = panels(rows[rows.spectrum == "as cells"], "n", "effect", titles, label="cells of the group")
     axes[0].legend(frameon=False, fontsize="small", title="effect")
-    isotropic = rows[(rows.effect == 0) & (rows.spectrum == "equal")].groupby("n").coherence
+    isotropic: Any = rows[(rows.effect == 0) & (rows.spectrum == "equal")].groupby("n").coherence
     checks = [
         judge_number(
             "new, closed form",

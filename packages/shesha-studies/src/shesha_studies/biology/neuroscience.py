@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.neuro import Session, tertiles, trial_split
+from shesha.neuro import tertiles
 from shesha.studies.checks import DATA
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, rate, smallest
 from shesha.studies.study_decorator import study
-from shesha.support.types import Index, Matrix
 from shesha_studies.biology import _recordings as recordings
 from shesha_studies.biology._neuroscience_page import make_page
 
 FOUR = ("trial_split", "centroid_drift", "wuc", "behaviour_coupling")
 FEW: Mapping[str, Any] = {"n_neurons": 20, "n_draws": 10, "n_splits": 8}
 """Number of neurons and of draws if all areas are scored with the same number of neurons."""
-SHRINKAGE = 0.1
 
 
 @study(
@@ -56,31 +54,11 @@ def neuroscience(session: str, area: str) -> dict[str, float]:
         **score(area_trials, "centroid_drift", "shifted", n_permutations=99, drift_null="shift"),
         **recordings.score_numbers(line, "wuc", "wuc"),
         **recordings.score_numbers(line, "behaviour_coupling", "coupling"),
-        **{"few": few, "whitened": _whitened_split(area_trials)},
+        "few": few,
         **{"early_middle": thirds.early_middle.observed, "middle_late": thirds.middle_late.observed},
         "accuracy": float(outcome.mean()),
         "accuracy_change": float(outcome[half:].mean() - outcome[:half].mean()),
     }
-
-
-def _whitened_split(recording: Session) -> float:
-    """Agreement of odd and even trials after whitening with a shrinkage of 0.1, another reading of the paper's WUC."""
-    X = np.asarray(recording.X)
-    X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
-    shown = np.unique(np.asarray(recording.conditions), axis=0, return_inverse=True)[1].ravel()
-    white = whitened(X, shown, SHRINKAGE)
-    result = trial_split(white, recording.conditions, trials_per_half="all", normalize=False, n_permutations=0)
-    return float(result.observed)
-
-
-def whitened(X: Matrix, shown: Index, shrinkage: float) -> Matrix:
-    """Give the noise within conditions the same variance in all directions, after shrinking its covariance."""
-    means = np.stack([X[shown == code].mean(axis=0) for code in range(shown.max() + 1)])
-    residuals = X - means[shown]
-    noise = residuals.T @ residuals / (len(X) - len(means))
-    shrunk = (1 - shrinkage) * noise + shrinkage * np.trace(noise) / len(noise) * np.eye(len(noise))
-    values, axes = np.linalg.eigh(shrunk)
-    return np.asarray(X @ (axes / np.sqrt(np.maximum(values, 1e-12))) @ axes.T)
 
 
 neuroscience.page(make_page)

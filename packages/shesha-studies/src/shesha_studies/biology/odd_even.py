@@ -185,7 +185,7 @@ def _draw(areas: pd.DataFrame, rates: pd.DataFrame) -> Any:
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the facts by which the claims are judged."""
     recorded, wave, still = split_data(rows)
-    shifts = {split: share(group.value_p <= 0.05) for split, group in wave.groupby("split", sort=False)}
+    shifts = {str(split): share(group.value_p <= 0.05) for split, group in wave.groupby("split", sort=False)}
     means = still.groupby("data").value.agg(["mean", "sem"])
     values = {
         "odd and even, free": share(wave[wave.split == "odd and even"].free_p <= 0.05),
