@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
 import shesha
-from shesha.benchmark import MissingDataError
+from shesha.benchmark import MissingDataError, measure_quality
 from shesha.benchmark.domains import domain
 from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.run_plan import required_models, trials
 from shesha.benchmark.suites import suite
-from shesha.benchmark.tests import score_groups
 from shesha.calibration.permutation_scores import null_scores
 from shesha.measures import get
 from shesha.nulls.null_summary import summarise
@@ -34,15 +33,6 @@ AXES: Mapping[str, Callable[[Matrix], float]] = {
 EPOCHS, N_MODELS, N_ROWS, N_PERMUTATIONS, N_CHANCE = 40, 3, 200, 99, 200
 """A fifth of the suite's epochs on Cora, three models per setting instead of five, and a fifth of the test nodes."""
 Values = dict[tuple[str, str], float]
-
-
-@dataclass(frozen=True)
-class _HigherIsCloser:
-    """Properties of a measure that scoring needs."""
-
-    name: str = "values"
-    closer: str = "higher"
-    symmetric: bool = True
 
 
 def option_scores(dataset: str, architecture: str, test: str) -> dict[str, float]:
@@ -115,8 +105,8 @@ def _stability_differences(score: Callable[[Matrix], float], layers: Mapping[str
 
 def _auprc(values: Values, groups: Mapping[str, list[str]]) -> float:
     """Return how well the values of pairs separate pairs of the same setting from others."""
-    scores = {row.quality: float(row.value) for row in score_groups("options", _HigherIsCloser(), values, groups)}
-    return scores["auprc"]
+    auprc, _ = measure_quality.groups(values, groups, closer="higher", symmetric=True)
+    return float(auprc.value)
 
 
 def _chance(groups: Mapping[str, list[str]]) -> dict[str, float]:

@@ -45,13 +45,7 @@ def correlation(first: pd.Series[float], second: pd.Series[float]) -> float:
 
 
 def order(ranks: Matrix) -> np.ndarray:
-    """Return the measures (columns) from best to worst, by median and then mean rank; those without ranks are last.
-
-    Examples
-    --------
-    >>> order(np.array([[2.0, 1.0, 3.0], [1.0, 2.0, 3.0], [3.0, 1.0, np.nan]])).tolist()
-    [1, 0, 2]
-    """
+    """Return the measures (columns) from best to worst, by median and then mean rank; those without ranks are last."""
     known = np.isfinite(ranks).any(axis=0)
     median, mean = np.full(ranks.shape[1], np.inf), np.full(ranks.shape[1], np.inf)
     median[known], mean[known] = np.nanmedian(ranks[:, known], axis=0), np.nanmean(ranks[:, known], axis=0)

@@ -124,10 +124,11 @@ def _correlations(rows: pd.DataFrame) -> dict[str, Found]:
         found[key] = _with_nine(ours.rho.value, nine.rho.value, _error(ours.rho))
         found[f"{key}_p"] = _p_value(ours.naive_p, nine.naive_p)
     sessions = session_means(rows)
-    alone, of_nine = (spearmanr(sessions[score], sessions.accuracy_change) for score in ("shesha", "nine"))
-    error = float(1 / np.sqrt(len(sessions) - 3)) if len(sessions) > 3 else float("nan")
-    found["change_shesha"] = _with_nine(float(alone.statistic), float(of_nine.statistic), error)
-    found["change_shesha_p"] = _p_value(float(alone.pvalue), float(of_nine.pvalue))
+    if len(sessions) > 3:
+        alone, of_nine = (spearmanr(sessions[score], sessions.accuracy_change) for score in ("shesha", "nine"))
+        error = float(1 / np.sqrt(len(sessions) - 3))
+        found["change_shesha"] = _with_nine(float(alone.statistic), float(of_nine.statistic), error)
+        found["change_shesha_p"] = _p_value(float(alone.pvalue), float(of_nine.pvalue))
     return found
 
 
