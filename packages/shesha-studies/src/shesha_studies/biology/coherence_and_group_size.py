@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -98,6 +97,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     few, most = (over_draws(still[still.n == n].coherence) for n in (SIZES[0], SIZES[-1]))
     pairs = still.groupby(["spectrum", "n"]).unbiased.agg(["mean", "sem"])
     sizes = moved.groupby(["spectrum", "n"]).coherence.mean().groupby("spectrum")
+    scores = {key: group.unbiased for key, group in moved.groupby(["spectrum", "n"])}
+    changes = (difference(scores[kind, n], scores[kind, SIZES[-1]]) for kind in SPECTRA for n in SIZES[:-1])
     return as_facts(
         {
             **{"fewest": SIZES[0], "most": SIZES[-1], "coherence_fewest": few.value, "coherence_most": most.value},
@@ -108,7 +109,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "rho_without_shift": rank_correlation(rho, len(still) / still.spectrum.nunique()),
             "pairwise_in_errors": (pairs["mean"] / pairs["sem"]).abs().max(),
             "pairwise in words": _extremes_in_words(pairs),
-            "pairwise_range": largest(_changes(moved)),
+            "pairwise_range": largest(map(absolute, changes)),
             "coherence_range": (sizes.max() - sizes.min()).max(),
             "level": share(still.p_value <= 0.05),
         }
@@ -123,10 +124,3 @@ def _extremes_in_words(pairs: pd.DataFrame) -> str:
         for cell in (cells.loc[values.argmax()] for values in (cells["errors"], cells["mean"].abs()))
     )
     return "farthest {}; largest {}".format(*phrases)
-
-
-def _changes(moved: pd.DataFrame) -> Iterator[Fact]:
-    """Return the difference between the pairwise score of each size and that of the largest groups."""
-    for _, group in moved.groupby("spectrum"):
-        for n in SIZES[:-1]:
-            yield absolute(difference(*(group[group.n == size].unbiased for size in (n, SIZES[-1]))))
