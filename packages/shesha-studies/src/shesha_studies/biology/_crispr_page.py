@@ -50,10 +50,10 @@ def published_numbers(results: Results) -> dict[str, Found]:
 
 def _correlations(results: Results, n: int) -> dict[str, Found]:
     """Correlations over the targets; another sample of targets has the same error, unless an interval is printed."""
-    rhos = {method: results.get("coherence_rho", "method", method) for method in ("standard", "whitened", "knn")}
+    rhos = {method: results.get("coherence_rho", "method", method) for method in ("whitened", "knn")}
     size = results.get("rho", "confound", "coherence and n")
     return {
-        "rho": Found(rhos.pop("standard")),
+        "rho": Found(results.get("coherence_rho", "method", "standard")),
         **{f"rho_{method}": Found(rho, error=correlation_error(rho, n)) for method, rho in rhos.items()},
         "rho_n": Found(size, error=sqrt(2) * correlation_error(size, n)),
         "rho_p": Found(results.get("coherence_naive_p", "method", "standard"), p_value=True),
