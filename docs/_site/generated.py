@@ -43,7 +43,7 @@ SECTIONS = {
     "experiments": (
         "Studies",
         "The papers' experiments, one command each, compared with the published numbers.",
-        "../studies ../studies/index ../studies/scorecard_* ../studies/claims ../studies/appendix ../studies/numbers_* "
+        "../studies ../studies/index ../studies/scorecard_* ../studies/claims ../studies/appendix "
         "../studies/*/page",
     ),
 }

@@ -35,7 +35,7 @@ FULL: list[dict[str, Any]] = [
 @study(
     "which-measure",
     paper="new",
-    version=1,
+    version=2,
     full=FULL,
     quick=[cell for cell in FULL if cell["seed"] < 2],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from shesha.studies.pictures import draw_with_intervals, figure
 from shesha.studies.published_checks import shown
 from shesha.studies.tolerance import JOINT, UNDECIDED
 from shesha_studies.biology._recordings import (
+    READINGS,
     SIZES,
     count_areas,
     derived_columns,
@@ -28,15 +30,20 @@ from shesha_studies.biology._recordings import (
 
 _CALLED = {
     "shesha": "odd and even trials",
-    "nine": "odd and even, 9 conditions",
+    "nine": "odd and even, 9 conditions (no, weak, full)",
+    "difference": "odd and even, 9 conditions (differences)",
     "equal": "odd and even, 4 trials of each condition",
     "few": "odd and even, 4 trials of each condition, 20 neurons",
     "wuc": "whitened unbiased cosine",
     "drift": "first and second half",
 }
-_COUPLED = ("shesha", "equal", "drift", "wuc")
+_COUPLED = (*READINGS, "equal", "drift", "wuc")
 _REGIONS = ("Striatum", "Motor", "Visual", "Thalamus", "Midbrain", "Other", "Frontal", "Hippocampus")
-_CHOICE = "The choice of the pairs of contrasts decides whether this p-value is below 0.05."
+_CHOICE = "The choice of the conditions decides whether this p-value is below 0.05."
+_PAIRS = (
+    "This is for each pair of contrasts (16). With nine conditions, the number that the paper prints, it is {:.2g} "
+    "(no, weak and full contrast on either side) or {:.2g} (contrast on the right minus that on the left)."
+)
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
@@ -95,22 +102,15 @@ def _error(mean: Fact) -> float:
     return (mean.high - mean.low) / (2 * JOINT)
 
 
-def _with_nine(value: float, nine: float, error: float) -> Found:
-    """Return a number that depends on the pairs of contrasts; the paper has nine and does not name them."""
-    return Found(value, error, note=_pairs(nine), admissible=(min(value, nine), max(value, nine)))
+def _by_reading(values: Sequence[float], error: float) -> Found:
+    """Return a number that depends on how conditions are counted, in the order of the readings."""
+    return Found(values[0], error, note=_PAIRS.format(*values[1:]), admissible=(min(values), max(values)))
 
 
-def _pairs(nine: float) -> str:
-    return (
-        "This is with 16 pairs of contrasts (the paper: nine, not named); with nine (no, weak and full contrast) it is "
-        f"{nine:.2g}."
-    )
-
-
-def _p_value(p: float, nine: float | None = None) -> Found:
-    """Return a p-value, which is judged only if it is below 0.05, also with nine pairs of contrasts."""
-    flips = nine is not None and (p <= 0.05) != (nine <= 0.05)
-    why = " ".join(([_CHOICE] if flips else [UNDECIDED]) + ([_pairs(nine)] if nine is not None else []))
+def _p_value(p: float, *merged: float) -> Found:
+    """Return a p-value, which is judged only if it is below 0.05, also with nine conditions."""
+    flips = any((p <= 0.05) != (other <= 0.05) for other in merged)
+    why = " ".join([_CHOICE if flips else UNDECIDED] + ([_PAIRS.format(*merged)] if merged else []))
     return Found(p, why=why, verdict=INCONCLUSIVE) if flips or p > 0.05 else Found(p, p_value=True)
 
 
@@ -120,15 +120,15 @@ def _correlations(rows: pd.DataFrame) -> dict[str, Found]:
     found = {"coupling_drift": Found(drift.rho.value, _error(drift.rho)), "coupling_drift_p": _p_value(drift.naive_p)}
     pairs = {"coupling_shesha": "coupling", "accuracy_shesha": "accuracy", "change_shesha_areas": "accuracy_change"}
     for key, column in pairs.items():
-        ours, nine = (session_correlation(rows, column, score) for score in ("shesha", "nine"))
-        found[key] = _with_nine(ours.rho.value, nine.rho.value, _error(ours.rho))
-        found[f"{key}_p"] = _p_value(ours.naive_p, nine.naive_p)
+        readings = [session_correlation(rows, column, score) for score in READINGS]
+        found[key] = _by_reading([one.rho.value for one in readings], _error(readings[0].rho))
+        found[f"{key}_p"] = _p_value(*(one.naive_p for one in readings))
     sessions = session_means(rows)
     if len(sessions) > 3:
-        alone, of_nine = (spearmanr(sessions[score], sessions.accuracy_change) for score in ("shesha", "nine"))
+        alone = [spearmanr(sessions[score], sessions.accuracy_change) for score in READINGS]
         error = float(1 / np.sqrt(len(sessions) - 3))
-        found["change_shesha"] = _with_nine(float(alone.statistic), float(of_nine.statistic), error)
-        found["change_shesha_p"] = _p_value(float(alone.pvalue), float(of_nine.pvalue))
+        found["change_shesha"] = _by_reading([float(one.statistic) for one in alone], error)
+        found["change_shesha_p"] = _p_value(*(float(one.pvalue) for one in alone))
     return found
 
 
@@ -137,9 +137,9 @@ def _means_of_regions(rows: pd.DataFrame) -> dict[str, Found]:
     groups: Any = rows.groupby("region")
     for region, group in groups:
         # If there are few areas or sessions, the error is at least the standard error over areas.
-        means = {score: over_sessions(group, score) for score in ("shesha", "drift")}
+        means = {score: over_sessions(group, score) for score in (*READINGS, "drift")}
         errors = {score: float(np.fmax(_error(mean), group[score].sem())) for score, mean in means.items()}
-        found[f"shesha {region}"] = _with_nine(means["shesha"].value, float(group.nine.mean()), errors["shesha"])
+        found[f"shesha {region}"] = _by_reading([means[score].value for score in READINGS], errors["shesha"])
         found[f"drift {region}"] = Found(means["drift"].value, errors["drift"])
     return found
 

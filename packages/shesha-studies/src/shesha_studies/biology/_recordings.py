@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interva
 from shesha.neuro.score_correlations import partial_rank_correlation
 from shesha.results import AreaLine
 from shesha.studies.facts import Fact
+from shesha.support.types import Array
 from shesha_studies.external_data import place
 
 AREAS: Mapping[str, str] = {
@@ -56,14 +57,23 @@ def session(name: str) -> Session:
         return Session(file["counts"].mean(axis=2, dtype=float), contrasts, file["brain_area"], correct, mouse)
 
 
-def one_area(name: str, area: str, *, nine: bool = False) -> Session:
-    """Return a session with the neurons of one area; optionally with nine pairs of contrasts (none, weak, full)."""
+def one_area(name: str, area: str, merge: Callable[[Array], Array] = np.asarray) -> Session:
+    """Return a session with the neurons of one area; `merge` turns the pairs of contrasts into fewer conditions."""
     record = session(name)
     mask = np.asarray(record.areas) == area
-    contrasts = np.asarray(record.conditions)
-    # The contrasts 0, 0.25, 0.5 and 1 become the levels 0, 1, 1 and 2.
-    shown = np.ceil(1.9 * contrasts) if nine else contrasts
+    shown = merge(np.asarray(record.conditions))
     return Session(np.asarray(record.X)[:, mask], shown, np.asarray(record.areas)[mask], record.outcome, record.animal)
+
+
+MERGED: Mapping[str, Callable[[Array], Array]] = {
+    # The contrasts 0, 0.25, 0.5 and 1 become the levels 0, 1, 1 and 2.
+    "nine": lambda contrasts: np.ceil(1.9 * contrasts),
+    "difference": lambda contrasts: contrasts[:, 1:] - contrasts[:, :1],
+}
+"""Nine conditions of pairs of contrasts: three levels (no, weak, full) on either side, or right minus left."""
+READINGS = ("shesha", *MERGED)
+"""The split with each pair of contrasts, and with nine conditions. The paper has "each unique stimulus combination (9
+contrast pairings)"; the data have 15 or 16 pairs."""
 
 
 def session_line(recorded: Session, **options: Any) -> AreaLine:
@@ -94,7 +104,7 @@ def derived_columns(rows: pd.DataFrame) -> pd.DataFrame:
 
 def session_means(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one line per session: means over its areas."""
-    return rows.groupby("session", sort=False)[["shesha", "nine", "accuracy_change"]].mean()
+    return rows.groupby("session", sort=False)[[*READINGS, "accuracy_change"]].mean()
 
 
 def printed_regions(published: pd.DataFrame, score: str) -> pd.DataFrame:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy.stats import f as f_distribution
 
@@ -93,6 +94,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 _STANDARD, _STIMULATED = ("method", "standard"), ("method", "standard", STIMULATION)
 _CENTRED, _AS_IT_IS = ("mixed", "coherence, centred", BOTH), ("mixed", "coherence, as it is", BOTH)
 _POOLED, _PAIRWISE_POOLED = ("pooled", "coherence, both", BOTH), ("pooled", "unbiased, both", BOTH)
+_TABLE_61 = ((0.40, 0.14, 236), (0.33, 0.06, 8), (0.51, 0.12, 153), (0.18, 0.18, 25))
+"""Mean stability, its standard deviation, and number of perturbations: Norman, Adamson, Dixit, Papalexi."""
 _OF_READING = ("magnitude_mean", "magnitude_sd", "magnitude_low", "magnitude_high", "coherence_high")
 
 
@@ -155,6 +158,7 @@ def _differences(results: Results, values: Mapping[str, Any]) -> Mapping[str, An
         "pairwise_size_alone": results.get("unbiased", "size", "50") - results.get("unbiased", "size", "400"),
         **{"slopes": slopes, "slopes_null": null_slopes, "slopes_beyond_null": _less(slopes, null_slopes)},
         "pooled_beyond_fakes": _less(pairs, limit),
+        "between_printed": _between_printed(),
         "given_snr_beyond": Fact(0.176 - given.value, 0.176 - given.high, 0.176 - given.low),
         "left_out_change": max(high - whole, whole - low),
     }
@@ -176,6 +180,16 @@ def _slopes(results: Results) -> Fact:
         absolute(results.fact(_of(name, "beta", "low", "high"), *_CENTRED)) for name in ("magnitude", "log_n")
     )
     return Fact(steep.value / flat.value, steep.low / flat.high, steep.high / flat.low if flat.low else math.inf)
+
+
+def _between_printed() -> Fact:
+    """Variance of the four printed means, less that of their sampling errors, with an interval over these errors."""
+    means, deviations, groups = np.array(_TABLE_61).T
+    errors = deviations / np.sqrt(groups)
+    draws = np.random.default_rng(0).normal(means, errors, (10_000, len(means)))
+    spread = draws.var(axis=1, ddof=1) - 2 * np.mean(errors**2)
+    low, high = np.percentile(spread, [2.5, 97.5])
+    return Fact(float(means.var(ddof=1) - np.mean(errors**2)), float(low), float(high))
 
 
 def _less(one: Fact, number: float) -> Fact:

@@ -10,10 +10,11 @@ import pandas as pd
 
 from shesha.neuro import tertiles
 from shesha.studies.checks import DATA
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, rate, smallest
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, rate
 from shesha.studies.study_decorator import study
 from shesha_studies.biology import _recordings as recordings
 from shesha_studies.biology._neuroscience_page import make_page
+from shesha_studies.biology._recordings import READINGS
 
 FOUR = ("trial_split", "centroid_drift", "wuc", "behaviour_coupling")
 FEW: Mapping[str, Any] = {"n_neurons": 20, "n_draws": 10, "n_splits": 8}
@@ -36,19 +37,23 @@ def neuroscience(session: str, area: str) -> dict[str, float]:
     split of odd and even trials, halves and thirds of the session, the whitened unbiased cosine, and the relation to
     the outcome. Each has its chance level.
     """
-    area_trials, nine = recordings.one_area(session, area), recordings.one_area(session, area, nine=True)
+    area_trials = recordings.one_area(session, area)
     line = recordings.session_line(area_trials, scores=FOUR, n_permutations=99, trials_per_half="all")
     score = recordings.score_one_area
     few = float("nan")
     if line.n_neurons >= FEW["n_neurons"]:
         few = score(area_trials, "trial_split", "few", n_permutations=0, trials_per_half=recordings.EACH, **FEW)["few"]
+    merged: dict[str, float] = {}
+    for name, merge in recordings.MERGED.items():
+        conditions = recordings.one_area(session, area, merge)
+        merged |= score(conditions, "trial_split", name, n_permutations=99, trials_per_half="all")
     thirds = tertiles(area_trials.X, n_permutations=0)
     outcome = np.asarray(area_trials.outcome)
     half = len(outcome) // 2
     return {
         **{name: getattr(line, name) for name in ("n_conditions", *recordings.SIZES)},
         **recordings.score_numbers(line, "trial_split", "shesha"),
-        **score(nine, "trial_split", "nine", n_permutations=99, trials_per_half="all"),
+        **merged,
         **score(area_trials, "trial_split", "equal", n_permutations=99, trials_per_half=recordings.EACH),
         **score(area_trials, "centroid_drift", "drift", n_permutations=500),
         **score(area_trials, "centroid_drift", "shifted", n_permutations=99, drift_null="shift"),
@@ -68,20 +73,38 @@ neuroscience.page(make_page)
 def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     """Return means and correlations with intervals over whole sessions, and shares of areas beyond chance."""
     rows = recordings.derived_columns(rows)
-    means = ("shesha", "shesha_chance", "nine", "nine_chance", "equal", "equal_chance", "step")
-    values: dict[str, Any] = {name: recordings.over_sessions(rows, name) for name in means}
+    means = [f"{name}{end}" for name in (*READINGS, "equal") for end in ("", "_chance")]
+    values: dict[str, Any] = {name: recordings.over_sessions(rows, name) for name in (*means, "step")}
     values |= {
         "z": recordings.over_sessions(rows, "drift_z"),
         "z_elsewhere": recordings.over_sessions(rows, "shifted_z"),
     }
-    for name in ("shesha", "equal", "drift", "shifted"):
+    for name in (*READINGS, "equal", "drift", "shifted"):
         above, n = recordings.count_areas(rows, name)
-        values |= {f"beyond_{name}": rate(above, n), f"areas_{name}": n, f"areas_beyond_{name}": above}
+        values |= {f"beyond_{name}": _beyond(rows, name), f"areas_{name}": n, f"areas_beyond_{name}": above}
+    values |= _by_reading("beyond", [values[f"beyond_{name}"] for name in READINGS])
     elsewhere = rows.shifted_chance.mean()
     values |= {"cut elsewhere": elsewhere, "drop explained": (1 - elsewhere) / (1 - rows["drift"].mean())}
-    values |= {f"mean of {name}": rows[name].mean() for name in ("nine", "nine_chance")}
+    values |= {f"mean of {name}{end}": rows[f"{name}{end}"].mean() for name in READINGS[1:] for end in ("", "_chance")}
     values["conditions"] = rows.n_conditions.median()
     return as_facts(values | _correlations(rows) | _orders(rows, published))
+
+
+def _beyond(rows: pd.DataFrame, name: str) -> Fact:
+    """Share of the areas beyond chance, with its interval over sessions; if all areas are alike, over areas."""
+    known = rows.dropna(subset=[name])
+    hits = known.assign(hit=(known[f"{name}_p"] <= 0.05).astype(float))
+    if hits.hit.nunique() < 2:
+        return rate(*recordings.count_areas(rows, name))
+    share = recordings.over_sessions(hits, "hit")
+    return Fact(share.value, max(share.low, 0.0), min(share.high, 1.0))
+
+
+def _by_reading(name: str, readings: Sequence[Fact]) -> dict[str, Fact]:
+    """Name the facts of the readings, and the first with the limits of all, so that all must agree to decide."""
+    low, high = zip(*(reading.limits for reading in readings), strict=True)
+    facts = {f"{name}_{reading}": found for reading, found in zip(READINGS, readings, strict=True)}
+    return facts | {f"{name}_any": Fact(readings[0].value, min(low), max(high))}
 
 
 def _correlations(rows: pd.DataFrame) -> dict[str, Any]:
@@ -90,15 +113,12 @@ def _correlations(rows: pd.DataFrame) -> dict[str, Any]:
     def rho(behaviour: str, score: str, covariates: Sequence[str] = ()) -> Fact:
         return recordings.session_correlation(rows, behaviour, score, covariates).rho
 
-    values = {f"coupling_{score}": rho("coupling", score) for score in ("shesha", "drift", "wuc")}
-    values |= {name: rho(name, "shesha") for name in ("accuracy", "accuracy_change")}
-    # The paper has nine pairs of contrasts and does not name them.
-    values |= {f"{name}_nine": rho(name, "nine") for name in ("coupling", "accuracy", "accuracy_change")}
+    values = {f"coupling_{score}": rho("coupling", score) for score in ("drift", "wuc")}
+    for behaviour in ("coupling", "accuracy", "accuracy_change"):
+        values |= _by_reading(behaviour, [rho(behaviour, score) for score in READINGS])
+    values |= _by_reading("coupling_given", [rho("coupling", score, recordings.SIZES) for score in READINGS])
     step = recordings.session_means(rows).accuracy_change
     return values | {
-        "coupling_least": smallest([values["coupling_shesha"], values["coupling_nine"]]),
-        "coupling_given_nine": rho("coupling", "nine", recordings.SIZES),
-        "coupling_given": rho("coupling", "shesha", recordings.SIZES),
         **{"latter_half": over_draws(step), "latter_half_sd": step.std()},
         **{"sessions_worse": (step < 0).sum(), "sessions": len(step)},
     }
@@ -106,11 +126,15 @@ def _correlations(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _orders(rows: pd.DataFrame, published: pd.DataFrame) -> dict[str, Fact]:
     """Rank correlations of our order of the regions with the published order, and of two scores with each other."""
-    means = rows.groupby("region")[["shesha", "nine", "few", "wuc", "drift"]].mean()
+    means = rows.groupby("region")[[*READINGS, "few", "wuc", "drift"]].mean()
     stability, drift = (recordings.printed_regions(published, score).published for score in ("shesha", "drift"))
-    pairs = {f"order_{name}": (means[name], stability) for name in ("shesha", "nine", "few", "wuc")}
-    pairs |= {"order_drift": (means["drift"], drift), "orders": (means["shesha"], means["drift"])}
+
+    def alike(first: pd.Series[float], second: pd.Series[float]) -> Fact:
+        return rank_correlation(first.corr(second, method="spearman"), len(means))
+
     return {
-        name: rank_correlation(first.corr(second, method="spearman"), len(means))
-        for name, (first, second) in pairs.items()
+        **_by_reading("order", [alike(means[name], stability) for name in READINGS]),
+        **{f"order_{name}": alike(means[name], stability) for name in ("few", "wuc")},
+        "order_drift": alike(means["drift"], drift),
+        **_by_reading("orders", [alike(means[name], means["drift"]) for name in READINGS]),
     }

@@ -11,7 +11,7 @@ import pandas as pd
 from shesha.charts import PALETTE
 from shesha.neuro import trial_split, wuc
 from shesha.studies.checks import DATA
-from shesha.studies.facts import Fact, Facts, as_facts, resampled, share
+from shesha.studies.facts import Fact, Facts, as_facts, resampled_groups, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import draw_with_intervals, figure
 from shesha.studies.rates import binomial_limits
@@ -201,13 +201,14 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 
 def _recording_facts(rows: pd.DataFrame) -> dict[str, Any]:
-    """Agreement of halves, and the share that remains between halves without common drift; areas are resampled."""
+    """Agreement of halves, and the share that remains between halves without common drift; sessions are resampled."""
     near, apart = "odd and even, 4 trials each", "early and late, 4 trials each"
     if not {near, apart} <= set(rows.split):
         return {}
-    wide = rows.pivot_table(index="unit", columns="split", values="value")[[near, apart]].dropna()
-    odd, late = (wide[split].to_numpy() for split in (near, apart))
-    kept = resampled(lambda areas: float(late[areas].mean() / odd[areas].mean()), len(wide))
+    wide = rows.pivot_table(index=["session", "unit"], columns="split", values="value")[[near, apart]].dropna()
+    kept = resampled_groups(
+        lambda areas: float(areas[apart].mean() / areas[near].mean()), wide.reset_index(), "session"
+    )
     means = rows.groupby("split")[["value", "value_chance"]].mean()
     return {
         **{"four_odd": means.value[near], "four_halves": means.value[apart]},

@@ -167,9 +167,7 @@ def _largest(rows: pd.DataFrame) -> dict[str, Any]:
     moved = (rows.after - rows.before).abs()
     turned = (rows.after - rows.before)[rows.change == "rotation"].groupby(rows.data).mean()
     return {
-        "rotated_worst": turned.iloc[int(np.argmax(np.abs(turned.to_numpy())))],
         "rotated_most": turned.abs().max(),
-        "isotropic_most": moved[(rows.change == "rotation") & (rows.data == "isotropic")].max(),
         "scaled": moved[rows.change == "scaling"].max(),
         "shifted": largest(map(absolute, _mean_changes(rows[rows.change == "shift by a vector"]).values())),
         "shifted_by_number": moved[rows.change == "shift by a number"].max(),

@@ -103,6 +103,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "rho_sd": rhos.std(),
             "within": over_draws(within),
             "adversarial_pairs": len(adversarial),
+            "accepted": accepted.sum(),
             "not_accepted": (~accepted).sum(),
             "adversarial_cka": adversarial.unbiased_cka.mean(),
             "adversarial_cka_lowest": adversarial.unbiased_cka.min(),

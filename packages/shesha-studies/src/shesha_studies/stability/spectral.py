@@ -119,6 +119,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     return as_facts({k.replace("0.5", "half"): value for k, value in values.items()}) | {
         "cka": over_draws(subset.unbiased_cka),
         "split": over_draws(subset.shesha),
+        "halves": over_draws(subset.halves_cka),
         "gap": over_draws(subset.shesha - subset.unbiased_cka),
         "gap_of_halves": over_draws(subset.shesha - subset.halves_cka),
     }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from shesha.studies.checks import Found
+from shesha.studies.checks import DATA, Found
 from shesha.studies.published_checks import Answers, shown
+from shesha.studies.tolerance import interval_error
 from shesha_studies.stability_correlations._base_representations import SEEDS
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
 from shesha_studies.stability_correlations._distinctness_statistics import Findings
@@ -18,6 +19,8 @@ _PUBLISHED_WIDTHS = {
     "Video": (768, 768, 768, 768),
 }
 _N_BASES = 79
+_PUBLISHED_AGGREGATE = -0.01
+"""Published correlation over all configurations, from which the shared variance follows."""
 _PER_BASE = {
     "PCA": len(COMPONENTS),
     "random projection": len(PROJECTED),
@@ -37,6 +40,7 @@ def published_numbers(findings: Findings) -> Answers:
     model = findings.mixed_model
     ends = {"low": model.slope - 1.96 * model.error, "high": model.slope + 1.96 * model.error}
     slopes: dict[str, float] = {"beta": model.slope, **ends, "icc": model.shared}
+    answers["Aggregate: r squared"] = Found(_PUBLISHED_AGGREGATE**2)
     return answers | shown({f"Mixed model: {number}": value for number, value in slopes.items()})
 
 
@@ -45,7 +49,9 @@ def _correlation(name: str, rho: Correlation) -> Answers:
     values = {"rho": rho.value, "low": rho.low, "high": rho.high, "p": rho.p, "r squared": rho.value**2}
     answers = shown({f"{name}: {number}": value for number, value in values.items()})
     if name.startswith("Protein") or name == "Neuroscience":
-        answers[f"{name}: rho"] = Found(rho.value, rho.group_error)
+        # Six and nine bases are few, so the error is the larger one of both bootstraps.
+        error = max(rho.group_error, interval_error(rho.low, rho.high))
+        answers[f"{name}: rho"] = Found(rho.value, error, basis=DATA if name == "Neuroscience" else "")
     return answers
 
 

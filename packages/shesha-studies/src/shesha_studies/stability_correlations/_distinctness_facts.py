@@ -41,11 +41,17 @@ def _over_groups(rho: Correlation) -> Fact:
     return Fact(rho.value, rho.group_low, rho.group_high)
 
 
+def _over_few_groups(rho: Correlation) -> Fact:
+    """The wider limits of both bootstraps, because a bootstrap of four to nine bases alone is too narrow."""
+    return Fact(rho.value, min(rho.low, rho.group_low), max(rho.high, rho.group_high))
+
+
 def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
     """Facts on the aggregate over all rows, and on the domains."""
-    rho, domains = findings.domains["Aggregate"], {**findings.domains}
-    del domains["Aggregate"]
-    small = sum(abs(each.value) < 0.3 for each in domains.values())
+    rho = findings.domains["Aggregate"]
+    domains = {name: _over_few_groups(each) for name, each in findings.domains.items() if name != "Aggregate"}
+    sizes = [absolute(each) for each in domains.values()]
+    small = sum(each.value < 0.3 for each in sizes)
     return {
         "pooled": _over_groups(rho),
         "configurations": rho.n,
@@ -58,14 +64,9 @@ def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
         "small_domains": small,
         # The limits are the number of domains whose interval is outside, and the number that may be outside.
         "large_domains": Fact(
-            len(domains) - small,
-            sum(
-                min(abs(domain.group_low), abs(domain.group_high)) >= 0.3 and domain.group_low * domain.group_high > 0
-                for domain in domains.values()
-            ),
-            sum(max(abs(domain.group_low), abs(domain.group_high)) >= 0.3 for domain in domains.values()),
+            len(domains) - small, sum(each.low >= 0.3 for each in sizes), sum(each.high >= 0.3 for each in sizes)
         ),
-        "domains in words": ", ".join(f"{name} {each.value:+.2f}" for name, each in domains.items()),
+        "domains in words": ", ".join(f"{name} {each:+.2f}" for name, each in domains.items()),
     }
 
 
@@ -86,6 +87,8 @@ def _kind_facts(findings: Findings) -> Mapping[str, Any]:
     return {
         **{f"under {kind}": _over_groups(findings.kinds[kind]) for kind in KINDS},
         "components_within": _over_groups(score_correlation(components, by=("group",), n_draws=10)),
+        "components_within_rotated": _over_groups(score_correlation(components, "averaged", by=("group",), n_draws=10)),
+        **_by_number_of_components(components),
         "projected": _over_groups(score_correlation(projected, by=("variant",), n_draws=10)),
         "projected_within": score_correlation(projected, by=("group",), n_draws=10).value,
         **{"projected stability": random.stability, "original stability": original.stability},
@@ -99,8 +102,13 @@ def _kind_facts(findings: Findings) -> Mapping[str, Any]:
     }
 
 
+def _by_number_of_components(components: pd.DataFrame) -> Mapping[str, float]:
+    """Lowest and highest mean stability over bases, by number of components."""
+    means = components.groupby("variant").stability.mean()
+    return {"components lowest": means.min(), "components highest": means.max()}
+
+
 def _levels(findings: Findings) -> Mapping[str, Any]:
-    raw, corrected = (findings.levels["as published: all pooled", "stability", name] for name in ("cka", "unbiased"))
     others = {measure: rho.value for (measure, kind), rho in findings.alternatives.items() if kind == "all"}
     facts = {
         **_correlations_within_kinds(findings),
@@ -109,13 +117,11 @@ def _levels(findings: Findings) -> Mapping[str, Any]:
             findings.levels["ranks within variants, between bases", "averaged", "cka"]
         ),
         "above chance": findings.levels["as published: all pooled", "stability", "adjusted"].value,
-        "biased": raw.value,
-        "unbiased": corrected.value,
-        "bias": _bias(findings.distinct),
+        **_bias(findings.distinct),
         "explained": findings.explained_variance["kind and CKA"],
     }
     if others:
-        intervals = (_over_groups(rho) for (_, kind), rho in findings.alternatives.items() if kind == "all")
+        intervals = (_over_few_groups(rho) for (_, kind), rho in findings.alternatives.items() if kind == "all")
         facts["other measures"] = largest(map(absolute, intervals))
         facts["language configurations"] = findings.alternatives["CKA", "all"].n
         facts["other measures in words"] = ", ".join(f"{name} {value:+.2f}" for name, value in others.items())
@@ -136,25 +142,31 @@ def _correlations_within_kinds(findings: Findings) -> Mapping[str, Any]:
     }
 
 
-def _bias(rows: pd.DataFrame) -> Fact:
-    """Difference between the correlations with CKA and with unbiased CKA; bases are resampled."""
+def _bias(rows: pd.DataFrame) -> Mapping[str, Any]:
+    """Correlations with CKA and with unbiased CKA over the same rows, and their difference; bases are resampled."""
     rows = rows[["group", "stability", "cka", "unbiased"]].dropna()
 
-    def difference(drawn: pd.DataFrame) -> float:
+    def correlations(drawn: pd.DataFrame) -> list[float]:
         stability, *others = (rankdata(drawn[name]) for name in ("stability", "cka", "unbiased"))
-        return abs(float(np.subtract(*(np.corrcoef(stability, ranks)[0, 1] for ranks in others))))
+        return [float(np.corrcoef(stability, ranks)[0, 1]) for ranks in others]
 
-    return resampled_groups(difference, rows, "group", draws=200)
+    def difference(drawn: pd.DataFrame) -> float:
+        raw, corrected = correlations(drawn)
+        return abs(raw - corrected)
+
+    biased, unbiased = correlations(rows)
+    difference_over_bases = resampled_groups(difference, rows, "group", draws=200)
+    return {"biased": biased, "unbiased": unbiased, "bias_rows": len(rows), "bias": difference_over_bases}
 
 
 def _model_facts(findings: Findings) -> Mapping[str, Any]:
     """Facts on the mixed model, and on unchanged bases."""
     model, spread = findings.mixed_model, findings.rows[["stability", "cka"]].std()
     slope = Fact(model.slope, model.slope - 1.96 * model.error, model.slope + 1.96 * model.error)
+    original = absolute(_over_groups(findings.kinds["original"]))
     return {
         "slope": slope,
         "slope_size": absolute(slope),
         "standard slope": model.slope * spread.cka / spread.stability,
-        "lowest stability": float(findings.rows.stability.min()),
-        "unique": 1 - findings.kinds["original"].value ** 2,
+        "unique": Fact(1 - original.value**2, 1 - original.high**2, 1 - original.low**2),
     }

@@ -13,6 +13,8 @@ import pandas as pd
 from shesha.studies.facts import NAN, Fact, Facts, as_facts, mean_correlation, rank_correlation
 from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, Findings
 
+_MODELS = 93
+"""Number of models that all image sets of Table 28 have in common."""
 _L, _J = "Geometric Stability", "Geometric Stability (journal)"
 
 
@@ -34,8 +36,13 @@ def _join_signed(values: Iterable[float]) -> str:
     return ", ".join(f"{value:+.2f}" for value in values)
 
 
+def _name_signed(values: Iterable[float], names: Iterable[str] = TARGETS) -> str:
+    """Numbers with a sign, each with the name of its images."""
+    return ", ".join(f"{value:+.2f} ({name})" for value, name in zip(values, names, strict=True))
+
+
 def _p_value(p: float) -> str:
-    return "below 0.001" if p < 0.001 else f"{p:.3f}"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def _trade(findings: Findings) -> Mapping[str, Any]:
@@ -50,8 +57,8 @@ def _trade(findings: Findings) -> Mapping[str, Any]:
         "equal_width": mean_correlation([rho.value for rho in equal], len(findings.rows)),
         "cells_negative": signs[0],
         "cells_positive": signs[1],
-        "trade in words": _join_signed(rho.value for rho in plain),
-        "trade at equal width in words": _join_signed(rho.value for rho in equal),
+        "trade in words": _name_signed(rho.value for rho in plain),
+        "trade at equal width in words": _name_signed(rho.value for rho in equal),
         "negative at equal width": sum(rho.value < 0 and rho.p < 0.05 for rho in equal),
     }
 
@@ -64,7 +71,7 @@ def _width_facts(findings: Findings) -> Mapping[str, Any]:
     return {
         **{f"mean {name}": findings.rows[[f"{name} {t}" for t in TARGETS]].mean().mean() for name in means},
         **{f"{name} with width": rank_correlation(min(values), len(findings.rows)) for name, values in rhos.items()},
-        **{f"{name} with width in words": _join_signed(values) for name, values in rhos.items()},
+        **{f"{name} with width in words": _name_signed(values) for name, values in rhos.items()},
     }
 
 
@@ -78,10 +85,10 @@ def _scores(findings: Findings) -> Mapping[str, Any]:
     ranks = [findings.rank_correlation(f"stability {target}", f"averaged {target}").value for target in TARGETS]
     return {
         **{"few_rows": code, "few_rows_exact": exact, "few_rows_apart": abs(code - exact)},
-        "ranks across in words": _join_signed(plain),
+        "ranks across in words": _name_signed(plain, (" and ".join(pair) for pair in combinations(TARGETS, 2))),
         "ranks across at equal width in words": _join_signed(equal),
         "ranks across": rank_correlation(min(equal), len(findings.rows)),
-        "ranks after rotation in words": _join_signed(ranks),
+        "ranks after rotation in words": _name_signed(ranks),
     }
 
 
@@ -102,11 +109,14 @@ def _groups(findings: Findings) -> Mapping[str, Any]:
         clear, turned = (
             sum(sign * line["difference"] > 0 and line["p"] < 0.05 for line in numbers.values()) for sign in (1, -1)
         )
+        counts = [int(findings.rows[column].isin(names).sum()) for names in ((group,), others)]
         known = all(line["p"] == line["p"] for line in numbers.values())
         facts |= {
             f"{group} sets": Fact(clear if known else NAN, clear, len(TARGETS) - turned),
-            f"{group} in words": _join_signed(line["difference"] for line in numbers.values()),
-            f"{group} p in words": ", ".join(f"{_p_value(line['p'])} ({target})" for target, line in numbers.items()),
+            f"{group} networks": " and ".join(map(str, counts)),
+            f"{group} in words": ", ".join(
+                f"{line['difference']:+.3f} ({target}, {_p_value(line['p'])})" for target, line in numbers.items()
+            ),
         }
     return facts
 
@@ -163,11 +173,17 @@ def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
         "Table 23 in words": _join_signed(table),
         "published negative": _significantly_negative(published),
         "families": mean_correlation(families["rho"], int(families.families.min())),
+        "number of families": families.families.min(),
         "textures and pets": pairs["DTD", "Oxford Pets"],
         "flowers and pets": pairs["Flowers-102", "Oxford Pets"],
-        "within beyond across": min(within) - max(across),
-        "lowest across": min(across),
+        "within beyond across": _less(rank_correlation(min(within), _MODELS), rank_correlation(max(across), _MODELS)),
+        "lowest across": rank_correlation(min(across), _MODELS),
     }
+
+
+def _less(first: Fact, second: Fact) -> Fact:
+    """Difference of two numbers, with the widest limits that their intervals allow."""
+    return Fact(first.value - second.value, first.low - second.high, first.high - second.low)
 
 
 def _p_values(published: pd.DataFrame) -> Mapping[str, float]:
@@ -215,7 +231,7 @@ def _significantly_negative(published: pd.DataFrame) -> int:
 
     lines = published[(published["where"] == "Geometric Stability, Table 23") & (published.row == "LogME vs Shesha-FS")]
     values = lines.published.astype(float).to_numpy()
-    freedom = 93 - 2
+    freedom = _MODELS - 2
     p = 2 * t.sf(np.abs(values) * np.sqrt(freedom / (1 - values**2)), freedom)
     return int(((values < 0) & (p < 0.05)).sum())
 
