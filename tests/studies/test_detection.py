@@ -6,34 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import spearmanr
-from sklearn.metrics import roc_auc_score
 
-from shesha_studies.language._detection import (
+from shesha_studies.language._drift_and_loss import (
     NEVER,
-    area,
     contest,
     correlation_within_groups,
-    first_detection,
+    drifts,
+    fewer_right,
     firsts,
-    sensitivity,
+    less_correlated,
 )
-from shesha_studies.language._drift_measures import drifts
-from shesha_studies.language._task_loss import fewer_right, less_correlated
-
-
-def test_the_area_is_that_of_scikit_learn():
-    rng = np.random.default_rng(0)
-    scores, lost = rng.integers(0, 5, 40).astype(float), rng.random(40) < 0.4
-    assert area(scores, lost) == pytest.approx(roc_auc_score(lost, scores))
-
-
-def test_no_more_negatives_pass_than_allowed():
-    scores = np.arange(40.0)
-    lost = scores >= 30
-    assert sensitivity(scores, lost) == 1.0
-    lost[5] = True
-    lost[39] = False
-    assert sensitivity(scores, lost) == pytest.approx(9 / 10)
 
 
 def test_the_first_level_is_the_lowest_that_passes():
@@ -46,9 +28,9 @@ def test_the_first_level_is_the_lowest_that_passes():
             "b": [2, 2, 2, 0, 0, 0],
         }
     )
-    assert first_detection(rows[rows.unit == 0], "a", 1) == 0.2
-    bound = rows.groupby(["unit", "draw"]).a.first() * 0 + 1.0
-    table = firsts(rows, ["a", "b"], {"a": bound, "b": bound}, ["unit", "draw"])
+    bounds = rows.groupby(["unit", "draw"])[["a", "b"]].first() * 0 + 1.0
+    table = firsts(rows, bounds, ["unit", "draw"])
+    assert table.a.tolist() == [0.2, 0.3]
     assert table.b.tolist() == [0.1, NEVER]
     assert contest(table, "a", "b") == (1, 0, 1)
 

@@ -7,8 +7,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 
-from shesha_studies.language._next_words import next_words, rows_of  # noqa: E402
-from shesha_studies.language._perturbed_models import embedded, last_states, perturbed  # noqa: E402
+from shesha_studies.language._model_outputs import embedded, last_states, next_words, perturbed, rows_of  # noqa: E402
 from shesha_studies.language_models import Model  # noqa: E402
 
 WORDS = ("<pad>", "<unk>", "<s>", "a", "fine", "film", "dull", "and", "long", "short")

@@ -12,7 +12,7 @@ from shesha.studies.checks import Check
 from shesha.studies.claims import NO, YES, Claim, Rule, judge
 from shesha.studies.facts import Fact
 from shesha.studies.html_page import _verdict_sentence
-from shesha.studies.page import Page, save_page
+from shesha.studies.page import UNANSWERED, Page, save_page
 from shesha.studies.published_comparison import compare_with_published
 from shesha.studies.scorecards import _brief_line, _line, counts
 
@@ -21,6 +21,12 @@ from shesha.studies.scorecards import _brief_line, _line, counts
 def test_several_notes_are_a_list(tmp_path, notes, text):
     place = save_page(Page("It is.", notes=notes), tmp_path / "new", "A title", "Is it so?", "seven cells")
     assert place.read_text() == f"# A title\n\nIs it so?\n\n**It is.**\n\n{text}## What was run\n\nseven cells\n"
+
+
+def test_a_page_without_an_answer_says_so(tmp_path):
+    text = save_page(Page("", ()), tmp_path, "title", "Is it so?", "a run").read_text(encoding="utf-8")
+    assert UNANSWERED in text
+    assert "**" not in text
 
 
 def test_draws_have_a_mean_and_two_have_a_spread():

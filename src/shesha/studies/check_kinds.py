@@ -1,4 +1,4 @@
-"""Kinds of checks: only numbers and claims that need an experiment count as results."""
+"""Kinds of checks: only numbers that need an experiment and claims in words count as results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 RESULT, TRANSCRIPTION, ARITHMETIC, REPEAT, OWN = "result", "transcription", "arithmetic", "repeat", "own"
 KINDS = (RESULT, ARITHMETIC, TRANSCRIPTION, REPEAT, OWN)
 MEANINGS = {
-    RESULT: "a number or claim that needs an experiment",
+    RESULT: "a number that needs an experiment, or a claim in words",
     ARITHMETIC: "a number, bound or count that follows from other numbers of the paper",
     TRANSCRIPTION: "a label, a parameter, a sample size, or a consequence of a definition",
     REPEAT: "a number that the paper prints again in another place, possibly rounded",

@@ -40,6 +40,9 @@ class Fact:
         """Format the number and, if there is one, its interval."""
         if self.words:
             return self.words
+        if spec.endswith(("f", "%")):
+            # Print a negative number that rounds to zero without its sign.
+            spec = f"{spec[0]}z{spec[1:]}" if spec.startswith("+") else f"z{spec}"
         text = format(self.value, spec)
         if isnan(self.low):
             return text

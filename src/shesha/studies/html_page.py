@@ -10,7 +10,7 @@ from shesha import report
 from shesha.results.generic_page import as_table
 from shesha.studies.checks import SAID, VERDICTS, Check
 from shesha.studies.checks import as_table as checks_table
-from shesha.studies.page import Page, Picture
+from shesha.studies.page import UNANSWERED, Page, Picture
 from shesha.studies.page_from_rows import build_page
 from shesha.studies.run_description import describe_run
 from shesha.studies.run_files import ROWS
@@ -46,7 +46,7 @@ def study_page(run: StudyRun, about: Mapping[str, str]) -> report.Page:
     return report.Page(
         title=study.question,
         question=f"{_question_source(study.paper)} (study {study.name})",
-        answer=tuple(filter(None, (page.answer, _verdict_sentence(page.checks)))),
+        answer=tuple(filter(None, (page.answer or UNANSWERED, _verdict_sentence(page.checks)))),
         numbers=tuple(pictures[:1]) or tuple(part for section in tables[:1] for part in section.parts),
         doubts=(*_notes(page.notes[:_FIRST]), *_incomplete(run)),
         sections=(

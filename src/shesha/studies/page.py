@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+UNANSWERED = "The cells computed so far do not answer the question."
+
+
 @dataclass(frozen=True)
 class Picture:
     """A figure with the name of its file and a description."""
@@ -68,7 +71,7 @@ def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> 
         Heading, question of the study, and description of the run.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    parts = [f"# {title}", question, f"**{page.answer}**"]
+    parts = [f"# {title}", question, f"**{page.answer}**" if page.answer else UNANSWERED]
     for picture in page.pictures:
         with replacing(folder / f"{picture.name}.png") as place:
             picture.figure.savefig(place, dpi=150, format="png")

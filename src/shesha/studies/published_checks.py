@@ -4,14 +4,13 @@ A line in a published table states *where*, *what* and what was *published*, whi
 study answers it with `Found`, which contains *ours*, the error or verdict by which our value is judged, and *why* the
 two disagree.
 
-A file contains two kinds of lines (see `split_numbers_and_claims`). Lines with a `key` are answered one by one
-(`against`). Lines with a `row` and a `number`, as in a printed table, are judged together (`stand_ins`, `models`,
-`text_checks`).
+A line is answered by its `key`. The lines of a printed table have a `row` and a `number`; their key is "row: number"
+unless they have another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from inspect import getsourcefile
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.studies import study_lookup
 from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, NOT_RUN, UNREACHABLE, Check, Found, judge_number
 from shesha.studies.study_decorator import Study
-from shesha.studies.tolerance import JOINT, UNDECIDED, interval_error, loose_p_value, p_values_agree
+from shesha.studies.tolerance import UNDECIDED, interval_error, loose_p_value, p_values_agree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,8 +33,6 @@ Table = Any
 """A DataFrame. The type stubs of pandas do not describe its rows and cells."""
 Answers = dict[str, "Found"]
 """Our answers, by the key of the published line."""
-Ours = Callable[[str, str], float | str | None]
-"""Function that takes the row and the number of a line and returns our value, or None."""
 
 
 def draws(values: pd.Series, why: str = "", decimals: int | None = None) -> Found:
@@ -52,6 +49,23 @@ def unreachable(why: str, ours: float | str | None = None) -> Found:
 def shown(values: Mapping[str, float | str | None]) -> Answers:
     """Return values that are shown but not judged, for the reasons that `against` takes as `missing`."""
     return {key: Found(ours, verdict=UNREACHABLE) for key, ours in values.items()}
+
+
+def judged(values: Mapping[str, float]) -> Answers:
+    """Return values that follow from other published numbers, so that they must agree up to rounding."""
+    return {key: Found(float(value)) for key, value in values.items()}
+
+
+def table_cells(table: Table) -> dict[str, float]:
+    """Return the numbers of a table by "row: column", the key of a published line that has no other key.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table_cells(pd.DataFrame({"loss": [0.5, float("nan")]}, index=["int8", "nf4"]))
+    {'int8: loss': 0.5}
+    """
+    return {f"{row}: {column}": float(value) for (row, column), value in table.stack().dropna().items()}
 
 
 def against(
@@ -102,7 +116,7 @@ def _answer(line: Any, answers: Mapping[str, Found], missing: Mapping[str, str])
     return found or Found(None, why=ABSENT, verdict=NOT_RUN)
 
 
-def judge_line(line: Any, answer: Found, unit: str = "") -> Check:
+def judge_line(line: Any, answer: Found) -> Check:
     """Judge one published line.
 
     Words agree if they are equal. If a bound is published, such as "< 0.001", a number below it agrees.
@@ -112,12 +126,12 @@ def judge_line(line: Any, answer: Found, unit: str = "") -> Check:
     TypeError
         If there is no verdict, and words are published but a number was found, or vice versa.
     """
-    check = replace(_judge_line(line, answer, unit), published=_as_printed(line))
+    check = replace(_judge_line(line, answer), published=_as_printed(line))
     return replace(check, basis=answer.basis) if check.ours is not None else check
 
 
-def _judge_line(line: Any, answer: Found, unit: str) -> Check:
-    where, what, number = str(line["where"]), _what(line, unit), as_number(line["published"])
+def _judge_line(line: Any, answer: Found) -> Check:
+    where, what, number = str(line["where"]), _what(line), as_number(line["published"])
     if answer.verdict is not None:
         why = "" if answer.verdict == AGREES else answer.why
         return Check(where, what, number, answer.ours, answer.verdict, why or answer.note)
@@ -179,17 +193,6 @@ def _as_printed(line: Any) -> float | str:
     return value if keeps_zeros else number
 
 
-def count_decimals(text: str) -> int:
-    """Count the printed decimals of a number, without trailing zeros.
-
-    Examples
-    --------
-    >>> count_decimals("0.250"), count_decimals("12")
-    (2, 0)
-    """
-    return len(text.partition(".")[2].rstrip("0"))
-
-
 def claim_key(line: Any) -> str:
     """Return the key under which a claim in words is answered; "" if the line has none."""
     key = line.get("key")
@@ -198,7 +201,7 @@ def claim_key(line: Any) -> str:
 
 def line_label(line: Any) -> tuple[str, str]:
     """Return the place and the label of a published line, as its check shows them."""
-    return str(line["where"]), _what(line, "")
+    return str(line["where"]), _what(line)
 
 
 def split_numbers_and_claims(published: pd.DataFrame | None) -> tuple[Table, Table]:
@@ -220,30 +223,16 @@ def number(published: Table, where: str, row: str, name: str) -> float:
     return float(lines[(lines.row.astype(str) == row) & (lines.number == name)].published.iloc[0])
 
 
-def stand_ins(lines: Table, ours: Ours, why: str, unit: str = "") -> Iterator[Check]:
-    """Yield a check for each published number of another model, with a stand-in's value if available."""
-    for _, line in lines.iterrows():
-        yield judge_line(line, unreachable(why, ours(str(line.row), line.number)), unit)
+def printed_table(published: Table, where: str) -> Table:
+    """Return a published table or section, with one line per row and one column per number."""
+    lines = lines_of(published, where).dropna(subset="row")
+    wide = lines.assign(value=lines.published.map(as_number)).pivot(index="row", columns="number", values="value")
+    return wide.infer_objects()
 
 
-def models(lines: Table, at_hand: Mapping[str, str], why: str) -> Iterator[Check]:
-    """Yield a check for each line in a table of models, which states whether the model is available."""
-    for _, line in lines.iterrows():
-        model = at_hand.get(str(line.row))
-        yield judge_line(line, unreachable(why) if model is None else Found(model, why="another name"))
-
-
-def text_checks(lines: Table, ours: Ours, why: str, unit: str = "", *, rounding: float = 0.0) -> Iterator[Check]:
-    """Compare numbers in the text with the values that follow from the published, rounded tables."""
-    for _, line in lines.iterrows():
-        value = ours(str(line.row), line.number)
-        decimals = count_decimals(str(line.published))
-        yield judge_line(line, Found(value, error=rounding / JOINT, decimals=decimals, why=why), unit)
-
-
-def _what(line: Any, unit: str) -> str:
+def _what(line: Any) -> str:
     label = line.get("what")
-    return label if isinstance(label, str) else f"{unit + ' ' if unit else ''}{line['row']}: {line['number']}"
+    return label if isinstance(label, str) else f"{line['row']}: {line['number']}"
 
 
 def _or(value: Any, default: float) -> float:

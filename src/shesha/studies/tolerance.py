@@ -46,17 +46,18 @@ def correlation_error(rho: float, n: float) -> float:
     return sqrt((1 + rho * rho / 2) / (n - 3)) * (1 - rho * rho) if n > 3 else float("nan")
 
 
-def correlation_p(rho: float, n: int) -> float:
-    """Two-sided p-value of a correlation over n independent cases, by Student's t.
+def correlation_p(rho: float, n: int, given: int = 0) -> float:
+    """Two-sided p-value of a correlation over n independent cases, by Student's t test, controlling for some variables.
 
     Examples
     --------
-    >>> f"{correlation_p(0.997, 21):.0e}"
-    '1e-22'
+    >>> round(correlation_p(0.5, 20), 3)
+    0.025
     """
     from scipy.stats import t
 
-    return float(2 * t.sf(abs(rho) * sqrt((n - 2) / (1 - rho * rho)), n - 2))
+    freedom = n - 2 - given
+    return float(2 * t.sf(abs(rho) * sqrt(freedom / (1 - rho**2)), freedom))
 
 
 def interval_error(low: float, high: float) -> float:

@@ -29,13 +29,7 @@ _AT_ONCE, _MOST_TOKENS = 100, 128
 
 
 def encoder_rows(sentences: str, encoder: str) -> Matrix:
-    """Return the rows of a set of sentences by an encoder or by a layer of the causal model.
-
-    Raises
-    ------
-    Unreachable
-        If sentences, weights or libraries are missing.
-    """
+    """Return the rows of a set of sentences by an encoder or by a layer of the causal model."""
     family, _, layer = encoder.partition(": layer ")
     if family not in CAUSAL_FAMILIES:
         return encoded(sentences, encoder)
@@ -48,13 +42,7 @@ def _of_set(sentences: str) -> dict[tuple[str, int], Matrix]:
 
 
 def pool_layers(texts: Sequence[str], depths: Sequence[int]) -> dict[tuple[str, int], Matrix]:
-    """Return the rows of texts by pooling and number of blocks passed.
-
-    Raises
-    ------
-    Unreachable
-        If weights or libraries are missing.
-    """
+    """Return the rows of texts by pooling and number of blocks passed."""
     from shesha.extract import encode
 
     model = smollm2()
@@ -62,15 +50,9 @@ def pool_layers(texts: Sequence[str], depths: Sequence[int]) -> dict[tuple[str, 
     layers: dict[tuple[str, int], list[Matrix]] = {}
     # Process a few texts at a time, because the token states of all texts would take gigabytes.
     for start in range(0, len(texts), _AT_ONCE):
-        states = encode(
-            model.network,
-            list(texts[start : start + _AT_ONCE]),
-            list(names.values()),
-            pool=None,
-            reader=model.reader,
-            chat=False,
-            max_tokens=_MOST_TOKENS,
-        )
+        some = list(texts[start : start + _AT_ONCE])
+        options = {"pool": None, "reader": model.reader, "chat": False, "max_tokens": _MOST_TOKENS}
+        states = encode(model.network, some, list(names.values()), **options)
         for depth, name in names.items():
             for pooling, rows in pooled(states[name]).items():
                 layers.setdefault((pooling, depth), []).append(rows)

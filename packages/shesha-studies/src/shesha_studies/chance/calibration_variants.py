@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, lines, logarithmic
 from shesha.studies.published_checks import draws
 from shesha.studies.study_decorator import grid_of, study
+from shesha.support.types import Index, Matrix
 from shesha_studies.synthetic_data import shared
 
 N = 128
@@ -134,16 +136,33 @@ def _largest_skewness(rows: pd.DataFrame) -> Fact:
     return largest(group_means(rows[rows.measure.isin(MEASURES[:2])], ["measure"], "skewness"))
 
 
+def _share_of_bias_left(scores: Matrix) -> Callable[[Index], float]:
+    """Bias of the first column as a share of the bias of the second, for resampled rows; the true value is 1."""
+
+    def share(places: Index) -> float:
+        corrected, plain = np.abs(scores[places].mean(axis=0) - 1)
+        return float(corrected / plain)
+
+    return share
+
+
 def _approaches() -> dict[str, Any]:
     """Apply corrections for numbers of rows and columns to noise, and to a signal whose similarity is 1."""
     rng = np.random.default_rng(0)
     noise = np.array([unbiased_cka(a, b) for a, b in zip(*rng.standard_normal((2, 200, 40, 80)), strict=True)])
     rng = np.random.default_rng(1)
-    few, many = (np.array([sampled_cka(*shared(1.0, d, 40, 5, rng)) for _ in range(60)]) for d in (20, 80))
+    # The population similarity is 1. Rows are n = 40, and features a sample of 20 or 80.
+    few, many = (
+        np.array([[score(X, Y) for score in (sampled_cka, unbiased_cka)] for X, Y in pairs])
+        for pairs in ([shared(1.0, d, 40, 5, rng) for _ in range(60)] for d in (20, 80))
+    )
     return {
         "unbiased": over_draws(noise),
         "unbiased_lowest": noise.min(),
-        "over_columns": over_draws(many),
-        "over_columns_off": absolute(over_draws(many - 1)),
-        "over_columns_highest": few.max(),
+        "over_columns": over_draws(many[:, 0]),
+        "over_columns_few": over_draws(few[:, 0]),
+        "rows_only": over_draws(many[:, 1]),
+        "rows_only_few": over_draws(few[:, 1]),
+        "bias_left": largest(resampled(_share_of_bias_left(scores), len(scores)) for scores in (few, many)),
+        "over_columns_highest": few[:, 0].max(),
     }

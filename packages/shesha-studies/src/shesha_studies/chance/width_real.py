@@ -108,6 +108,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
                 (_partial_correlation_of_width(df) for df in groups), key=lambda fact: fact.value
             ),
             **_same_width(plain[plain["first"] == plain.second]),
+            "copied": _ratio_by_copies(rows[rows.epochs > 0]),
         }
     )
 
@@ -127,6 +128,12 @@ def _partial_correlation_of_width(table: pd.DataFrame) -> Fact:
     both = table.total_width.corr(table.effective)
     partial = (width - other * both) / np.sqrt((1 - other**2) * (1 - both**2))
     return rank_correlation(float(partial), _n_networks(table), 1)
+
+
+def _ratio_by_copies(rows: pd.DataFrame) -> Fact:
+    """Mean ratio of the thresholds with and without copied features; pairs of networks are draws."""
+    thresholds = rows.pivot_table(index=["data", "first", "second"], columns="variant", values="threshold").dropna()
+    return over_draws(thresholds[COPIED] / thresholds[AS_TRAINED])
 
 
 def _same_width(table: pd.DataFrame) -> dict[str, Fact]:

@@ -1,132 +1,90 @@
-"""Statistics of the canary study, and our values of its published numbers."""
+"""Statistics and facts of the canary study, and our values of its published numbers."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from shesha.studies import checks
-from shesha.studies.published_checks import Answers, Table, lines_of, shown
+from shesha.studies.checks import Found
+from shesha.studies.facts import (
+    Fact,
+    Facts,
+    as_facts,
+    largest,
+    over_draws,
+    rate,
+    resampled,
+    resampled_groups,
+    share,
+    smallest,
+    steps,
+)
+from shesha.studies.published_checks import Answers, Table, judged, number, printed_table, shown, table_cells
+from shesha.studies.rates import sign_difference
 from shesha.support.types import Vector
-from shesha_studies.language._detection import NEVER, area, contest, correlation_within_groups, firsts
-from shesha_studies.language._drift_measures import BOUND, METRICS
-from shesha_studies.language._perturbed_models import MINILM
-from shesha_studies.language_models import MPNET
+from shesha_studies.language._drift_and_loss import BOUND, METRICS, NEVER, contest, correlation_within_groups, firsts
+from shesha_studies.language_models import MINILM, MPNET
 
 UNIT = ["model", "task", "layer", "seed"]
 TASK = "SST-2"
 """The task of the paper's method (10.3, step 4)."""
+THREE = ["shesha", "cka", "procrustes"]
 LATE = 0.55
 """Value that replaces "never detected" in means over levels up to 0.5."""
 LOST = 0.05
+FIXED, CHANCE = "bound 0.05", "bound from chance"
 
 
-@dataclass(frozen=True)
-class Found:
-    """Rows with noise, and the statistics computed from them."""
-
-    noise: Table
-    correlations: Table
-    within: Table
-    first: Table
-    firsts: dict[str, Table]
-    contests: dict[str, tuple[int, int, int]]
-    matched: Table
-
-    def compare_with(self, published: Table) -> Table:
-        """Our means of the last layer, SST-2, next to Table 47, whose numbers are means over 26 encoders."""
-        last = self.noise[self.noise["last"]]
-        table = lines_of(published, "Table 47").assign(
-            published=lambda t: t.published.astype(float), row=lambda t: t.row.astype(float)
-        )
-        paper_table = table.pivot(index="row", columns="number", values="published")
-        means = last.groupby(["task", "level"])[["drop", "shesha", "cka", "procrustes", "squared"]].mean().reset_index()
-        shown = means.merge(paper_table.add_prefix("published "), left_on="level", right_index=True)
-        return shown.rename(columns={"drop": "loss, %", "published drop": "published loss, %"})
-
-
-def gather_statistics(rows: Table) -> Found:
-    """Gather the statistics of the page."""
+def noisy_rows(rows: Table) -> tuple[Table, Table]:
+    """Return the rows with noise and those of re-encodings."""
     # Round losses, so that equal losses are ties despite rounding errors.
     depth = rows.layer / rows.groupby("model").layer.transform("max")
     rows = rows.assign(drop=rows["drop"].round(6), depth=depth, last=depth == 1)
-    noise, unchanged = rows[rows.kind == "noise"], rows[rows.kind == "unchanged"]
-    bounds = {
-        "bound 0.05": {m: noise.groupby(UNIT).shesha.first() * 0 + BOUND for m in METRICS},
-        "bound from chance": {m: _largest(noise, unchanged, m) for m in METRICS},
-    }
-    early = {name: firsts(noise, METRICS, each, UNIT) for name, each in bounds.items()}
-    return Found(
-        noise,
-        _correlations(noise),
-        _layer_correlations(noise),
-        pd.DataFrame({name: table.mean() for name, table in _last_layers(noise, early).items()}).T,
-        _last_layers(noise, early),
-        _contests(early),
-        _equal_alarm_bounds(noise),
-    )
+    return rows[rows.kind == "noise"], rows[rows.kind == "unchanged"]
 
 
-def _contests(early: dict[str, Table]) -> dict[str, tuple[int, int, int]]:
-    """Count the units in which each of two scores is first, over both tasks and for each task."""
-    tables = dict(early)
-    for name, table in early.items():
-        tasks = table.index.get_level_values("task")
-        tables |= {f"{name}, {task}": table[tasks == task] for task in ("SST-2", "STS-B")}
-    roots = ((name, other) for name in ("procrustes", "squared") for other in ("shesha", "cka"))
-    pairs = (("shesha", "cka"), *roots)
-    contests = {f"{name}: {a} {b}": contest(table, a, b) for name, table in tables.items() for a, b in pairs}
-    detected = tables["bound 0.05, SST-2"].wasserstein
-    return contests | {"never": (int((detected == NEVER).sum()), len(detected), 0)}
+def first_alarms(noise: Table, unchanged: Table) -> dict[str, Table]:
+    """Return the lowest noise that each score detects in each unit, by the kind of bound."""
+    units = noise.groupby(UNIT)[list(METRICS)].first()
+    largest = unchanged.groupby(UNIT[:-1])[list(METRICS)].max()
+    # A bound from chance is the largest drift of the re-encodings of a layer and task, for every draw of the noise.
+    chance = largest.reindex(units.index.droplevel("seed")).set_axis(units.index)
+    return {FIXED: firsts(noise, units * 0 + BOUND, UNIT), CHANCE: firsts(noise, chance, UNIT)}
 
 
-def _largest(noise: Table, unchanged: Table, metric: str) -> Table:
-    """Largest drift of the re-encodings of each layer and task, for every draw of the noise."""
-    largest = unchanged.groupby(["model", "task", "layer"])[metric].max()
-    units = noise.groupby(UNIT)[metric].first()
-    return units * 0 + np.array([largest[(model, task, layer)] for model, task, layer, _ in units.index])
+def last_layer_alarms(noise: Table, alarms: dict[str, Table]) -> dict[str, Table]:
+    """Return the lowest noise that is detected in each unit of the last layers."""
+    units = pd.MultiIndex.from_frame(noise.loc[noise["last"], UNIT].drop_duplicates())
+    return {name: table.loc[units].replace(NEVER, LATE) for name, table in alarms.items()}
 
 
-def _last_layers(noise: Table, early: dict[str, Table]) -> dict[str, Table]:
-    """Lowest noise that is detected in each unit of the last layers."""
-    chosen = noise.loc[noise["last"], UNIT].drop_duplicates()
-    units = list(chosen.itertuples(index=False, name=None))
-    return {name: table.loc[units].replace(NEVER, LATE) for name, table in early.items()}
+def of_task(alarms: Table, task: str) -> Table:
+    """Return the alarms for one task."""
+    return alarms[alarms.index.get_level_values("task") == task]
 
 
-def _correlations(noise: Table) -> Table:
-    names = (*METRICS, "level")
-    every = {name: noise[name].corr(noise["drop"], method="spearman") for name in names}
-    return pd.DataFrame({"rho": every, "last": last_layer_correlations(noise).mean()})
+def correlation_table(noise: Table) -> Table:
+    """Rank correlations of scores with the loss: over all layers, in the last layers, and at equal noise."""
+    names = [*METRICS, "level"]
+    groups = ["model", "task", "level", "seed"]
+    table = pd.DataFrame({"rho": {name: noise[name].corr(noise["drop"], method="spearman") for name in names}})
+    equal = {name: correlation_within_groups(noise, name, groups, "depth") for name in METRICS}
+    within = pd.DataFrame.from_dict(equal, orient="index", columns=["rho among equal noise", "p"])
+    return table.assign(last=last_layer_correlations(noise).mean()).join(within)
 
 
 def last_layer_correlations(noise: Table) -> Table:
     """Rank correlations with the loss over the levels of noise: one line per encoder, task and draw."""
     units = noise[noise["last"]].groupby(["model", "task", "seed"])
-    names = (*METRICS, "level")
+    names = [*METRICS, "level"]
     return pd.DataFrame([{name: df[name].corr(df["drop"], method="spearman") for name in names} for _, df in units])
 
 
-def _layer_correlations(noise: Table) -> Table:
-    rows = {
-        name: correlation_within_groups(noise, name, ["model", "task", "level", "seed"], "depth") for name in METRICS
-    }
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["rho", "p"])
-
-
-def _equal_alarm_bounds(noise: Table) -> Table:
+def equal_alarm_bounds(noise: Table) -> Table:
     """Bounds that 5 % of harmless changes exceed, set on one draw of the noise and tested on the other draws."""
-    lost = (noise.p_drop <= LOST).to_numpy()
-    rows = {}
-    for name in (*METRICS, "level"):
-        scores = noise[name].to_numpy(dtype=float)
-        sensitivity, two, bound = losses_found(noise, name)
-        old = float((scores[~lost] > BOUND).mean()) if name != "level" else float("nan")
-        rows[name] = (bound, sensitivity, two, area(scores, lost), old)
-    columns = ["bound", "sensitivity", "false alarms", "area under the curve", "alarms at 0.05 where nothing is lost"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    columns = ["sensitivity", "false alarms", "bound"]
+    lines = {name: losses_found(noise, name) for name in (*METRICS, "level")}
+    return pd.DataFrame.from_dict(lines, orient="index", columns=columns)[["bound", *columns[:2]]]
 
 
 def losses_found(noise: Table, name: str) -> Vector:
@@ -141,48 +99,148 @@ def losses_found(noise: Table, name: str) -> Vector:
     return np.asarray(np.mean(rates, axis=0))
 
 
-def published_numbers(found: Found, published: Table) -> Answers:
+def join_table_47(noise: Table, published: Table) -> Table:
+    """Return our means of the last layers next to Table 47, whose numbers are means over 26 encoders."""
+    printed = printed_table(published, "Table 47").rename(index=float).add_prefix("published ")
+    means = noise[noise["last"]].groupby(["task", "level"])[["drop", *THREE, "squared"]].mean().reset_index()
+    both = means.merge(printed, left_on="level", right_index=True)
+    return both.rename(columns={"drop": "loss, %", "published drop": "published loss, %"})
+
+
+def published_numbers(rows: Table, published: Table) -> Answers:
     """Return our values for Tables 47 and 54 and the text, and counts that follow from the tables."""
-    last = found.noise[found.noise["last"] & (found.noise.task == TASK)].groupby("level")
-    means = last[["drop", "shesha", "cka", "procrustes"]].mean()
-    values: dict[str, float | None] = {}
-    for _, line in lines_of(published, "Table 47").iterrows():
-        level = float(line.row)
-        known = 0.0 if level == 0 else None
-        values[f"{line.row}: {line.number}"] = float(means.loc[level, line.number]) if level in means.index else known
-    models = lines_of(published, "Table 54")
-    at_hand = {f"sentence-transformers/{MINILM}": "MiniLM", f"sentence-transformers/{MPNET}": "MPNet"}
-    names = {f"{line.row}: {line.number}": at_hand.get(str(line.row)) for _, line in models.iterrows()}
-    counts = {
+    # The method of the paper classifies SST-2 sentences, which a quick run does not contain.
+    noise, unchanged = noisy_rows(rows[rows.task == TASK] if TASK in set(rows.task) else rows)
+    levels = noise[noise["last"] & (noise.task == TASK)].groupby("level")[["drop", *THREE]].mean()
+    levels.loc[0.0] = 0.0
+    alarms = first_alarms(noise, unchanged)
+    first = last_layer_alarms(noise, alarms)[FIXED].mean()
+    rhos = last_layer_correlations(noise).mean()
+    scores = pd.DataFrame({"first noise beyond 0.05": first, "correlation with the drop": rhos}).T
+    early = of_task(alarms[FIXED], TASK)
+    sees, ties, later = contest(early, "shesha", "cka")
+    ours = {
+        "counts: levels of noise": noise.level.nunique() + 1,
+        "counts: sentences": 240,
+        "models: Shesha before CKA": sees,
+        "models: Shesha and CKA tied": ties,
+        "models: CKA before Shesha": later,
+        "models: Procrustes before Shesha and CKA": contest(early, "procrustes", "shesha")[0],
+        "models: Wasserstein never beyond 0.05": int((early.wasserstein == NEVER).sum()),
+        "per cent of models that differ: Shesha first": 100 * sees / max(1, sees + later),
+    }
+    follows = {
         "counts: observations": 26 * 51,
-        "counts: models": len(models),
+        "counts: models": len(printed_table(published, "Table 54")),
         "per cent of models: Shesha before CKA": 100 * 19 / 26,
         "per cent of models: Shesha and CKA tied": 100 * 7 / 26,
         "per cent of models: CKA before Shesha": 0,
     }
+    families = {MINILM: "MiniLM", MPNET: "MPNet"}
     return {
-        **shown({**values, **_detections(found)}),
-        **{key: checks.Found(name) for key, name in names.items() if name},
-        **{key: checks.Found(float(count)) for key, count in counts.items()},
+        **shown(table_cells(levels.rename(index="{:.2f}".format)) | table_cells(scores)),
+        **shown({key: float(value) for key, value in ours.items()}),
+        **{f"sentence-transformers/{model}: family": Found(family) for model, family in families.items()},
+        **judged(follows),
     }
 
 
-def _detections(results: Found) -> dict[str, float]:
-    """Cases in which a score is first, first detected noise, and correlations, for our two encoders."""
-    sees, ties, later = results.contests["bound 0.05, SST-2: shesha cka"]
-    values: dict[str, float] = {
-        "counts: levels of noise": results.noise.level.nunique() + 1,
-        "counts: sentences": 240.0,
-        "models: Shesha before CKA": sees,
-        "models: Shesha and CKA tied": ties,
-        "models: CKA before Shesha": later,
-        "models: Procrustes before Shesha and CKA": results.contests["bound 0.05, SST-2: procrustes shesha"][0],
-        "models: Wasserstein never beyond 0.05": results.contests["never"][0],
-        "per cent of models that differ: Shesha first": 100 * sees / max(1, sees + later),
+def make_facts(rows: Table, published: Table) -> Facts:
+    """Return correlations, alarms and losses for SST-2, the task of the paper's method."""
+    if TASK not in set(rows.task):
+        return {}
+    noise, unchanged = noisy_rows(rows)
+    alarms = first_alarms(noise, unchanged)
+    first_on_other_task = contest(of_task(alarms[FIXED], "STS-B"), "shesha", "cka")
+    return as_facts(
+        {
+            "earlier_other": rate(first_on_other_task[0], sum(first_on_other_task)),
+            **_published_facts(noise, published),
+            **_correlations(noise[noise.task == TASK]),
+            **_alarms(noise[noise.task == TASK], {name: of_task(table, TASK) for name, table in alarms.items()}),
+            **_losses(noise[noise.task == TASK]),
+        }
+    )
+
+
+def _correlations(noise: Table) -> dict[str, Fact | float]:
+    """Correlations of scores with the loss and with the noise."""
+    rho, table = last_layer_correlations(noise), correlation_table(noise)
+    three, means = rho[THREE].to_numpy(), rho.mean()
+    return {
+        "drift": over_draws(rho["shesha"]),
+        "drift_of_any": smallest(over_draws(rho[name]) for name in THREE),
+        "beyond_noise": largest(over_draws(rho[name] - rho["level"]) for name in THREE),
+        "loss and level": means["level"],
+        **{f"at equal noise, {name}": table.loc[name, "rho among equal noise"] for name in THREE},
+        "at equal noise_p": table.p["shesha"],
+        "alike_lowest": means[THREE].min(),
+        "alike_highest": means[THREE].max(),
+        "alike_range": resampled(lambda lines: float(np.ptp(three[lines].mean(axis=0))), len(three)),
+        "smallest_step": smallest(step for name in THREE for step in steps(noise, "level", name, UNIT)),
     }
-    for row, table in (
-        ("first noise beyond 0.05", results.first.loc["bound 0.05"]),
-        ("correlation with the drop", results.correlations["last"]),
-    ):
-        values |= {f"{row}: {name}": float(value) for name, value in table.items()}
-    return {key: float(value) for key, value in values.items()}
+
+
+def _alarms(noise: Table, alarms: dict[str, Table]) -> dict[str, Fact | float]:
+    """Which score detects noise first, with the published bound and with bounds from re-encodings."""
+    fixed, chance = (contest(alarms[bound], "shesha", "cka") for bound in (FIXED, CHANCE))
+    last = last_layer_alarms(noise, alarms)
+    cases = sum(fixed)
+    first_of = {
+        name: [contest(alarms[FIXED], name, other) for other in ("shesha", "cka")] for name in ("procrustes", "squared")
+    }
+    return {
+        "cases": cases,
+        "earlier": rate(fixed[0], cases),
+        "later": rate(fixed[2], cases),
+        "earlier_less_later": sign_difference(fixed[0], fixed[2], cases),
+        "earlier_than_chance": rate(chance[0], cases),
+        "earlier_less_later_than_chance": sign_difference(chance[0], chance[2], cases),
+        # Of the two other scores, the one that Procrustes leads less often decides.
+        "procrustes_not_first": max(cases - first for first, _, _ in first_of["procrustes"]),
+        "squared_first": smallest(sign_difference(first, later, cases) for first, _, later in first_of["squared"]),
+        "later_between_levels": _reached_later(noise),
+        "lowest noise": noise.level.min(),
+        **{f"first, {name}": last[FIXED][name].mean() for name in (*THREE, "squared")},
+        **{f"first by chance, {name}": last[CHANCE][name].mean() for name in THREE},
+        "first, wasserstein": over_draws(last[FIXED].wasserstein),
+        "first by chance, wasserstein": over_draws(last[CHANCE].wasserstein),
+    }
+
+
+def _reached_later(noise: Table) -> Fact:
+    """Share of cases in which Shesha reaches the bound at more noise than CKA, interpolated between levels."""
+
+    def reached(rows: Table, name: str) -> float:
+        drift = np.maximum.accumulate(rows.sort_values("level")[name].to_numpy(dtype=float))
+        return float(np.interp(np.log(BOUND), np.log(np.maximum(drift, 1e-12)), np.sort(rows.level)))
+
+    return share([reached(rows, "shesha") > reached(rows, "cka") for _, rows in noise.groupby(UNIT)])
+
+
+def _losses(noise: Table) -> dict[str, Fact | float]:
+    """Losses found at equal rates of false alarms."""
+
+    def gain(sample: Table) -> float:
+        shesha, *others = (float(losses_found(sample, name)[0]) for name in THREE)
+        return shesha - max(others)
+
+    return {
+        **{f"losses, {name}": losses_found(noise, name)[0] for name in (*THREE, "level")},
+        # Both draws of an encoder, task and layer form one unit, because its bounds need both.
+        "gain": resampled_groups(gain, noise, ["model", "task", "layer"], draws=200),
+    }
+
+
+def _published_facts(noise: Table, published: Table) -> dict[str, float]:
+    """Facts on the formula and the task that fit the published table, and on the numbers in the text."""
+    fits = join_table_47(noise, published)
+    growth = fits[fits.task == TASK].set_index("level")[["procrustes", "squared", "published procrustes"]]
+    off = (fits["loss, %"] - fits["published loss, %"]).abs().groupby(fits.task).mean()
+    shesha, cka = (number(published, "10.5", "correlation with the drop", name) for name in ("shesha", "cka"))
+    return {
+        **{f"growth, {name}": high / growth.loc[0.04, name] for name, high in growth.loc[0.08].items()},
+        **{f"losses off, {task}": value for task, value in off.items()},
+        "published_cka": cka,
+        "shesha_higher": shesha - cka,
+    }

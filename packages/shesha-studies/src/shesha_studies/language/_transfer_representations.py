@@ -9,9 +9,9 @@ import numpy as np
 from shesha.support.types import Labels, Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, POOLINGS, pool_layers
 from shesha_studies.external_data import sklearn, table
-from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
+from shesha_studies.language._model_outputs import embedded, load, perturbed
 from shesha_studies.language._tiny_gpt import TINY
-from shesha_studies.language_models import MPNET, Model
+from shesha_studies.language_models import MINILM, MPNET, untrained
 
 SOURCE, TRAIN, TEST = 300, 600, 300
 FAMILIES: dict[str, tuple[int, ...]] = {
@@ -28,8 +28,12 @@ FAMILIES: dict[str, tuple[int, ...]] = {
     f"{CAUSAL}, {POOLINGS[1]}": (6, 18, 30),
 }
 """Parts of each family: numbers of features, or layers."""
-_FILES = {"source": "train_phrases_8000.csv", "train": "train_sentences.csv", "test": "validation.csv"}
-_SIZES = {"source": SOURCE, "train": TRAIN, "test": TEST}
+_SETS = {
+    "source": ("train_phrases_8000.csv", SOURCE),
+    "train": ("train_sentences.csv", TRAIN),
+    "test": ("validation.csv", TEST),
+}
+"""File and number of rows of each set."""
 
 
 def read_labels(which: str) -> Labels:
@@ -43,21 +47,22 @@ def features(family: str, part: int) -> dict[str, Matrix]:
         return _word_features(family, part)
     if family.startswith(CAUSAL):
         pooling = family.partition(", ")[2] or POOLINGS[0]
-        return {which: _unit(_causal(which)[pooling, part]) for which in _FILES}
+        return {which: _unit(_causal(which)[pooling, part]) for which in _SETS}
     return {which: rows[part] for which, rows in _layers(family).items()}
 
 
 def _choose_rows(which: str) -> tuple[list[str], Labels]:
-    rows = table("sst2", _FILES[which])
+    file, n = _SETS[which]
+    rows = table("sst2", file)
     # Omit phrases of fewer than four words, which carry little meaning.
     rows = rows[[len(text.split()) >= 4 for text in rows["sentence"]]]
-    half = rows.groupby("label").sample(_SIZES[which] // 2, random_state=0).sample(frac=1.0, random_state=0)
+    half = rows.groupby("label").sample(n // 2, random_state=0).sample(frac=1.0, random_state=0)
     return half["sentence"].tolist(), half["label"].to_numpy(dtype=np.intp)
 
 
 def _word_features(family: str, part: int) -> dict[str, Matrix]:
     """Weighted counts of words, in random directions or in those of greatest variance among the phrases."""
-    texts = {which: _choose_rows(which)[0] for which in _FILES}
+    texts = {which: _choose_rows(which)[0] for which in _SETS}
     counts = sklearn("feature_extraction.text").TfidfVectorizer().fit(texts["source"] + texts["train"])
     features = {which: counts.transform(sentences) for which, sentences in texts.items()}
     if family == "words":
@@ -80,26 +85,12 @@ def _causal(which: str) -> dict[tuple[str, int], Matrix]:
 
 @lru_cache(maxsize=1)
 def _layers(family: str) -> dict[str, dict[int, Matrix]]:
-    model, names = _model(family)
-    texts = {which: _choose_rows(which)[0] for which in _FILES}
+    model = load(family if family in TINY else MPNET if family == "MPNet" else MINILM)
+    if family == "MiniLM, untrained":
+        model = untrained(model)
+    prefix = "h" if family in TINY else "encoder.layer"
+    names = {part: f"{prefix}.{part - 1}" for part in FAMILIES[family]}
     level = float(family.rpartition(" ")[2]) if "noise" in family else 0.0
     with perturbed(model.network, "noise", level, 0):
-        matrices = {which: embedded(model, sentences, list(names.values())) for which, sentences in texts.items()}
+        matrices = {which: embedded(model, _choose_rows(which)[0], list(names.values())) for which in _SETS}
     return {which: {part: rows[name] for part, name in names.items()} for which, rows in matrices.items()}
-
-
-def _model(family: str) -> tuple[Model, dict[int, str]]:
-    if family in TINY:
-        return load(family), {part: f"h.{part - 1}" for part in (1, 2, 3)}
-    name, layers = (MPNET, 12) if family == "MPNet" else (MINILM, 6)
-    names = {part: f"encoder.layer.{part - 1}" for part in range(1, layers + 1)}
-    model = load(name)
-    return (_fresh_weights(model), names) if family.endswith("untrained") else (model, names)
-
-
-def _fresh_weights(model: Model) -> Model:
-    import torch
-
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return Model(type(model.network)(model.network.config).eval(), model.reader, model.final)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from shesha_studies.external_data import table
-from shesha_studies.language._perturbed_models import load
+from shesha_studies.language._model_outputs import load
 from shesha_studies.language_models import Model
 
 TASKS = ("sentiment", "contradiction")

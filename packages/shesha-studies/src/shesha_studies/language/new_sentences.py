@@ -9,10 +9,10 @@ import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.steering import steerability
-from shesha.studies.checks import Found
-from shesha.studies.facts import NAN, Fact, Facts, as_facts, over_draws, smallest
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
+from shesha.studies.published_checks import judged
 from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Index
 from shesha_studies.causal_lm_embeddings import CAUSAL_FAMILIES, encoder_rows
@@ -44,15 +44,14 @@ def new_sentences(encoder: str, way: str, seed: int) -> dict[str, float]:
     accuracy and the max drop of a probe, also with shuffled labels. Copies, frames or adjectives are shared by both
     halves, or not.
     """
-    s = grammar()
-    rows = np.arange(len(s["label"]))
-    rng = np.random.default_rng(seed)
+    sentences, rng = grammar(), np.random.default_rng(seed)
+    rows = np.arange(len(sentences["label"]))
     if way == WAYS[0]:
         rows = draw_corpus(rng)[:N_STEERED]
-    groups = {WAYS[2]: s["template"], WAYS[3]: s["adjective"]}.get(way)
-    kept = None if groups is None else groups[rows]
+    kept_whole = {WAYS[2]: "template", WAYS[3]: "adjective"}.get(way)
+    groups = sentences[kept_whole][rows] if kept_whole else None
     X = encoder_rows("Synthetic", encoder)[rows]
-    score = steerability(X, s["label"][rows], groups=kept, n_splits=5, n_draws=19, seed=seed)
+    score = steerability(X, sentences["label"][rows], groups=groups, n_splits=5, n_draws=19, seed=seed)
     return {
         "rows": len(rows),
         "different": len(np.unique(rows)),
@@ -80,9 +79,14 @@ def _shared() -> Fact:
 @new_sentences.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Compare the ways to split."""
-    table: Any = rows.groupby(["encoder", "way"], sort=False).mean(numeric_only=True).drop(columns="seed")
+    table, labels = _means(rows), grammar()["label"]
     picture = Picture("new_sentences", _draw(table), "Accuracy and max drop of the probe, by kind of split")
-    return Page("", (("Means over draws", table.reset_index()),), (picture,), answers=published_numbers())
+    answers = judged({name: (labels == name).sum() for name in ("positive", "negative")})
+    return Page("", (("Means over draws", table.reset_index()),), (picture,), answers=answers)
+
+
+def _means(rows: pd.DataFrame) -> Any:
+    return rows.groupby(["encoder", "way"], sort=False).mean(numeric_only=True).drop(columns="seed")
 
 
 def _draw(table: Any) -> Any:
@@ -100,43 +104,32 @@ def _draw(table: Any) -> Any:
     return fig
 
 
-def published_numbers() -> dict[str, Found]:
-    """Return how many sentences of either kind the grammar has."""
-    labels = grammar()["label"]
-    return {name: Found(float((labels == name).sum())) for name in ("positive", "negative")}
-
-
 @new_sentences.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Accuracies if both sides contain copies and if adjectives are kept whole, and drops by chance."""
-    table: Any = rows.groupby(["encoder", "way"], sort=False).mean(numeric_only=True)
-    names = list(dict.fromkeys(rows.encoder))
-    encoder_table, counts = table.loc[MINILM if MINILM in names else names[-1]], table.loc[COUNTS].accuracy
-    losses = {name: _losses(part) for name, part in rows.groupby("encoder") if name in (COUNTS, MINILM)}
+    table, (drawn, _, _, whole) = _means(rows), WAYS
+    accuracy, others = table.accuracy.unstack(), [name for name in rows.encoder.unique() if name != COUNTS]
+    chance = table.max_drop_chance[MINILM if MINILM in others else COUNTS]
+    draws = rows.pivot(index=["encoder", "seed"], columns="way", values="accuracy")
+    loss = draws[drawn] - draws[whole]
+    losses = {name: over_draws(loss[name]) for name in (COUNTS, MINILM) if name in accuracy.index}
     different = len(np.unique(grammar()["text"]))
-    drawn, whole = encoder_table.loc[WAYS[0]], encoder_table.loc[WAYS[3]]
-    others = {name: table.loc[name].accuracy for name in names if name != COUNTS}
     return as_facts(
         {
             "different": different,
             "copies": N_CORPUS - different,
-            "counts_drawn": counts[WAYS[0]],
-            "counts_whole": counts[WAYS[3]],
+            "counts_drawn": accuracy.loc[COUNTS, drawn],
+            "counts_whole": accuracy.loc[COUNTS, whole],
             "counts_lose": losses[COUNTS],
-            "encoder_drawn": drawn.accuracy,
-            "encoder_lose": losses.get(MINILM, Fact(NAN)),
+            **({"encoder_drawn": accuracy.loc[MINILM, drawn], "encoder_lose": losses[MINILM]} if others else {}),
             "least_lose": smallest(losses.values()),
             "shared": _shared(),
             "corpora": CORPORA,
-            "draws": rows[rows.encoder == COUNTS].seed.nunique(),
-            "others": "; ".join(f"{name}: {row[WAYS[0]]:.2f} and {row[WAYS[3]]:.2f}" for name, row in others.items()),
-            "chance_drawn": drawn.max_drop_chance,
-            "chance_whole": whole.max_drop_chance,
+            "draws": len(loss[COUNTS]),
+            "others": "; ".join(
+                f"{name}: {accuracy.loc[name, drawn]:.2f} and {accuracy.loc[name, whole]:.2f}" for name in others
+            ),
+            "chance_drawn": chance[drawn],
+            "chance_whole": chance[whole],
         }
     )
-
-
-def _losses(rows: pd.DataFrame) -> Fact:
-    """Accuracy with the published split minus that with whole adjectives, over draws."""
-    draws = rows.pivot(index="seed", columns="way", values="accuracy")
-    return over_draws(draws[WAYS[0]] - draws[WAYS[3]])

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import product
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import binomtest
 
 from shesha.charts import PALETTE
@@ -12,50 +17,38 @@ from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correla
 from shesha.studies.facts import steps as steps_of
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published_checks import Table, split_numbers_and_claims
+from shesha.studies.published_checks import Answers, Table, judged, printed_table, shown, table_cells
 from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
-from shesha_studies.language._drift_measures import NAMES, drifts
-from shesha_studies.language._perturbed_models import MINILM, embedded, load
-from shesha_studies.language._post_training_statistics import (
-    SHOWN,
-    best_stand_in,
-    published_numbers,
-    published_pairs,
-    training_ratios,
-)
-from shesha_studies.language._sst2_and_stsb import SETS, prompts
+from shesha_studies.language._drift_and_loss import NAMES, drifts
+from shesha_studies.language._model_outputs import load, prompt_rows, published_models, stand_in
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language._tuning import TASKS, tuned
-from shesha_studies.language_models import SMOLLM2, Model
+from shesha_studies.language_models import MINILM, SMOLLM2
+from shesha_studies.sentences import PROMPT_SETS
 
 STEPS = (4.0, 8.0, 16.0, 32.0)
 NOISE = (3.2, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.02)
-PAIRS = (
-    *(("HuggingFaceTB/SmolLM-135M", "HuggingFaceTB/SmolLM-135M-Instruct"),),
-    *(("HuggingFaceTB/SmolLM2-135M", "HuggingFaceTB/SmolLM2-135M-Instruct"),),
-    *(("HuggingFaceTB/SmolLM-360M", "HuggingFaceTB/SmolLM-360M-Instruct"),),
-    *(("HuggingFaceTB/SmolLM2-360M", "HuggingFaceTB/SmolLM2-360M-Instruct"),),
-    *(("Qwen/Qwen2-0.5B", "Qwen/Qwen2-0.5B-Instruct"), ("Qwen/Qwen1.5-0.5B", "Qwen/Qwen1.5-0.5B-Chat")),
-    *(("bigscience/bloom-560m", "bigscience/bloomz-560m"), ("EleutherAI/pythia-1b", "EleutherAI/pythia-1b-deduped")),
-    *(("meta-llama/Llama-3.2-1B", "meta-llama/Llama-3.2-1B-Instruct"),),
-    *(("TinyLlama/TinyLlama-1.1B-intermediate-step-1431k-3T", "TinyLlama/TinyLlama-1.1B-Chat-v1.0"),),
-    *(("bigscience/bloom-1b1", "bigscience/bloomz-1b1"), ("Qwen/Qwen2-1.5B", "Qwen/Qwen2-1.5B-Instruct")),
-    *(("stabilityai/stablelm-2-1_6b", "stabilityai/stablelm-2-zephyr-1_6b"),),
-    *(("HuggingFaceTB/SmolLM-1.7B", "HuggingFaceTB/SmolLM-1.7B-Instruct"),),
-    *(("HuggingFaceTB/SmolLM2-1.7B", "HuggingFaceTB/SmolLM2-1.7B-Instruct"),),
-    *(("Qwen/Qwen1.5-1.8B", "Qwen/Qwen1.5-1.8B-Chat"), ("google/gemma-2b", "google/gemma-2b-it")),
-    *(("google/gemma-2-2b", "google/gemma-2-2b-it"), ("meta-llama/Llama-3.2-3B", "meta-llama/Llama-3.2-3B-Instruct")),
-    *(("Qwen/Qwen1.5-4B", "Qwen/Qwen1.5-4B-Chat"), ("Qwen/Qwen2-7B", "Qwen/Qwen2-7B-Instruct")),
-    *(
-        ("mistralai/Mistral-7B-v0.1", "mistralai/Mistral-7B-Instruct-v0.1"),
-        ("tiiuae/falcon-7b", "tiiuae/falcon-7b-instruct"),
-    ),
-)
+SHOWN = ["shesha", "cka", "procrustes", "squared"]
+THREE = SHOWN[:3]
+RATIOS = ["times CKA", "noise, times CKA"]
+LEAST = 32
+"""Minimum number of rows of a model that is reported: one training on each task."""
+KINDS = {"news": "factual", "captions": "descriptive", "forums": "conversational", "reviews": "instructions"}
+"""Our sets of prompts, and those of the paper that they replace."""
+FAMILIES = "SmolLM2|SmolLM|Qwen|BLOOM|Pythia|Llama-3|TinyLlama|StableLM|Gemma|Mistral|Falcon"
+_INSTRUCT = published_models("post_training.csv", "instruct")
+PAIRS = {base: f"{base.partition('/')[0]}/{instruct}" for base, instruct in _INSTRUCT.items()}
+"""Published models, and their instruction-tuned versions of the same organisation."""
 
 
-_grid = grid_of("model", "change", "amount", "seed", "prompts")
+def _grid(*values: Sequence[Any]) -> list[dict[str, Any]]:
+    return grid_of("model", "change", "amount", "seed", "prompts")(*values, PROMPT_SETS)
+
+
 _SMALL = (TINY[1], TINY[0], MINILM)
+_TRAINED = (_SMALL[1:], TASKS, range(2))
+"""Models, tasks and seeds."""
 
 
 @study(
@@ -63,21 +56,15 @@ _SMALL = (TINY[1], TINY[0], MINILM)
     paper="Geometric Stability, 3.3 and 10.1, Tables 42 and 52",
     version=2,
     full=[
-        *_grid(_SMALL, ["noise in rows"], NOISE, [0], SETS),
-        *_grid(_SMALL, ["shuffled rows"], [0.0], [0], SETS),
-        *(
-            cell
-            for model in _SMALL[1:]
-            for task in TASKS
-            for seed in range(2)
-            for cell in _grid([model], [task], STEPS, [seed], SETS)
-        ),
-        *_grid([SMOLLM2], ["noise in rows"], NOISE, [0], SETS),
-        *_grid([SMOLLM2], ["shuffled rows"], [0.0], [0], SETS),
-        *_grid([SMOLLM2], TASKS, STEPS, [0], SETS),
-        *(cell for base, tuned_to in PAIRS for cell in _grid([base], [tuned_to], [0.0], [0], SETS)),
+        *_grid(_SMALL, ["noise in rows"], NOISE, [0]),
+        *_grid(_SMALL, ["shuffled rows"], [0.0], [0]),
+        *(cell for model, task, seed in product(*_TRAINED) for cell in _grid([model], [task], STEPS, [seed])),
+        *_grid([SMOLLM2], ["noise in rows"], NOISE, [0]),
+        *_grid([SMOLLM2], ["shuffled rows"], [0.0], [0]),
+        *_grid([SMOLLM2], TASKS, STEPS, [0]),
+        *(cell for base, instruct in PAIRS.items() for cell in _grid([base], [instruct], [0.0], [0])),
     ],
-    quick=[*_grid(_SMALL[:2], ["noise in rows"], NOISE, [0], SETS), *_grid([TINY[0]], TASKS[:1], STEPS, [0], SETS)],
+    quick=[*_grid(_SMALL[:2], ["noise in rows"], NOISE, [0]), *_grid([TINY[0]], TASKS[:1], STEPS, [0])],
     published="post_training.csv",
     stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here, each before and after further "
     "training, replace the 23 published pairs",
@@ -93,52 +80,34 @@ def post_training(model: str, change: str, amount: float, seed: int, prompts: st
     """
     before = _rows(model)[prompts]
     if change == "noise in rows":
-        rng = np.random.default_rng([seed, round(100 * amount), SETS.index(prompts)])
+        rng = np.random.default_rng([seed, round(100 * amount), PROMPT_SETS.index(prompts)])
         return drifts(before, before + amount * before.std(axis=0).mean() * rng.standard_normal(before.shape))
     if change == "shuffled rows":
         return drifts(before, before[np.random.default_rng(seed).permutation(len(before))])
-    return drifts(before, _rows_after(model, change, int(amount), seed)[prompts])
+    return drifts(before, _rows(model, change, int(amount), seed)[prompts])
 
 
-@lru_cache(maxsize=2)
-def _rows(name: str) -> dict[str, Matrix]:
-    return _encode_prompts(load(name))
-
-
-@lru_cache(maxsize=2)
-def _rows_after(name: str, change: str, steps: int, seed: int) -> dict[str, Matrix]:
-    return _encode_prompts(tuned(name, change, seed)[steps] if change in TASKS else load(change))
-
-
-def _encode_prompts(model: Model) -> dict[str, Matrix]:
-
-    texts = {kind: prompts(kind) for kind in SETS}
-    every = [text for group in texts.values() for text in group]
-    matrix, start, rows = embedded(model, every, [model.final])[model.final], 0, {}
-    for kind, group in texts.items():
-        rows[kind], start = matrix[start : start + len(group)], start + len(group)
-    return rows
+@lru_cache(maxsize=4)
+def _rows(name: str, change: str = "", steps: int = 0, seed: int = 0) -> dict[str, Matrix]:
+    """Return the rows of the prompts by a model, after further training, or by its published second version."""
+    return prompt_rows(tuned(name, change, seed)[steps] if change in TASKS else load(change or name))
 
 
 @post_training.page
-def page(rows: Table, lines: Table) -> Page:
+def page(rows: Table, published: Table) -> Page:
     """Make the page: ratios on a common scale, the amount of noise in the rows that gives the same drift."""
-    published = split_numbers_and_claims(lines)[0]
     trained, pairs = training_ratios(rows), published_pairs(published)
-    steps = (
-        trained.groupby(["model", "change", "amount"])[[*SHOWN, "times CKA", "noise, times CKA"]].mean().reset_index()
-    )
-    sets = (
-        trained.groupby(["model", "prompts"])[["shesha", "cka", "times CKA", "noise, times CKA"]].median().reset_index()
-    )
-    shuffled = rows[rows.change == "shuffled rows"].groupby("model")[list(SHOWN)].mean().reset_index()
+    means = trained.groupby(["model", "change", "amount"])[[*SHOWN, *RATIOS]].mean()
+    medians = trained.groupby(["model", "prompts"])[["shesha", "cka", *RATIOS]].median()
+    shuffled = rows[rows.change == "shuffled rows"].groupby("model")[SHOWN].mean()
     tables = (
-        ("Drift after training (means over sets of sentences and draws)", steps),
-        ("Drift by set of sentences (medians)", sets),
-        ("Drift between unrelated rows (rows in another order)", shuffled),
-        ("The published Table 42 (drifts in per cent)", pairs.reset_index().rename(columns={"row": "pair"})),
+        ("Drift after training (means over sets of sentences and draws)", means.reset_index()),
+        ("Drift by set of sentences (medians)", medians.reset_index()),
+        ("Drift between unrelated rows (rows in another order)", shuffled.reset_index()),
+        ("The published Table 42 (drifts in per cent)", pairs.reset_index(names="pair")),
     )
-    return Page("", tables, (_picture(trained, pairs),), answers=published_numbers(trained, pairs))
+    answers = published_numbers(medians.loc[stand_in(trained, LEAST)], pairs)
+    return Page("", tables, (_picture(trained, pairs),), answers=answers)
 
 
 def _picture(trained: Table, pairs: Table) -> Picture:
@@ -155,63 +124,93 @@ def _picture(trained: Table, pairs: Table) -> Picture:
     axes[1].set(xlabel="weights, billions", ylabel="published, times CKA", title="Table 42")
     for ax in axes:
         ax.legend(frameon=False, fontsize="x-small")
-    return Picture(
-        "post_training",
-        fig,
-        "Drift after training by Shesha against CKA; ratios in the published table against model size",
+    shows = "Drift after training by Shesha against CKA; ratios in the published table against model size"
+    return Picture("post_training", fig, shows)
+
+
+def training_ratios(rows: Table) -> Table:
+    """Add the ratio of the two drift scores, and the ratio of the amounts of noise with the same drift."""
+    trained = rows[rows.change.isin(TASKS)]
+    noise = dict(list(rows[rows.change == "noise in rows"].groupby(["model", "prompts"])))
+    shesha, cka = (
+        np.array([_dose(noise[line.model, line.prompts], name, line[name]) for _, line in trained.iterrows()])
+        for name in ("shesha", "cka")
     )
+    return trained.assign(**{"times CKA": trained.shesha / trained.cka, "noise, times CKA": shesha / cka})
+
+
+def _dose(noise: Table, name: str, drift: float) -> float:
+    """Interpolate the amount of noise, both on logarithmic scales, where drift rises with the noise."""
+    curve = noise.sort_values("amount")
+    values = np.maximum.accumulate(np.maximum(curve[name].to_numpy(dtype=float), 1e-9))
+    return float(np.exp(np.interp(np.log(max(drift, 1e-9)), np.log(values), np.log(curve["amount"]))))
+
+
+def published_pairs(published: Table) -> Table:
+    """Return Table 42, one line per pair, with its family."""
+    table = printed_table(published, "Table 42")
+    weights = [float(size[:-1]) / (1000 if size.endswith("M") else 1) for size in table["size"]]
+    family = [re.findall(FAMILIES, pair)[0] for pair in table.index]
+    table = table.assign(weights=weights, family=family)
+    return table.assign(large=table.weights >= 1.5, relative=table.procrustes / table.cka).sort_values("weights")
+
+
+def published_numbers(medians: Table, pairs: Table) -> Answers:
+    """Return ratios of the stand-in by kind of prompts, and numbers of the text that follow from Table 42."""
+    groups = {name: pairs[pairs.family.str.startswith(name)] for name in ("Llama", "BLOOM", "Falcon")}
+    means = pd.DataFrame({name: group[THREE].mean() for name, group in {"mean": pairs, **groups}.items()}).T
+    ratios = means.div(means.cka, axis=0).add_prefix("times CKA, ")
+    ours = medians[["times CKA"]].rename(index=KINDS, columns={"times CKA": "times CKA, shesha"})
+    counts = {"pairs": len(pairs), "families": pairs.family.nunique(), "observations": 4 * len(pairs)}
+    follows = table_cells(means) | table_cells(ratios) | {f"counts: {name}": n for name, n in counts.items()}
+    return shown(table_cells(ours)) | judged(follows)
 
 
 @post_training.facts
 def facts(rows: Table, published: Table) -> Facts:
     """Return ratios of the two drift scores in the published table, and ours, raw and as amounts of noise."""
-    pairs, trained = published_pairs(split_numbers_and_claims(published)[0]), training_ratios(rows)
-    names = ("times CKA", "noise, times CKA")
-    medians = {name: trained.groupby("model")[name].median() for name in names}
-    ratios, doses = (over_draws(np.log(medians[name])) for name in names)
-    rho = float(pairs.shesha.corr(pairs.cka, method="spearman"))
-    facts = {
-        "published": Fact(float(pairs.shesha.mean() / pairs.cka.mean())),
-        "ratio": Fact(*np.exp([ratios.value, ratios.low, ratios.high])),
-        "ratio_of_noise": Fact(*np.exp([doses.value, doses.low, doses.high])),
-        "same_order": rank_correlation(rho, len(pairs)),
-    }
-    texts = {f"{name} in words": ", ".join(f"{v:.2f} ({m})" for m, v in medians[name].items()) for name in names}
-    return facts | as_facts(
-        {"real": best_stand_in(trained), **texts, **_steps(trained), **_pair_facts(pairs), **_own_kind(trained)}
+    pairs, trained = published_pairs(published), training_ratios(rows)
+    medians = trained.groupby("model")[RATIOS].median()
+    ratio, dose = (over_draws(np.log(medians[name])) for name in RATIOS)
+    texts = {f"{name} in words": ", ".join(f"{v:.2f} ({m})" for m, v in medians[name].items()) for name in RATIOS}
+    return as_facts(
+        {
+            "ratio": Fact(*np.exp([ratio.value, ratio.low, ratio.high])),
+            "ratio_of_noise": Fact(*np.exp([dose.value, dose.low, dose.high])),
+            "real": stand_in(trained, LEAST),
+            **texts,
+            **_steps(trained),
+            **_pair_facts(pairs),
+            **_own_kind(trained),
+        }
     )
 
 
 def _steps(trained: Table) -> dict[str, Fact | float | str]:
     """Whether drift grows with the steps of a training."""
-    means = trained.groupby(["model", "change", "amount"])[["shesha", "cka", "procrustes"]].mean()
-    steps = means.groupby(level=[0, 1]).diff().min(axis=1).groupby(level=0).min()
+    means = trained.groupby(["model", "change", "amount"])[THREE].mean()
+    falls = means.groupby(level=[0, 1]).diff().min(axis=1).groupby(level=0).min()
+    trainings = [group for _, group in trained.groupby(["model", "change"])]
+    steps = (steps_of(group, "amount", name, ["seed", "prompts"]) for group in trainings for name in THREE)
     return {
-        "smallest_step": smallest(_training_steps(trained)),
-        "steps in words": ", ".join(f"{value:+.4f} ({name})" for name, value in steps.items()),
-        "models": len(steps),
-        "models_that_fall": int((steps <= 0).sum()),
+        "smallest_step": smallest(step for some in steps for step in some),
+        "steps in words": ", ".join(f"{value:+.4f} ({name})" for name, value in falls.items()),
+        "models": len(falls),
+        "models_that_fall": (falls <= 0).sum(),
     }
 
 
-def _training_steps(trained: Table) -> list[Fact]:
-    """Differences between steps of a training, over seeds and kinds of prompts."""
-    unit = ["seed", "prompts"]
-    return [
-        step
-        for _, group in trained.groupby(["model", "change"])
-        for name in ("shesha", "cka", "procrustes")
-        for step in steps_of(group, "amount", name, unit)
-    ]
-
-
-def _pair_facts(pairs: Table) -> dict[str, float | str]:
-    """Compare Procrustes with CKA in the published table, by size, and list pairs that are not base and instruct."""
+def _pair_facts(pairs: Table) -> dict[str, Fact | float | str]:
+    """Compare the scores in the published table, also by size, and list pairs that are not base and instruct."""
     small, large = pairs[~pairs.large].relative, pairs[pairs.large].relative
-    other = [str(pair) for pair in pairs.index if "Deduped" in str(pair)]
+    other = [pair for pair in pairs.index if "Deduped" in pair]
+    sizes = {"small": small, "large": large}
     return {
-        **{"small_lowest": small.min(), "small_highest": small.max(), "small_median": small.median()},
-        **{"large_lowest": large.min(), "large_highest": large.max(), "large_median": large.median()},
+        "published": pairs.shesha.mean() / pairs.cka.mean(),
+        "same_order": rank_correlation(float(pairs.shesha.corr(pairs.cka, method="spearman")), len(pairs)),
+        **{f"{size}_lowest": ratios.min() for size, ratios in sizes.items()},
+        **{f"{size}_highest": ratios.max() for size, ratios in sizes.items()},
+        **{f"{size}_median": ratios.median() for size, ratios in sizes.items()},
         "lowest_ratio": (pairs.shesha / pairs.cka).min(),
         "overlap": small.max() - large.min(),
         "other_pairs": len(other),

@@ -3,59 +3,51 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from shesha.studies.checks import Found
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, over_draws, smallest, steps
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import Answers, Table, lines_of, number, shown, split_numbers_and_claims
+from shesha.studies.published_checks import PAPER, Answers, Table, judged, lines_of, printed_table, shown, table_cells
 from shesha.studies.study_decorator import study
 from shesha.studies.tolerance import JOINT
 from shesha.support.types import Matrix
-from shesha_studies.language._drift_measures import NAMED, drifts
-from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed, stand_in
-from shesha_studies.language._sst2_and_stsb import SETS, prompts
+from shesha_studies.language._drift_and_loss import NAMED, drifts
+from shesha_studies.language._model_outputs import change_name, load, perturbed, prompt_rows, published_models, stand_in
 from shesha_studies.language._tiny_gpt import TINY
-from shesha_studies.language_models import SMOLLM2
+from shesha_studies.language_models import MINILM, SMOLLM2
+from shesha_studies.sentences import PROMPT_SETS
 
 LEVELS = (0.01, 0.02, 0.05, 0.10, 0.15, 0.20, 0.30, 0.40, 0.50)
 RANKS, SCALES = (1, 2, 4, 8, 16, 32, 64), (0.001, 0.005, 0.01, 0.02, 0.05, 0.1)
 CHANGES = [
     *(("noise", level) for level in LEVELS[::-1]),
-    ("int8", 8.0),
-    ("nf4", 4.0),
+    *(("int8", 8.0), ("nf4", 4.0)),
     *(("rank", float(rank)) for rank in RANKS),
     *(("scale", scale) for scale in SCALES),
-    ("precision", 16.0),
-    ("precision", 11.0),
+    *(("precision", 16.0), ("precision", 11.0)),
 ]
-PUBLISHED = (
-    *("HuggingFaceTB/SmolLM-135M", "HuggingFaceTB/SmolLM2-135M", "HuggingFaceTB/SmolLM-360M"),
-    *("HuggingFaceTB/SmolLM2-360M", "Qwen/Qwen2-0.5B", "meta-llama/Llama-3.2-1B"),
-    *("TinyLlama/TinyLlama-1.1B-intermediate-step-1431k-3T", "Qwen/Qwen2-1.5B", "stabilityai/stablelm-2-1_6b"),
-    *("HuggingFaceTB/SmolLM-1.7B", "HuggingFaceTB/SmolLM2-1.7B", "google/gemma-2b", "google/gemma-2-2b"),
-    *("meta-llama/Llama-3.2-3B", "Qwen/Qwen2-7B", "mistralai/Mistral-7B-v0.1"),
-)
+MODELS = published_models("structured_perturbation.csv", "experiment 4")
+"""Published models, and whether the paper measures their loss as well."""
 DRAWN = ("noise", "rank", "scale")
 SHOWN = ("shesha", "cka", "procrustes", "squared")
-TABLES = {"Table 43": "noise", "Table 44": "", "Table 45": "rank", "Table 46": "scale"}
+TABLES = ("Table 43", "Table 44", "Table 45", "Table 46")
 LEAST = 96
 """Minimum number of rows of a model that is compared with the published means: all changes except rounding."""
 _THREE = list(SHOWN[:3])
 _UNIT = ["prompts", "seed"]
 
 
-def _grid(model: str, seeds: range, changes: list[tuple[str, float]]) -> list[dict[str, object]]:
+def _grid(model: str, n_seeds: int, changes: list[tuple[str, float]]) -> list[dict[str, object]]:
     return [
         {"model": model, "kind": kind, "amount": amount, "seed": seed, "prompts": prompt}
-        for seed in seeds
+        for seed in range(n_seeds)
         for kind, amount in changes
         if seed == 0 or kind in DRAWN
-        for prompt in SETS
+        for prompt in PROMPT_SETS
     ]
 
 
@@ -64,13 +56,11 @@ def _grid(model: str, seeds: range, changes: list[tuple[str, float]]) -> list[di
     paper="Geometric Stability, 10.2, Tables 43 to 46",
     version=2,
     full=[
-        *_grid(TINY[1], range(2), CHANGES),
-        *_grid(TINY[0], range(4), CHANGES),
-        *_grid(MINILM, range(1), CHANGES),
-        *_grid(SMOLLM2, range(1), CHANGES),
-        *(cell for name in PUBLISHED for cell in _grid(name, range(1), CHANGES[:1])),
+        *(*_grid(TINY[1], 2, CHANGES), *_grid(TINY[0], 4, CHANGES)),
+        *(*_grid(MINILM, 1, CHANGES), *_grid(SMOLLM2, 1, CHANGES)),
+        *(cell for name in MODELS for cell in _grid(name, 1, CHANGES[:1])),
     ],
-    quick=[*_grid(TINY[1], range(1), CHANGES), *_grid(TINY[0], range(1), CHANGES)],
+    quick=[*_grid(TINY[1], 1, CHANGES), *_grid(TINY[0], 1, CHANGES)],
     published="structured_perturbation.csv",
     stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here replace the published models",
 )
@@ -89,19 +79,13 @@ def structured_perturbation(model: str, kind: str, amount: float, seed: int, pro
 @lru_cache(maxsize=4)
 def _rows(name: str, kind: str, amount: float, seed: int) -> dict[str, Matrix]:
     model = load(name)
-    texts = {key: prompts(key) for key in SETS}
     with perturbed(model.network, kind, amount, seed):
-        matrix = embedded(model, [text for group in texts.values() for text in group], [model.final])[model.final]
-    ends, rows = 0, {}
-    for key, group in texts.items():
-        rows[key], ends = matrix[ends : ends + len(group)], ends + len(group)
-    return rows
+        return prompt_rows(model)
 
 
 @structured_perturbation.page
-def page(rows: Table, lines: Table) -> Page:
+def page(rows: Table, published: Table) -> Page:
     """Make the page: orders and ratios of the scores for stand-ins, raw and on a common scale."""
-    published = split_numbers_and_claims(lines)[0]
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
     table = means.loc[name]
@@ -111,25 +95,21 @@ def page(rows: Table, lines: Table) -> Page:
 
 
 def _join_published(means: Table, published: Table) -> Table:
-    lines = []
-    for table in TABLES:
-        for row, group in lines_of(published, table).groupby("row", sort=False):
-            key = change_key(table, str(row))
-            values = {line.number: float(line.published) for line in group.itertuples()}
-            drift = means.loc[key].to_dict() if key in means.index else {}
-            pairs = {
-                f"{name}{what}": side.get(name)
-                for name in SHOWN[:3]
-                for what, side in (("", drift), (", published", values))
-            }
-            lines.append({"table": table, "change": key[0], "amount": key[1], **pairs, "squared": drift.get("squared")})
-    return pd.DataFrame(lines)
+    """Return our means next to those of Tables 43 to 46."""
+    lines = lines_of(published, *TABLES).dropna(subset="row").astype({"published": float})
+    lines["change"] = lines.key.str.partition(":")[0]
+    printed = lines.pivot(index=["where", "change"], columns="number", values="published")
+    ours = means.reset_index().assign(change=[change_name(*key) for key in means.index])
+    both = printed.add_suffix(", published").reset_index().merge(ours, on="change")
+    both = both.sort_values(["where", "kind", "amount"], ignore_index=True)
+    columns = {name: both[name] for three in _THREE for name in (three, f"{three}, published")}
+    start = {"table": both["where"].str.removeprefix(PAPER), "change": both.kind, "amount": both.amount}
+    return pd.DataFrame({**start, **columns, "squared": both.squared})
 
 
 def _picture(means: Table, published: Table, real: str) -> Picture:
     fig, axes = figure(4, width=3.1, height=3.5)
-    table = lines_of(published, "Table 43").astype({"row": float, "published": float})
-    noise = {"published, 16 models": table.pivot(index="row", columns="number", values="published")}
+    noise = {"published, 16 models": printed_table(published, "Table 43").rename(index=float)}
     noise |= {name: means.loc[(name, "noise")] for name in (TINY[0], real if real != TINY[0] else TINY[1])}
     for ax, (title, drift) in zip(axes, noise.items(), strict=False):
         curves(ax, drift, {name: label for name, label in NAMED.items() if name in drift})
@@ -147,28 +127,51 @@ def _picture(means: Table, published: Table, real: str) -> Picture:
     return Picture("structured_perturbation", fig, shows)
 
 
+def published_numbers(means: Table, published: Table) -> Answers:
+    """Return drifts of the stand-in, and the numbers of the text that follow from the published tables."""
+    ours = means.set_axis([change_name(*key) for key in means.index])
+    lines = lines_of(published, *TABLES).dropna(subset="row")
+    per_cent = dict(zip(lines.key, 100 * lines.published.astype(float), strict=True))
+    ratios = {
+        "noise 0.5: times CKA, Shesha": per_cent["noise 0.5: shesha"] / per_cent["noise 0.5: cka"],
+        "nf4: times int8": per_cent["nf4: shesha"] / per_cent["int8: shesha"],
+    }
+    text = {f"per cent, {key}": Found(value, 0.05 / JOINT) for key, value in per_cent.items()}
+    return shown(table_cells(ours)) | text | judged(ratios)
+
+
 @structured_perturbation.facts
-def facts(rows: Table, lines: Table) -> Facts:
+def facts(rows: Table, published: Table) -> Facts:
     """Return the facts by which the claims are judged."""
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
-    table, tiny = means.loc[name], means.loc[TINY[0]]
-    model_rows = rows[rows.model == name]
-    values = {**_noise(table), **_bits_and_adapters(table), **_tables(split_numbers_and_claims(lines)[0])}
-    facts: dict[str, Any] = {**values, **_over_prompts(model_rows), **_over_models(means)}
-    return as_facts({"model": name, **facts}) | as_facts(tiny.loc[("noise", 0.5)][_THREE].to_dict(), "tiny GPT, ")
+    tiny = {f"tiny GPT, {score}": means.loc[(TINY[0], "noise", 0.5), score] for score in _THREE}
+    return as_facts(
+        {
+            "model": name,
+            **_drifts(means.loc[name]),
+            **_published_steps(published),
+            **_over_prompts(rows[rows.model == name]),
+            **_over_models(means),
+            **tiny,
+        }
+    )
 
 
-def _noise(table: Table) -> dict[str, float]:
-    """Whether all scores rise with the noise, and which is largest at little and at much noise, on a common scale."""
-    noise = table.loc["noise"].sort_index()
-    fallen = noise[_THREE].shift().dropna().where(noise[_THREE].diff().dropna() <= 0)
-    low, high, harmless = noise.loc[0.05], noise.loc[0.5], table.loc[("precision", 16.0)]
-    drifts = {"low": low, "high": high, "units": high / harmless, "harmless": harmless}
+def _drifts(means: Table) -> dict[str, float | str]:
+    """Drifts at little and at much noise, also in units of a harmless change, and by fewer bits and adapters."""
+    noise, harmless = means.loc["noise"], means.loc[("precision", 16.0)]
+    low, high, eight, four = noise.loc[0.05], noise.loc[0.5], means.loc[("int8", 8.0)], means.loc[("nf4", 4.0)]
+    changes = {"low": low, "high": high, "units": high / harmless, "harmless": harmless, "int8": eight, "nf4": four}
+    fallen = noise[_THREE].shift().where(noise[_THREE].diff() <= 0)
+    falls = fallen.notna().any(axis=None)
     return {
-        "falls_from": fallen.min(axis=None) if fallen.notna().any(axis=None) else 0.0,
-        "falls_of": NAMED[str(fallen.min().idxmin())] if fallen.notna().any(axis=None) else "",
-        **{f"{what}, {name}": drift[name] for what, drift in drifts.items() for name in SHOWN},
+        "falls_from": fallen.min(axis=None) if falls else 0.0,
+        "falls_of": NAMED[str(fallen.min().idxmin())] if falls else "",
+        **{f"{change}, {name}": drift[name] for change, drift in changes.items() for name in SHOWN},
+        "four_bits": four.shesha / eight.shesha,
+        "rank 64": means.loc[("rank", 64.0)].shesha,
+        "scale 01": means.loc[("scale", 0.1)].shesha,
     }
 
 
@@ -176,89 +179,59 @@ def _over_prompts(rows: Table) -> dict[str, Fact]:
     """Differences and ratios within kinds of prompts; the model has one draw of noise and of adapters."""
     parts = {key: part.set_index(_UNIT) for key, part in rows.groupby(["kind", "amount"])}
     low, high, harmless = parts["noise", 0.05], parts["noise", 0.5], parts["precision", 16.0]
-    kinds = {"smallest_step": "noise", "smallest_step of rank": "rank", "smallest_step of scale": "scale"}
-    ratio = high.shesha / high.cka
-    roots = [part.procrustes - part[["shesha", "cka"]].max(axis=1) for part in (parts["int8", 8.0], parts["nf4", 4.0])]
-    few = [part.squared - part[["shesha", "cka"]].max(axis=1) for part in (parts["int8", 8.0], parts["nf4", 4.0])]
+    ratio, logarithms = high.shesha / high.cka, rows.assign(**np.log(rows[list(_THREE)]))
+
+    def order(procrustes: str) -> Fact:
+        """Return the smaller of two differences: Procrustes minus Shesha, and Shesha minus CKA."""
+        return smallest(map(over_draws, (low[procrustes] - low.shesha, low.shesha - low.cka)))
+
+    def excess(procrustes: str) -> Fact:
+        """Return how much Procrustes exceeds both other scores with fewer bits."""
+        bits = (parts["int8", 8.0], parts["nf4", 4.0])
+        return smallest(over_draws(part[procrustes] - part[["shesha", "cka"]].max(axis=1)) for part in bits)
+
     return {
-        **{
-            key: smallest(step for name in _THREE for step in steps(rows[rows.kind == kind], "amount", name, _UNIT))
-            for key, kind in kinds.items()
-        },
-        "low_order_of_roots": smallest(map(over_draws, (low.procrustes - low.shesha, low.shesha - low.cka))),
-        "roots_largest": smallest(map(over_draws, roots)),
-        "low_order": smallest(map(over_draws, (low.squared - low.shesha, low.shesha - low.cka))),
+        "smallest_step": _smallest_step(rows, "noise"),
+        # Drift by adapters covers several orders of magnitude, so its steps are factors.
+        **{f"smallest_factor of {kind}": _exp(_smallest_step(logarithms, kind)) for kind in ("rank", "scale")},
+        "low_order_of_roots": order("procrustes"),
+        "roots_largest": excess("procrustes"),
+        "low_order": order("squared"),
         "high_ratio": over_draws(ratio),
         "high_ratio_in_units": over_draws(ratio / (harmless.shesha / harmless.cka)),
-        "four_bits_off": absolute(over_draws(parts["nf4", 4.0].shesha / parts["int8", 8.0].shesha - 3)),
-        "squared_largest": smallest(map(over_draws, few)),
+        "squared_largest": excess("squared"),
     }
 
 
-def _over_models(means: Table) -> dict[str, Any]:
+def _smallest_step(rows: Table, kind: str) -> Fact:
+    """Smallest mean step of a score from one amount of a change to the next, over kinds of prompts."""
+    changes = rows[rows.kind == kind]
+    return smallest(step for name in _THREE for step in steps(changes, "amount", name, _UNIT))
+
+
+def _exp(fact: Fact) -> Fact:
+    return Fact(*np.exp([fact.value, fact.low, fact.high]))
+
+
+def _over_models(means: Table) -> dict[str, Fact | float | str]:
     """How many times more drift adapters of the largest scale cause than those of the smallest, at the same rank."""
     scale = means.shesha.xs("scale", level="kind").unstack("amount")
     times = (scale[SCALES[-1]] / scale[SCALES[0]]).dropna()
     mean = over_draws(np.log(times))
     return {
-        "scale_times": Fact(*np.exp([mean.value, mean.low, mean.high])),
+        "scale_times": _exp(mean),
         "scale_times in words": ", ".join(f"{value:,.0f} in {name}" for name, value in times.items()),
         "scale_models": len(times),
     }
 
 
-def _bits_and_adapters(table: Table) -> dict[str, float]:
-    """Facts on the drift by fewer bits, and on its rise with the rank and the scale of random adapters."""
-    eight, four = table.loc[("int8", 8.0)], table.loc[("nf4", 4.0)]
-    rank, scale = table.loc[("rank", 64.0)].shesha, table.loc[("scale", 0.1)].shesha
-    drifts = {f"{bits}, {name}": means[name] for bits, means in (("int8", eight), ("nf4", four)) for name in SHOWN}
-    return {
-        **drifts,
-        "four_bits": four.shesha / eight.shesha,
-        **{"rank 64": rank, "scale 01": scale},
-    }
-
-
-def _tables(published: Table) -> dict[str, float]:
+def _published_steps(published: Table) -> dict[str, float]:
     """Facts computed from the published tables alone."""
-    lines = lines_of(published, "Table 43")
-    lines = lines[lines.number.isin(_THREE)]
-    wide = lines.assign(value=lines.published.astype(float)).pivot(index="row", columns="number", values="value")
-    adapters = lines_of(published, "Table 45")
-    of_shesha = adapters[adapters.number == "shesha"].set_index("row").published.astype(float)
-    of_shesha.index = of_shesha.index.astype(str)
-    pairs = [number(published, table, row, "cka") for table, row in (("Table 45", "8"), ("Table 46", "0.01"))]
+    noise, ranks, scales = (printed_table(published, f"Table {place}") for place in (43, 45, 46))
     return {
-        "smallest_step of Table 43": wide.diff().min().min(),
-        **{"rank 4 of Table 45": of_shesha["4"], "rank 8 of Table 45": of_shesha["8"]},
-        "step of Table 45": of_shesha["8"] - of_shesha["4"],
-        "same setting": pairs[1],
-        "same_setting_apart": abs(pairs[0] - pairs[1]),
+        "smallest_step of Table 43": noise.diff().min(axis=None),
+        **{f"rank {rank} of Table 45": ranks.shesha[rank] for rank in ("4", "8")},
+        "step of Table 45": ranks.shesha["8"] - ranks.shesha["4"],
+        "same setting": scales.cka["0.01"],
+        "same_setting_apart": abs(ranks.cka["8"] - scales.cka["0.01"]),
     }
-
-
-def change_key(table: str, row: str) -> tuple[str, float]:
-    """Return the change and the amount that a row of a table is about."""
-    if table == "Table 44":
-        return row, 8.0 if row == "int8" else 4.0
-    return TABLES[table], float(row)
-
-
-def published_numbers(own: Table, published: Table) -> Answers:
-    """Return drifts of the stand-in, and the numbers of the text that follow from the published tables."""
-    ours: dict[str, float | None] = {}
-    per_cent: dict[str, float] = {}
-    for table, kind in TABLES.items():
-        for _, line in lines_of(published, table).iterrows():
-            key = change_key(table, str(line.row))
-            ours[f"{table} | {line.row}: {line.number}"] = (
-                float(own.loc[key, line.number]) if key in own.index else None
-            )
-            change = f"{kind} {float(line.row):g}" if kind else line.row
-            per_cent[f"{change}: {line.number}"] = 100 * float(line.published)
-    ratios = {
-        "noise 0.5: times CKA, Shesha": per_cent["noise 0.5: shesha"] / per_cent["noise 0.5: cka"],
-        "nf4: times int8": per_cent["nf4: shesha"] / per_cent["int8: shesha"],
-    }
-    rounded = {key: Found(value, 0.05 / JOINT) for key, value in per_cent.items()}
-    return {**shown(ours), **rounded, **{key: Found(ratio) for key, ratio in ratios.items()}}

@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.stability import estimate, feature_split
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published_checks import Table, split_numbers_and_claims
+from shesha.studies.published_checks import Table
 from shesha.studies.study_decorator import study
 from shesha.support.types import Labels, Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
 from shesha_studies.external_data import sklearn
-from shesha_studies.language._transfer_checks import published_numbers
-from shesha_studies.language._transfer_facts import (
+from shesha_studies.language._transfer_representations import FAMILIES, SOURCE, TRAIN, features, read_labels
+from shesha_studies.language._transfer_statistics import (
+    ACCURACY,
     LABELS,
+    accuracy_correlations,
     make_facts,
-    metric_correlations,
+    published_numbers,
     table_57_correlations,
 )
-from shesha_studies.language._transfer_representations import FAMILIES, SOURCE, TRAIN, features, read_labels
 
 SHOTS = (16, 32, 64, 128, 256, 512)
 DRAWS, VALIDATION, SEED = 2, 88, 320
@@ -38,9 +38,8 @@ CHEAP = ("random features", "words", "tiny GPT, untrained")
     full=CELLS,
     quick=[cell for cell in CELLS if cell["family"] in CHEAP],
     published="transfer.csv",
-    stand_ins=(
-        "layers of MiniLM, MPNet and SmolLM2, some of them changed or untrained, and word features replace 30 encoders"
-    ),
+    stand_ins="layers of MiniLM, MPNet and SmolLM2, some of them changed or untrained, and word features replace 30 "
+    "encoders",
 )
 def transfer(family: str, part: int) -> dict[str, float]:
     """Do scores of a model's features and labels predict its few-shot accuracy, and does stability without labels?
@@ -50,13 +49,12 @@ def transfer(family: str, part: int) -> dict[str, float]:
     sentences, tested on 300. The probe is the best of seven on 88 other sentences, as published. Accuracies for k
     examples are means of two draws.
     """
-    X = {which: features(family, part)[which] for which in ("source", "train", "test")}
+    X = features(family, part)
     y = {which: read_labels(which) for which in X}
     row = {**_scores(X["source"], y["source"]), "width": float(X["source"].shape[1])}
     for k in SHOTS:
-        row[f"accuracy {k}"] = float(
-            np.mean([_accuracy(X, y, k, draw) for draw in range(DRAWS if k < TRAIN - VALIDATION else 1)])
-        )
+        n_draws = DRAWS if k < TRAIN - VALIDATION else 1
+        row[f"accuracy {k}"] = float(np.mean([_accuracy(X, y, k, draw) for draw in range(n_draws)]))
     return row
 
 
@@ -85,15 +83,10 @@ def _accuracy(X: dict[str, Matrix], y: dict[str, Labels], k: int, draw: int) -> 
     """Accuracy on the test rows of the probe that is best on the validation rows, in per cent."""
     pool = np.arange(VALIDATION, len(y["train"]))
     rng = np.random.default_rng([SEED, k, draw])
-    halves = [rng.permutation(pool[y["train"][pool] == label])[: k // 2] for label in (0, 1)]
-    chosen = np.concatenate(halves)
-    best, kept = -1.0, 0.0
-    for probe in _probes():
-        probe.fit(X["train"][chosen], y["train"][chosen])
-        score = float(probe.score(X["train"][:VALIDATION], y["train"][:VALIDATION]))
-        if score > best:
-            best, kept = score, float(probe.score(X["test"], y["test"]))
-    return 100 * kept
+    chosen = np.concatenate([rng.permutation(pool[y["train"][pool] == label])[: k // 2] for label in (0, 1)])
+    probes = [probe.fit(X["train"][chosen], y["train"][chosen]) for probe in _probes()]
+    best = max(probes, key=lambda probe: probe.score(X["train"][:VALIDATION], y["train"][:VALIDATION]))
+    return 100 * float(best.score(X["test"], y["test"]))
 
 
 def _probes() -> list[Any]:
@@ -118,26 +111,16 @@ transfer.facts(make_facts)
 
 
 @transfer.page
-def page(rows: Table, lines: Table) -> Page:
+def page(rows: Table, published: Table) -> Page:
     """Make the page: correlations of scores with accuracies over models, families and equal widths."""
-    published = split_numbers_and_claims(lines)[0]
-    correlations, paper_rhos = metric_correlations(rows), table_57_correlations(published)
-    all_of = correlations[correlations.accuracy == "accuracy 512"].set_index("number")
+    correlations, paper_rhos = accuracy_correlations(rows), table_57_correlations(published)
+    columns = ["family", "part", "alignment", "split", "h_score", "logme", "accuracy 64", ACCURACY]
+    ours = "Rank correlations of scores of the source with accuracy (512 examples)"
+    theirs = "Rank correlations of alignment with accuracy in the published Table 57"
     tables = (
-        (
-            "Rank correlations of scores of the source with accuracy (512 examples)",
-            all_of.reset_index().drop(columns="accuracy"),
-        ),
-        (
-            "Rank correlations of alignment with accuracy in the published Table 57",
-            pd.DataFrame(paper_rhos).T.reset_index(names="what"),
-        ),
-        (
-            "Models",
-            rows[
-                ["family", "part", "alignment", "split", "h_score", "logme", "accuracy 64", "accuracy 512"]
-            ].sort_values("alignment", ascending=False),
-        ),
+        (ours, correlations.reset_index(names="number")),
+        (theirs, paper_rhos.reset_index(names="what")),
+        ("Models", rows[columns].sort_values("alignment", ascending=False)),
     )
     notes = (SINK,) if CAUSAL in set(rows.family) else ()
     answers = published_numbers(rows, published)
@@ -148,20 +131,10 @@ def _picture(rows: Table, correlations: Table) -> Picture:
     fig, axes = figure(2, width=3.9, height=3.7)
     for ax, name in zip(axes, ("alignment", "split"), strict=True):
         for place, (family, group) in enumerate(rows.groupby("family", sort=False)):
-            mark = "os^Dv<>PX*"[place % 10]
-            ax.plot(
-                group[name],
-                group["accuracy 512"],
-                mark,
-                color=PALETTE[place % len(PALETTE)],
-                label=str(family),
-                markersize=5,
-            )
-        rho = correlations[(correlations.number == name) & (correlations.accuracy == "accuracy 512")].rho.iloc[0]
-        ax.set(xlabel=LABELS[name], ylabel="accuracy, k = 512, %", title=f"rank correlation {rho:.2f}")
+            mark, colour = "os^Dv<>PX*"[place % 10], PALETTE[place % len(PALETTE)]
+            ax.plot(group[name], group[ACCURACY], mark, color=colour, label=str(family), markersize=5)
+        title = f"rank correlation {correlations.rho[name]:.2f}"
+        ax.set(xlabel=LABELS[name], ylabel="accuracy, k = 512, %", title=title)
     axes[0].legend(frameon=False, fontsize="x-small")
-    return Picture(
-        "transfer",
-        fig,
-        "Accuracy against alignment with labels and against the feature split, by family",
-    )
+    shows = "Accuracy against alignment with labels and against the feature split, by family"
+    return Picture("transfer", fig, shows)
