@@ -15,6 +15,7 @@ from shesha_studies.biology._neuroscience_page import published_numbers
 from shesha_studies.biology._recordings import (
     AREAS,
     CELLS,
+    MERGED,
     count_areas,
     derived_columns,
     one_area,
@@ -67,6 +68,14 @@ def test_a_correlation_is_that_of_association():
         assert found.rho.value == pytest.approx(wanted.value)
         assert (*found.rho.limits, found.p) == pytest.approx((wanted.low, wanted.high, wanted.p_value))
         assert found.naive_p == pytest.approx(wanted.naive_p, rel=1e-6)
+
+
+def test_both_ways_of_merging_contrasts_give_nine_conditions():
+    contrasts = np.array([[left, right] for left in (0, 0.25, 0.5, 1) for right in (0, 0.25, 0.5, 1)])
+    for merge in MERGED.values():
+        assert len(np.unique(merge(contrasts), axis=0)) == 9
+    assert MERGED["nine"](contrasts[[3, 6]]).tolist() == [[0, 2], [1, 1]]
+    assert MERGED["difference"](contrasts[[3, 6]]).tolist() == [[1], [0.25]]
 
 
 def test_areas_beyond_chance_are_counted_without_those_that_have_no_value():
