@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shesha_studies.benchmark import _resi_scores_and_places as tables
-from shesha_studies.benchmark._resi_page import _cora
+from shesha_studies.benchmark.resi import _cora
 
 
 def test_the_shares_are_those_of_single_numbers():

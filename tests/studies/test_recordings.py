@@ -11,18 +11,18 @@ from shesha.neuro import association, session_table
 from shesha.studies import Unreachable
 from shesha.studies.published_checks import split_numbers_and_claims
 from shesha_studies.biology import _recordings
-from shesha_studies.biology._neuroscience_checks import numbers, published_checks
+from shesha_studies.biology._neuroscience_page import published_numbers
 from shesha_studies.biology._recordings import (
     AREAS,
     CELLS,
-    add_regions,
+    MERGED,
     count_areas,
+    derived_columns,
     one_area,
     over_sessions,
     session,
     session_correlation,
 )
-from shesha_studies.biology.neuroscience import whitened
 from shesha_studies.biology.odd_even import slow_wave
 from shesha_studies.external_data import PUBLISHED
 
@@ -49,10 +49,9 @@ def test_one_area_scores_as_in_a_table_of_all():
 
 def test_a_mean_over_sessions_is_that_of_a_table_and_wider_where_areas_share_a_session():
     rows = pd.DataFrame({"session": list("aabbcc"), "score": [0.0, 0.1, 0.5, 0.6, 0.9, 1.0]})
-    mean, low, high = over_sessions(rows, "score")
-    apart = over_sessions(rows.assign(session=list("abcdef")), "score")
-    assert mean == pytest.approx(rows.score.mean())
-    assert high - low > 1.5 * (apart[2] - apart[1])
+    found, apart = over_sessions(rows, "score"), over_sessions(rows.assign(session=list("abcdef")), "score")
+    assert found.value == pytest.approx(rows.score.mean())
+    assert found.high - found.low > 1.5 * (apart.high - apart.low)
 
 
 def test_a_correlation_is_that_of_association():
@@ -66,25 +65,22 @@ def test_a_correlation_is_that_of_association():
     for given in ((), ("rate",)):
         wanted = association(table, "trial_split", "behaviour_coupling", covariates=given)
         found = session_correlation(table.to_frame(), "trial_split", "behaviour_coupling", given)
-        assert found["rho"] == pytest.approx(wanted.value)
-        assert (found["low"], found["high"], found["p"]) == pytest.approx((wanted.low, wanted.high, wanted.p_value))
-        assert found["naive_p"] == pytest.approx(wanted.naive_p, rel=1e-6)
+        assert found.rho.value == pytest.approx(wanted.value)
+        assert (*found.rho.limits, found.p) == pytest.approx((wanted.low, wanted.high, wanted.p_value))
+        assert found.naive_p == pytest.approx(wanted.naive_p, rel=1e-6)
+
+
+def test_both_ways_of_merging_contrasts_give_nine_conditions():
+    contrasts = np.array([[left, right] for left in (0, 0.25, 0.5, 1) for right in (0, 0.25, 0.5, 1)])
+    for merge in MERGED.values():
+        assert len(np.unique(merge(contrasts), axis=0)) == 9
+    assert MERGED["nine"](contrasts[[3, 6]]).tolist() == [[0, 2], [1, 1]]
+    assert MERGED["difference"](contrasts[[3, 6]]).tolist() == [[1], [0.25]]
 
 
 def test_areas_beyond_chance_are_counted_without_those_that_have_no_value():
     rows = pd.DataFrame({"score": [0.1, 0.2, np.nan], "score_p": [0.05, 0.06, 0.01]})
     assert count_areas(rows, "score") == (1, 2)
-
-
-def test_whitened_noise_is_alike_in_all_directions_and_full_shrinkage_only_rescales():
-    rng = np.random.default_rng(0)
-    shown = rng.integers(5, size=300)
-    X = rng.standard_normal((300, 4)) @ rng.standard_normal((4, 4)) + rng.standard_normal((5, 4))[shown]
-    white = whitened(X, shown, 0.0)
-    residuals = white - np.stack([white[shown == code].mean(axis=0) for code in range(5)])[shown]
-    np.testing.assert_allclose(residuals.T @ residuals / 295, np.eye(4), atol=1e-10)
-    ratio = whitened(X, shown, 1.0) / X
-    np.testing.assert_allclose(ratio, ratio[0, 0])
 
 
 def test_the_slow_wave_repeats_conditions_that_no_neuron_knows():
@@ -97,18 +93,15 @@ def test_the_slow_wave_repeats_conditions_that_no_neuron_knows():
 def test_missing_recordings_are_told(monkeypatch, tmp_path):
     monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
     session.cache_clear()
-    with pytest.raises(Unreachable, match=r"steinmetz2019/sessions.csv is not in .*; the original deposit is figshare"):
+    with pytest.raises(
+        Unreachable, match=r"steinmetz2019/session01.npz is not in .*; the original deposit is figshare"
+    ):
         session("Cori 1")
 
 
 def test_every_published_number_of_the_recordings_is_judged():
     published, _ = split_numbers_and_claims(pd.read_csv(PUBLISHED / "neuroscience.csv", comment="#"))
-    published = published.assign(published=published.published.astype(float))
-    rows = add_regions(pd.read_csv(PAGES / "neuroscience" / "rows.csv"))
+    rows = pd.read_csv(PAGES / "neuroscience" / "rows.csv")
     assert len(rows) == len(CELLS)
-    checks = list(published_checks(rows, published))
-    assert len(checks) == len(published)
-    for table in range(75, 79):
-        assert any(one.where == f"Geometric Stability, Table {table}" for one in checks), table
     # Each key of the file is one that we have.
-    assert set(published.key.dropna()) <= set(numbers(rows))
+    assert set(published.key) - {"absent"} <= set(published_numbers(derived_columns(rows)))

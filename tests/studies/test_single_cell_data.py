@@ -12,7 +12,8 @@ from shesha.studies.checks import Found
 from shesha.studies.published_checks import against, judge_line, split_numbers_and_claims
 from shesha.studies.rules_file import read_rules
 from shesha_studies.biology import _single_cell_data
-from shesha_studies.biology._crispr_results import Results, published_numbers
+from shesha_studies.biology._crispr_page import published_numbers
+from shesha_studies.biology._crispr_rows import Results
 from shesha_studies.biology.crispr import crispr
 from shesha_studies.external_data import PUBLISHED
 
@@ -61,7 +62,7 @@ def test_p_values_agree_below_a_bound_or_within_a_factor_of_three(published, our
 
 def test_every_published_number_is_judged_even_of_no_rows():
     published, _ = split_numbers_and_claims(pd.read_csv(PUBLISHED / "crispr.csv", comment="#"))
-    rows = pd.DataFrame(columns=["part", "data", "setting", "n", "coherence", "magnitude"])
+    rows = pd.DataFrame(columns=["part", "data", "setting", "n", "coherence", "magnitude", "magnitude_rho"])
     checks = against(published, published_numbers(Results(rows)), read_rules(crispr)["missing"])
     assert len(checks) == len(published)
     for table in range(59, 75):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from shesha.studies.checks import judge_number
+from shesha.studies.checks import Found, judge_number
+from shesha.studies.published_checks import judge_line
 from shesha.studies.tolerance import (
     JOINT,
     allowed_difference,
@@ -57,6 +58,15 @@ def test_a_range_of_readings_is_an_interval():
     assert judge_number("P", "a", 0.9, -0.56, why="unknown", admissible=(-0.56, 0.79)).verdict == "differs"
     for end in (-0.56, 0.79):
         assert judge_number("P", "a", end, 0.1, admissible=(-0.56, 0.79)).verdict == "agrees"
+
+
+def test_a_line_of_a_table_is_judged_by_its_interval_by_our_readings_and_with_a_note():
+    line = {"where": "P", "what": "a", "published": 0.3, "low": 0.1, "high": 0.5, "decimals": 1}
+    assert judge_line(line, Found(0.45)).verdict == "agrees"
+    assert judge_line({**line, "low": np.nan, "high": np.nan}, Found(0.45)).verdict == "differs"
+    found = judge_line(line, Found(0.9, admissible=(0.2, 0.9), note="It is open."))
+    assert found.why == "loose: choices that the paper leaves open give 0.2 to 0.9. It is open."
+    assert judge_line(line, Found(0.9, why="Other data", note="It is open.")).why == "Other data. It is open."
 
 
 @pytest.mark.parametrize("ours", [None, float("nan")])

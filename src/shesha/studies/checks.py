@@ -63,6 +63,8 @@ class Found:
         Basis of our value, if it is not that of the study.
     p_value : bool
         Whether the number is a p-value, which agrees within a factor of three.
+    admissible : (float, float), optional
+        Range of our values over the choices that the paper leaves open. Default: no such range.
     """
 
     ours: float | str | None
@@ -74,6 +76,7 @@ class Found:
     n: int = 0
     basis: str = ""
     p_value: bool = False
+    admissible: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from inspect import getsourcefile
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.studies import study_lookup
 from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, NOT_RUN, UNREACHABLE, Check, Found, judge_number
 from shesha.studies.study_decorator import Study
-from shesha.studies.tolerance import UNDECIDED, loose_p_value, p_values_agree
+from shesha.studies.tolerance import UNDECIDED, interval_error, loose_p_value, p_values_agree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +79,8 @@ def against(
     ----------
     published : DataFrame
         Published lines, with the columns `where`, `what`, `key` and `published` (a number or words) and, if needed,
-        `error` and `decimals` (default 3; if given for a line of a column with words, trailing zeros are kept).
+        `error` (or the limits `low` and `high` of a 95 % interval) and `decimals` (default 3; if given for a line of a
+        column with words, trailing zeros are kept).
     answers : mapping of key to Found
         Our answers by key, or by "Table 3 | key". A line without a key has the key "row: number".
     missing : mapping of str to str
@@ -153,14 +154,16 @@ def _judge_line(line: Any, answer: Found) -> Check:
         number,
         answer.ours,
         error=answer.error,
-        published_error=_or(line.get("error"), 0.0),
+        published_error=_or(line.get("error"), interval_error(_or(line.get("low"), nan), _or(line.get("high"), nan))),
         decimals=answer.decimals if answer.decimals is not None else int(_or(line.get("decimals"), 3)),
         why=answer.why or (ABSENT if absent else ""),
+        admissible=answer.admissible,
     )
-    if answer.n < 2 or absent:
+    if absent:
         return check
-    spread = f"Mean of {answer.n} draws with a standard deviation of {answer.error:.2g}."
-    return replace(check, why=". ".join(filter(None, (check.why.removesuffix("."), spread))))
+    spread = f"Mean of {answer.n} draws with a standard deviation of {answer.error:.2g}." if answer.n > 1 else ""
+    notes = ". ".join(filter(None, (text.removesuffix(".") for text in (check.why, spread, answer.note))))
+    return replace(check, why=f"{notes}." if spread or answer.note else check.why)
 
 
 def _judge_p_value(where: str, what: str, published: float | str, answer: Found) -> Check:

@@ -20,13 +20,7 @@ PUBLISHED = Path(__file__).with_name("published")
 
 
 def place(*names: str, source: str = "") -> Path:
-    """Return the path of a file.
-
-    Raises
-    ------
-    Unreachable
-        If the file is missing. The message names the expected path and the source of the file.
-    """
+    """Return the path of a file, or raise `Unreachable` with the expected path and the source of the file."""
     folder, deposit = os.environ.get("SHESHA_DATA"), f"; {source}" if source else ""
     if folder is None:
         raise Unreachable(
@@ -40,13 +34,7 @@ def place(*names: str, source: str = "") -> Path:
 
 
 def library(name: str, package: str | None = None) -> Any:
-    """Return a module of a library that only studies need.
-
-    Raises
-    ------
-    Unreachable
-        If the library is not installed. The message explains how to install it.
-    """
+    """Return a module of a library that only studies need, or raise `Unreachable` with the command to install it."""
     try:
         return import_module(name)
     except ImportError:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
 import shesha
-from shesha.benchmark import MissingDataError
+from shesha.benchmark import MissingDataError, measure_quality
 from shesha.benchmark.domains import domain
 from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.run_plan import required_models, trials
 from shesha.benchmark.suites import suite
-from shesha.benchmark.tests import score_groups
 from shesha.calibration.permutation_scores import null_scores
 from shesha.measures import get
 from shesha.nulls.null_summary import summarise
@@ -27,19 +26,13 @@ from shesha.views import Representation
 
 MEASURES = ("CKA", "RSA", "mutual kNN")
 DESIGNS = ("raw", "calibrated", "within classes")
-AXES = ("feature split", "basis-averaged")
+AXES: Mapping[str, Callable[[Matrix], float]] = {
+    "feature split": lambda X: shesha.feature_split(X, seed=0),
+    "basis-averaged": lambda X: shesha.basis_averaged_split(X, seed=0),
+}
 EPOCHS, N_MODELS, N_ROWS, N_PERMUTATIONS, N_CHANCE = 40, 3, 200, 99, 200
 """A fifth of the suite's epochs on Cora, three models per setting instead of five, and a fifth of the test nodes."""
 Values = dict[tuple[str, str], float]
-
-
-@dataclass(frozen=True)
-class _Named:
-    """Properties of a measure that scoring needs."""
-
-    name: str
-    closer: str = "higher"
-    symmetric: bool = True
 
 
 def option_scores(dataset: str, architecture: str, test: str) -> dict[str, float]:
@@ -48,11 +41,9 @@ def option_scores(dataset: str, architecture: str, test: str) -> dict[str, float
     row: dict[str, float] = {}
     for measure in MEASURES:
         values = _in_designs(measure, layers, labels)
-        for design in DESIGNS:
-            row |= _scores(f"{measure}, {design}", values[design], groups)
-            row[f"{measure}, {design} zero"] = float(np.mean([value == 0 for value in values[design].values()]))
-    for axes in AXES:
-        row |= _scores(f"stability difference, {axes}", _row_differences(_ONE[axes], layers), groups)
+        row |= {f"{measure}, {design} auprc": _auprc(values[design], groups) for design in DESIGNS}
+    for axes, score in AXES.items():
+        row[f"stability difference, {axes} auprc"] = _auprc(_stability_differences(score, layers), groups)
     return row | _chance(groups)
 
 
@@ -104,13 +95,7 @@ def _in_designs(name: str, layers: Mapping[str, Matrix], labels: Labels) -> dict
     return values
 
 
-_ONE: dict[str, Callable[[Matrix], float]] = {
-    "feature split": lambda X: shesha.feature_split(X, seed=0),
-    "basis-averaged": lambda X: shesha.basis_averaged_split(X, seed=0),
-}
-
-
-def _row_differences(score: Callable[[Matrix], float], layers: Mapping[str, Matrix]) -> Values:
+def _stability_differences(score: Callable[[Matrix], float], layers: Mapping[str, Matrix]) -> Values:
     """Negative difference between the scores of the two models, for each pair."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -118,50 +103,39 @@ def _row_differences(score: Callable[[Matrix], float], layers: Mapping[str, Matr
     return {(a, b): -abs(known[a] - known[b]) for a, b in combinations(layers, 2)}
 
 
-def _scores(name: str, values: Values, groups: Mapping[str, list[str]]) -> dict[str, float]:
-    rows = score_groups("options", _Named(name), values, groups)
-    return {f"{name} {row.quality}": float(row.value) for row in rows}
+def _auprc(values: Values, groups: Mapping[str, list[str]]) -> float:
+    """Return how well the values of pairs separate pairs of the same setting from others."""
+    auprc, _ = measure_quality.groups(values, groups, closer="higher", symmetric=True)
+    return float(auprc.value)
 
 
 def _chance(groups: Mapping[str, list[str]]) -> dict[str, float]:
     """Mean and upper limit of the score of random values, which contain no information on the models."""
     rng, pairs = np.random.default_rng(0), list(combinations([name for group in groups.values() for name in group], 2))
-    draws = [
-        _scores("chance", dict(zip(pairs, rng.standard_normal(len(pairs)), strict=True)), groups)
-        for _ in range(N_CHANCE)
-    ]
-    samples = {key: np.array([draw[key] for draw in draws]) for key in draws[0]}
-    return {
-        **{key: float(values.mean()) for key, values in samples.items()},
-        **{f"{key}, 95 %": float(np.quantile(values, 0.95)) for key, values in samples.items()},
-    }
+    draws = [_auprc(dict(zip(pairs, rng.standard_normal(len(pairs)), strict=True)), groups) for _ in range(N_CHANCE)]
+    return {"chance auprc": float(np.mean(draws)), "chance auprc, 95 %": float(np.quantile(draws, 0.95))}
 
 
 def option_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one line per test and measure: mean AUPRC over networks in each design, with the range of chance."""
-    options, records = rows[rows.part == "options"], []
-    for test, lines in options.groupby("test", sort=False):
-        chance = lines["chance auprc"].mean()
-        for name, columns in (*((measure, DESIGNS) for measure in MEASURES), ("stability difference", AXES)):
-            values = {column: float(lines[f"{name}, {column} auprc"].mean()) for column in columns}
-            records.append(
-                {"test": str(test).replace("_", " "), "networks": len(lines), "measure": name}
-                | {column: values.get(column, float("nan")) for column in (*DESIGNS, *AXES)}
-                | {"chance": chance, "95 % of chance": lines["chance auprc, 95 %"].mean()}
-            )
+    records = []
+    for test, lines in rows[rows.part == "options"].groupby("test", sort=False):
+        means = lines.filter(like="auprc").mean()
+        records += [
+            {
+                **{"test": str(test).replace("_", " "), "networks": len(lines), "measure": name},
+                **{column: means.get(f"{name}, {column} auprc", float("nan")) for column in (*DESIGNS, *AXES)},
+                **{"chance": means["chance auprc"], "95 % of chance": means["chance auprc, 95 %"]},
+            }
+            for name in (*MEASURES, "stability difference")
+        ]
     return pd.DataFrame(records)
 
 
 def option_facts(options: pd.DataFrame) -> dict[str, float]:
     """Return how much each option changes the scores."""
-    if not len(options):
-        return {}
-    scored = options[options.raw.notna()]
     facts: dict[str, float] = {}
-    for name, after, before in (
-        ("calibration", "calibrated", "raw"),
-        ("within classes", "within classes", "calibrated"),
-    ):
-        move = scored[after] - scored[before]
-        facts |= {f"{name} moves": move.mean(), f"{name}, lowest": move.min(), f"{name}, highest": move.max()}
+    for name, before in (("calibrated", "raw"), ("within classes", "calibrated")):
+        move, option = options[name] - options[before], "calibration" if name == "calibrated" else name
+        facts |= {f"{option} moves": move.mean(), f"{option}, lowest": move.min(), f"{option}, highest": move.max()}
     return facts

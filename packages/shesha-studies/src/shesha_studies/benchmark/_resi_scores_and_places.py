@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 
 from shesha.benchmark import published, rank_table
 from shesha.support.types import Matrix
@@ -44,53 +45,39 @@ def correlation(first: pd.Series[float], second: pd.Series[float]) -> float:
 
 
 def order(ranks: Matrix) -> np.ndarray:
-    """Return the measures from best to worst, by median and then mean rank; measures without ranks are last.
-
-    Parameters
-    ----------
-    ranks : array of shape (n_cells, n_measures)
-        Rank of each measure in each cell; NaN if there is none.
-
-    Examples
-    --------
-    >>> order(np.array([[2.0, 1.0, 3.0], [1.0, 2.0, 3.0], [3.0, 1.0, np.nan]])).tolist()
-    [1, 0, 2]
-    """
+    """Return the measures (columns) from best to worst, by median and then mean rank; those without ranks are last."""
     known = np.isfinite(ranks).any(axis=0)
     median, mean = np.full(ranks.shape[1], np.inf), np.full(ranks.shape[1], np.inf)
     median[known], mean[known] = np.nanmedian(ranks[:, known], axis=0), np.nanmean(ranks[:, known], axis=0)
     return np.lexsort((mean, median))
 
 
-def positions(found: pd.DataFrame, seed: int = 0) -> dict[str, tuple[int, float]]:
-    """Return each measure's position, and how often it is first if data sets and networks are resampled.
-
-    Parameters
-    ----------
-    found : DataFrame
-        Scores of one domain.
-    seed : int
-        Seed of the draws. Pairs of data set and network are drawn with replacement.
-    """
-    names, places, drawn = _places(found, seed)
-    return {name: (int(places[index]), float((drawn[:, index] == 1).mean())) for index, name in enumerate(names)}
+def mean_agreement(columns: pd.DataFrame) -> float:
+    """Return the mean correlation between all pairs of columns."""
+    return float(np.nanmean([correlation(columns[a], columns[b]) for a, b in combinations(columns, 2)]))
 
 
-def _places(score_table: pd.DataFrame, seed: int = 0) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Return the measures, their positions, and their positions in every draw."""
-    names, ranks, samples = _samples(score_table, seed)
-    drawn = [np.argsort(order(ranks[rows])) + 1 for rows in samples]
-    return names, np.argsort(order(ranks)) + 1, np.array(drawn)
+def positions(found: pd.DataFrame) -> dict[str, tuple[int, float]]:
+    """Return each measure's position, and how often it is first if data sets and networks are drawn with
+    replacement."""
+    observed, drawn = _places(found)
+    return {name: (place, float((drawn[name] == 1).mean())) for name, place in observed.items()}
 
 
-def _samples(score_table: pd.DataFrame, seed: int) -> tuple[list[str], Matrix, list[np.ndarray]]:
+def _places(score_table: pd.DataFrame) -> tuple[dict[str, int], pd.DataFrame]:
+    """Return the positions of the measures, and their positions in every draw: draws down, measures across."""
+    names, ranks, samples = _samples(score_table)
+    observed, *drawn = (np.argsort(order(some)) + 1 for some in (ranks, *(ranks[rows] for rows in samples)))
+    return dict(zip(names, observed.tolist(), strict=True)), pd.DataFrame(drawn, columns=names)
+
+
+def _samples(score_table: pd.DataFrame) -> tuple[list[str], Matrix, list[np.ndarray]]:
     """Return the measures, their ranks in each cell, and the cells of every draw of data sets and networks."""
     table = rank_table(score_table)
-    wide = table.pivot_table(index=list(BLOCK), columns="measure", values="rank", dropna=False)
-    wide = wide[wide.notna().any(axis=1)]
+    wide = table.pivot_table(index=list(BLOCK), columns="measure", values="rank", dropna=False).dropna(how="all")
     units = wide.index.to_frame()[["dataset", "architecture"]].agg("/".join, axis=1).to_numpy()
     rows_of = [np.flatnonzero(units == unit) for unit in dict.fromkeys(units)]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     samples = [
         np.concatenate([rows_of[index] for index in rng.integers(len(rows_of), size=len(rows_of))])
         for _ in range(RESAMPLES)
@@ -99,41 +86,21 @@ def _samples(score_table: pd.DataFrame, seed: int) -> tuple[list[str], Matrix, l
 
 
 @cache
-def drawn_places(source: str, domain: str, test: str = "") -> pd.DataFrame:
-    """Return the positions of the measures in every draw of data sets and networks: draws down, measures across."""
+def places(source: str, domain: str, test: str = "") -> tuple[dict[str, int], pd.DataFrame]:
+    """Return the positions of the measures, over all tests or in one, and those in every draw."""
     table = scores(source)
-    names, _, drawn = _places(table[(table.domain == domain) & (table.test.str.startswith(test))])
-    return pd.DataFrame(drawn, columns=names)
+    return _places(table[(table.domain == domain) & (table.test.str.startswith(test))])
 
 
-def distance_by_test(first: str, second: str, source: str) -> list[float]:
-    """Return how many places two measures are from each other in each test of each domain."""
-    table = rank_table(scores(source))
-    distances = []
-    for _, group in table.groupby(["domain", "test"]):
-        wide = group.pivot_table(index=list(BLOCK), columns="measure", values="rank", dropna=False)
-        places = dict(zip(wide.columns, np.argsort(order(wide.to_numpy(dtype=np.float64))), strict=True))
-        distances.append(abs(float(places[first] - places[second])))
-    return distances
+def places_by_test(source: str) -> list[tuple[dict[str, int], pd.DataFrame]]:
+    """Return the positions of the measures in each test of each domain, and those in every draw."""
+    return [places(source, *key) for key, _ in rank_table(scores(source)).groupby(["domain", "test"])]
 
 
-def distance_by_draws(measure: str, source: str) -> list[float]:
-    """Return how many places a measure moves between two draws of data sets and networks, in each test and domain."""
-    tests = [group.iloc[0] for _, group in rank_table(scores(source)).groupby(["domain", "test"])]
-    places = (drawn_places(source, str(line["domain"]), str(line["test"]))[measure].to_numpy() for line in tests)
-    return [float(np.abs(drawn[::2] - drawn[1::2]).mean()) for drawn in places]
-
-
-def share_first_by_mean(measure: str, domain: str) -> float:
-    """Return how often a measure has the lowest mean rank if data sets and networks are resampled."""
+def place_by_mean(measure: str, domain: str) -> tuple[int, float]:
+    """Return the position of a measure in the published tables by its mean rank, and how often it is first."""
     table = scores("published")
-    names, ranks, samples = _samples(table[table.domain == domain], seed=0)
-    first = [names[int(np.nanargmin(np.nanmean(ranks[rows], axis=0)))] for rows in samples]
-    return first.count(measure) / len(first)
-
-
-def place_by_mean(measure: str, domain: str) -> int:
-    """Return the position of a measure in the published tables by its mean rank."""
-    table = scores("published")
-    means = rank_table(table[table.domain == domain]).groupby("measure")["rank"].mean()
-    return int(means.rank()[measure])
+    names, ranks, samples = _samples(table[table.domain == domain])
+    observed, *drawn = (np.nanmean(some, axis=0) for some in (ranks, *(ranks[rows] for rows in samples)))
+    index = names.index(measure)
+    return int(rankdata(observed)[index]), float(np.mean([np.nanargmin(means) == index for means in drawn]))

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from shesha.charts import PALETTE
 from shesha.studies.facts import Facts, as_facts
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure
 from shesha.studies.study_decorator import study
 from shesha_studies.benchmark import _resi_scores_and_places as tables
 from shesha_studies.benchmark._resi_calibration_and_axes import option_facts, option_scores, option_table
-from shesha_studies.benchmark._resi_facts import make_facts
-from shesha_studies.benchmark._resi_page import make_page
+from shesha_studies.benchmark._resi_facts import CHANCE, DOMAINS, make_facts, places
 
 OURS = {
     "graph": [("Cora", one, "-") for one in ("GCN", "SAGE", "GAT", "PGNN")],
@@ -32,29 +34,28 @@ QUALITIES = (
 NAMES = ("part", "domain", "dataset", "architecture", "pooling", "test", "quality")
 
 
-def _grid() -> list[dict[str, Any]]:
-    # The augmentation test drops edges, which would change the distances that P-GNN uses.
-    cells = [
+def _cells(*rows: tuple[str, ...]) -> list[dict[str, Any]]:
+    return [dict(zip(NAMES, row, strict=True)) for row in rows]
+
+
+# The augmentation test drops edges, which would change the distances that P-GNN uses.
+READ = _cells(
+    *(
         ("table", domain, *column, test, quality)
         for domain, columns in OURS.items()
         for column in columns
         for test, quality in QUALITIES
         if (column[1], test) != ("PGNN", "augmentation")
-    ]
-    cells += [("ranks", domain, source, "-", "-", "-", "-") for domain in OURS for source in ("published", "small")]
-    return [dict(zip(NAMES, cell, strict=True)) for cell in cells]
-
-
-def _options() -> list[dict[str, Any]]:
-    """Return the scores of one test of the benchmark on networks that are trained on Cora."""
-    return [
-        dict(zip(NAMES, ("options", "graph", "Cora", network, "-", test, "-"), strict=True))
+    ),
+    *(("ranks", domain, source, "-", "-", "-", "-") for domain in OURS for source in ("published", "small")),
+)
+TRAINED = _cells(
+    *(
+        ("options", "graph", "Cora", network, "-", test, "-")
         for network in ("GCN", "SAGE")
         for test in ("label_randomization", "shortcut", "augmentation")
-    ]
-
-
-READ, TRAINED = _grid(), _options()
+    )
+)
 
 
 @study(
@@ -72,38 +73,101 @@ def resi(
 ) -> dict[str, float]:
     """Do our small suites rank the measures as the published benchmark does, and do its claims hold there?
 
-    There are three kinds of cells. A cell of a table contains our scores of the 24 measures, and their rank correlation
-    with the published columns of the same test and domain (on Cora: of the same network). It also contains the rank
-    correlation of the published columns with each other. A cell of ranks contains the position of each measure over all
-    tests, and how often it is first if data sets and networks are resampled. A cell of options trains nine small
-    networks. It scores three measures raw, calibrated, and calibrated with permutations within classes. It also scores
-    the difference of stabilities on the given axes and averaged over bases.
+    There are three kinds of cells. A cell of a table contains the rank correlation of our scores of the 24 measures
+    with the published columns of the same test and domain (on Cora: of the same network), and that of the published
+    columns with each other. A cell of ranks contains the position of each measure over all tests, and how often it is
+    first if data sets and networks are resampled. A cell of options trains nine small networks. It scores three
+    measures raw, calibrated, and calibrated with permutations within classes. It also scores the difference of
+    stabilities on the given axes and averaged over bases.
     """
     if part == "options":
         return option_scores(dataset, architecture, test)
     if part == "ranks":
         scores = tables.scores(dataset)
-        places = tables.positions(scores[scores.domain == domain])
-        row: dict[str, float] = {name: float(place) for name, (place, _) in places.items()}
-        return row | {f"{name} first": share for name, (_, share) in places.items()}
+        found = tables.positions(scores[scores.domain == domain])
+        shares = {f"{name} first": share for name, (_, share) in found.items()}
+        return {name: float(place) for name, (place, _) in found.items()} | shares
     values = tables.columns("small", domain, test, quality)[(dataset, architecture, "" if pooling == "-" else pooling)]
     published = tables.columns("published", domain, test, quality)
-    among = [
-        tables.correlation(published[key], published[other])
-        for index, key in enumerate(published.columns)
-        for other in published.columns[:index]
-    ]
     same = [key for key in published.columns if tuple(key)[:2] == (dataset, architecture)] or list(published.columns)
-    agreement = [tables.correlation(values, published[key]) for key in same]
     return {
-        "agreement": float(np.nanmean(agreement)),
-        "published_agreement": float(np.nanmean(among)),
-        "columns": len(same),
-        **{str(name): float(value) for name, value in values.items()},
+        "agreement": float(np.nanmean([tables.correlation(values, published[key]) for key in same])),
+        "published_agreement": tables.mean_agreement(published),
     }
 
 
-resi.page(make_page)
+@resi.page
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
+    """Agreement by table, positions by domain, and the effects of calibration."""
+    by_test = _test_table(rows[rows.part == "table"])
+    return Page(
+        tables=(
+            ("Agreement with the published columns", by_test),
+            ("Cora, number by number, the same networks", _cora()),
+            ("Positions of the measures", _positions(rows)),
+            ("Calibration, restricted permutations, basis averaging", option_table(rows)),
+        ),
+        pictures=(_agreement_picture(by_test),),
+    )
+
+
+def _cora() -> pd.DataFrame:
+    """Compare our numbers on Cora with the published numbers, by test and score."""
+    keys = [*tables.BLOCK, "measure"]
+    published, suite = (table[table.dataset == "Cora"] for table in map(tables.scores, ("published", "small")))
+    both = published.merge(suite, on=keys, suffixes=("", " here")).dropna(subset=["value", "value here"])
+    both["difference"] = (both["value here"] - both.value).abs()
+    lines = [
+        {
+            "test": test,
+            "quality": quality,
+            "numbers": len(part),
+            "within 0.05": (part.difference <= 0.05).mean(),
+            "within 0.10": (part.difference <= 0.10).mean(),
+            "median distance": part.difference.median(),
+            "Spearman": tables.correlation(part.value, part["value here"]),
+            "spread over networks, published": part.groupby("measure").value.std().mean(),
+            "spread over networks, here": part.groupby("measure")["value here"].std().mean(),
+        }
+        for (test, quality), part in [*both.groupby(["test", "quality"], sort=False), (("all", ""), both)]
+    ]
+    return pd.DataFrame(lines)
+
+
+def _test_table(rows: pd.DataFrame) -> pd.DataFrame:
+    means = rows.groupby(["domain", "test", "quality"], sort=False)
+    columns = {"agreement": ("agreement", "mean"), "published_agreement": ("published_agreement", "mean")}
+    return means.agg(columns=("agreement", "size"), **columns).reset_index()
+
+
+def _positions(rows: pd.DataFrame) -> pd.DataFrame:
+    by_domain, shares = places(rows), places(rows, " first")
+    lines: dict[str, object] = {"measure": by_domain.index}
+    for domain in DOMAINS:
+        both = zip(by_domain[domain, "published"], by_domain[domain, "small"], strict=True)
+        lines[domain] = [f"{published:.0f} / {small:.0f}" for published, small in both]
+        lines[f"{domain}, first"] = [f"{100 * share:.0f} %" for share in shares[domain, "published"]]
+    return pd.DataFrame(lines)
+
+
+def _agreement_picture(by_test: pd.DataFrame) -> Picture:
+    fig, axes = figure(3, width=3.6, height=3.8, sharey=True)
+    for ax, domain in zip(axes, DOMAINS, strict=True):
+        df = by_test[by_test.domain == domain]
+        heights = np.arange(len(df))[::-1]
+        ax.axvspan(-2 * CHANCE, 2 * CHANCE, color="0.92", zorder=0)
+        ax.plot(
+            df.published_agreement, heights, "|", color="0.3", markersize=11, label="published columns with each other"
+        )
+        ax.plot(df.agreement, heights, "o", color=PALETTE[0], label="ours with published")
+        ax.set(title=domain, xlabel="Spearman over 24 measures", xlim=(-0.6, 1.02))
+    ax.set_yticks(heights, [f"{row.test.replace('_', ' ')}, {row.quality}" for _, row in df.iterrows()], fontsize=7.5)
+    fig.legend(*axes[0].get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside lower center", ncol=2)
+    return Picture(
+        "agreement",
+        fig,
+        "Rank correlation of our columns with the published columns, by test; the grey band is for unrelated orders",
+    )
 
 
 @resi.facts

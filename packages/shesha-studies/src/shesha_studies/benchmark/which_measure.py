@@ -24,16 +24,12 @@ WIDTHS = {"equal": (24, 24, 24, 24), "unequal": (4, 12, 36, 108), "layers": (4, 
 N, RANK, STRENGTH = 48, 4, 0.35
 
 
-def _grid() -> list[dict[str, Any]]:
-    return [
-        {"data": data, "widths": widths, "measure": measure, "seed": seed}
-        for seed in range(20)
-        for data, widths in (("noise", "equal"), ("noise", "unequal"), ("digits", "layers"))
-        for measure in MEASURES
-    ]
-
-
-FULL = _grid()
+FULL: list[dict[str, Any]] = [
+    {"data": data, "widths": widths, "measure": measure, "seed": seed}
+    for seed in range(20)
+    for data, widths in (("noise", "equal"), ("noise", "unequal"), ("digits", "layers"))
+    for measure in MEASURES
+]
 
 
 @study(
@@ -54,11 +50,12 @@ def which_measure(data: str, widths: str, measure: str, seed: int) -> dict[str, 
     rng = np.random.default_rng([seed, len(data), len(widths)])
     groups = _noise(WIDTHS[widths], rng) if data == "noise" else _digits(WIDTHS[widths], rng)
     scores = tests.label_randomization(groups, [get(measure), calibrated(get(measure))], seed=seed)
-    row: dict[str, float] = {}
-    for name, how in ((measure, "raw"), (f"calibrated {measure}", "calibrated")):
-        values = scores[scores.measure == name].set_index("quality").value
-        row |= {f"{how} auprc": float(values["auprc"]), f"{how} conformity": float(values["conformity"])}
-    return row
+    values = scores.set_index(["measure", "quality"]).value
+    return {
+        f"{how} {quality}": float(values[name, quality])
+        for name, how in ((measure, "raw"), (f"calibrated {measure}", "calibrated"))
+        for quality in ("auprc", "conformity")
+    }
 
 
 def _noise(widths: tuple[int, ...], rng: np.random.Generator) -> dict[str, list[Matrix]]:
@@ -92,11 +89,8 @@ CALIBRATED = ("CKA", "RSA", "mutual kNN")
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Raw compared with calibrated: models of known groups, and the cells of the benchmark."""
     lines = _lines(rows)
-    return Page(
-        "",
-        (("Models of known groups", _readable(lines)), ("The benchmark's cells", _benchmark())),
-        (_picture(lines),),
-    )
+    tables_of_page = (("Models of known groups", _readable(lines)), ("The benchmark's cells", _benchmark()))
+    return Page("", tables_of_page, (_picture(lines),))
 
 
 def _lines(rows: pd.DataFrame) -> pd.DataFrame:
@@ -104,66 +98,61 @@ def _lines(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.assign(gain=rows["calibrated auprc"] - rows["raw auprc"])
     means = rows.groupby(BY, sort=False)
     table = means[["raw auprc", "calibrated auprc", "raw conformity", "calibrated conformity", "gain"]].mean()
-    table = table.assign(error=means.gain.std() / np.sqrt(means.size()), draws=means.size()).reset_index()
+    table = table.assign(error=means.gain.sem(), draws=means.size()).reset_index()
     for how in ("raw", "calibrated"):
         table[f"{how} place"] = table.groupby(["data", "widths"])[f"{how} auprc"].rank(ascending=False).round(1)
     return table
 
 
 def _readable(lines: pd.DataFrame) -> pd.DataFrame:
-    table = lines[[*BY]].copy()
-    for how in ("raw", "calibrated"):
-        table[f"AUPRC, {how}"] = lines[f"{how} auprc"].round(2)
-    table["gain"] = [f"{line.gain:+.3f} +- {line.error:.3f}" for _, line in lines.iterrows()]
-    for how in ("raw", "calibrated"):
-        table[f"conformity, {how}"] = lines[f"{how} conformity"].round(2)
-    table["place, raw / calibrated"] = [
-        f"{line['raw place']:g} / {line['calibrated place']:g}" for _, line in lines.iterrows()
-    ]
-    return table.assign(draws=lines.draws)
+    gains = zip(lines.gain, lines.error, strict=True)
+    places = zip(lines["raw place"], lines["calibrated place"], strict=True)
+    return lines[BY].assign(
+        **{f"AUPRC, {how}": lines[f"{how} auprc"].round(2) for how in ("raw", "calibrated")},
+        gain=[f"{gain:+.3f} +- {error:.3f}" for gain, error in gains],
+        **{f"conformity, {how}": lines[f"{how} conformity"].round(2) for how in ("raw", "calibrated")},
+        **{"place, raw / calibrated": [f"{raw:g} / {other:g}" for raw, other in places]},
+        draws=lines.draws,
+    )
 
 
 def _benchmark() -> pd.DataFrame:
     """Positions of the three measures and of their calibrated variants, and the agreement of their scores."""
-    scores, rows = tables.scores("all"), []
-    ranks = rank(scores)
-    place = {(line.domain, line.measure): int(line.position) for _, line in ranks.iterrows()}
-    for domain in ("graph", "language", "vision"):
-        table = scores[scores.domain == domain].pivot_table(index=list(tables.BLOCK), columns="measure", values="value")
+    place = rank(tables.scores("all")).set_index(["domain", "measure"]).position
+    lines = []
+    for domain, scores in tables.scores("all").groupby("domain"):
+        table = scores.pivot_table(index=list(tables.BLOCK), columns="measure", values="value")
         for name in CALIBRATED:
-            both = table[[name, f"calibrated {name}"]].dropna()
-            distances = (both[name] - both[f"calibrated {name}"]).abs()
-            rows.append(
+            distances = (table[name] - table[f"calibrated {name}"]).abs().dropna()
+            lines.append(
                 {
                     "domain": domain,
                     "measure": name,
                     "position, raw": place[domain, name],
                     "position, calibrated": place[domain, f"calibrated {name}"],
-                    "mean difference of scores": round(float(distances.mean()), 3),
-                    "largest": round(float(distances.max()), 2),
-                    "scores": len(both),
+                    "mean difference of scores": round(distances.mean(), 3),
+                    "largest": round(distances.max(), 2),
+                    "scores": len(distances),
                 }
             )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(lines)
 
 
 @which_measure.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """How many measures gain and lose by calibration in each design, and how far it moves places on the benchmark."""
-    lines, benchmark = _lines(rows), _benchmark()
     facts: dict[str, Any] = {}
-    for (data, widths), part in lines.groupby(["data", "widths"], sort=False):
-        clear = part[(part.gain.abs() > 3 * part.error) & (part.gain.abs() > 0.02)]
+    for (data, widths), part in _lines(rows).groupby(["data", "widths"], sort=False):
         name = f"{data}, {widths}"
+        clear = part[(part.gain.abs() > 3 * part.error) & (part.gain.abs() > 0.02)]
         for how, some in (("better", clear[clear.gain > 0]), ("worse", clear[clear.gain < 0])):
-            facts |= {
-                f"{name}, {how}": len(some),
-                f"{name}, {how} in words": ", ".join(f"{line.measure} {line.gain:+.2f}" for _, line in some.iterrows()),
-            }
+            gains = (f"{measure} {gain:+.2f}" for measure, gain in zip(some.measure, some.gain, strict=True))
+            facts |= {f"{name}, {how}": len(some), f"{name}, {how} in words": ", ".join(gains)}
         for how in ("raw", "calibrated"):
-            best = part.iloc[int(part[f"{how} auprc"].to_numpy().argmax())]
+            best = part.iloc[int(part[f"{how} auprc"].argmax())]
             facts[f"{name}, first {how}"] = f"{best.measure} ({best[f'{how} auprc']:.2f})"
         facts[f"{name}, measures"] = len(part)
+    benchmark = _benchmark()
     moves = (benchmark["position, raw"] - benchmark["position, calibrated"]).abs()
     facts |= {"fewest places": moves.min(), "most places": moves.max()}
     return as_facts(facts | {"difference of scores": benchmark["mean difference of scores"].mean()})

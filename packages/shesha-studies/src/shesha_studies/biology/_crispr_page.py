@@ -1,15 +1,18 @@
-"""The page on perturbations: tables and the picture."""
+"""The page on perturbations: our values of the published numbers, tables and the picture."""
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import pandas as pd
 
 from shesha.charts import PALETTE
+from shesha.studies.checks import INCONCLUSIVE, RECIPE, STAND_IN, UNREACHABLE, Found
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha_studies.biology._crispr_results import STIMULATION, Results, published_numbers
+from shesha.studies.tolerance import correlation_error
+from shesha_studies.biology._crispr_rows import GAUSSIAN, SCREEN, STIMULATION, Results
 
 _GREY = "0.55"
 _NAMED = ("STAT1", "IFNGR1", "SMAD4", "SPI1", "IRF1", "ATF2")
@@ -23,9 +26,55 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     return Page(tables=_tables(results), pictures=(picture,), answers=published_numbers(results))
 
 
+def published_numbers(results: Results) -> dict[str, Found]:
+    """Return our values of the published numbers that our data or a simulation can give."""
+    groups, simulated = results.build("group"), results.build("null model", GAUSSIAN)
+    counts = {"n_groups": len(groups), "n_cells": groups.n.sum(), "null_n": 2000.0}
+    counts |= {f"{how}_n": groups.n.agg(how) for how in ("median", "min", "max")}
+    counts["n_controls"] = results.get("n_controls", "counts", "cells")
+    counts["n_control_guides"] = results.get("n_guides", "counts", "cells")
+    # Without the paper's effects and numbers of cells, the sign of two correlations is open.
+    is_open = {"partial": True, "snr": False}
+    is_open["magnitude"] = simulated.magnitude_rho.min() < 0 < simulated.magnitude_rho.max()
+    gaussian = {
+        f"null_{key}": Found(
+            results.get(f"{key}_rho", "null model", "effect 0.3, 100 cells", GAUSSIAN),
+            basis=RECIPE,
+            verdict=INCONCLUSIVE if is_open[key] else None,
+        )
+        for key in is_open
+    }
+    found = {key: Found(float(value)) for key, value in counts.items()} | gaussian
+    return found | _correlations(results, len(groups)) | _numbers_of_genes(results, groups)
+
+
+def _correlations(results: Results, n: int) -> dict[str, Found]:
+    """Correlations over the targets; another sample of targets has the same error, unless an interval is printed."""
+    rhos = {method: results.get("coherence_rho", "method", method) for method in ("whitened", "knn")}
+    size = results.get("rho", "confound", "coherence and n")
+    return {
+        "rho": Found(results.get("coherence_rho", "method", "standard")),
+        **{f"rho_{method}": Found(rho, error=correlation_error(rho, n)) for method, rho in rhos.items()},
+        "rho_n": Found(size, error=sqrt(2) * correlation_error(size, n)),
+        "rho_p": Found(results.get("coherence_naive_p", "method", "standard"), p_value=True),
+        "rho_n_p": Found(results.get("naive_p", "confound", "coherence and n"), p_value=True),
+        **dict.fromkeys(("partial", "partial_p"), Found("not estimable", verdict=INCONCLUSIVE)),
+    }
+
+
+def _numbers_of_genes(results: Results, groups: pd.DataFrame) -> dict[str, Found]:
+    """Numbers whose size depends on the genes, of which we do not have all."""
+    rho, p = (results.get(name, "confound", "coherence and spread") for name in ("rho", "naive_p"))
+    ours: dict[str, Any] = {"rho_spread": rho, "rho_spread_p": f"{p:.2g}"} if rho == rho else {}
+    for name, column in (("stability", "coherence"), ("magnitude", "magnitude")):
+        summary = groups[column].agg(mean="mean", sd="std", min="min", max="max")
+        ours |= {f"{name}_{how}": float(value) for how, value in summary.items()}
+    return {key: Found(value, verdict=UNREACHABLE, basis=STAND_IN) for key, value in ours.items()}
+
+
 def _tables(results: Results) -> tuple[tuple[str, pd.DataFrame], ...]:
     groups, kinds = (
-        results.build("group", *data).sort_values("unbiased", ascending=False) for data in ((), (STIMULATION,))
+        results.build("group", data).sort_values("unbiased", ascending=False) for data in (SCREEN, STIMULATION)
     )
     scores = ["n", "coherence", "chance", "p_adj", "unbiased", "unbiased_ci_low", "unbiased_ci_high", "magnitude"]
     sizes = results.build("size")[["coherence", "low", "high", "expected", "unbiased", "magnitude"]]
@@ -47,13 +96,12 @@ def _named(table: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def _draw(results: Results) -> Any:
     drawn, (left, right) = figure(2, width=4.4, height=3.7)
-    _sizes(left, results)
+    _sizes(left, results.build("size"))
     _groups(right, results.build("group"))
     return drawn
 
 
-def _sizes(ax: Any, results: Results) -> None:
-    sizes = results.build("size")
+def _sizes(ax: Any, sizes: pd.DataFrame) -> None:
     n = sizes.index.astype(float).to_numpy()
     spread = [sizes.coherence - sizes.low, sizes.high - sizes.coherence]
     ax.errorbar(n, sizes.coherence, yerr=spread, fmt="o-", color=PALETTE[0], capsize=3, label="mean cosine, 95 %")
@@ -70,9 +118,8 @@ def _groups(ax: Any, groups: pd.DataFrame) -> None:
     ax.plot(groups.magnitude, groups.coherence, "o", color=PALETTE[0], label="mean cosine of targets")
     ax.plot(groups.magnitude, groups.unbiased, "s", color=PALETTE[1], markersize=4, label="pairwise")
     for name in _NAMED:
-        if name in groups.index:
-            place = (groups.magnitude[name], groups.coherence[name])
-            ax.annotate(name, place, (-4, 5), textcoords="offset points", fontsize=7, ha="right")
+        place = (groups.magnitude[name], groups.coherence[name])
+        ax.annotate(name, place, (-4, 5), textcoords="offset points", fontsize=7, ha="right")
     ax.set_xscale("log")
     ax.set_xticks([0.2, 0.5, 1, 2], ["0.2", "0.5", "1", "2"])
     ax.set_xticks([], minor=True)

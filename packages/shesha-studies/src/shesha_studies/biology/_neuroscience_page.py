@@ -1,28 +1,31 @@
-"""The page on recordings: tables of scores, regions, null models and coupling, and the picture."""
+"""The page on recordings: our values of the published numbers, tables, and the picture."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr, ttest_rel
 
 from shesha.charts import PALETTE
+from shesha.studies.checks import INCONCLUSIVE, Found
 from shesha.studies.facts import Fact
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import draw_with_intervals, figure
-from shesha.studies.published_checks import split_numbers_and_claims
-from shesha_studies.biology._neuroscience_checks import (
-    SIZES,
-    drift_z,
-    published_checks,
-)
+from shesha.studies.published_checks import shown
+from shesha.studies.tolerance import JOINT, UNDECIDED
 from shesha_studies.biology._recordings import (
-    add_regions,
+    READINGS,
+    SIZES,
     count_areas,
+    derived_columns,
+    interval_text,
     over_sessions,
+    printed_regions,
     session_correlation,
+    session_means,
 )
 
 _CALLED = {
@@ -32,110 +35,169 @@ _CALLED = {
     "equal": "odd and even, 4 trials of each condition",
     "few": "odd and even, 4 trials of each condition, 20 neurons",
     "wuc": "whitened unbiased cosine",
-    "whitened": "odd and even, whitened (shrinkage 0.1)",
     "drift": "first and second half",
 }
+_COUPLED = (*READINGS, "equal", "drift", "wuc")
 _REGIONS = ("Striatum", "Motor", "Visual", "Thalamus", "Midbrain", "Other", "Frontal", "Hippocampus")
+_CHOICE = "The choice of the conditions decides whether this p-value is below 0.05."
+_PAIRS = (
+    "This is for each pair of contrasts (16). With nine conditions, the number that the paper prints, it is {:.2g} "
+    "(no, weak and full contrast on either side) or {:.2g} (contrast on the right minus that on the left)."
+)
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Compare areas, regions and drift with Tables 75 to 78."""
-    rows = add_regions(rows)
-    lines = split_numbers_and_claims(published)[0]
-    printed = lines.assign(published=lines.published.astype(float))
+    rows = derived_columns(rows)
     shows = (
         "Scores of regions for odd and even trials, equal numbers of trials, and halves of the session, with "
         "null values and the published values"
     )
-    picture = Picture("neuroscience", _draw(rows, printed), shows)
-    checks = tuple(published_checks(rows, printed))
-    return Page("", tuple(_tables(rows)), (picture,), _notes(rows), checks)
-
-
-def interval_text(found: tuple[float, float, float], decimals: int = 3) -> str:
-    """Print a mean and its interval."""
-    return f"{Fact(*found):.{decimals}f}"
-
-
-def _tables(rows: pd.DataFrame) -> Iterator[tuple[str, Any]]:
-    yield "All areas", pd.DataFrame([_line(rows, name) for name in _CALLED])
-    yield "Regions (Tables 76 and 77)", pd.DataFrame([_region(rows, name) for name in _REGIONS])
-    lines = []
-    nulls = {"drift": "trials in random order (500 draws)", "shifted": "sessions cut at other points (99)"}
-    for name, called in nulls.items():
-        below, n = count_areas(rows, name)
-        z = interval_text(over_sessions(drift_z(rows, name), "z"), 1)
-        observed, chance = (interval_text(over_sessions(rows, column)) for column in ("drift", f"{name}_chance"))
-        lines.append({"chance": called, "z": z, "observed": observed, "by chance": chance, "below": f"{below} of {n}"})
-    yield "Null models of the similarity between halves of a session (Table 78)", pd.DataFrame(lines)
-    yield (
-        "Correlation of scores with the coupling of response and outcome (Table 75)",
-        pd.DataFrame([_coupling_line(rows, name) for name in _COUPLED]),
+    picture = Picture("neuroscience", _draw(rows, published), shows)
+    known = [region for region in _REGIONS if region in set(rows.region)]
+    tables = (
+        ("All areas", pd.DataFrame([_score_line(rows, name) for name in _CALLED])),
+        ("Regions (Tables 76 and 77)", pd.DataFrame([_region_line(rows, region) for region in known])),
+        (
+            "Correlation of scores with the coupling of response and outcome (Table 75)",
+            pd.DataFrame([_coupling_line(rows, name) for name in _COUPLED]),
+        ),
     )
+    return Page("", tables, (picture,), answers=published_numbers(rows))
 
 
-_COUPLED = ("shesha", "nine", "difference", "equal", "drift", "wuc")
-
-
-def _line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        "score": _CALLED[name],
-        "mean, interval over sessions": interval_text(over_sessions(rows, name)),
+def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
+    """Return our values of the published numbers, with standard errors over sessions."""
+    change = session_means(rows).accuracy_change
+    means = {key: over_sessions(rows, key) for key in ("drift_chance", "early_middle", "middle_late")}
+    named = {"drift_mean": "drift", "z": "drift_z", "thirds": "step"}
+    means |= {key: over_sessions(rows, name) for key, name in named.items()}
+    paired = ttest_rel(rows.early_middle, rows.middle_late)
+    t, wuc = float(paired.statistic), session_correlation(rows, "coupling", "wuc")
+    not_comparable = {
+        **{"n_sessions": len(change), "n_lines": len(rows), "n_areas": rows.area.nunique()},
+        **{f"n {region}": len(group) for region, group in rows.groupby("region")},
+        "change_min": float(change.min()),
+        **{f"wuc_{how}": float(rows.wuc.agg(how)) for how in ("min", "max", "mean")},
+        **{f"wuc {region}": float(group.wuc.mean()) for region, group in rows.groupby("region")},
+        "wuc_shesha": session_correlation(rows, "wuc", "shesha").rho.value,
+        **{"coupling_wuc": wuc.rho.value, "coupling_wuc_p": wuc.naive_p},
     }
-    if f"{name}_chance" not in rows:
-        return values | {"chance": float("nan"), "beyond": "-"}
-    beyond_, n = count_areas(rows, name)
-    return values | {"chance": float(rows[f"{name}_chance"].mean()), "beyond": f"{beyond_} of {n}"}
+    return {
+        **shown(not_comparable),
+        "n_conditions": Found(float(rows.n_conditions.median())),
+        "change_mean": Found(float(change.mean()), float(change.std() / np.sqrt(len(change)))),
+        "change_sd": Found(float(change.std()), float(change.std() / np.sqrt(2 * len(change)))),
+        "change_max": Found(float(change.max())),
+        **{key: Found(mean.value, _error(mean)) for key, mean in means.items()},
+        "thirds_t": Found(t, 1.0, verdict=INCONCLUSIVE if abs(t) <= JOINT else None),
+        "thirds_p": _p_value(float(paired.pvalue)),
+        **_correlations(rows),
+        **_means_of_regions(rows),
+    }
 
 
-def _region(rows: pd.DataFrame, region: str) -> dict[str, Any]:
+def _error(mean: Fact) -> float:
+    """Return the standard error that a 95 % interval implies."""
+    return (mean.high - mean.low) / (2 * JOINT)
+
+
+def _by_reading(values: Sequence[float], error: float) -> Found:
+    """Return a number that depends on how conditions are counted, in the order of the readings."""
+    return Found(values[0], error, note=_PAIRS.format(*values[1:]), admissible=(min(values), max(values)))
+
+
+def _p_value(p: float, *merged: float) -> Found:
+    """Return a p-value, which is judged only if it is below 0.05, also with nine conditions."""
+    flips = any((p <= 0.05) != (other <= 0.05) for other in merged)
+    why = " ".join([_CHOICE if flips else UNDECIDED] + ([_PAIRS.format(*merged)] if merged else []))
+    return Found(p, why=why, verdict=INCONCLUSIVE) if flips or p > 0.05 else Found(p, p_value=True)
+
+
+def _correlations(rows: pd.DataFrame) -> dict[str, Found]:
+    """Correlations of scores with behaviour over areas, and of stability with the change of accuracy over sessions."""
+    drift = session_correlation(rows, "coupling", "drift")
+    found = {"coupling_drift": Found(drift.rho.value, _error(drift.rho)), "coupling_drift_p": _p_value(drift.naive_p)}
+    pairs = {"coupling_shesha": "coupling", "accuracy_shesha": "accuracy", "change_shesha_areas": "accuracy_change"}
+    for key, column in pairs.items():
+        readings = [session_correlation(rows, column, score) for score in READINGS]
+        found[key] = _by_reading([one.rho.value for one in readings], _error(readings[0].rho))
+        found[f"{key}_p"] = _p_value(*(one.naive_p for one in readings))
+    sessions = session_means(rows)
+    if len(sessions) > 3:
+        alone = [spearmanr(sessions[score], sessions.accuracy_change) for score in READINGS]
+        error = float(1 / np.sqrt(len(sessions) - 3))
+        found["change_shesha"] = _by_reading([float(one.statistic) for one in alone], error)
+        found["change_shesha_p"] = _p_value(*(float(one.pvalue) for one in alone))
+    return found
+
+
+def _means_of_regions(rows: pd.DataFrame) -> dict[str, Found]:
+    found: dict[str, Found] = {}
+    groups: Any = rows.groupby("region")
+    for region, group in groups:
+        # If there are few areas or sessions, the error is at least the standard error over areas.
+        means = {score: over_sessions(group, score) for score in (*READINGS, "drift")}
+        errors = {score: float(np.fmax(_error(mean), group[score].sem())) for score, mean in means.items()}
+        found[f"shesha {region}"] = _by_reading([means[score].value for score in READINGS], errors["shesha"])
+        found[f"drift {region}"] = Found(means["drift"].value, errors["drift"])
+    return found
+
+
+def _score_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
+    has_chance = f"{name}_chance" in rows
+    return {
+        "score": _CALLED[name],
+        "mean, interval over sessions": f"{over_sessions(rows, name):.3f}",
+        "chance": float(rows[f"{name}_chance"].mean()) if has_chance else float("nan"),
+        "beyond": "{} of {}".format(*count_areas(rows, name)) if has_chance else "-",
+    }
+
+
+def _region_line(rows: pd.DataFrame, region: str) -> dict[str, Any]:
     subset = rows[rows.region == region]
     values: dict[str, Any] = {"region": region, "n": len(subset), "neurons": float(subset.n_neurons.median())}
-    for name, short in (("shesha", "odd and even"), ("equal", "4 trials each"), ("few", "and 20 neurons")):
-        values[short] = interval_text(over_sessions(subset, name), 2)
-        if name != "few" and len(subset):
-            values[f"{short}: chance"] = float(subset[f"{name}_chance"].mean())
-            values[f"{short}: above"] = "{}/{}".format(*count_areas(subset, name))
-    values["drift"] = interval_text(over_sessions(subset, "drift"), 2)
-    values["cut elsewhere"] = float(subset.shifted_chance.mean())
-    return values
+    for name, short in (("shesha", "odd and even"), ("equal", "4 trials each")):
+        values[short] = f"{over_sessions(subset, name):.2f}"
+        values[f"{short}: chance"] = float(subset[f"{name}_chance"].mean())
+        values[f"{short}: above"] = "{}/{}".format(*count_areas(subset, name))
+    values["and 20 neurons"] = f"{over_sessions(subset, 'few'):.2f}"
+    return values | {"drift": f"{over_sessions(subset, 'drift'):.2f}", "cut elsewhere": subset.shifted_chance.mean()}
 
 
 def _coupling_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
-    plain, partial = session_correlation(rows, "coupling", name), session_correlation(rows, "coupling", name, SIZES)
+    plain, partial = (session_correlation(rows, "coupling", name, covariates) for covariates in ((), SIZES))
     return {
         "score": _CALLED[name],
-        "rho": f"{plain['rho']:+.3f} [{plain['low']:+.2f}, {plain['high']:+.2f}]",
-        "p over sessions": plain["p"],
-        "p as if areas were independent": plain["naive_p"],
-        "given neurons, trials, rate": f"{partial['rho']:+.3f} [{partial['low']:+.2f}, {partial['high']:+.2f}]",
-        "p of it": partial["p"],
+        "rho": interval_text(plain.rho, "+"),
+        "p over sessions": plain.p,
+        "p as if areas were independent": plain.naive_p,
+        "given neurons, trials, rate": interval_text(partial.rho, "+"),
+        "p of it": partial.p,
     }
 
 
 def _draw(rows: pd.DataFrame, published: pd.DataFrame) -> Any:
     drawn, axes = figure(3, width=4.3, height=4.1)
-    panels = (
-        ("odd and even trials", "shesha", "shesha", (("shesha_chance", "conditions shifted"),)),
-        ("4 trials of each condition per half", "equal", "", (("equal_chance", "conditions shifted"),)),
-        (
+    panels = {
+        "shesha": ("odd and even trials", {"shesha_chance": "conditions shifted"}),
+        "equal": ("4 trials of each condition per half", {"equal_chance": "conditions shifted"}),
+        "drift": (
             "first and second half",
-            "drift",
-            "drift",
-            (("drift_chance", "trials in random order"), ("shifted_chance", "session cut elsewhere")),
+            {"drift_chance": "trials in random order", "shifted_chance": "session cut elsewhere"},
         ),
-    )
-    for ax, (title, score, table, nulls) in zip(axes, panels, strict=True):
-        known = [region for region in _REGIONS if (rows.region == region).any()]
-        positions = np.arange(len(known))
-        means = [Fact(*over_sessions(rows[rows.region == region], score)) for region in known]
+    }
+    known = [region for region in _REGIONS if region in set(rows.region)]
+    positions = np.arange(len(known))
+    for ax, (score, (title, nulls)) in zip(axes, panels.items(), strict=True):
+        means = [over_sessions(rows[rows.region == region], score) for region in known]
         draw_with_intervals(ax, positions - 0.12, means, fmt="o", color=PALETTE[0], label="ours")
-        if table:
-            keys = published[published["where"].str.contains("Table")].set_index("key")[["published", "low", "high"]]
-            printed = [Fact(*keys.loc[f"{table} {region}"].astype(float)) for region in known]
+        if score != "equal":
+            lines = printed_regions(published, score).loc[known]
+            printed = [Fact(*map(float, line)) for line in lines[["published", "low", "high"]].to_numpy()]
             draw_with_intervals(ax, positions + 0.12, printed, fmt="x", color="k", label="paper")
-        for (column, description), colour in zip(nulls, PALETTE[1:], strict=False):
-            chance = [rows[rows.region == region][column].mean() for region in known]
+        for (column, description), colour in zip(nulls.items(), PALETTE[1:], strict=False):
+            chance = rows.groupby("region")[column].mean()[known]
             style = {"marker": "_", "markersize": 15, "markeredgewidth": 2, "linestyle": "", "color": colour}
             ax.plot(positions, chance, label=f"chance: {description}", **style)
         ax.set_xticks(positions, known, rotation=40, ha="right")
@@ -144,27 +206,3 @@ def _draw(rows: pd.DataFrame, published: pd.DataFrame) -> Any:
     axes[0].set_ylabel("rank correlation of distances")
     axes[2].set_ylabel("cosine of mean responses")
     return drawn
-
-
-def _notes(rows: pd.DataFrame) -> tuple[str, ...]:
-    share = (1 - rows.shifted_chance.mean()) / (1 - rows["drift"].mean())
-    return (
-        f"We have {rows.session.nunique()} of 39 sessions, from four mice (the paper: 26 sessions). We use spikes in "
-        "the 400 ms after the stimulus (the paper: 500 ms) and areas with at least 10 neurons. Our intervals are "
-        "over sessions. Those of the paper are over areas, as if areas of one session were independent.",
-        "The paper has condition means for 'each unique stimulus combination (9 contrast pairings)'. These sessions "
-        "have 15 or 16 different pairs of contrasts, and the paper does not say how it counts nine. Our main reading "
-        "is the definition in words, each pair. We also use three levels on either side (no, weak and full contrast) "
-        "and the contrast on the right minus that on the left, both of which give nine conditions. A claim is decided "
-        "only if all three readings agree.",
-        "The mean response to a rare "
-        "pair is noisy and far from all others in both halves. The expected score without any geometry is therefore "
-        "0 only with equal numbers of trials. The study `odd-even` separates slow drift from unequal numbers.",
-        f"Halves of a session that is cut at other points have a mean cosine of {rows.shifted_chance.mean():.3f}. "
-        f"This explains {share:.0%} of the drop from 1.",
-        "The numbers of areas above or below a null are counted at 5 % without correction, so one in twenty is "
-        "expected by chance.",
-        "The paper contradicts itself. It gives 228 and 229 areas, 68 and 42 brain areas, differences between "
-        "thirds of 0.001 and -0.001, and correlations with the change of accuracy of -0.05 (areas) and -0.079 "
-        "(sessions).",
-    )

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
 from shesha.neuro import Session, brain_region, session_table
 from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interval
 from shesha.neuro.score_correlations import partial_rank_correlation
 from shesha.results import AreaLine
+from shesha.studies.facts import Fact
+from shesha.studies.tolerance import correlation_p
 from shesha.support.types import Array
-from shesha_studies.external_data import lines, place
+from shesha_studies.external_data import place
 
 AREAS: Mapping[str, str] = {
     "Cori 1": "ACA CA3 DG LS MOs SUB VISp",
@@ -43,54 +44,36 @@ FOLDER, _DEPOSIT = "steinmetz2019", "the original deposit is figshare 9598406"
 CELLS = [{"session": session, "area": area} for session, areas in AREAS.items() for area in areas.split()]
 EACH = 4
 """Number of trials of each condition in each half if numbers are equalised."""
+SIZES = ("n_neurons", "n_trials", "rate")
 
 
 @cache
 def session(name: str) -> Session:
-    """Return the responses in the 400 ms after the stimulus, both contrasts, areas, and correctness of the choice.
-
-    Raises
-    ------
-    Unreachable
-        If the recordings are missing.
-    """
+    """Return the responses in the 400 ms after the stimulus, both contrasts, areas, and correctness of the choice."""
     mouse, number = name.split()
-    mice = {int(line["session"]): line["mouse"] for line in lines(FOLDER, "sessions.csv", source=_DEPOSIT)}
-    assert mice[int(number)] == mouse
     with np.load(place(FOLDER, f"session{int(number):02d}.npz", source=_DEPOSIT)) as file:
         contrasts = np.column_stack([file["contrast_left"], file["contrast_right"]])
         correct = (file["feedback_type"] > 0).astype(float)
         return Session(file["counts"].mean(axis=2, dtype=float), contrasts, file["brain_area"], correct, mouse)
 
 
-def one_area(name: str, area: str, merge: Callable[[Array], Array] | None = None) -> Session:
+def one_area(name: str, area: str, merge: Callable[[Array], Array] = np.asarray) -> Session:
     """Return a session with the neurons of one area; `merge` turns the pairs of contrasts into fewer conditions."""
     record = session(name)
     mask = np.asarray(record.areas) == area
-    shown = record.conditions if merge is None else merge(np.asarray(record.conditions))
+    shown = merge(np.asarray(record.conditions))
     return Session(np.asarray(record.X)[:, mask], shown, np.asarray(record.areas)[mask], record.outcome, record.animal)
 
 
-def as_nine(contrasts: Array) -> Array:
-    """Reduce the contrasts on either side to three levels: none, weak (0.25 and 0.5), full.
-
-    Examples
-    --------
-    >>> as_nine(np.array([0, 0.25, 0.5, 1])).tolist()
-    [0.0, 1.0, 1.0, 2.0]
-    """
-    return np.asarray(np.ceil(1.9 * contrasts))
-
-
-def as_difference(contrasts: Array) -> Array:
-    """Return the contrast on the right minus that on the left, which has nine values in every session.
-
-    Examples
-    --------
-    >>> as_difference(np.array([[0, 0.25], [1, 0.25]])).tolist()
-    [[0.25], [-0.75]]
-    """
-    return contrasts[:, 1:] - contrasts[:, :1]
+MERGED: Mapping[str, Callable[[Array], Array]] = {
+    # The contrasts 0, 0.25, 0.5 and 1 become the levels 0, 1, 1 and 2.
+    "nine": lambda contrasts: np.ceil(1.9 * contrasts),
+    "difference": lambda contrasts: contrasts[:, 1:] - contrasts[:, :1],
+}
+"""Nine conditions of pairs of contrasts: three levels (no, weak, full) on either side, or right minus left."""
+READINGS = ("shesha", *MERGED)
+"""The split with each pair of contrasts, and with nine conditions. The paper has "each unique stimulus combination (9
+contrast pairings)"; the data have 15 or 16 pairs."""
 
 
 def session_line(recorded: Session, **options: Any) -> AreaLine:
@@ -102,43 +85,69 @@ def session_line(recorded: Session, **options: Any) -> AreaLine:
 def score_numbers(line: AreaLine, score: str, called: str) -> dict[str, float]:
     """Return a score, the mean and standard deviation of chance, and p, under a name."""
     result = line.scores[score]
-    return {
-        called: result.value,
-        f"{called}_chance": result.null_mean,
-        f"{called}_sd": result.null_sd,
-        f"{called}_p": result.p_value,
+    null = {f"{called}_chance": result.null_mean, f"{called}_sd": result.null_sd, f"{called}_p": result.p_value}
+    return {called: result.value, **null}
+
+
+def score_one_area(recorded: Session, score: str, called: str, **options: Any) -> dict[str, float]:
+    """Compute one score of a session with one area, and return the same numbers."""
+    return score_numbers(session_line(recorded, scores=(score,), **options), score, called)
+
+
+def derived_columns(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the region (13.6), the difference of thirds, and the drift in standard deviations of both null models."""
+    distances = {
+        f"{name}_z": (rows["drift"] - rows[f"{name}_chance"]) / rows[f"{name}_sd"] for name in ("drift", "shifted")
     }
+    return rows.assign(region=rows.area.map(brain_region), step=rows.early_middle - rows.middle_late, **distances)
 
 
-def add_regions(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the region of the paper's 13.6 and the mouse."""
-    mouse = rows.session.str.partition(" ")[0]
-    return rows.assign(region=[brain_region(area) for area in rows.area], mouse=mouse)
+def session_means(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one line per session: means over its areas."""
+    return rows.groupby("session", sort=False)[[*READINGS, "accuracy_change"]].mean()
 
 
-def over_sessions(rows: pd.DataFrame, column: str) -> tuple[float, float, float]:
+def printed_regions(published: pd.DataFrame, score: str) -> pd.DataFrame:
+    """Return the published means of a score in Tables 76 and 77, with their intervals, by region."""
+    lines = published[published["where"].str.contains("Table") & published.key.str.startswith(f"{score} ")]
+    return lines.set_index(lines.key.str.removeprefix(f"{score} "))[["published", "low", "high"]].astype(float)
+
+
+def over_sessions(rows: pd.DataFrame, column: str) -> Fact:
     """Return a mean over areas with its interval over whole sessions, which are independent."""
     known = rows.dropna(subset=[column])
+    if known.empty:
+        return Fact(float("nan"))
     values = known[column].to_numpy(dtype=float)
-    if not len(values):
-        return float("nan"), float("nan"), float("nan")
-    return (float(values.mean()), *mean_interval(values, known.session.tolist(), 0.95))
+    return Fact(float(values.mean()), *mean_interval(values, known.session.tolist(), 0.95))
+
+
+def interval_text(fact: Fact, sign: str = "") -> str:
+    """Print a number with three decimals and its limits with two."""
+    return f"{fact.value:{sign}.3f} [{fact.low:{sign}.2f}, {fact.high:{sign}.2f}]"
+
+
+class SessionCorrelation(NamedTuple):
+    """Rank correlation over areas, with its interval and p over whole sessions, and p for independent areas."""
+
+    rho: Fact
+    p: float
+    naive_p: float
 
 
 def session_correlation(
     rows: pd.DataFrame, first: str, second: str, covariates: Sequence[str] = ()
-) -> dict[str, float]:
-    """Return a rank correlation over areas, its interval and p over whole sessions, and p for independent areas."""
+) -> SessionCorrelation:
+    """Return the rank correlation of two columns over areas."""
     known = rows.dropna(subset=[first, second, *covariates])
     values = known[[first, second, *covariates]].to_numpy(dtype=float)
 
     def score(subset: Any) -> float:
         return partial_rank_correlation(values[subset, 0], values[subset, 1], values[subset, 2:])
 
-    rho, free = score(np.ones(len(values), dtype=bool)), len(values) - 2 - len(covariates)
-    (low, high), p = jackknife_correlation(score, known.session.tolist(), 0.95)
-    naive = 2 * student.sf(abs(rho) * np.sqrt(free / (1 - rho**2)), free)
-    return {"rho": rho, "low": low, "high": high, "p": p, "naive_p": float(naive)}
+    rho = score(np.ones(len(values), dtype=bool))
+    limits, p = jackknife_correlation(score, known.session.tolist(), 0.95)
+    return SessionCorrelation(Fact(rho, *limits), p, correlation_p(rho, len(values), len(covariates)))
 
 
 def count_areas(rows: pd.DataFrame, column: str) -> tuple[int, int]:

@@ -27,22 +27,27 @@ TARGETS = (
 TYPES = ("B", "CD14+Mono", "CD4T", "CD8T", "Dendritic", "FCGR3A+Mono", "NK")
 """Cell types of Kang et al. (2018)."""
 CONTROL = "non-targeting"
+_SOURCES = {"papalexi2021": "GEO GSE153056", "kang2018": "GEO GSE96583"}
 N_TABLES = 400
 """Number of tables of null groups in each comparison."""
 
 
-def _file(folder: str, where: str) -> Any:
-    return np.load(place(folder, f"{folder}.npz", source=where))
+def _file(folder: str) -> Any:
+    return np.load(place(folder, f"{folder}.npz", source=_SOURCES[folder]))
+
+
+def _cells(folder: str, components: str, *labels: str) -> anndata.AnnData:
+    import anndata
+
+    with _file(folder) as file:
+        obs = pd.DataFrame({name: file[name] for name in labels})
+        return anndata.AnnData(obs=obs.set_index(obs.index.astype(str)), obsm={"X_pca": file[components].astype(float)})
 
 
 @cache
 def papalexi() -> anndata.AnnData:
     """Return all 20,729 cells, as in the paper, as 50 principal components of 299 genes."""
-    import anndata
-
-    with _file("papalexi2021", "GEO GSE153056") as file:
-        obs = pd.DataFrame({name: file[name] for name in ("target", "guide")})
-        return anndata.AnnData(obs=obs.set_index(obs.index.astype(str)), obsm={"X_pca": file["pca50"].astype(float)})
+    return _cells("papalexi2021", "pca50", "target", "guide")
 
 
 READINGS = ("median counts", "10,000 counts", "genes of unit variance")
@@ -52,7 +57,7 @@ READINGS = ("median counts", "10,000 counts", "genes of unit variance")
 @cache
 def components(k: int = 100, reading: str = READINGS[0]) -> Matrix:
     """Return the first k principal components of the screen after scaling to equal totals, log1p and centring."""
-    with _file("papalexi2021", "GEO GSE153056") as file:
+    with _file("papalexi2021") as file:
         parts = tuple(file[f"counts_{name}"] for name in ("data", "indices", "indptr"))
         counts = sparse.csr_matrix(parts, shape=tuple(file["counts_shape"])).toarray().astype(float)
     totals = counts.sum(axis=1, keepdims=True)
@@ -67,11 +72,7 @@ def components(k: int = 100, reading: str = READINGS[0]) -> Matrix:
 @cache
 def kang() -> anndata.AnnData:
     """Return 1,975 blood cells with and without interferon-beta, as the 50 components of the source."""
-    import anndata
-
-    with _file("kang2018", "GEO GSE96583") as file:
-        obs = pd.DataFrame({name: file[name] for name in ("condition", "cell_type")})
-        return anndata.AnnData(obs=obs.set_index(obs.index.astype(str)), obsm={"X_pca": file["pca"].astype(float)})
+    return _cells("kang2018", "pca", "condition", "cell_type")
 
 
 @cache
@@ -110,26 +111,19 @@ def fake_targets(k: int | None = None, n_tables: int = N_TABLES) -> list[pd.Data
 
 
 @cache
-def fake_types(n_tables: int = 100) -> list[pd.DataFrame]:
-    """Return tables of the seven types with stimulation shuffled among the cells of each type."""
+def fake_types() -> list[pd.DataFrame]:
+    """Return 100 tables of the seven types with stimulation shuffled among the cells of each type."""
     adata, rng = kang().copy(), np.random.default_rng(2)
     condition, kind = (adata.obs[name].to_numpy() for name in ("condition", "cell_type"))
     tables = []
-    for _ in range(n_tables):
+    for _ in range(100):
         adata.obs["condition"] = shuffled_within(condition, kind, rng)
         tables.append(bio.coherence_test(adata, "condition", control="control", per="cell_type", n_draws=0))
     return tables
 
 
 def shuffled_within(labels: NDArray[Any], groups: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
-    """Shuffle labels among the rows of each group.
-
-    Examples
-    --------
-    >>> found = shuffled_within(np.array(list("aabb")), np.array([0, 1, 0, 1]), np.random.default_rng(0))
-    >>> sorted(found[[0, 2]].tolist()), sorted(found[[1, 3]].tolist())
-    (['a', 'b'], ['a', 'b'])
-    """
+    """Shuffle labels among the rows of each group."""
     result = labels.copy()
     for group in np.unique(groups):
         indices = np.flatnonzero(groups == group)
@@ -137,13 +131,16 @@ def shuffled_within(labels: NDArray[Any], groups: NDArray[Any], rng: np.random.G
     return result
 
 
-def both(tables: list[pd.DataFrame] | None = None) -> pd.DataFrame:
-    """Return the two data sets, or the given replacements, in one table."""
-    first, second = tables or [targets().to_frame(), types().to_frame()]
-    return pd.concat([first.assign(dataset="papalexi2021"), second.assign(dataset="kang2018")])
+def both() -> pd.DataFrame:
+    """Return the two data sets in one table."""
+    return _with_names(targets().to_frame(), types().to_frame())
 
 
 @cache
-def fakes_of_both(n_tables: int = 100) -> list[pd.DataFrame]:
+def fakes_of_both() -> list[pd.DataFrame]:
     """Return tables of null groups of both data sets."""
-    return [both([a, b]) for a, b in zip(fake_targets()[:n_tables], fake_types(n_tables), strict=True)]
+    return [_with_names(*tables) for tables in zip(fake_targets()[:100], fake_types(), strict=True)]
+
+
+def _with_names(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([first.assign(dataset="papalexi2021"), second.assign(dataset="kang2018")])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from shesha.coherence import coherence_by_group, expected_mean_cosine
-from shesha.studies.checks import Check, judge_number
+from shesha.studies.checks import judge_number
 from shesha.studies.facts import (
     Fact,
     Facts,
@@ -62,60 +62,54 @@ def coherence_and_size(spectrum: str, n: int, effect: float, seed: int) -> dict[
 
 @coherence_and_size.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Draw both scores against the size, with and without an effect."""
+    """Draw both scores against the size, with and without an effect, and compare the former with the closed form."""
     rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
     numbers = ["coherence", "chance", "unbiased", "magnitude", "unbiased_magnitude", "hit"]
     table = rows.groupby(["spectrum", "effect", "n"], sort=False)[numbers].mean().reset_index()
-    equal = table.spectrum == "equal"
-    table["closed_form"] = np.where(equal, [expected_mean_cosine(int(n), 50, 2000) for n in table.n], np.nan)
-    table.loc[table.effect > 0, "closed_form"] = np.nan
-    cells = rows[rows.spectrum == "as cells"]
+    expected = {n: expected_mean_cosine(n, 50, 2000) for n in SIZES}
+    table["closed_form"] = table.n.map(expected).where((table.spectrum == "equal") & (table.effect == 0))
     titles = {"coherence": "coherence", "unbiased": "pairwise coherence"}
-    fig, axes = panels(cells, "n", "effect", titles, label="cells of the group")
+    fig, axes = panels(rows[rows.spectrum == "as cells"], "n", "effect", titles, label="cells of the group")
     axes[0].legend(frameon=False, fontsize="small", title="effect")
-    checks = (*_formula_checks(rows), *against(published, {}))
-    picture = Picture(
-        "coherence_and_size", fig, "Coherence and pairwise coherence against the number of cells of the group"
-    )
-    return Page("", (("Means", table),), (picture,), checks=checks)
-
-
-def _formula_checks(rows: pd.DataFrame) -> Iterator[Check]:
-    """Compare groups without an effect with the closed form."""
-    equal = rows[(rows.effect == 0) & (rows.spectrum == "equal")]
-    for n in sorted(set(equal.n)):
-        group = equal[equal.n == n]
-        yield judge_number(
+    isotropic: Any = rows[(rows.effect == 0) & (rows.spectrum == "equal")].groupby("n").coherence
+    checks = [
+        judge_number(
             "new, closed form",
             f"mean cosine of {n} unmoved cells, equal variances",
-            expected_mean_cosine(int(n), 50, 2000),
-            float(np.mean(group.coherence)),
-            error=float(np.std(group.coherence) / np.sqrt(len(group))),
+            expected[n],
+            group.mean(),
+            error=group.sem(ddof=0),
             why="The closed form does not describe our draws.",
         )
+        for n, group in isotropic
+    ]
+    shows = "Coherence and pairwise coherence against the number of cells of the group"
+    picture = Picture("coherence_and_size", fig, shows)
+    return Page("", (("Means", table),), (picture,), checks=(*checks, *against(published, {})))
 
 
 @coherence_and_size.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the scores of groups with and without an effect, by their size."""
     still, moved = (rows[(rows.effect > 0) == flag] for flag in (False, True))
-    means, cells = still.groupby("n").coherence.mean(), still[still.spectrum == "as cells"].groupby("n")
+    cells = still[still.spectrum == "as cells"].groupby("n")
     rho = still.groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()
-    few, most = (over_draws(still[still.n == end].coherence) for end in (means.index[0], means.index[-1]))
+    few, most = (over_draws(still[still.n == n].coherence) for n in (SIZES[0], SIZES[-1]))
     pairs = still.groupby(["spectrum", "n"]).unbiased.agg(["mean", "sem"])
     sizes = moved.groupby(["spectrum", "n"]).coherence.mean().groupby("spectrum")
+    scores = {key: group.unbiased for key, group in moved.groupby(["spectrum", "n"])}
+    changes = (difference(scores[kind, n], scores[kind, SIZES[-1]]) for kind in SPECTRA for n in SIZES[:-1])
     return as_facts(
         {
-            **{"fewest": means.index[0], "most": means.index[-1]},
-            **{"coherence_fewest": means.iloc[0], "coherence_most": means.iloc[-1]},
+            **{"fewest": SIZES[0], "most": SIZES[-1], "coherence_fewest": few.value, "coherence_most": most.value},
             "coherence_ratio": Fact(few.value / most.value, few.low / most.high, few.high / most.low),
-            "sizes in words": ", ".join(f"{n:.0f}" for n in cells.groups),
+            "sizes in words": ", ".join(map(str, SIZES)),
             "coherences in words": ", ".join(f"{value:.2f}" for value in cells.coherence.mean()),
             "pairwise of cells": cells.unbiased.mean().abs().max(),
             "rho_without_shift": rank_correlation(rho, len(still) / still.spectrum.nunique()),
             "pairwise_in_errors": (pairs["mean"] / pairs["sem"]).abs().max(),
             "pairwise in words": _extremes_in_words(pairs),
-            "pairwise_range": largest(_changes(moved)),
+            "pairwise_range": largest(map(absolute, changes)),
             "coherence_range": (sizes.max() - sizes.min()).max(),
             "level": share(still.p_value <= 0.05),
         }
@@ -130,10 +124,3 @@ def _extremes_in_words(pairs: pd.DataFrame) -> str:
         for cell in (cells.loc[values.argmax()] for values in (cells["errors"], cells["mean"].abs()))
     )
     return "farthest {}; largest {}".format(*phrases)
-
-
-def _changes(moved: pd.DataFrame) -> Iterator[Fact]:
-    """Return the difference between the pairwise score of each size and that of the largest groups."""
-    for _, group in moved.groupby("spectrum"):
-        for n in sorted(set(group.n))[:-1]:
-            yield absolute(difference(*(group[group.n == size].unbiased for size in (n, group.n.max()))))
