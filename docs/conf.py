@@ -126,14 +126,14 @@ def _named(title: re.Match[str]) -> str:
     return f"# {name}\n\n*{origin}*"
 
 
-def _fit_scorecard_to_screen(app: Any, pagename: str, *_: object) -> None:
-    """Use the whole width and small print for scorecards, so that a scorecard fits on one screen."""
-    if pagename.startswith("studies/scorecard_"):
-        app.add_css_file("scorecard.css")
+def _fit_to_screen(app: Any, pagename: str, *_: object) -> None:
+    """Use the whole width and small print for scorecards and their index, so that each fits on one screen."""
+    if pagename.startswith(("studies/scorecard_", "studies/index")):
+        app.add_css_file("one_screen.css")
 
 
 def setup(app: Any) -> None:
-    """Correct links and titles when pages are read, and adapt the style of scorecards."""
-    app.connect("html-page-context", _fit_scorecard_to_screen)
+    """Correct links and titles when pages are read, and adapt the style of those that fit on a screen."""
+    app.connect("html-page-context", _fit_to_screen)
     app.connect("source-read", _leads_somewhere)
     app.connect("source-read", _fits_the_site)
