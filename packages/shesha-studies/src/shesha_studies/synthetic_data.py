@@ -47,6 +47,12 @@ def remove_top_components(X: Matrix, k: int) -> Matrix:
     return np.asarray(left * sizes @ right + mean)
 
 
+def principal_component_scores(X: Matrix) -> Matrix:
+    """Return the coordinates of the rows on their principal axes, sorted by decreasing variance."""
+    vectors, sizes, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    return np.asarray(vectors * sizes)
+
+
 def shared(strength: float, d: int, n: int, rank: int, rng: np.random.Generator) -> tuple[Matrix, Matrix]:
     """Draw two representations with a common low-rank signal and independent noise of unit variance."""
     latent = rng.standard_normal((n, rank))

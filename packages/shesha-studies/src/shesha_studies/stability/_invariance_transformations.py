@@ -9,6 +9,7 @@ from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
 
 from shesha.support.types import Matrix, Vector
+from shesha_studies.synthetic_data import principal_component_scores
 
 NOISES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
@@ -29,8 +30,7 @@ def _monotone(X: Matrix, rng: np.random.Generator) -> Matrix:
 
 def _principal(X: Matrix, rng: np.random.Generator) -> Matrix:
     """Return the scores of the leading quarter of the principal components."""
-    vectors, sizes, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    return np.asarray((vectors * sizes)[:, : X.shape[1] // 4])
+    return principal_component_scores(X)[:, : X.shape[1] // 4]
 
 
 def _onto_principal(X: Matrix, rng: np.random.Generator) -> Matrix:

@@ -51,93 +51,10 @@ def axes(family: str, name: str, state: str, seed: int) -> dict[str, float]:
 @axes.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Compare scores on the given axes with those averaged over bases."""
-    rows, _ = _differences(rows)
-    numbers = [
-        "features",
-        "split",
-        "averaged",
-        "split_centred",
-        "averaged_centred",
-        "turned_centred",
-        "chance",
-        "of_axes",
-    ]
-    table = rows.groupby(["family", "name", "state"], sort=False)[numbers].mean().reset_index()
+    rows = rows.assign(of_axes=rows.split_centred - rows.averaged_centred)
+    scores = ["split", "averaged", "split_centred", "averaged_centred", "turned_centred", "chance", "of_axes"]
+    table = rows.groupby(["family", "name", "state"], sort=False)[["features", *scores]].mean().reset_index()
     notes = (SINK,) if CAUSAL in set(rows.family) else ()
-    picture = Picture(
-        "axes",
-        _draw(rows),
-        "Feature split on the given axes against the basis-averaged split",
-    )
-    return Page("", (("Scores", table),), (picture,), notes)
-
-
-def _differences(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows with the difference between both scores, and the rows of networks and encoders."""
-    rows = rows.assign(
-        of_axes=rows.split_centred - rows.averaged_centred, mean_row=rows.averaged - rows.averaged_centred
-    )
-    return rows, rows[rows.family.isin(("digits", "MiniLM", "network"))]
-
-
-@axes.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Return the effect of the axes on scores of networks, components, recordings and a causal model."""
-    rows, learned = _differences(rows)
-    far: Any = learned.iloc[int(np.argmax(learned.of_axes.abs().to_numpy()))]
-    by_state = learned.groupby("state").of_axes.mean()
-    components = rows[rows.name.str.contains("principal")]
-    return as_facts(
-        {
-            "share": _share(learned),
-            "variance_share": _variance_share(learned),
-            **{"largest": -far.of_axes, "largest in words": f"{far['name']}, {far.state}"},
-            **{state: by_state[state] for state in ("untrained", "trained") if state in by_state.index},
-            "single_rotation": (rows.turned_centred - rows.averaged_centred).abs().max(),
-            "highest_chance": rows.chance.abs().max(),
-            "mean_row": rows.mean_row.mean(),
-            "components": components.split_centred.mean(),
-            "components_averaged": components.averaged_centred.mean(),
-            **_recorded_facts(rows),
-            **(_causal_facts(rows) if CAUSAL in set(rows.family) else {}),
-        }
-    )
-
-
-def _share(rows: pd.DataFrame) -> float:
-    """Mean absolute effect of the axes, as a share of the score."""
-    return float((rows.of_axes.abs() / rows.split_centred.abs().clip(lower=0.05)).mean())
-
-
-def _variance_share(rows: pd.DataFrame) -> float:
-    """Share of the variance of scores that the basis-averaged score explains as it is, without a fit."""
-    residual = float(((rows.split_centred - rows.averaged_centred) ** 2).mean())
-    return 1 - residual / float(rows.split_centred.var(ddof=0))
-
-
-def _recorded_facts(rows: pd.DataFrame) -> dict[str, float]:
-    values: dict[str, float] = {}
-    for family, name in (("cells", "genes"), ("neurons", None)):
-        group = rows[(rows.family == family) & ((rows.name == name) if name else True)]
-        if len(group):
-            label = name or family
-            values |= {label: group.split_centred.mean(), f"{label}_averaged": group.averaged_centred.mean()}
-    return values
-
-
-def _causal_facts(rows: pd.DataFrame) -> dict[str, float]:
-    """Ranges for the causal model, as it is and with columns of equal variance."""
-    subset = rows[rows.family == CAUSAL]
-    standardised = subset["name"].str.endswith(STANDARDISED)
-    values: dict[str, float] = {}
-    for label, some in (("causal", subset[~standardised]), ("standardised", subset[standardised])):
-        for column, short in (("split_centred", ""), ("averaged_centred", "_averaged")):
-            if len(some):
-                values |= {f"{label}{short}_lowest": some[column].min(), f"{label}{short}_highest": some[column].max()}
-    return values | {"standardised_difference": subset[standardised].of_axes.abs().max()}
-
-
-def _draw(rows: pd.DataFrame) -> Any:
     fig, (ax,) = figure(width=4.8)
     kinds = rows.family.where(~rows["name"].str.endswith(STANDARDISED), f"{CAUSAL}, standardised")
     for colour, (family, part) in zip(PALETTE, rows.groupby(kinds, sort=False), strict=False):
@@ -145,4 +62,62 @@ def _draw(rows: pd.DataFrame) -> Any:
     ax.plot([-0.1, 1], [-0.1, 1], color="0.7", linewidth=0.8)
     ax.set(xlabel="averaged over bases", ylabel="feature split on the given axes")
     ax.legend(frameon=False, fontsize="small", loc="upper left")
-    return fig
+    picture = Picture("axes", fig, "Feature split on the given axes against the basis-averaged split")
+    return Page("", (("Scores", table),), (picture,), notes)
+
+
+@axes.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Return the effect of the axes on scores of networks, components, recordings and a causal model."""
+    rows = rows.assign(of_axes=rows.split_centred - rows.averaged_centred)
+    learned = rows[rows.family.isin(("digits", "MiniLM", "network"))]
+    far: Any = learned.iloc[int(learned.of_axes.abs().argmax())]
+    by_state = learned.groupby("state").of_axes.mean()
+    components = rows[rows.name.str.contains("principal")]
+    return as_facts(
+        {
+            # Mean absolute effect of the axes, as a share of the score.
+            "share": (learned.of_axes.abs() / learned.split_centred.abs().clip(lower=0.05)).mean(),
+            # Share of the variance of scores that the basis-averaged score explains as it is, without a fit.
+            "variance_share": 1 - (learned.of_axes**2).mean() / learned.split_centred.var(ddof=0),
+            "largest": -far.of_axes,
+            "largest in words": f"{far['name']}, {far.state}",
+            "untrained": by_state["untrained"],
+            "trained": by_state["trained"],
+            "single_rotation": (rows.turned_centred - rows.averaged_centred).abs().max(),
+            "highest_chance": rows.chance.abs().max(),
+            "mean_row": (rows.averaged - rows.averaged_centred).mean(),
+            "components": components.split_centred.mean(),
+            "components_averaged": components.averaged_centred.mean(),
+            **_recorded_facts(rows),
+            **_causal_facts(rows[rows.family == CAUSAL]),
+        }
+    )
+
+
+_SCORES = {"": "split_centred", "_averaged": "averaged_centred"}
+
+
+def _recorded_facts(rows: pd.DataFrame) -> dict[str, float]:
+    """Mean scores of genes and of neurons."""
+    groups = {"genes": rows[rows["name"] == "genes"], "neurons": rows[rows.family == "neurons"]}
+    return {
+        f"{label}{suffix}": group[column].mean()
+        for label, group in groups.items()
+        if len(group)
+        for suffix, column in _SCORES.items()
+    }
+
+
+def _causal_facts(rows: pd.DataFrame) -> dict[str, float]:
+    """Ranges for the causal model, as it is and with columns of equal variance; empty if it was not run."""
+    if rows.empty:
+        return {}
+    standardised = rows["name"].str.endswith(STANDARDISED)
+    ranges = {
+        f"{label}{suffix}_{end}": rows.loc[chosen, column].agg(extreme)
+        for label, chosen in (("causal", ~standardised), ("standardised", standardised))
+        for suffix, column in _SCORES.items()
+        for end, extreme in (("lowest", "min"), ("highest", "max"))
+    }
+    return ranges | {"standardised_difference": rows[standardised].of_axes.abs().max()}

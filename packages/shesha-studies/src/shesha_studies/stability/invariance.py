@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,11 @@ from shesha_studies.synthetic_data import D, N, mixture
 
 DATA = ("isotropic", "redundant axes", "one-sided axes")
 NARROW = 16
-SIMILARITIES = {"cka": cka, "procrustes": procrustes_similarity, "pwcca": pwcca}
+SIMILARITIES: dict[str, Callable[[Matrix, Matrix], float]] = {
+    "cka": cka,
+    "procrustes": procrustes_similarity,
+    "pwcca": pwcca,
+}
 PRINTED = {"data": "3 x 4 as printed", "change": "rotation into two axes", "seed": 0}
 TABLE_1 = {
     "scale": "scaling",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from scipy.stats import t
@@ -109,9 +111,10 @@ def _curves(rows: pd.DataFrame) -> dict[str, Found]:
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the scores without the first components by condition, and the effect of whitening."""
     # Tables with conditions in rows, and components and draws in columns.
-    cka, split = (
+    tables: Any = (
         rows.pivot_table(index="condition", columns=["k", "seed"], values=name) for name in ("unbiased_cka", "shesha")
     )
+    cka, split = tables
     cells = (("raw", 0), ("raw", 6), ("raw", 30), ("centred", 30), ("whitened", 0), ("whitened", 6))
     gaps = [(split - cka).loc[condition, 30] for condition in ("raw", "centred", "normalised")]
     return as_facts(
