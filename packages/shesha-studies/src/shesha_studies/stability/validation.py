@@ -46,23 +46,13 @@ def validation(representation: str, seed: int) -> dict[str, float]:
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Compare the tests with the published ones, and the tables with their own lines."""
     models, noise = _split_rows(rows)
-    columns = [name for name in models.columns if name not in ("seed", "feature_split_noise")]
-    printed = {
-        name: models.set_index("representation")[[c for c in part if c in columns]] for name, part in _PARTS.items()
-    }
-    picture = Picture(
-        "validation",
-        _draw(models),
+    tables = tuple((title, models[["representation", *columns.split()]]) for title, columns in _TABLES.items())
+    shows = (
         "Drift under noise against the standard deviation of the features; feature split of all features, of "
-        "principal components, and of rotated components",
+        "principal components, and of rotated components"
     )
-    tables = tuple((name, table.reset_index()) for name, table in printed.items())
+    picture = Picture("validation", _draw(models), shows)
     return Page("", tables, (picture,), answers=published_numbers(models, noise, published))
-
-
-def _split_rows(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    noise = rows.representation.isin(NOISE)
-    return rows[~noise].reset_index(drop=True), rows[noise]
 
 
 @validation.facts
@@ -71,40 +61,36 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     return make_facts(*_split_rows(rows), published)
 
 
-_PARTS = {
-    "Scores, seeds, scales (tests 2, 3, 4, 9)": (
-        "n", "d", "feature_split", "seed_difference", "identical", "valid", "moved_by_scale",
-    ),
-    "64 principal components (test 5)": (
-        "feature_split_400", "feature_split_centred", "feature_split_pca", "feature_split_pca_fresh",
-        "feature_split_pca_turned", "variance_400", "variance_pca", "zscore_400", "zscore_pca",
-    ),
-    "Random labels and imbalance (tests 6, 7)": (
-        "variance_true", "variance_random", "variance_expected", "zscore_true", "zscore_random",
-        "variance_imbalanced", "variance_imbalanced_random", "zscore_imbalanced", "zscore_imbalanced_random",
-    ),
-    "Noise (test 8)": ("size", "drift", "drift_own_units"),
-    "Before training (test 10)": ("feature_split_400", "feature_split_untrained"),
-}  # fmt: skip
+def _split_rows(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    noise = rows.representation.isin(NOISE)
+    return rows[~noise].reset_index(drop=True), rows[noise]
+
+
+_TABLES = {
+    "Scores, seeds, scales (tests 2, 3, 4, 9)": "n d feature_split seed_difference identical valid moved_by_scale",
+    "64 principal components (test 5)": "feature_split_400 feature_split_centred feature_split_pca "
+    "feature_split_pca_fresh feature_split_pca_turned variance_400 variance_pca zscore_400 zscore_pca",
+    "Random labels and imbalance (tests 6, 7)": "variance_true variance_random variance_expected zscore_true "
+    "zscore_random variance_imbalanced variance_imbalanced_random zscore_imbalanced zscore_imbalanced_random",
+    "Noise (test 8)": "size drift drift_own_units",
+    "Before training (test 10)": "feature_split_400 feature_split_untrained",
+}
+"""Names of the columns of each table."""
 
 
 def _draw(models: pd.DataFrame) -> Any:
     fig, (left, right) = figure(2)
     left.scatter(models["size"], models.drift, s=22, color=PALETTE[0], label="sd 0.1")
-    left.scatter(
-        models["size"], models.drift_own_units, s=22, marker="s", color=PALETTE[1], label="a tenth of the features' sd"
-    )
+    own_units = {"marker": "s", "color": PALETTE[1], "label": "a tenth of the features' sd"}
+    left.scatter(models["size"], models.drift_own_units, s=22, **own_units)
     logarithmic(left, (0.1, 0.2, 0.5, 1.0, 2.0))
     left.set(xlabel="sd of the features", ylabel="drift of the feature split")
     left.legend(frameon=False, fontsize="small", title="noise of")
-    names = {
-        "feature_split_400": "all features",
-        "feature_split_pca": "64 components",
-        "feature_split_pca_turned": "rotated",
-    }
-    for place, (column, _) in enumerate(names.items()):
-        right.scatter([place] * len(models), models[column], s=22, color=PALETTE[place])
-    right.plot(range(len(names)), models[list(names)].to_numpy().T, color="0.8", linewidth=0.6, zorder=0)
+    scores = models[["feature_split_400", "feature_split_pca", "feature_split_pca_turned"]]
+    for place, column in enumerate(scores):
+        right.scatter([place] * len(scores), scores[column], s=22, color=PALETTE[place])
+    right.plot(range(3), scores.to_numpy().T, color="0.8", linewidth=0.6, zorder=0)
     right.axhline(0, color="0.6", linewidth=0.8)
-    right.set(xticks=range(len(names)), xticklabels=list(names.values()), ylabel="feature split of 400 rows")
+    labels = ("all features", "64 components", "rotated")
+    right.set(xticks=range(3), xticklabels=labels, ylabel="feature split of 400 rows")
     return fig
