@@ -72,7 +72,8 @@ def _arithmetic(printed: Numbers) -> dict[str, Found]:
         values |= {f"table 3/mean/{column}": Found(scores.mean(), 0.0002)}
         values |= {f"table 3/sd/{column}": Found(scores.std(), 0.0002)}
     values["table 3/range"] = Found(float(np.ptp(_table_3(printed, "total"))))
-    values["table 3/rho"] = Found(spearmanr(_table_3(printed, "CIFAR-10"), _table_3(printed, "CIFAR-100")).statistic)
+    rho = spearmanr(_table_3(printed, "CIFAR-10"), _table_3(printed, "CIFAR-100"))
+    values["table 3/rho"] = Found(float(rho.statistic))
     for part in (f"{data}/{name}" for name in SUPERVISED for data in ("CIFAR-10", "CIFAR-100", "Overall")):
         true, random = printed[f"model/6/{part}/true"], printed[f"random/{part}"]
         values[f"table 6/difference/{part}"] = Found(true - random, 0.0006)

@@ -2,149 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from math import isnan
+from typing import Any
 
-import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled_groups
-from shesha_studies.stability_correlations._distinctness_statistics import Findings, score_correlation
+from shesha_studies.stability_correlations._distinctness_statistics import Findings
 from shesha_studies.stability_correlations._distinctness_transformations import KINDS
 
-if TYPE_CHECKING:
-    from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
 
-
-def make_facts(found: Findings) -> Facts:
+def make_facts(findings: Findings) -> Facts:
     """Return the facts by which the claims are judged."""
-    parts = (_component_facts(found), _aggregate_facts(found), _kind_facts(found), _levels(found), _model_facts(found))
-    return as_facts({name: value for part in parts for name, value in part.items()})
+    parts = (_component_facts, _aggregate_facts, _kind_facts, _levels, _model_facts)
+    return as_facts({name: value for part in parts for name, value in part(findings).items()})
 
 
 def _component_facts(findings: Findings) -> Mapping[str, Fact]:
     """Facts on the feature split of principal components, on their own axes and on random axes."""
-    parts = findings.distinct[findings.distinct.kind == "PCA"]
-
-    def over_bases(values: pd.Series[float], groups: pd.Series[str]) -> Fact:
-        return over_draws(values.groupby(groups).mean())
-
+    components = findings.distinct[findings.distinct.kind == "PCA"]
+    means = components.assign(rotation=components.averaged - components.stability).groupby("group")
     return {
-        "components": over_bases(parts.stability, parts.group),
-        "components_rotated": over_bases(parts.averaged, parts.group),
-        "rotation": over_bases(parts.averaged - parts.stability, parts.group),
+        "components": over_draws(means.stability.mean()),
+        "components_rotated": over_draws(means.averaged.mean()),
+        "rotation": over_draws(means["rotation"].mean()),
     }
 
 
-def _over_groups(rho: Correlation) -> Fact:
-    return Fact(rho.value, rho.group_low, rho.group_high)
+def _count_beyond(rhos: Iterable[Fact], limit: float) -> Fact:
+    """Number of correlations beyond a limit; its limits count those entirely and those possibly beyond."""
+    sizes = [(size.value, size.low, size.high) for size in map(absolute, rhos)]
+    return Fact(*(sum(size >= limit for size in each) for each in zip(*sizes, strict=True)))
 
 
 def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
     """Facts on the aggregate over all rows, and on the domains."""
-    rho, domains = findings.domains["Aggregate"], {**findings.domains}
-    del domains["Aggregate"]
-    small = sum(abs(each.value) < 0.3 for each in domains.values())
+    rho, rows = findings.correlations["Aggregate"], findings.rows
+    large = _count_beyond((domain.fact for domain in findings.domains.values()), 0.3)
     return {
-        "pooled": _over_groups(rho),
+        "pooled": rho.fact,
         "configurations": rho.n,
         "bases": findings.distinct.group.nunique(),
-        "bases of full size": findings.rows[findings.rows["size"] != "small"].group.nunique(),
-        **{f"median {name}": findings.rows[name].median() for name in ("cka", "chance")},
-        **{"mean shuffled": findings.distinct.shuffled.mean(), "unscored": findings.rows.stability.isna().sum()},
+        "bases of full size": rows[rows["size"] != "small"].group.nunique(),
+        "median cka": rows.cka.median(),
+        "median chance": rows.chance.median(),
+        "mean shuffled": findings.distinct.shuffled.mean(),
+        "unscored": rows.stability.isna().sum(),
         "interval_ratio": (rho.group_high - rho.group_low) / (rho.high - rho.low),
-        "domains": len(domains),
-        "small_domains": small,
-        # The limits are the number of domains whose interval is outside, and the number that may be outside.
-        "large_domains": Fact(
-            len(domains) - small,
-            sum(
-                min(abs(domain.group_low), abs(domain.group_high)) >= 0.3 and domain.group_low * domain.group_high > 0
-                for domain in domains.values()
-            ),
-            sum(max(abs(domain.group_low), abs(domain.group_high)) >= 0.3 for domain in domains.values()),
-        ),
-        "domains in words": ", ".join(f"{name} {each.value:+.2f}" for name, each in domains.items()),
+        "domains": len(findings.domains),
+        "small_domains": len(findings.domains) - large.value,
+        "large_domains": large,
+        "domains in words": _in_words({name: domain.value for name, domain in findings.domains.items()}),
     }
 
 
-def _over_bases(findings: Findings, name: str) -> Fact:
-    """Mean score of random projections of a base minus that of its principal components; bases are the units."""
-    wide = findings.distinct.groupby(["group", "kind"])[name].mean().unstack()
-    return over_draws(wide["random projection"] - wide["PCA"])
+def _in_words(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:+.2f}" for name, value in values.items())
 
 
 def _kind_facts(findings: Findings) -> Mapping[str, Any]:
     """Facts by kind of transformation."""
-    components = findings.distinct[findings.distinct.kind == "PCA"]
-    projected = findings.distinct[findings.distinct.kind == "random projection"]
-    means = findings.distinct.groupby("kind")[["stability", "cka"]].mean()
-    random, original = means.loc["random projection"], means.loc["original"]
+    scores = ["stability", "averaged", "cka"]
+    means = findings.distinct.groupby("kind")[scores].mean()
+    # Mean scores of random projections of a base minus those of its principal components; bases are the units.
+    by_base = findings.distinct.groupby(["kind", "group"])[scores].mean()
+    gains = by_base.loc["random projection"] - by_base.loc["PCA"]
     of_pca = findings.rows[findings.rows.kind == "PCA"]
-    repeats = of_pca.groupby("domain").repeat.sum()
     return {
-        **{f"under {kind}": _over_groups(findings.kinds[kind]) for kind in KINDS},
-        "components_within": _over_groups(score_correlation(components, by=("group",), n_draws=10)),
-        "projected": _over_groups(score_correlation(projected, by=("variant",), n_draws=10)),
-        "projected_within": score_correlation(projected, by=("group",), n_draws=10).value,
-        **{"projected stability": random.stability, "original stability": original.stability},
-        **{"projected cka": random.cka, "original cka": original.cka},
-        "more stable": _over_bases(findings, "stability"),
-        "more stable on random axes": _over_bases(findings, "averaged"),
-        "less similar": _over_bases(findings, "cka"),
+        **{f"under {kind}": findings.correlations[kind].fact for kind in KINDS if kind in findings.correlations},
+        "components_within": findings.by_kind["PCA", "group"].fact,
+        "projected": findings.by_kind["random projection", "variant"].fact,
+        "projected_within": findings.by_kind["random projection", "group"].value,
+        "projected stability": means.stability["random projection"],
+        "original stability": means.stability["original"],
+        "projected cka": means.cka["random projection"],
+        "original cka": means.cka["original"],
+        "more stable": over_draws(gains.stability),
+        "more stable on random axes": over_draws(gains.averaged),
+        "less similar": over_draws(gains.cka),
         "components cka": means.cka["PCA"],
         "configurations of PCA": len(of_pca),
-        **{"repeats": repeats.sum(), "repeats of proteins": repeats.get("proteins", 0)},
+        "repeats": of_pca.repeat.sum(),
+        "repeats of proteins": of_pca[of_pca.domain == "proteins"].repeat.sum(),
     }
 
 
 def _levels(findings: Findings) -> Mapping[str, Any]:
-    raw, corrected = (findings.levels["as published: all pooled", "stability", name] for name in ("cka", "unbiased"))
-    others = {measure: rho.value for (measure, kind), rho in findings.alternatives.items() if kind == "all"}
-    facts = {
-        **_correlations_within_kinds(findings),
-        "rotated within kinds": _over_groups(findings.levels["ranks within bases and kinds", "averaged", "cka"]),
-        "rotated between bases": _over_groups(
-            findings.levels["ranks within variants, between bases", "averaged", "cka"]
-        ),
-        "above chance": findings.levels["as published: all pooled", "stability", "adjusted"].value,
-        "biased": raw.value,
-        "unbiased": corrected.value,
+    """Facts on correlations within bases by kind, on other levels, and on other measures of similarity."""
+    levels, pooled = findings.levels, "as published: all pooled"
+    within = {kind: findings.by_kind[kind, "group"].fact for kind in KINDS}
+    within = {kind: rho for kind, rho in within.items() if not isnan(rho.value)}
+    facts: dict[str, Any] = {
+        "kinds": len(within),
+        "correlated_kinds": _count_beyond(within.values(), 0.1),
+        "kinds in words": ", ".join(f"{rho.value:+.2f} ({kind})" for kind, rho in within.items()),
+        "rotated within kinds": levels["ranks within bases and kinds", "averaged", "cka"].fact,
+        "rotated between bases": levels["ranks within variants, between bases", "averaged", "cka"].fact,
+        "above chance": levels[pooled, "stability", "adjusted"].value,
+        "biased": levels[pooled, "stability", "cka"].value,
+        "unbiased": levels[pooled, "stability", "unbiased"].value,
         "bias": _bias(findings.distinct),
-        "explained": findings.explained_variance["kind and CKA"],
+        "explained": findings.explained_variance,
     }
+    others = {measure: rho for (measure, kind), rho in findings.alternatives.items() if kind == "all"}
     if others:
-        intervals = (_over_groups(rho) for (_, kind), rho in findings.alternatives.items() if kind == "all")
-        facts["other measures"] = largest(map(absolute, intervals))
-        facts["language configurations"] = findings.alternatives["CKA", "all"].n
-        facts["other measures in words"] = ", ".join(f"{name} {value:+.2f}" for name, value in others.items())
+        facts["other measures"] = largest(absolute(rho.fact) for rho in others.values())
+        facts["language configurations"] = others["CKA"].n
+        facts["other measures in words"] = _in_words({measure: rho.value for measure, rho in others.items()})
     return facts
-
-
-def _correlations_within_kinds(findings: Findings) -> Mapping[str, Any]:
-    """Facts on correlations within bases by kind, and on how many of them are beyond 0.1."""
-    varied = {
-        kind: df for kind in KINDS if (df := findings.distinct[findings.distinct.kind == kind]).variant.nunique() > 1
-    }
-    rhos = {kind: _over_groups(score_correlation(df, by=("group",), n_draws=10)) for kind, df in varied.items()}
-    sizes = [(size.value, size.low, size.high) for size in map(absolute, rhos.values())]
-    return {
-        "kinds": len(sizes),
-        "correlated_kinds": Fact(*(sum(size >= 0.1 for size in each) for each in zip(*sizes, strict=True))),
-        "kinds in words": ", ".join(f"{rho.value:+.2f} ({kind})" for kind, rho in rhos.items()),
-    }
 
 
 def _bias(rows: pd.DataFrame) -> Fact:
     """Difference between the correlations with CKA and with unbiased CKA; bases are resampled."""
-    rows = rows[["group", "stability", "cka", "unbiased"]].dropna()
 
     def difference(drawn: pd.DataFrame) -> float:
-        stability, *others = (rankdata(drawn[name]) for name in ("stability", "cka", "unbiased"))
-        return abs(float(np.subtract(*(np.corrcoef(stability, ranks)[0, 1] for ranks in others))))
+        rhos = drawn[["stability", "cka", "unbiased"]].corr(method="spearman").stability
+        return abs(float(rhos.cka - rhos.unbiased))
 
-    return resampled_groups(difference, rows, "group", draws=200)
+    return resampled_groups(difference, rows.dropna(subset=["stability", "cka", "unbiased"]), "group", draws=200)
 
 
 def _model_facts(findings: Findings) -> Mapping[str, Any]:
@@ -155,6 +131,6 @@ def _model_facts(findings: Findings) -> Mapping[str, Any]:
         "slope": slope,
         "slope_size": absolute(slope),
         "standard slope": model.slope * spread.cka / spread.stability,
-        "lowest stability": float(findings.rows.stability.min()),
-        "unique": 1 - findings.kinds["original"].value ** 2,
+        "lowest stability": findings.rows.stability.min(),
+        "unique": 1 - findings.correlations["original"].value ** 2,
     }
