@@ -52,9 +52,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     fig, (ax,) = figure(width=6)
     families = rows.representation.str.partition(",")[0]
     for colour, (family, part) in zip(PALETTE, rows.groupby(families, sort=False), strict=False):
-        means = part.pivot_table(index="rows", columns="representation", values="shesha")
-        curves = ax.plot(means.index, means, color=colour, linewidth=1, marker="o", markersize=2.5)
-        curves[0].set_label(str(family))
+        ax.plot([], [], color=colour, label=str(family))
+        for _, group in part.groupby("representation"):
+            means = group.groupby("rows").shesha.mean()
+            ax.plot(means.index, means, color=colour, linewidth=1, marker="o", markersize=2.5)
     logarithmic(ax, SIZES)
     ax.set(xlabel="rows", ylabel="feature split, mean of draws")
     ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
