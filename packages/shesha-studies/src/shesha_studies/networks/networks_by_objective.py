@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import softmax
 
 from shesha.support.types import Matrix
 from shesha_studies.networks.images import Pictures, grey
 from shesha_studies.networks.training_loop import descend, run_epoch, seed_torch
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor, nn
 
 OBJECTIVES = ("supervised", "contrastive", "autoencoder", "rotation", "untrained")
@@ -25,26 +26,25 @@ _EPOCHS, _RATE, _TEMPERATURE = 2, 3e-3, 0.2
 _N_CLASSES = 10
 
 
+@dataclass(frozen=True)
 class Network:
     """A trained body, and its classifier if it was trained on classes."""
 
-    def __init__(self, body: nn.Module, head: nn.Module | None) -> None:
-        self.body, self.head = body, head
+    body: nn.Module
+    head: nn.Module | None
 
     def features(self, X: Pictures) -> Matrix:
         """Return penultimate features, of shape (n_rows, width)."""
-        self.body.eval()
-        return np.asarray(run_epoch(self.body, X), dtype=np.float64)
+        return np.asarray(run_epoch(self.body.eval(), X), dtype=np.float64)
 
     def probabilities(self, X: Pictures) -> Matrix | None:
         """Return the probabilities of the training classes; None without a classifier."""
+        from torch.nn import Sequential
+
         if self.head is None:
             return None
-        head = self.head
-        self.body.eval()
-        logits = np.asarray(run_epoch(lambda part: head(self.body(part)), X), dtype=np.float64)
-        exponential = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return np.asarray(exponential / exponential.sum(axis=1, keepdims=True))
+        logits = run_epoch(Sequential(self.body, self.head).eval(), X)
+        return np.asarray(softmax(logits.astype(np.float64), axis=1))
 
 
 @cache
@@ -84,18 +84,16 @@ def _train(
     body: nn.Module,
     extra: nn.Module,
     loss: Callable[[nn.Module, nn.Module, Tensor, Tensor], Tensor],
-    X: torch.Tensor,
-    y: torch.Tensor,
+    X: Tensor,
+    y: Tensor,
 ) -> None:
     import torch
 
-    body.train()
     steps = _EPOCHS * (len(X) // _BATCH)
     optimiser = torch.optim.Adam([*body.parameters(), *extra.parameters()], lr=_RATE)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _RATE, total_steps=steps)
     batches = (rows for _ in range(_EPOCHS) for rows in torch.split(torch.randperm(len(X)), _BATCH))
     descend(optimiser, batches, lambda rows: loss(body, extra, X[rows], y[rows]), schedule)
-    body.eval()
 
 
 def _supervised(width: int) -> tuple[nn.Module, Any]:

@@ -96,7 +96,7 @@ def _causal(name: str, state: str, seed: int) -> Matrix:
 
 
 def _network(name: str, state: str, seed: int) -> Matrix:
-    return trained(*name.split(", "), seed)[EPOCH_STATES.index(state)].features
+    return trained(*name.split(", "), seed)[EPOCH_STATES.index(state)]
 
 
 _FAMILIES: dict[str, Callable[[str, str, int], Matrix]] = {

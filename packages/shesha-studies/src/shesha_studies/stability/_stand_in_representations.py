@@ -44,7 +44,7 @@ def _load(family: str, which: str) -> Labelled:
         arrays = opened("minilm_sst2", "minilm_l6_sst2_validation.npz")
         embeddings = arrays["embeddings"][:, int(which.removeprefix("layer "))]
         return embeddings.astype(np.float64), arrays["label"].astype(np.int64)
-    features = trained(family, which, 0)[-1].features
+    features = trained(family, which, 0)[-1]
     return features, in_colour(family)[3][: len(features)]
 
 
@@ -53,5 +53,5 @@ def untrained(name: str) -> float:
     family, which = name.split(", ")
     if family == "MiniLM":
         return float("nan")
-    X = trained(family, which, 0)[0].features if family in IMAGES else _load(family, "init_layer1")[0]
+    X = trained(family, which, 0)[0] if family in IMAGES else _load(family, "init_layer1")[0]
     return feature_split(X[:400], seed=320)
