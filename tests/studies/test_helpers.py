@@ -10,8 +10,8 @@ from scipy.spatial.distance import pdist
 from shesha.studies.checks import Found
 from shesha.studies.published_checks import against, draws
 from shesha_studies.sentences import grammar
-from shesha_studies.stability._invariance_transformations import CHANGES, printed_example
-from shesha_studies.stability._ten_tests import all_tests, baseline
+from shesha_studies.stability.invariance import CHANGES, printed_example
+from shesha_studies.stability.validation import all_tests, baseline
 
 LINES = pd.DataFrame(
     {

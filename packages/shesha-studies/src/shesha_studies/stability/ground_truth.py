@@ -19,7 +19,6 @@ from shesha_studies.synthetic_data import D, N, mixture
 LEVELS = [level / 20 for level in range(21)]
 FORMULAS = ("unit variance", "as printed")
 
-
 _grid = grid_of("level", "seed", "formula")
 
 

@@ -24,7 +24,6 @@ CONDITIONS = ("raw", "centred", "normalised", "whitened", "whitened to scale")
 EVERY = range(0, 51, 2)
 FEW = (0, 2, 6, 10, 20, 30, 50)
 
-
 _grid = grid_of("condition", "k", "seed")
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from shesha.bio.analysis.random_intercept import random_intercept as fit_random_intercept
 from shesha.support.types import Vector
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation, correlation, round_as_stored
-from shesha_studies.stability_correlations._distinctness_transformations import KINDS
+from shesha_studies.stability_correlations._distinctness_representations import KINDS
 
 DOMAINS = {
     "Language": ("language",),

@@ -16,10 +16,7 @@ from shesha.studies.published_checks import lines_of, number
 from shesha.support.types import Vector
 from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, Findings
 
-_GROUPS = (
-    ("objective", "contrastive", ("autoencoder", "rotation")),
-    ("shape", "hierarchical", ("columnar",)),
-)
+_GROUPS = (("objective", "contrastive", ("autoencoder", "rotation")), ("shape", "hierarchical", ("columnar",)))
 
 
 def make_facts(findings: Findings, published: pd.DataFrame) -> Facts:

@@ -20,12 +20,7 @@ STABILITIES = {
     "equal": "feature split of 64 features",
     "averaged": "basis-averaged",
 }
-TRANSFERS = {
-    "logme": "LogME",
-    "accuracy": "accuracy of a linear probe",
-    "leep": "LEEP",
-    "variance": "variance ratio",
-}
+TRANSFERS = {"logme": "LogME", "accuracy": "accuracy of a linear probe", "leep": "LEEP", "variance": "variance ratio"}
 
 
 class Rank(NamedTuple):

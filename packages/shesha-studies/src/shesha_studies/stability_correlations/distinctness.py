@@ -19,19 +19,20 @@ from shesha.studies.page import Page
 from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha.views import Representation
-from shesha_studies.stability_correlations._base_representations import BASES, SEEDS, rows_of
-from shesha_studies.stability_correlations._distinctness_facts import make_facts
-from shesha_studies.stability_correlations._distinctness_page import make_page
-from shesha_studies.stability_correlations._distinctness_statistics import Findings
-from shesha_studies.stability_correlations._distinctness_transformations import (
+from shesha_studies.stability_correlations._distinctness_facts_and_page import make_facts, make_page
+from shesha_studies.stability_correlations._distinctness_representations import (
+    BASES,
+    SEEDS,
     components,
     is_drawn,
     is_repeat,
+    rows_of,
     standardised,
     transformation_kind,
     transformed,
     variants,
 )
+from shesha_studies.stability_correlations._distinctness_statistics import Findings
 
 SMALL = 150
 _OF = {(base.domain, base.name): base for base in BASES}
