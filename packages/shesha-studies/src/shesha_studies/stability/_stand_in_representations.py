@@ -24,13 +24,7 @@ STAND_INS = (DIGITS, *SENTENCES, *NETWORKS)
 
 @cache
 def stand_in(name: str) -> Labelled:
-    """Return rows and labels of a stand-in, with the rows in random order.
-
-    Raises
-    ------
-    Unreachable
-        If its data or torch are missing.
-    """
+    """Return rows and labels of a stand-in, with the rows in random order."""
     X, y = _load(*name.split(", "))
     order = np.random.default_rng(320).permutation(len(X))
     return X[order], y[order]

@@ -56,20 +56,6 @@ def every(seeds: range) -> list[dict[str, object]]:
     ]
 
 
-def read_rows(family: str, name: str, state: str, seed: int) -> Matrix:
-    """Return at most 300 rows of a representation, which are the same for all states of training.
-
-    Raises
-    ------
-    Unreachable
-        If data, weights or libraries are missing.
-    """
-    X = np.asarray(_FAMILIES[family](name, state, seed), dtype=np.float64)
-    X = X[np.random.default_rng(seed).permutation(len(X))[:N_ROWS]]
-    # Constant features contain no information on distances, so they are removed before splitting.
-    return np.asarray(X[:, ~is_constant(X)])
-
-
 def _synthetic(name: str, state: str, seed: int) -> Matrix:
     rng = np.random.default_rng([seed, 7])
     if name == "noise":
@@ -78,43 +64,22 @@ def _synthetic(name: str, state: str, seed: int) -> Matrix:
     return X if name == "isotropic signal" else principal_component_scores(X)[:, :-1]
 
 
-def _digits(name: str, state: str, seed: int) -> Matrix:
-    return digits_network()[0][f"{'init' if state == 'untrained' else 'trained'}_{name}"]
-
-
-def _single_cells(name: str, state: str, seed: int) -> Matrix:
-    folder, array = CELLS[name]
-    return opened(folder, f"{folder}.npz")[array]
-
-
-def _neurons(name: str, state: str, seed: int) -> Any:
-    """Return the spikes of each neuron in each trial, summed over windows."""
-    return opened("steinmetz2019", f"{name}.npz")["counts"].sum(axis=2)
-
-
-def _sentences(name: str, state: str, seed: int) -> Matrix:
-    return encoded("SST-2", f"{'MiniLM' if state == 'trained' else 'untrained'}, mean: {name}")
-
-
 def _causal(name: str, state: str, seed: int) -> Matrix:
     X = encoder_rows("SST-2", f"{CAUSAL}, {name.removesuffix(STANDARDISED).replace(', layer', ': layer')}")
     return X / X.std(axis=0) if name.endswith(STANDARDISED) else X
 
 
-def _network(name: str, state: str, seed: int) -> Matrix:
-    return trained(*name.split(", "), seed)[EPOCH_STATES.index(state)]
-
-
-_FAMILIES: dict[str, Callable[[str, str, int], Matrix]] = {
+_ENCODERS = {"trained": "MiniLM", "untrained": "untrained"}
+LOADERS: dict[str, Callable[[str, str, int], Any]] = {
     "synthetic": _synthetic,
-    "digits": _digits,
-    "cells": _single_cells,
-    "neurons": _neurons,
-    "MiniLM": _sentences,
+    "digits": lambda name, state, seed: digits_network()[0][f"{'init' if state == 'untrained' else state}_{name}"],
+    "cells": lambda name, state, seed: opened(CELLS[name][0], f"{CELLS[name][0]}.npz")[CELLS[name][1]],
+    # Spikes of each neuron in each trial, summed over windows.
+    "neurons": lambda name, state, seed: opened("steinmetz2019", f"{name}.npz")["counts"].sum(axis=2),
+    "MiniLM": lambda name, state, seed: encoded("SST-2", f"{_ENCODERS[state]}, mean: {name}"),
     CAUSAL: _causal,
-    "network": _network,
+    "network": lambda name, state, seed: trained(*name.split(", "), seed)[EPOCH_STATES.index(state)],
 }
-
 _CHEAP = ("synthetic", "digits", "cells", "neurons")
 
 
@@ -132,7 +97,10 @@ def axes(family: str, name: str, state: str, seed: int) -> dict[str, float]:
     the average. Columns are also centred, because a common mean row raises the score on any axes. There are at most 300
     rows.
     """
-    X = read_rows(family, name, state, seed)
+    X = np.asarray(LOADERS[family](name, state, seed), dtype=np.float64)
+    X = X[np.random.default_rng(seed).permutation(len(X))[:N_ROWS]]
+    # Constant features contain no information on distances, so they are removed before splitting.
+    X = X[:, ~is_constant(X)]
     centred = X - X.mean(axis=0)
     turn = np.linalg.qr(np.random.default_rng([seed, 1]).standard_normal((X.shape[1], X.shape[1])))[0]
     return {
@@ -172,7 +140,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     learned = rows[rows.family.isin(("digits", "MiniLM", "network"))]
     far: Any = learned.iloc[int(learned.of_axes.abs().argmax())]
     by_state = learned.groupby("state").of_axes.mean()
-    components = rows[rows.name.str.contains("principal")]
+    components = rows[rows["name"].str.contains("principal")]
+    recorded = (("genes", rows[rows["name"] == "genes"]), ("neurons", rows[rows.family == "neurons"]))
     return as_facts(
         {
             # Mean absolute effect of the axes, as a share of the score.
@@ -188,24 +157,13 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "mean_row": (rows.averaged - rows.averaged_centred).mean(),
             "components": components.split_centred.mean(),
             "components_averaged": components.averaged_centred.mean(),
-            **_recorded_facts(rows),
+            **{f"{name}{suffix}": part[column].mean() for name, part in recorded for suffix, column in _SCORES.items()},
             **_causal_facts(rows[rows.family == CAUSAL]),
         }
     )
 
 
 _SCORES = {"": "split_centred", "_averaged": "averaged_centred"}
-
-
-def _recorded_facts(rows: pd.DataFrame) -> dict[str, float]:
-    """Mean scores of genes and of neurons."""
-    groups = {"genes": rows[rows["name"] == "genes"], "neurons": rows[rows.family == "neurons"]}
-    return {
-        f"{label}{suffix}": group[column].mean()
-        for label, group in groups.items()
-        if len(group)
-        for suffix, column in _SCORES.items()
-    }
 
 
 def _causal_facts(rows: pd.DataFrame) -> dict[str, float]:

@@ -38,18 +38,13 @@ def ground_truth(level: float, seed: int, formula: str = "unit variance") -> dic
     independent noise of the same size are also computed.
     """
     rng = np.random.default_rng([seed, round(100 * level)])
-    X = mixture(level, rng) if formula == "unit variance" else _as_printed(level, rng)
+    X = mixture(level, rng, np.std if formula == "unit variance" else np.linalg.norm)
     noise, other = np.random.default_rng([seed, round(100 * level), 1]).standard_normal((2, N, D))
     return {
         "shesha": feature_split(X, n_splits=50, metric="correlation", seed=320),
         "noise_cka": float(cka(noise, other)),
         "noise_unbiased_cka": float(unbiased_cka(noise, other)),
     }
-
-
-def _as_printed(share: float, rng: np.random.Generator) -> np.ndarray:
-    signal = rng.standard_normal((N, 50)) @ rng.standard_normal((50, D))
-    return np.asarray(share * signal / np.linalg.norm(signal) + (1 - share) * rng.standard_normal((N, D)))
 
 
 @ground_truth.page

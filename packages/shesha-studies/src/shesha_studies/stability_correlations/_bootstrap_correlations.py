@@ -67,14 +67,7 @@ def correlation(
 ) -> Correlation:
     """Spearman's correlation with percentile intervals of both bootstraps.
 
-    Parameters
-    ----------
-    x, y : array of shape (n,)
-        The two variables. Entries that are NaN in either are omitted.
-    groups : array of shape (n,)
-        The group of each entry: the base from which the representation was made.
-    n_draws, n_group_draws : int
-        Numbers of draws of the bootstrap over rows and of the bootstrap over groups.
+    Entries that are NaN are omitted. Groups are the bases from which representations were made.
     """
     table = pd.DataFrame({"x": x, "y": y, "group": groups}).dropna()
     first, second = table.x.to_numpy(dtype=np.float64), table.y.to_numpy(dtype=np.float64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -37,6 +37,7 @@ NETWORKS = {
     "autoencoder": ("autoencoder", "hierarchical"),
 }
 WIDTH = 384
+SENTENCES = ("minilm_sst2", "minilm_l6_sst2_validation.npz")
 PROTEINS = {
     "composition": 20,
     "dipeptides": 400,
@@ -68,30 +69,15 @@ def rows_of(domain: str, name: str, n: int) -> Matrix:
     return np.asarray(X[np.sort(np.random.default_rng(320).permutation(len(X))[:n])], dtype=np.float64)
 
 
-def _language(name: str) -> Matrix:
-    embeddings = opened("minilm_sst2", "minilm_l6_sst2_validation.npz")["embeddings"]
-    return embeddings[:, int(name.split()[-1])]
-
-
-def _pictures(source: str, name: str) -> Matrix:
-    return trained(source, *NETWORKS[name], WIDTH, 0).features(grey(source)[0][:1000])
-
-
-def _neurons(name: str) -> Matrix:
-    counts: Matrix = opened("steinmetz2019", f"session{name.split()[-1]}.npz")["counts"].mean(axis=2)
-    return counts
-
-
 def _blood(name: str) -> Matrix:
+    """Return all genes of "pbmc", or the 1,000 most variable genes of "kang"."""
     source, kind = name.split()
-    X = _kang() if source == "kang" else opened("pbmc68k_reduced", "pbmc68k_reduced.npz")["lognorm"].astype(np.float64)
+    if source == "kang":
+        X = _dense("kang2018", "lognorm")
+        X = X[:, np.sort(np.argsort(-X.var(axis=0), kind="stable")[:1000])]
+    else:
+        X = opened("pbmc68k_reduced", "pbmc68k_reduced.npz")["lognorm"].astype(np.float64)
     return {"log": X, "counts": np.expm1(X), "binary": X > 0}[kind]
-
-
-def _kang() -> Matrix:
-    """Return the 1,000 most variable genes."""
-    X = _dense("kang2018", "lognorm")
-    return X[:, np.sort(np.argsort(-X.var(axis=0), kind="stable")[:1000])]
 
 
 def _brain(kind: str) -> Matrix:
@@ -152,12 +138,16 @@ def _profile(sequence: str, scale: dict[str, float], bins: int) -> Vector:
     return np.asarray(np.diff(edges) * bins / len(values), dtype=np.float64)
 
 
-_LOADERS: dict[str, Callable[[str], Matrix]] = {
-    "language": _language,
+def _pictures(source: str, name: str) -> Matrix:
+    return trained(source, *NETWORKS[name], WIDTH, 0).features(grey(source)[0][:1000])
+
+
+_LOADERS: dict[str, Callable[[str], Any]] = {
+    "language": lambda name: opened(*SENTENCES)["embeddings"][:, int(name.split()[-1])],
     "clothes": partial(_pictures, "clothes"),
     "photographs": partial(_pictures, "photographs"),
     "proteins": _proteins,
-    "neurons": _neurons,
+    "neurons": lambda name: opened("steinmetz2019", f"session{name.split()[-1]}.npz")["counts"].mean(axis=2),
     "blood cells": _blood,
     "brain cells": _brain,
 }
@@ -215,14 +205,6 @@ def transformed(X: Matrix, variant: str, rng: np.random.Generator) -> Matrix:
     return X if kind == "original" else _TRANSFORMATIONS[kind](X, what, rng)
 
 
-def _random_projection(X: Matrix, k: str, rng: np.random.Generator) -> Matrix:
-    return np.asarray(X @ rng.standard_normal((X.shape[1], int(k))) / np.sqrt(int(k)))
-
-
-def _top_variance(X: Matrix, k: str, rng: np.random.Generator) -> Matrix:
-    return np.asarray(X[:, np.argsort(-X.var(axis=0), kind="stable")[: int(k)]])
-
-
 def components(X: Matrix, k: int) -> Matrix:
     """Return the scores of the leading principal components, at most min(n, d) - 1."""
     return principal_component_scores(X)[:, : min(k, min(X.shape) - 1)]
@@ -241,9 +223,9 @@ def _directions(X: Matrix) -> Matrix:
 
 _TRANSFORMATIONS: dict[str, Callable[[Matrix, str, np.random.Generator], Matrix]] = {
     "PCA": lambda X, k, rng: components(X, int(k)),
-    "random projection": _random_projection,
-    "top variance": _top_variance,
-    "random features": lambda X, k, rng: np.asarray(X[:, rng.choice(X.shape[1], int(k), replace=False)]),
-    "noise": lambda X, share, rng: np.asarray(X + float(share) * X.std() * rng.standard_normal(X.shape)),
+    "random projection": lambda X, k, rng: X @ rng.standard_normal((X.shape[1], int(k))) / np.sqrt(int(k)),
+    "top variance": lambda X, k, rng: X[:, np.argsort(-X.var(axis=0), kind="stable")[: int(k)]],
+    "random features": lambda X, k, rng: X[:, rng.choice(X.shape[1], int(k), replace=False)],
+    "noise": lambda X, share, rng: X + float(share) * X.std() * rng.standard_normal(X.shape),
     "normalisation": lambda X, how, rng: standardised(X) if how == "z-score" else _directions(X),
 }

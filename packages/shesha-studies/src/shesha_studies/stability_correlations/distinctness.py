@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import cycle
-from typing import NamedTuple, SupportsFloat
+from typing import SupportsFloat
 
 import numpy as np
 import pandas as pd
@@ -109,33 +109,28 @@ def _scores(Y: Matrix, seed: int) -> dict[str, float]:
     }
 
 
-class _Seen(NamedTuple):
-    """A matrix with the views that measures share, and its effective dimension."""
-
-    views: Representation
-    dimensions: float
-
-    @classmethod
-    def build(cls, X: Matrix) -> _Seen:
-        return cls(Representation.build(X), float(participation_ratio(X)))
+def _seen(X: Matrix) -> tuple[Representation, float]:
+    """Return a matrix with the views that measures share, and its effective dimension."""
+    return Representation.build(X), float(participation_ratio(X))
 
 
-def _similarities(rows: Matrix, references: Sequence[_Seen], domain: str) -> dict[str, float]:
-    Y = _Seen.build(rows)
+@cache
+def _references(domain: str, base: str, n: int) -> list[tuple[Representation, float]]:
+    X = rows_of(domain, base, n)
+    return [_seen(matrix) for matrix in (X, components(X, 100), standardised(X))]
+
+
+def _similarities(Y: Matrix, references: Sequence[tuple[Representation, float]], domain: str) -> dict[str, float]:
+    """Return means over the forms of the base, and CKA with the base itself."""
+    views, dimensions = _seen(Y)
     scores: dict[str, Callable[..., SupportsFloat]] = {"cka": cka, "unbiased": unbiased_cka}
     if domain == "language":
         scores |= {"pwcka": pwcka, "procrustes": procrustes_similarity}
     return {
-        **{name: float(np.mean([score(Y.views, Z.views) for Z in references])) for name, score in scores.items()},
-        "cka_of_base": float(cka(Y.views, references[0].views)),
-        "chance": float(np.mean([chance_cka(Y.dimensions, Z.dimensions, len(rows)) for Z in references])),
+        **{name: float(np.mean([score(views, other) for other, _ in references])) for name, score in scores.items()},
+        "cka_of_base": float(cka(views, references[0][0])),
+        "chance": float(np.mean([chance_cka(dimensions, other, len(Y)) for _, other in references])),
     }
-
-
-@cache
-def _references(domain: str, base: str, n: int) -> list[_Seen]:
-    X = rows_of(domain, base, n)
-    return [_Seen.build(matrix) for matrix in (X, components(X, 100), standardised(X))]
 
 
 def _stability(X: Matrix, n_splits: int, seed: int) -> float:
