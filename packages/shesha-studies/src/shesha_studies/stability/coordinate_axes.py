@@ -70,7 +70,7 @@ def _causal(name: str, state: str, seed: int) -> Matrix:
 
 
 _ENCODERS = {"trained": "MiniLM", "untrained": "untrained"}
-LOADERS: dict[str, Callable[[str, str, int], Any]] = {
+_LOADERS: dict[str, Callable[[str, str, int], Any]] = {
     "synthetic": _synthetic,
     "digits": lambda name, state, seed: digits_network()[0][f"{'init' if state == 'untrained' else state}_{name}"],
     "cells": lambda name, state, seed: opened(CELLS[name][0], f"{CELLS[name][0]}.npz")[CELLS[name][1]],
@@ -97,7 +97,7 @@ def axes(family: str, name: str, state: str, seed: int) -> dict[str, float]:
     the average. Columns are also centred, because a common mean row raises the score on any axes. There are at most 300
     rows.
     """
-    X = np.asarray(LOADERS[family](name, state, seed), dtype=np.float64)
+    X = np.asarray(_LOADERS[family](name, state, seed), dtype=np.float64)
     X = X[np.random.default_rng(seed).permutation(len(X))[:N_ROWS]]
     # Constant features contain no information on distances, so they are removed before splitting.
     X = X[:, ~is_constant(X)]

@@ -21,13 +21,11 @@ from shesha_studies.stability._stand_in_representations import DIGITS, SENTENCES
 from shesha_studies.stability._validation_facts import make_facts, published_numbers
 
 NOISE = {"noise, 10 classes": (500, 128, 10), "noise, 100 classes": (500, 512, 100)}
-
-_grid = grid_of("representation", "seed")
-
-Labels = NDArray[np.int64]
-SEED = 320
 SUPERVISED: dict[str, Callable[..., float]] = {"variance": variance_ratio, "zscore": zscore_separation}
 N_COMPONENTS = 64
+SEED = 320
+Labels = NDArray[np.int64]
+_grid = grid_of("representation", "seed")
 split = partial(feature_split, seed=SEED)
 
 

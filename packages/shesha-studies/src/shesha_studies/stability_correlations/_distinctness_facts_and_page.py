@@ -145,12 +145,11 @@ def _bias(rows: pd.DataFrame) -> Fact:
 
 def _model_facts(findings: Findings) -> Mapping[str, Any]:
     """Facts on the mixed model, and on unchanged bases."""
-    model, spread = findings.mixed_model, findings.rows[["stability", "cka"]].std()
-    slope = Fact(model.slope, model.slope - 1.96 * model.error, model.slope + 1.96 * model.error)
+    slope, spread = findings.mixed_model.fact, findings.rows[["stability", "cka"]].std()
     return {
         "slope": slope,
         "slope_size": absolute(slope),
-        "standard slope": model.slope * spread.cka / spread.stability,
+        "standard slope": slope.value * spread.cka / spread.stability,
         "lowest stability": findings.rows.stability.min(),
         "unique": 1 - findings.correlations["original"].value ** 2,
     }
@@ -174,13 +173,10 @@ _PER_BASE = {
 
 def make_page(findings: Findings) -> Page:
     """Return the page."""
-    tables = (
-        (
-            "Rank correlation of stability and similarity, by the groups within which ranks are taken",
-            _levels_table(findings),
-        ),
-        ("Rank correlation with CKA by kind of transformation", _kinds_table(findings)),
-    )
+    tables = {
+        "Rank correlation of stability and similarity, by the groups within which ranks are taken": _levels_table,
+        "Rank correlation with CKA by kind of transformation": _kinds_table,
+    }
     fig, axes = figure(2, width=4.4, height=3.9)
     _scatter(axes[0], findings.distinct)
     _draw_kinds(axes[1], findings.rows)
@@ -188,8 +184,11 @@ def make_page(findings: Findings) -> Page:
         "Stability against CKA of all configurations, by kind of transformation; rank correlation of the feature "
         "split and of the basis-averaged score with CKA, by kind"
     )
-    pictures = (Picture("distinctness", fig, shows),)
-    return Page(tables=tables, pictures=pictures, answers=published_numbers(findings))
+    return Page(
+        tables=tuple((title, table(findings)) for title, table in tables.items()),
+        pictures=(Picture("distinctness", fig, shows),),
+        answers=published_numbers(findings),
+    )
 
 
 def published_numbers(findings: Findings) -> Answers:
@@ -199,9 +198,8 @@ def published_numbers(findings: Findings) -> Answers:
         answers |= _correlation(name, rho)
     for (measure, kind), rho in findings.alternatives.items():
         answers |= _correlation(measure if kind == "all" else f"{measure} {kind}", rho)
-    model = findings.mixed_model
-    low, high = (model.slope + sign * 1.96 * model.error for sign in (-1, 1))
-    slopes = {"beta": model.slope, "low": low, "high": high, "icc": model.shared}
+    slope = findings.mixed_model.fact
+    slopes = {"beta": slope.value, "low": slope.low, "high": slope.high, "icc": findings.mixed_model.shared}
     return answers | shown({f"Mixed model: {number}": value for number, value in slopes.items()})
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from shesha.bio.analysis.random_intercept import random_intercept as fit_random_intercept
+from shesha.studies.facts import Fact
 from shesha.support.types import Vector
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation, correlation, round_as_stored
 from shesha_studies.stability_correlations._distinctness_representations import KINDS
@@ -58,6 +59,11 @@ class MixedModel:
     error: float
     shared: float
     """Intraclass correlation, the share of the residual variance explained by groups."""
+
+    @property
+    def fact(self) -> Fact:
+        """The slope with its interval."""
+        return Fact(self.slope, self.slope - 1.96 * self.error, self.slope + 1.96 * self.error)
 
 
 def random_intercept(x: ArrayLike, y: ArrayLike, groups: ArrayLike) -> MixedModel:
