@@ -52,7 +52,7 @@ def differences(found: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
 def same(value: Any, other: Any) -> bool:
     """Return whether two values agree up to the digits of the table."""
     if isinstance(value, str) or isinstance(other, str):
-        return str(value) == str(other)
+        return parameter_text(value) == parameter_text(other)
     mine, theirs = (math.nan if one is None else float(one) for one in (value, other))
     return math.isclose(mine, theirs, rel_tol=RELATIVE, abs_tol=ABSOLUTE) or (math.isnan(mine) and math.isnan(theirs))
 

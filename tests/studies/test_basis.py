@@ -1,11 +1,11 @@
-"""What an agreement is worth: what it rests on, how wide its errors are, and which claims stand in front."""
+"""What an agreement is worth: its basis, its uncertainty, and which claims are main claims."""
 
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from shesha.studies import Check, study
+from shesha.studies import Check, page_from_rows, studies, study
 from shesha.studies.appendix import first_sentence
 from shesha.studies.checks import (
     HOLDS_NOT,
@@ -14,9 +14,9 @@ from shesha.studies.checks import (
     RECIPE,
     STAND_IN,
     judge_number,
-    set_basis_by_words,
 )
-from shesha.studies.page_from_rows import set_basis
+from shesha.studies.page_from_rows import classify
+from shesha.studies.rules_file import read_rules
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 
@@ -45,11 +45,11 @@ def test_other_models_take_no_claim_away(basis, verdict, kept):
     assert Check("Paper", "a claim", "it is so", "it is not", verdict, "a control", basis).verdict == kept
 
 
-def test_each_check_says_what_it_rests_on():
-    @study(
-        "standing", paper="new", version=1, full={"x": [1]}, quick={"x": [1]},
-        stand_ins="ours for theirs", own_numbers=["sum of"], repeated=["noise"],
-    )  # fmt: skip
+def test_each_check_says_what_it_is_based_on(monkeypatch):
+    rules = {"own_numbers": ["sum of"], "repeated": ["noise |"], "transcribed": [": n |"]}
+    monkeypatch.setattr(page_from_rows, "read_rules", lambda _: rules)
+
+    @study("standing", paper="new", version=1, full={"x": [1]}, quick={"x": [1]}, stand_ins="ours for theirs")
     def standing(x):
         """Is it so?"""
         return {"y": x}
@@ -60,11 +60,24 @@ def test_each_check_says_what_it_rests_on():
         check("score of models", "differs"),
         check("score of others", "not reachable", None),
         check("sum of theirs", "not reachable", 2.0),
+        check("models: n"),
+        check("models: noise level"),
     ]
-    found = set_basis(standing, given)
-    assert [one.basis for one in found] == [OWN_NUMBERS, RECIPE, STAND_IN, "", STAND_IN]
+    found = classify(standing, given)
+    assert [one.basis for one in found] == [OWN_NUMBERS, RECIPE, STAND_IN, "", STAND_IN, STAND_IN, STAND_IN]
     assert [one.verdict for one in found] == [one.verdict for one in given]
-    assert set_basis_by_words(found, "anything else")[0].basis == OWN_NUMBERS, "what is said stays"
+    assert [one.what for one in found if one.transcribed] == ["models: n"]
+    rules["own_numbers"] = [""]
+    assert classify(standing, found)[1].basis == RECIPE, "a basis is kept"
+
+
+@pytest.mark.parametrize("one", studies(), ids=lambda one: one.name)
+def test_all_words_of_the_rules_name_published_lines(one):
+    lines = pd.read_csv(PAGES / one.name / "checks.csv", keep_default_na=False)
+    names = lines["where"].str.cat(lines.what, " | ") + " |"
+    for field in ("own_numbers", "repeated", "transcribed"):
+        for words in read_rules(one).get(field, []):
+            assert names.str.contains(words, regex=False).any(), (field, words)
 
 
 @pytest.mark.parametrize(

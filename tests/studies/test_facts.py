@@ -134,6 +134,11 @@ def test_draws_that_are_all_the_same_differ_for_certain():
     assert difference([1.0, 1.0], [0.0, 0.0]) == Fact(1.0, 1.0, 1.0)
 
 
+def test_facts_of_no_rows_have_no_value():
+    nothing = [largest([]), smallest([]), difference([], [1.0]), resampled(lambda rows: 1.0, 0)]
+    assert all(math.isnan(fact.value) for fact in nothing)
+
+
 def test_steps_are_paired_within_units():
     rows = pd.DataFrame({"d": [1, 1, 2, 2], "seed": [0, 1, 0, 1], "score": [0.0, 9.0, 1.0, 10.0]})
     assert steps(rows, "d", "score") == [Fact(1.0, 1.0, 1.0)]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha_studies.chance._common_neighbour_distances import distance_agreement, neighbour_scale
+from shesha_studies.chance.locality_of_alignment import distance_agreement, neighbour_scale
 
 
 def by_hand(X, Y, k):

@@ -59,10 +59,11 @@ def test_the_command_finds_it_with_its_published_numbers_and_helpers(folder, nam
 def test_a_study_without_checks_has_an_index(folder):
     command("run", "mine_alone:own")
     text = write_index("studies").read_text()
-    assert "1 study holds 0 published results" in text
+    assert "[own](own/page.md)" in text
+    assert "published results" not in text
 
 
-def test_an_error_of_a_page_is_told_as_what_it_is(folder):
+def test_an_error_of_a_page_names_its_cause(folder):
     (folder / "mine_alone.py").write_text(STUDY.replace("rows.y.sum()", "rows.z.sum()"))
     said = command("run", "mine_alone:own", expected=2)
     assert "the page of own must be made of its rows, got AttributeError" in said

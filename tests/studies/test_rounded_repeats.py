@@ -10,7 +10,7 @@ from shesha.studies.published_checks import against
 
 def counted(published, ours=("0.2043", "0.2043"), study=("a", "a")):
     lines = pd.DataFrame({"study": study, "published": published, "ours": ours})
-    return kinds(lines.assign(where="Paper, 1", what=["text", "figure"], basis="")).tolist()
+    return kinds(lines.assign(where="Paper, 1", what=["text", "figure"], basis="", transcribed=False)).tolist()
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,9 @@ def test_declared_decimals_keep_trailing_zeros():
     checks = against(lines.assign(decimals=[3, None]), {"a": Found(0.99), "b": Found(0.99)})
     assert [check.published for check in checks] == ["0.990", 0.99]
     assert {check.verdict for check in checks} == {"agrees"}
+
+
+def test_a_label_can_say_that_another_table_prints_the_number_in_another_unit():
+    lines = pd.DataFrame({"study": "a", "where": "Paper, 1", "published": ["1.30", "0.013"], "ours": ["2.1", "0.021"]})
+    labels = ["rank 8: drop", "rank 8: drop (repeats Table 51)"]
+    assert kinds(lines.assign(what=labels, basis="", transcribed=False)).tolist() == ["result", "repeat"]

@@ -10,7 +10,7 @@ from itertools import permutations
 import numpy as np
 
 from shesha.benchmark.mantel import rank_correlation
-from shesha.benchmark.measure_quality import Pair, Quality, as_distance, pair_value
+from shesha.benchmark.measure_quality import Pair, Quality, as_distance, pair_value, tie_rounding_errors
 from shesha.support.types import Vector
 
 
@@ -46,7 +46,7 @@ def layers(values: Mapping[Pair, float], n_layers: int, closer: str, symmetric: 
     square = np.full((n_layers, n_layers), np.nan)
     for pair in permutations(range(n_layers), 2):
         square[pair] = pair_value(values, pair, symmetric)
-    square = as_distance(square, closer)
+    square = tie_rounding_errors(as_distance(square, closer))
     stretches = [stretch for i in range(n_layers) for stretch in (square[i, i + 1 :], square[i, :i][::-1])]
     upper = np.triu_indices(n_layers, k=1)
     steps = (upper[1] - upper[0]).astype(np.float64)

@@ -23,6 +23,8 @@ from shesha.support.types import Index, Seed, Vector
 
 Pair = tuple[int, int]
 NamePair = tuple[str, str]
+_DIGITS = 12
+"""Values that agree in so many decimals, relative to the largest one, differ only by rounding errors."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ def spearman(
         raise ValueError(f"differences must have one value per distance ({len(x)}), got {len(y)}")
     places = pair_models(len(x), n_models, pairs)
     families = _families(places, n_models, blocks, groups)
+    x = tie_rounding_errors(x)
     kept = ~(np.isnan(x) | np.isnan(y))
     n, dropped = int(kept.sum()), int((~kept).sum())
     value = rank_correlation(x[kept], y[kept])
@@ -205,9 +208,20 @@ def as_distance(values: Vector, closer: str) -> Vector:
     return -values if check.choice(closer, ("higher", "lower"), "closer") == "higher" else values
 
 
+def tie_rounding_errors(values: Vector) -> Vector:
+    """Round values such that those that differ only by rounding errors are equal.
+
+    If all features fit perfectly, measures such as LinReg are 1 up to a rounding error, which differs between machines
+    and must not decide which pair is closer.
+    """
+    top = float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
+    return values if top == 0 else np.asarray(np.round(values / top, _DIGITS) * top)
+
+
 def _sides(within: ArrayLike, between: ArrayLike, closer: str) -> tuple[Vector, Vector, int]:
     """Return both sides as distances without NaN, and the number of NaN values."""
     near, far = (as_distance(_vector(v, name), closer) for v, name in ((within, "within"), (between, "between")))
+    near, far = np.split(tie_rounding_errors(np.concatenate([near, far])), [len(near)])
     dropped = int(np.isnan(near).sum() + np.isnan(far).sum())
     return near[~np.isnan(near)], far[~np.isnan(far)], dropped
 

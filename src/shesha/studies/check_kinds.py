@@ -1,8 +1,7 @@
-"""Kinds of checks: only numbers and claims that need an experiment count as results."""
+"""Kinds of checks: only numbers that need an experiment and claims in words count as results."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 RESULT, TRANSCRIPTION, ARITHMETIC, REPEAT, OWN = "result", "transcription", "arithmetic", "repeat", "own"
 KINDS = (RESULT, ARITHMETIC, TRANSCRIPTION, REPEAT, OWN)
 MEANINGS = {
-    RESULT: "a number or claim that needs an experiment",
+    RESULT: "a number that needs an experiment, or a claim in words",
     ARITHMETIC: "a number, bound or count that follows from other numbers of the paper",
     TRANSCRIPTION: "a label, a parameter, a sample size, or a consequence of a definition",
     REPEAT: "a number that the paper prints again in another place, possibly rounded",
@@ -25,27 +24,8 @@ MEANINGS = {
 }
 _OURS = "new"
 """First word of the place of a claim that is our own."""
-_TRANSCRIBED = re.compile(
-    r"""
-    ^counts:                                        # models, observations, sentences
-    | :\s(?:n|N|type|family|size|weights|layers|rows)$
-    | \bobservations\b
-    | (?:^|:\s)(?:sessions|seeds)$
-    | ,\srows$
-    | ^(?:areas\sand\ssessions|areas\sof\sthe\sbrain|pairs\sof\scontrasts|models)$
-    | :\s(?:perturbations(?:\ssimulated)?|cells\sanalysed|control\scells)$
-    | (?:fewest|most|median)\scells
-    | guides\spooled
-    | \bstars\b
-    | bit\sfor\sbit                                 # the same code on the same rows, compared with itself
-    | valid\soutputs|NaN\sor\sinfinite|\bcomputable\b
-    | \bis\sinvariant\sto:|formal\sdistinctness     # proved from the definitions
-    | magnitudes\sfrom\s1\sto\s100|needs\sno\slabels
-    | bounded\?$
-    """,
-    re.VERBOSE,
-)
-
+_REPEATS = r"\(repeats [^()]+\)$"
+"""End of the label of a number that another table prints in another unit or with more digits."""
 _NUMBER = r"^(?:rho )?[<>]?\s?[-+]?\d|^n\.s\.$"
 """Published values that are numbers, possibly with a bound, a unit or a total, such as "1800 times", "<1e-24" or
 "15/15"."""
@@ -58,7 +38,7 @@ def kinds(checks: pd.DataFrame) -> pd.Series[str]:
     Parameters
     ----------
     checks : DataFrame
-        The checks, with the columns `study`, `where`, `what`, `published`, `ours` and `basis`.
+        The checks, with the columns `study`, `where`, `what`, `published`, `ours`, `basis` and `transcribed`.
 
     Returns
     -------
@@ -67,8 +47,8 @@ def kinds(checks: pd.DataFrame) -> pd.Series[str]:
     Examples
     --------
     >>> import pandas as pd
-    >>> lines = [("Striatum: n", "6", "6"), ("rho", "0.5", "0.4"), ("text: rho", "0.5", "0.4")]
-    >>> table = pd.DataFrame(lines, columns=["what", "published", "ours"])
+    >>> lines = [("Striatum: n", "6", "6", True), ("rho", "0.5", "0.4", False), ("text: rho", "0.5", "0.4", False)]
+    >>> table = pd.DataFrame(lines, columns=["what", "published", "ours", "transcribed"])
     >>> kinds(table.assign(study="a", where=["Paper, 1", "Paper, 1", "Paper, 2"], basis="")).tolist()
     ['transcription', 'result', 'repeat']
     >>> kinds(table.assign(study="a", where="new", basis="")).tolist()
@@ -79,9 +59,10 @@ def kinds(checks: pd.DataFrame) -> pd.Series[str]:
     numeric = checks.published.astype(str).str.contains(_NUMBER)
     reached = checks.ours.astype(str) != ""
     repeated = (checks.duplicated(["study", "published", "ours"]) | _rounded_repeats(checks)) & reached
+    repeated |= checks.what.astype(str).str.contains(_REPEATS)
     is_own = checks["where"].astype(str).str.split(",").str[0] == _OURS
     labels = np.select(
-        [is_own, checks.what.astype(str).str.contains(_TRANSCRIBED), numeric & (checks.basis == OWN_NUMBERS), repeated],
+        [is_own, checks.transcribed.astype(bool), numeric & (checks.basis == OWN_NUMBERS), repeated],
         [OWN, TRANSCRIPTION, ARITHMETIC, REPEAT],
         RESULT,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from math import isnan
 from typing import TYPE_CHECKING
 
@@ -98,6 +98,8 @@ class Check:
     basis : {"", "the paper's data", "its recipe", "other models", "its own printed numbers"}
         What our value is based on; "its own printed numbers" is arithmetic and not an experiment. "" if we have no
         value.
+    transcribed : bool
+        Whether the line is a label, a parameter, a sample size or a consequence of a definition, which is no result.
 
     Raises
     ------
@@ -112,6 +114,7 @@ class Check:
     verdict: str
     why: str = ""
     basis: str = ""
+    transcribed: bool = False
 
     def __post_init__(self) -> None:
         """Raise an error for unknown verdicts; on stand-ins, weaken "does not hold" to "not found"."""
@@ -125,6 +128,10 @@ class Check:
     def loose(self) -> bool:
         """Whether the check agrees only because almost any value would."""
         return self.verdict == AGREES and self.why.startswith(LOOSE)
+
+    def is_named_by(self, words: Iterable[str]) -> bool:
+        """Whether `place | label |` contains one of the words, which may include the bars at both ends of the label."""
+        return any(word in f"{self.where} | {self.what} |" for word in words)
 
 
 def judge_number(
@@ -179,22 +186,6 @@ def judge_number(
         rounded = tolerance.allowed_difference(decimals=decimals) == within
         return Check(where, what, published, ours, AGREES, "" if rounded else loosely(published, within, ours))
     return Check(where, what, published, ours, DIFFERS, why)
-
-
-def set_basis_by_words(
-    checks: Iterable[Check], basis: str, words: Iterable[str] = ("",), but: Iterable[str] = ()
-) -> tuple[Check, ...]:
-    """Set the basis of those checks without one whose "place | name" contains one of the words."""
-    some, others = tuple(words), tuple(but)
-
-    def meant(check: Check) -> bool:
-        name = f"{check.where} | {check.what}"
-        return any(word in name for word in some) and not any(word in name for word in others)
-
-    return tuple(
-        replace(check, basis=basis) if check.ours is not None and not check.basis and meant(check) else check
-        for check in checks
-    )
 
 
 def missing_checks(where: str, what: Iterable[tuple[str, float | str]], why: str) -> list[Check]:

@@ -40,6 +40,9 @@ class Fact:
         """Format the number and, if there is one, its interval."""
         if self.words:
             return self.words
+        if spec.endswith(("f", "%")):
+            # Print a negative number that rounds to zero without its sign.
+            spec = f"{spec[0]}z{spec[1:]}" if spec.startswith("+") else f"z{spec}"
         text = format(self.value, spec)
         if isnan(self.low):
             return text
@@ -114,6 +117,8 @@ def resampled(statistic: Callable[[Index], float], units: int | Sequence[Index],
     """
     rng = np.random.default_rng(0)
     units = [np.array([place]) for place in range(units)] if isinstance(units, int) else units
+    if len(units) == 0:
+        return Fact(NAN)
     value = float(statistic(np.sort(np.concatenate(units))))
     if len(units) < 2:
         return Fact(value)
@@ -144,7 +149,7 @@ def difference(first: ArrayLike, second: ArrayLike) -> Fact:
     from scipy.stats import ttest_ind
 
     a, b = (np.asarray(sample, dtype=np.float64) for sample in (first, second))
-    value = float(a.mean() - b.mean())
+    value = float(a.mean() - b.mean()) if len(a) and len(b) else NAN
     if min(len(a), len(b)) < 2:
         return Fact(value)
     if np.ptp(a) == 0 and np.ptp(b) == 0:
@@ -215,7 +220,7 @@ def absolute(one: Fact) -> Fact:
 
 
 def _extreme(facts: Iterable[Fact], which: Callable[[Iterable[float]], float]) -> Fact:
-    some = list(facts)
+    some = list(facts) or [Fact(NAN)]
     ends = zip(*(fact.limits for fact in some), strict=True)
     low, high = (which(end) for end in ends)
     known = any(not isnan(fact.low) for fact in some)

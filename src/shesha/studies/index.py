@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from shesha.charts import pyplot
 from shesha.report import markdown_table
 from shesha.studies import check_kinds
 from shesha.studies.appendix import APPENDIX, write_appendix
-from shesha.studies.checks import AGREES, UNREACHABLE
+from shesha.studies.checks import AGREES, UNREACHABLE, Check
 from shesha.studies.claim_files import findings
 from shesha.studies.claims import Judged
 from shesha.studies.facts import Facts, from_table
@@ -74,8 +75,10 @@ def _collect_checks(folder: Path, names: list[str]) -> pd.DataFrame:
 
     tables = [pd.read_csv(folder / name / CHECKS, keep_default_na=False).assign(study=name) for name in names]
     checks = pd.concat(tables, ignore_index=True)
-    checks = checks.assign(basis=checks.basis.fillna("") if "basis" in checks else "")
-    return checks.assign(counts=check_kinds.kinds(checks))
+    # Pages of other versions may lack a column.
+    checks = checks.reindex(columns=[*(field.name for field in fields(Check)), "study"])
+    checks = checks.assign(basis=checks.basis.fillna(""), transcribed=checks.transcribed.eq(True))
+    return checks.assign(counts=check_kinds.kinds(checks)).drop(columns="transcribed")
 
 
 def _facts_in(folder: Path) -> dict[str, Facts]:
@@ -90,20 +93,13 @@ def _parts(
     papers: Mapping[str, list[Judged]],
     facts: Mapping[str, Facts],
 ) -> Iterator[str]:
-    yield "# Published results and ours"
-    yield (
-        "Three papers introduced these scores. This page counts which of their claims we could repeat, and which of "
-        "those survive a control for another explanation. Where the published models or data are not available, "
-        "other models replace them. Such stand-ins cannot refute a claim. Each scorecard says what was replaced."
-    )
-    if papers:
-        yield f"![Main claims of each paper, by whether they are repeated and survive their control]({_PICTURE})"
-        yield markdown_table(["paper", *(name for name, _ in GROUPS)], [_line(*item) for item in papers.items()])
-        yield f"[All claims in full]({CLAIMS}) reports the result of each control."
+    yield from _paper_summary(papers) if papers else _study_list(summaries)
     sentences = [text.format_map(facts) for text, claim in findings() if _there(claim.study, text, facts)]
     if sentences:
         yield "## Five findings for users of these scores"
         yield "\n".join(f"{place}. {text}" for place, text in enumerate(sentences, 1))
+    if checks.empty:
+        return
     results = checks[checks.counts == check_kinds.RESULT]
     reached = results[results.verdict != UNREACHABLE]
     yield "## Every number"
@@ -114,6 +110,25 @@ def _parts(
         f"[The appendix]({APPENDIX}) leads to each result and "
         "the reason for its verdict. `shesha study run NAME` computes a study again."
     )
+
+
+def _paper_summary(papers: Mapping[str, list[Judged]]) -> Iterator[str]:
+    yield "# Published results and ours"
+    yield (
+        "Three papers introduced these scores. This page counts which of their claims we could repeat, and which of "
+        "those survive a control for another explanation. Where the published models or data are not available, "
+        "other models replace them. Such stand-ins cannot refute a claim. Each scorecard says what was replaced."
+    )
+    yield f"![Main claims of each paper, by whether they are repeated and survive their control]({_PICTURE})"
+    yield markdown_table(["paper", *(name for name, _ in GROUPS)], [_line(*item) for item in papers.items()])
+    yield f"[All claims in full]({CLAIMS}) reports the result of each control."
+
+
+def _study_list(summaries: list[dict[str, Any]]) -> Iterator[str]:
+    """List the studies of a folder without the studies on the papers."""
+    yield "# Studies"
+    lines = [[f"[{one['name']}]({one['name']}/page.md)", one["question"], one["answer"]] for one in summaries]
+    yield markdown_table(["study", "question", "answer"], lines)
 
 
 def _line(paper: str, judgements: list[Judged]) -> list[str]:

@@ -91,7 +91,7 @@ def _check_table(checks: Iterable[Check]) -> pd.DataFrame:
     on = [
         f"{verdict} ({basis})" if basis else verdict for verdict, basis in zip(table.verdict, table.basis, strict=True)
     ]
-    return table.assign(verdict=on).drop(columns="basis")
+    return table.assign(verdict=on).drop(columns=["basis", "transcribed"])
 
 
 def _close(figure: Figure) -> None:

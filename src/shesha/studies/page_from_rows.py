@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import isnan
 from typing import TYPE_CHECKING
 
-from shesha.studies.checks import NOT_RUN, OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, set_basis_by_words
+from shesha.studies.checks import NOT_RUN, OWN_NUMBERS, STAND_IN, UNREACHABLE, Check
 from shesha.studies.claim_files import claims_of_study
 from shesha.studies.claims import Claim, Judged, Line, judge
 from shesha.studies.facts import Fact, Facts
@@ -46,16 +47,16 @@ def _all_checks(study: Study, page: Page, published: pd.DataFrame | None, facts:
 
 
 def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
-    """Return the facts from a study's rows, by name; empty if the study defines none."""
+    """Return the facts from a study's rows, by name; those that the rows cannot give (NaN) are omitted."""
     facts: dict[str, Fact] = {}
     for make in study.fact_makers:
         facts |= make(rows, read_published(study))
-    return facts
+    return {name: fact for name, fact in facts.items() if not isnan(fact.value)}
 
 
 def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
-    """Set the basis of each check, and the verdict of those checks that claims decide."""
-    return set_basis(study, _decide(study.name, tuple(checks), facts, lesser_claims(study)))
+    """Set the basis and kind of each check, and the verdict of those checks that claims decide."""
+    return classify(study, _decide(study.name, tuple(checks), facts, lesser_claims(study)))
 
 
 def _decide(study: str, checks: tuple[Check, ...], facts: Facts, lesser: Mapping[Line, Claim]) -> tuple[Check, ...]:
@@ -80,12 +81,21 @@ def _apply_decision(check: Check, decision: Judged | None) -> Check:
     return replace(check, ours=decision.found or None, verdict=decision.verdict, why=decision.why, basis=basis)
 
 
-def set_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
-    """Set the basis of each check as the study declares it."""
+def classify(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Set the basis of each check and whether it is a transcription, by the words in the rules of the study."""
     rules = read_rules(study)
-    own, repeated = ((*getattr(study, name), *rules.get(name, ())) for name in ("own_numbers", "repeated"))
-    basis_checks = [
-        check if check.verdict == UNREACHABLE else set_basis_by_words([check], OWN_NUMBERS, own)[0] for check in checks
-    ]
-    words = ("",) if study.stand_ins else ("stand-in",)
-    return set_basis_by_words(set_basis_by_words(basis_checks, STAND_IN, words, but=repeated), study.on)
+    own, repeated, transcribed = (tuple(rules.get(name, ())) for name in ("own_numbers", "repeated", "transcribed"))
+    return tuple(
+        replace(check, basis=_basis(study, check, own, repeated), transcribed=check.is_named_by(transcribed))
+        for check in checks
+    )
+
+
+def _basis(study: Study, check: Check, own: tuple[str, ...], repeated: tuple[str, ...]) -> str:
+    """Return what our value is based on; a basis that the check already has is kept."""
+    if check.ours is None or check.basis:
+        return check.basis
+    if check.verdict != UNREACHABLE and check.is_named_by(own):
+        return OWN_NUMBERS
+    replaced = bool(study.stand_ins) or check.is_named_by(("stand-in",))
+    return STAND_IN if replaced and not check.is_named_by(repeated) else study.on

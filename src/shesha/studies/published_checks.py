@@ -34,7 +34,7 @@ Table = Any
 """A DataFrame. The type stubs of pandas do not describe its rows and cells."""
 Answers = dict[str, "Found"]
 """Our answers, by the key of the published line."""
-Ours = Callable[[str, str], float | None]
+Ours = Callable[[str, str], float | str | None]
 """Function that takes the row and the number of a line and returns our value, or None."""
 
 

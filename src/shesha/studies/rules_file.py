@@ -7,7 +7,10 @@ text. An entry of `[[answer]]` is a text with the names of facts in braces, or a
 entry of `[columns]` is the heading that replaces a column name in the tables of the page. `notes` are the notes of the
 page, with facts in braces. An entry of `[missing]` is the start or the pattern of published keys and the reason why
 such lines cannot be repeated. An entry of `[why]` is a pattern of keys and the reason why our numbers differ. Both may
-contain facts in braces. `own_numbers` and `repeated` are the words of the `study` decorator.
+contain facts in braces. `own_numbers`, `repeated` and `transcribed` are lists of words. They apply to lines whose
+"place | label |" contains one of the words: the value follows from other printed numbers without an experiment; it uses
+the paper's own models or data although the study has stand-ins; or it is a label, a parameter, a sample size or a
+consequence of a definition.
 """
 
 from __future__ import annotations

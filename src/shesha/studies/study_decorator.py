@@ -52,10 +52,6 @@ class Study:
     """The function that makes the page; empty if there is none."""
     stand_ins: str = ""
     """Models or data that replace those of the paper; "" if the paper's own models or its recipe are used."""
-    own_numbers: tuple[str, ...] = ()
-    """Words in the names of checks whose values follow from the paper's own numbers, without an experiment."""
-    repeated: tuple[str, ...] = ()
-    """Words in the names of checks that use the paper's own models or data, although the study has stand-ins."""
     on: str = RECIPE
     """What our numbers are based on by default."""
     fact_makers: list[MakeFacts] = field(default_factory=list)
@@ -107,8 +103,6 @@ def study(
     quick: Grid,
     published: str | None = None,
     stand_ins: str = "",
-    own_numbers: Sequence[str] = (),
-    repeated: Sequence[str] = (),
     on: str = RECIPE,
 ) -> Callable[[Cell], Study]:
     """Decorate a function so that it becomes a study.
@@ -128,10 +122,6 @@ def study(
     stand_ins : str
         Description of the models or data that replace those of the paper. Pages and the index distinguish agreement on
         stand-ins from numbers that were repeated.
-    own_numbers, repeated : sequence of str
-        Words in the names of checks (paper, table, row). `own_numbers` marks checks whose values follow from other
-        numbers in the paper, without an experiment. `repeated` marks checks that use the paper's own models or data,
-        although the study has stand-ins.
     on : str
         What our numbers are based on by default.
 
@@ -158,8 +148,7 @@ def study(
 
     def mark(cell: Cell) -> Study:
         every, few = (tuple(_cells(grid, which, cell)) for which, grid in (("full", full), ("quick", quick)))
-        options = stand_ins, tuple(own_numbers), tuple(repeated), on
-        return Study(name, paper, version, every, few, cell, published, [], *options)
+        return Study(name, paper, version, every, few, cell, published, [], stand_ins, on)
 
     return mark
 

@@ -46,6 +46,19 @@ def correlation_error(rho: float, n: float) -> float:
     return sqrt((1 + rho * rho / 2) / (n - 3)) * (1 - rho * rho) if n > 3 else float("nan")
 
 
+def correlation_p(rho: float, n: int) -> float:
+    """Two-sided p-value of a correlation over n independent cases, by Student's t.
+
+    Examples
+    --------
+    >>> f"{correlation_p(0.997, 21):.0e}"
+    '1e-22'
+    """
+    from scipy.stats import t
+
+    return float(2 * t.sf(abs(rho) * sqrt((n - 2) / (1 - rho * rho)), n - 2))
+
+
 def interval_error(low: float, high: float) -> float:
     """Standard error implied by a printed 95 % interval; 0 if none is printed."""
     return 0.0 if isnan(low) or isnan(high) else (high - low) / (2 * JOINT)

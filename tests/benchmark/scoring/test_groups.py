@@ -33,6 +33,14 @@ def test_both_are_their_definitions(within, between):
     assert conformity(within, between, "higher").value == pytest.approx(twin_conformity(within, between), abs=1e-12)
 
 
+@given(some, some, st.integers(0, 2**32 - 1))
+def test_rounding_errors_do_not_decide_which_pair_is_closer(within, between, seed):
+    rng = np.random.default_rng(seed)
+    moved = [np.asarray(side) / 3 * (1 + 4e-16 * rng.standard_normal(len(side))) for side in (within, between)]
+    for score in (auprc, conformity):
+        assert score(*moved, "higher").value == score(within, between, "higher").value
+
+
 @given(some, some)
 def test_auprc_is_that_of_scikit_learn(within, between):
     known = pytest.importorskip("sklearn.metrics").average_precision_score

@@ -106,3 +106,9 @@ def test_one_direction_serves_a_symmetric_measure_only():
     assert layers(upper, 5, "lower", True) == layers(values, 5, "lower", True)
     with pytest.raises(ValueError, match=r"values must contain every pair .* got none for \(1, 0\)"):
         layers(upper, 5, "lower", False)
+
+
+def test_rounding_errors_do_not_break_ties_of_layers():
+    values = drawn(3, 6, symmetric=True, levels=3)
+    moved = {pair: value * (1 + 4e-16 * (-1) ** sum(pair)) for pair, value in values.items()}
+    assert layers(moved, 6, "higher", symmetric=True) == layers(values, 6, "higher", symmetric=True)

@@ -206,3 +206,10 @@ def test_one_order_of_a_pair_stands_for_both_and_two_orders_for_themselves():
 def test_two_different_values_on_both_sides_make_a_correlation(x, y):
     assert np.isnan(rank_correlation(np.array(x), np.array(y)))
     assert rank_correlation(np.array([1.0, 2.0]), np.array([5.0, 3.0])) == -1
+
+
+def test_rounding_errors_of_the_distances_do_not_break_ties():
+    distances = np.array([1.0, 1.0, 0.5, 1.0, 0.2, 0.5])
+    differences = [1, 2, 3, 4, 5, 6]
+    moved = distances * (1 + 4e-16 * np.array([1, -1, 1, 0, 1, -1]))
+    assert spearman(moved, differences, n_models=4) == spearman(distances, differences, n_models=4)

@@ -24,6 +24,20 @@ REASONS = {
 }
 
 
+_FEW_MODELS = (
+    " Two sets of ten networks of our own, trained in the same way, have rank correlations of only 0.04 to 0.58 in the "
+    "tests of accuracy and outputs."
+)
+_CALLED = {
+    "jsd": "Jensen-Shannon divergence of outputs",
+    "disagreement": "disagreement of predictions",
+    "auprc": "AUPRC",
+    "spearman": "Spearman",
+    "conformity": "conformity rate",
+}
+"""Tests and scores whose names in the code need explanation."""
+
+
 def table_checks(table: pd.DataFrame) -> Iterator[Check]:
     """Yield a check for each table, and for each of its columns that our suites have."""
     published = tables.scores("published")
@@ -34,7 +48,7 @@ def table_checks(table: pd.DataFrame) -> Iterator[Check]:
             where = f"ReSi, Table {first}" if each == 1 else f"ReSi, Tables {first} and {first + 1}"
             scores = published[(published.domain == domain) & published.test.isin(tests)]
             other = scores[scores.dataset != "Cora"]
-            title = " and ".join(tests).replace("_", " ")
+            title = " and ".join(_CALLED.get(test, test.replace("_", " ")) for test in tests)
             yield Check(where, f"{title}: {len(other)} numbers", "numbers", None, UNREACHABLE, REASONS[domain])
             for (test, quality), lines in table[(table.domain == domain) & table.test.isin(tests)].groupby(
                 ["test", "quality"], sort=False
@@ -64,18 +78,23 @@ def _order_check(where: str, domain: str, test: str, quality: str, lines: pd.Dat
     mean = lines.agreement.mean()
     # Columns of one domain are not independent, so the limit is that of a single column.
     same = "the same networks on Cora" if domain == "graph" else "our networks and data"
-    what = f"{test.replace('_', ' ')}, {quality}: order of the measures, {same}, {n_numbers} numbers"
+    title = f"{_CALLED.get(test, test.replace('_', ' '))}, {_CALLED.get(quality, quality)}"
+    what = f"{title}: order of the measures, {same}, {n_numbers} numbers"
     printed, (result, ceiling, unlike) = "the table's columns", _agreement(domain, test, quality, lines)
     n_agreeing = int((lines.agreement > 2 * CHANCE).sum())
     if mean > 2 * CHANCE and n_agreeing > len(lines) / 2:
         why = (
             "Only the order of the measures is compared, not the numbers. Unrelated orders of 24 measures exceed "
             f"{2 * CHANCE:.2f} by chance in one case of 40.{unlike}"
+            + ("" if domain == "graph" else f" {n_agreeing} of our {len(lines)} columns do.")
         )
         return Check(where, what, printed, result, AGREES, why)
-    if mean > 2 * CHANCE:
-        columns = "networks" if domain == "graph" else "columns"
-        why = f"On average the orders agree, but only {n_agreeing} of {len(lines)} {columns} agree beyond chance."
+    if mean > 2 * CHANCE or domain == "graph":
+        why = (
+            f"An agreement needs a mean and most columns above {2 * CHANCE:.2f}, which unrelated orders of 24 measures "
+            f"exceed in one case of 40. Here the mean is {mean:.2f}, and {n_agreeing} of {len(lines)} are above."
+            + (_FEW_MODELS if test in TESTS[:3] else "")
+        )
         return Check(where, what, printed, result, INCONCLUSIVE, why)
     chance = (
         f"Unrelated orders of 24 measures have rank correlations of up to {2 * CHANCE:.2f} by chance in 39 of 40 cases"

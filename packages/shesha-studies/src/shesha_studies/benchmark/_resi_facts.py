@@ -18,6 +18,8 @@ NEIGHBOURS = ("2nd-Cos", "Jaccard", "RankSim")
 CHANCE = 1 / np.sqrt(23)
 """Standard deviation of the rank correlation between two random orders of 24 measures."""
 _SOURCES = ("published", "small")
+_RESAMPLED = {"published": "resampled", "small": "small"}
+"""Ends of the names of facts whose limits come from draws of the data sets and networks."""
 
 
 class Places:
@@ -50,7 +52,8 @@ def make_facts(rows: pd.DataFrame) -> Facts:
         often = (places.share(name, domain), tables.share_first_by_mean(name, domain))
         for what, share in zip(("often", "often_by_mean", "often_best"), (*often, max(often)), strict=True):
             facts[f"{name.casefold()}_{what}"] = Fact(share)
-    facts |= _small_suites(places)
+    for source, end in _RESAMPLED.items():
+        facts |= _resampled_places(places, source, end)
     for name, domain in (("Jaccard", "vision"), ("CKA", "language")):
         facts[f"{name.casefold()}_{domain}_by_mean"] = Fact(float(tables.place_by_mean(name, domain)))
         both = (facts[f"{name.casefold()}_{domain}_{end}"].value for end in ("published", "by_mean"))
@@ -108,23 +111,24 @@ def _prominent(places: Places) -> dict[str, str]:
     }
 
 
-def _small_suites(places: Places) -> dict[str, Fact]:
-    """Places in our small suites, with the interval of draws of their data sets and networks."""
-    drawn = {domain: tables.drawn_places("small", domain) for domain in DOMAINS}
+def _resampled_places(places: Places, source: str, end: str) -> dict[str, Fact]:
+    """Places in the tables of one source, with the interval of draws of their data sets and networks."""
+    drawn = {domain: tables.drawn_places(source, domain) for domain in DOMAINS}
 
     def over_draws_of(value: float, values: Any) -> Fact:
         low, high = np.percentile(values, [2.5, 97.5])
         return Fact(value, float(low), float(high))
 
     draws = {
-        f"{name}_small": np.max([drawn[domain][list(measures)].to_numpy().max(axis=1) for domain in domains], axis=0)
+        f"{name}_": np.max([drawn[domain][list(measures)].to_numpy().max(axis=1) for domain in domains], axis=0)
         for name, measures, domains in _PLACES
     }
     tops = [[drawn[domain][measure].to_numpy() <= _TOP for domain in DOMAINS] for measure in ("RSA", "SVCCA")]
     first = [drawn[domain].idxmin(axis=1) for domain in DOMAINS]
-    draws["outstanding_small"] = np.sum(tops, axis=1).max(axis=0)
-    draws["most_first_small"] = np.array([max(map(names.count, names)) for names in zip(*first, strict=True)])
-    return {name: over_draws_of(_place_facts(places, "small")[name].value, values) for name, values in draws.items()}
+    draws["outstanding_"] = np.sum(tops, axis=1).max(axis=0)
+    draws["most_first_"] = np.array([max(map(names.count, names)) for names in zip(*first, strict=True)])
+    found = _place_facts(places, source)
+    return {name + end: over_draws_of(found[name + source].value, values) for name, values in draws.items()}
 
 
 _TOP = 12
@@ -180,7 +184,7 @@ def _networks() -> dict[str, Any]:
         facts[f"{key}, Table 3"] = lowest[_TABLE_3]
         bert: pd.Series[float] = lowest.xs("BERT", level="architecture")
         facts[f"{key}, places in words"] = ", ".join(
-            f"{' '.join(map(str, column))} {bert[column]:.0f}" for column in bert.index
+            f"{bert[column]:.0f} ({', '.join(map(str, column))})" for column in bert.index
         )
         for source, network in zip(_SOURCES, ("BERT", "MiniLM"), strict=True):
             facts[f"{key}, {source}"] = _over_columns(
@@ -219,15 +223,15 @@ def _families(places: Places) -> dict[str, Any]:
         mean = {family: float(np.mean(all_of)) for family, all_of in means.items()}
         better, worse = ([value for name, value in mean.items() if (name in _BETTER) == flag] for flag in (True, False))
         ahead = min(worse) - max(better)
-        facts[f"families, {source}"] = ahead if source == "published" else _drawn_families(ahead)
+        facts |= {f"families, {source}": ahead, f"families, {_RESAMPLED[source]}": _drawn_families(ahead, source)}
         phrases = (f"{name} {value:.1f}" for name, value in sorted(mean.items(), key=lambda item: item[1]))
         facts[f"families, {source}, in words"] = ", ".join(phrases)
     return facts
 
 
-def _drawn_families(value: float) -> Fact:
-    """Return the same in our small suites, with the interval of draws of their data sets and networks."""
-    drawn = [tables.drawn_places("small", domain) for domain in DOMAINS]
+def _drawn_families(value: float, source: str) -> Fact:
+    """Return the same with the interval of draws of the data sets and networks."""
+    drawn = [tables.drawn_places(source, domain) for domain in DOMAINS]
     families = np.array([measure_type(str(name)) for name in drawn[0].columns])
     places = np.mean([table.to_numpy() for table in drawn], axis=0)
     means = {name: places[:, families == name].mean(axis=1) for name in dict.fromkeys(families)}
@@ -249,10 +253,14 @@ def _for_outputs() -> dict[str, Any]:
             worst[how] = max(positions.values())
             text = ", ".join(f"{wanted[domain]} {place} ({domain})" for domain, place in positions.items())
             facts[f"outputs, {source}{how}, in words"] = text
-        facts[f"outputs, {source}"] = min(worst.values())
-    drawn = [tables.drawn_places("small", domain, "disagreement")[name] for domain, name in wanted.items()]
-    low, high = np.percentile(np.max(drawn, axis=0), [2.5, 97.5])
-    return facts | {"outputs, small": Fact(facts["outputs, small"], float(low), float(high))}
+        facts |= {f"outputs, {source}": min(worst.values()), f"outputs, {source} by median": worst[""]}
+    for source, end in _RESAMPLED.items():
+        drawn = [tables.drawn_places(source, domain, "disagreement")[name] for domain, name in wanted.items()]
+        low, high = np.percentile(np.max(drawn, axis=0), [2.5, 97.5])
+        facts[f"outputs, {end}"] = Fact(float(facts[f"outputs, {source} by median"]), float(low), float(high))
+    shares = (tables.drawn_places("published", domain, "disagreement")[name] for domain, name in wanted.items())
+    phrases = (f"{(share == 1).mean():.0%} ({share.name})" for share in shares)
+    return facts | {"outputs, first in words": ", ".join(phrases)}
 
 
 def _orders(rows: pd.DataFrame, places: Places) -> dict[str, float]:

@@ -60,7 +60,7 @@ READ, TRAINED = _grid(), _options()
 @study(
     "resi",
     paper="ReSi, 4, 5 and Appendix C",
-    version=1,
+    version=2,
     full=READ + TRAINED,
     quick=READ + TRAINED[:1],
     published="resi.csv",

@@ -39,7 +39,7 @@ FULL = _grid()
 @study(
     "which-measure",
     paper="new",
-    version=1,
+    version=2,
     full=FULL,
     quick=[cell for cell in FULL if cell["seed"] < 2],
 )

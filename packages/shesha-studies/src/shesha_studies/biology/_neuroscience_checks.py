@@ -23,8 +23,10 @@ _WHY = {
     "n_lines": _HAND,
     "n_areas": _HAND,
     "n": _HAND,
-    "n_conditions": "The data have {conditions:.0f} pairs of contrasts. The paper has nine and does not say which. "
-    "With nine (no, weak and full contrast) stability is {nine:.2f} and chance is {nine_chance:.2f}.",
+    "n_conditions": "The data have {conditions:.0f} pairs of contrasts. The paper has nine and does not say how it "
+    "counts them. With nine (no, weak and full contrast on either side) stability is {nine:.2f} and chance is "
+    "{nine_chance:.2f}; with nine (contrast on the right minus that on the left) stability is {difference:.2f} and "
+    "chance is {difference_chance:.2f}.",
     "change": f"{_HAND} Accuracy depends on the mouse.",
     "accuracy": f"{_HAND} Accuracy depends on the mouse.",
     "shesha": f"{_HAND} {_WINDOW} Scores depend on the numbers of neurons and trials, as the table of regions shows.",
@@ -38,9 +40,10 @@ _WHY = {
     "thirds_t": "Values of t without significance cannot be compared between different numbers of observations.",
     "thirds": f"{_HAND} The text gives the difference with both signs.",
 }
+_MERGED = ("nine", "difference")
 _PAIRS = (
-    "This is with 16 pairs of contrasts (the paper: nine, not named); with nine (no, weak and full contrast) it is "
-    "{nine:.2g}."
+    "This is for each pair of contrasts (16). With nine conditions, the number that the paper prints, it is {:.2g} "
+    "(no, weak and full contrast on either side) or {:.2g} (contrast on the right minus that on the left)."
 )
 
 
@@ -136,8 +139,8 @@ def _regions(rows: pd.DataFrame) -> dict[str, Number]:
 
 def published_checks(rows: pd.DataFrame, published: pd.DataFrame) -> Iterator[Check]:
     """Yield a check for every line of the tables and the text."""
-    values, of_nine = numbers(rows), numbers(rows.assign(shesha=rows.nine))
-    facts = {name: float(rows[name].mean()) for name in ("nine", "nine_chance")}
+    values, of_merged = numbers(rows), [numbers(rows.assign(shesha=rows[name])) for name in _MERGED]
+    facts = {name: float(rows[name].mean()) for one in _MERGED for name in (one, f"{one}_chance")}
     facts |= {"conditions": float(rows.n_conditions.median()), "sessions": float(rows.session.nunique())}
     for line in cast(Any, published.itertuples(index=False)):
         if line.key != line.key:
@@ -152,14 +155,14 @@ def published_checks(rows: pd.DataFrame, published: pd.DataFrame) -> Iterator[Ch
         elif line.key == "thirds_t" and max(abs(answer.value), abs(line.published)) <= tolerance.JOINT:
             yield Check(line.where, line.what, line.published, answer.value, INCONCLUSIVE, why)
         else:
-            nine = of_nine[line.key].value if "shesha" in line.key and line.key in of_nine else float("nan")
-            yield _add_pairs(_judge(line, answer, nine, why), nine)
+            merged = [found[line.key].value for found in of_merged if "shesha" in line.key and line.key in found]
+            yield _add_pairs(_judge(line, answer, merged, why), merged)
 
 
-def _judge(line: Any, answer: Number, nine: float, why: str) -> Check:
-    """Compare a number with the published one; `nine` is our number with nine pairs of contrasts, or NaN."""
+def _judge(line: Any, answer: Number, merged: list[float], why: str) -> Check:
+    """Compare a number with the published one; `merged` are our numbers with nine conditions, if it depends on them."""
     if line.key.endswith("_p"):
-        return _p_value(line, answer.value, nine, why)
+        return _p_value(line, answer.value, merged, why)
     return judge_number(
         line.where,
         line.what,
@@ -169,15 +172,15 @@ def _judge(line: Any, answer: Number, nine: float, why: str) -> Check:
         published_error=tolerance.interval_error(line.low, line.high),
         decimals=len(f"{line.published:g}".partition(".")[2]),
         why=why,
-        admissible=None if nine != nine else (min(answer.value, nine), max(answer.value, nine)),
+        admissible=(min(answer.value, *merged), max(answer.value, *merged)) if merged else None,
     )
 
 
-def _add_pairs(check: Check, nine: float) -> Check:
-    """Add our number with nine pairs of contrasts to the reason."""
-    if nine != nine or check.ours is None:
+def _add_pairs(check: Check, merged: list[float]) -> Check:
+    """Add our numbers with nine conditions to the reason."""
+    if not merged or check.ours is None:
         return check
-    return replace(check, why=". ".join(filter(None, (check.why.removesuffix("."), _PAIRS.format(nine=nine)))))
+    return replace(check, why=". ".join(filter(None, (check.why.removesuffix("."), _PAIRS.format(*merged)))))
 
 
 def _why(key: str) -> str:
@@ -186,12 +189,12 @@ def _why(key: str) -> str:
     return _WHY.get(key) or _WHY.get(key.partition(" ")[0]) or _WHY.get(key.partition("_")[0], _HAND)
 
 
-def _p_value(line: Any, p_value: float, nine: float, reason: str) -> Check:
-    """Check a p-value, which agrees if it is on the same side of 0.05; `nine` is that with nine pairs, or NaN."""
+def _p_value(line: Any, p_value: float, merged: list[float], reason: str) -> Check:
+    """Check a p-value, which agrees if it is on the same side of 0.05; `merged` are those with nine conditions."""
     if p_value != p_value:
         return judge_number(line.where, line.what, line.published, None, why=reason)
-    if nine == nine and (p_value <= 0.05) != (nine <= 0.05):
-        why = "The choice of the pairs of contrasts decides whether this p-value is below 0.05."
+    if any((p_value <= 0.05) != (other <= 0.05) for other in merged):
+        why = "The choice of the conditions decides whether this p-value is below 0.05."
         return Check(line.where, line.what, line.published, p_value, INCONCLUSIVE, why)
     near = tolerance.p_values_agree(f"{line.published:g}", p_value)
     if near is None:

@@ -27,7 +27,8 @@ from shesha_studies.biology._recordings import (
 
 _CALLED = {
     "shesha": "odd and even trials",
-    "nine": "odd and even, 9 conditions",
+    "nine": "odd and even, 9 conditions (no, weak, full)",
+    "difference": "odd and even, 9 conditions (differences)",
     "equal": "odd and even, 4 trials of each condition",
     "few": "odd and even, 4 trials of each condition, 20 neurons",
     "wuc": "whitened unbiased cosine",
@@ -73,7 +74,7 @@ def _tables(rows: pd.DataFrame) -> Iterator[tuple[str, Any]]:
     )
 
 
-_COUPLED = ("shesha", "equal", "drift", "wuc")
+_COUPLED = ("shesha", "nine", "difference", "equal", "drift", "wuc")
 
 
 def _line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
@@ -151,7 +152,12 @@ def _notes(rows: pd.DataFrame) -> tuple[str, ...]:
         f"We have {rows.session.nunique()} of 39 sessions, from four mice (the paper: 26 sessions). We use spikes in "
         "the 400 ms after the stimulus (the paper: 500 ms) and areas with at least 10 neurons. Our intervals are "
         "over sessions. Those of the paper are over areas, as if areas of one session were independent.",
-        f"The conditions are the {rows.n_conditions.median():.0f} pairs of contrasts. The mean response to a rare "
+        "The paper has condition means for 'each unique stimulus combination (9 contrast pairings)'. These sessions "
+        "have 15 or 16 different pairs of contrasts, and the paper does not say how it counts nine. Our main reading "
+        "is the definition in words, each pair. We also use three levels on either side (no, weak and full contrast) "
+        "and the contrast on the right minus that on the left, both of which give nine conditions. A claim is decided "
+        "only if all three readings agree.",
+        "The mean response to a rare "
         "pair is noisy and far from all others in both halves. The expected score without any geometry is therefore "
         "0 only with equal numbers of trials. The study `odd-even` separates slow drift from unequal numbers.",
         f"Halves of a session that is cut at other points have a mean cosine of {rows.shifted_chance.mean():.3f}. "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -63,11 +63,11 @@ def session(name: str) -> Session:
         return Session(file["counts"].mean(axis=2, dtype=float), contrasts, file["brain_area"], correct, mouse)
 
 
-def one_area(name: str, area: str, *, nine: bool = False) -> Session:
-    """Return a session with the neurons of one area; optionally with nine pairs of contrasts (none, weak, full)."""
+def one_area(name: str, area: str, merge: Callable[[Array], Array] | None = None) -> Session:
+    """Return a session with the neurons of one area; `merge` turns the pairs of contrasts into fewer conditions."""
     record = session(name)
     mask = np.asarray(record.areas) == area
-    shown = as_nine(np.asarray(record.conditions)) if nine else record.conditions
+    shown = record.conditions if merge is None else merge(np.asarray(record.conditions))
     return Session(np.asarray(record.X)[:, mask], shown, np.asarray(record.areas)[mask], record.outcome, record.animal)
 
 
@@ -80,6 +80,17 @@ def as_nine(contrasts: Array) -> Array:
     [0.0, 1.0, 1.0, 2.0]
     """
     return np.asarray(np.ceil(1.9 * contrasts))
+
+
+def as_difference(contrasts: Array) -> Array:
+    """Return the contrast on the right minus that on the left, which has nine values in every session.
+
+    Examples
+    --------
+    >>> as_difference(np.array([[0, 0.25], [1, 0.25]])).tolist()
+    [[0.25], [-0.75]]
+    """
+    return contrasts[:, 1:] - contrasts[:, :1]
 
 
 def session_line(recorded: Session, **options: Any) -> AreaLine:

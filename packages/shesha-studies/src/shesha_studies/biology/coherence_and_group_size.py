@@ -32,7 +32,7 @@ SPECTRA = ("equal", "as cells")
 @study(
     "coherence-and-size",
     paper="new; Geometric Stability, 12.4 and 12.8",
-    version=1,
+    version=2,
     full={"seed": range(100), "spectrum": SPECTRA, "n": SIZES, "effect": [0.0, 1.0]},
     quick={"seed": range(20), "spectrum": SPECTRA, "n": SIZES, "effect": [0.0, 1.0]},
     published="coherence_and_size.csv",

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from shesha.studies.checks import DATA
@@ -19,6 +20,8 @@ from shesha_studies.biology._crispr_rows import GIVEN, NULL_MODELS, PARTS, Row
 SIZES = ("10", "25", "50", "100", "400")
 COMPONENTS = ("10", "20", "30", "50", "100")
 SCALED = ("raw", "both", "magnitude")
+_TABLE_61 = ((0.40, 0.14, 236), (0.33, 0.06, 8), (0.51, 0.12, 153), (0.18, 0.18, 25))
+"""Mean stability, its standard deviation, and number of perturbations: Norman, Adamson, Dixit, Papalexi."""
 
 
 def _cells(part: str, settings: Sequence[str], data: str = SCREEN) -> list[dict[str, str]]:
@@ -194,6 +197,7 @@ def _models(results: Results) -> Mapping[str, Any]:
     pairs, limit = (results.fact(ends, "pooled", "unbiased, both", BOTH) for ends in (_RHO, _NULL))
     return {
         **facts,
+        "between_printed": _between_printed(),
         "slopes": slopes,
         "slopes_null": null,
         "slopes_beyond_null": _less(slopes, null),
@@ -205,6 +209,16 @@ def _models(results: Results) -> Mapping[str, Any]:
         # The distance from the upper limit of control cells.
         "pooled_beyond_fakes": _less(pairs, limit.high),
     }
+
+
+def _between_printed() -> Fact:
+    """Variance of the four printed means, less that of their sampling errors, with an interval over these errors."""
+    means, deviations, groups = np.array(_TABLE_61).T
+    errors = deviations / np.sqrt(groups)
+    draws = np.random.default_rng(0).normal(means, errors, (10_000, len(means)))
+    spread = draws.var(axis=1, ddof=1) - 2 * np.mean(errors**2)
+    low, high = np.percentile(spread, [2.5, 97.5])
+    return Fact(float(means.var(ddof=1) - np.mean(errors**2)), float(low), float(high))
 
 
 def _less(one: Fact, number: float) -> Fact:

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from shesha.neuro import Session, tertiles, trial_split
 from shesha.studies.checks import DATA
-from shesha.studies.facts import Fact, Facts, over_draws, rank_correlation, rate, smallest
+from shesha.studies.facts import Fact, Facts, over_draws, rank_correlation, rate
 from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_decorator import study
 from shesha.support.types import Index, Matrix
@@ -23,6 +23,8 @@ from shesha_studies.biology._recordings import (
     CELLS,
     EACH,
     add_regions,
+    as_difference,
+    as_nine,
     count_areas,
     one_area,
     over_sessions,
@@ -35,6 +37,9 @@ FOUR = ("trial_split", "centroid_drift", "wuc", "behaviour_coupling")
 FEW = {"n_neurons": 20, "n_draws": 10, "n_splits": 8}
 """Number of neurons and of draws if all areas are scored with the same number of neurons."""
 SHRINKAGE = 0.1
+READINGS = ("shesha", "nine", "difference")
+"""The split with each pair of contrasts, and with nine conditions: three levels on either side, or nine differences.
+The paper has "each unique stimulus combination (9 contrast pairings)"; the data have 15 or 16 pairs."""
 
 
 @study(
@@ -53,7 +58,8 @@ def neuroscience(session: str, area: str) -> dict[str, float | int]:
     split of odd and even trials, halves and thirds of the session, the whitened unbiased cosine, and the relation to
     the outcome. Each has its chance level.
     """
-    area_trials, nine = one_area(session, area), one_area(session, area, nine=True)
+    area_trials = one_area(session, area)
+    nine, difference = (one_area(session, area, merge) for merge in (as_nine, as_difference))
     line = session_line(area_trials, scores=FOUR, n_permutations=99, trials_per_half="all")
     drift = {"scores": ("centroid_drift",)}
     free = session_line(area_trials, **drift, n_permutations=500)
@@ -69,6 +75,7 @@ def neuroscience(session: str, area: str) -> dict[str, float | int]:
         "rate": line.rate,
         **score_numbers(line, "trial_split", "shesha"),
         **score_numbers(session_line(nine, **splits), "trial_split", "nine"),
+        **score_numbers(session_line(difference, **splits), "trial_split", "difference"),
         **score_numbers(session_line(area_trials, **{**splits, "trials_per_half": EACH}), "trial_split", "equal"),
         "few": session_line(area_trials, scores=("trial_split",), n_permutations=0, trials_per_half=EACH, **FEW)
         .scores["trial_split"]
@@ -116,34 +123,52 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     lines, _ = split_numbers_and_claims(published)
     published = lines.assign(published=lines.published.astype(float))
     rows = add_regions(rows).assign(step=lambda table: table.early_middle - table.middle_late)
-    means = ("shesha", "shesha_chance", "nine", "nine_chance", "equal", "equal_chance", "step")
-    facts = {name: Fact(*over_sessions(rows, name)) for name in means}
-    for name in ("shesha", "equal", "drift", "shifted"):
+    means = [f"{name}{end}" for name in (*READINGS, "equal") for end in ("", "_chance")]
+    facts = {name: Fact(*over_sessions(rows, name)) for name in (*means, "step")}
+    for name in (*READINGS, "equal", "drift", "shifted"):
         above, n = count_areas(rows, name)
-        facts |= {f"beyond_{name}": rate(above, n), f"areas_{name}": Fact(n), f"areas_beyond_{name}": Fact(above)}
+        facts |= {f"beyond_{name}": _beyond(rows, name), f"areas_{name}": Fact(n), f"areas_beyond_{name}": Fact(above)}
+    facts |= _by_reading("beyond", [facts[f"beyond_{name}"] for name in READINGS])
     for name, score in (("z", "drift"), ("z_elsewhere", "shifted")):
         facts[name] = Fact(*over_sessions(drift_z(rows, score), "z"))
     return facts | _correlations(rows) | _orders(rows, published)
 
 
+def _beyond(rows: pd.DataFrame, name: str) -> Fact:
+    """Share of the areas beyond chance, with its interval over sessions; if all areas are alike, over areas."""
+    known = rows.dropna(subset=[name])
+    hits = known.assign(hit=(known[f"{name}_p"] <= 0.05).astype(float))
+    if hits.hit.nunique() < 2:
+        return rate(*count_areas(rows, name))
+    value, low, high = over_sessions(hits, "hit")
+    return Fact(value, max(low, 0.0), min(high, 1.0))
+
+
+def _of_readings(readings: list[Fact]) -> Fact:
+    """Return the first reading, with the lowest and the highest limit of all, so that all must agree to decide."""
+    low, high = zip(*(reading.limits for reading in readings), strict=True)
+    return Fact(readings[0].value, min(low), max(high))
+
+
+def _by_reading(name: str, readings: list[Fact]) -> dict[str, Fact]:
+    """Name the facts of the readings, and that of all together."""
+    facts = {f"{name}_{reading}": found for reading, found in zip(READINGS, readings, strict=True)}
+    return facts | {f"{name}_any": _of_readings(readings)}
+
+
 def _correlations(rows: pd.DataFrame) -> dict[str, Fact]:
     """Correlations of scores with behaviour; whole sessions are resampled."""
 
-    def fact(result: dict[str, float]) -> Fact:
+    def fact(first: str, second: str, given: tuple[str, ...] = ()) -> Fact:
+        result = session_correlation(rows, first, second, given)
         return Fact(result["rho"], result["low"], result["high"])
 
-    facts = {
-        f"coupling_{name}": fact(session_correlation(rows, "coupling", name)) for name in ("shesha", "drift", "wuc")
-    }
-    facts |= {name: fact(session_correlation(rows, name, "shesha")) for name in ("accuracy", "accuracy_change")}
-    # The paper has nine pairs of contrasts and does not name them.
+    facts = {f"coupling_{name}": fact("coupling", name) for name in ("drift", "wuc")}
     for name in ("coupling", "accuracy", "accuracy_change"):
-        facts[f"{name}_nine"] = fact(session_correlation(rows, name, "nine"))
+        facts |= _by_reading(name, [fact(name, reading) for reading in READINGS])
+    facts |= _by_reading("coupling_given", [fact("coupling", reading, SIZES) for reading in READINGS])
     step = session_means(rows).accuracy_change
     return facts | {
-        "coupling_least": smallest([facts["coupling_shesha"], facts["coupling_nine"]]),
-        "coupling_given_nine": fact(session_correlation(rows, "coupling", "nine", SIZES)),
-        "coupling_given": fact(session_correlation(rows, "coupling", "shesha", SIZES)),
         "latter_half": over_draws(step),
         "latter_half_sd": Fact(float(step.std())),
         "sessions_worse": Fact(float((step < 0).sum())),
@@ -154,11 +179,16 @@ def _correlations(rows: pd.DataFrame) -> dict[str, Fact]:
 def _orders(rows: pd.DataFrame, published: pd.DataFrame) -> dict[str, Fact]:
     """Rank correlations of our order of the regions with the published order, and of two scores with each other."""
     n = rows.region.nunique()
-    facts = {
-        f"order_{name}": rank_correlation(order_of_regions(rows, published, name), n)
-        for name in ("shesha", "nine", "few", "wuc")
+
+    def alike(name: str, table: str = "shesha") -> Fact:
+        return rank_correlation(order_of_regions(rows, published, name, table), n)
+
+    means = rows.groupby("region")[[*READINGS, "drift"]].mean()
+    rhos = [float(spearmanr(means[name], means.drift).statistic) for name in READINGS if len(means) > 3]
+    orders = [rank_correlation(rho, n) for rho in rhos] or [Fact(float("nan"))] * len(READINGS)
+    return {
+        **_by_reading("order", [alike(name) for name in READINGS]),
+        **_by_reading("orders", orders),
+        **{f"order_{name}": alike(name) for name in ("few", "wuc")},
+        "order_drift": alike("drift", "drift"),
     }
-    facts["order_drift"] = rank_correlation(order_of_regions(rows, published, "drift", "drift"), n)
-    means = rows.groupby("region")[["shesha", "drift"]].mean()
-    rho = float(spearmanr(means.shesha, means.drift).statistic) if len(means) > 3 else float("nan")
-    return facts | {"orders": rank_correlation(rho, n)}

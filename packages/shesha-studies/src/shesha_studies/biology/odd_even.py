@@ -11,7 +11,7 @@ import pandas as pd
 from shesha.charts import PALETTE
 from shesha.neuro import trial_split, wuc
 from shesha.studies.checks import DATA
-from shesha.studies.facts import Fact, Facts, as_facts, resampled, share
+from shesha.studies.facts import Fact, Facts, as_facts, resampled_groups, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import binomial_limits
@@ -250,10 +250,10 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 
 def _kept(rows: pd.DataFrame) -> Fact:
-    """Share of the agreement that remains between halves that share no slow drift; areas are resampled."""
-    wide = rows[rows.split.isin([_NEAR, _APART])].pivot_table(index="unit", columns="split", values="value").dropna()
-    odd, late = (wide[split].to_numpy() for split in (_NEAR, _APART))
-    return resampled(lambda areas: float(late[areas].mean() / odd[areas].mean()), len(wide))
+    """Share of the agreement that remains between halves that share no slow drift; whole sessions are resampled."""
+    known = rows[rows.split.isin([_NEAR, _APART])]
+    wide = known.pivot_table(index=["session", "unit"], columns="split", values="value").dropna().reset_index()
+    return resampled_groups(lambda areas: float(areas[_APART].mean() / areas[_NEAR].mean()), wide, "session")
 
 
 def _recording_facts(rows: pd.DataFrame) -> dict[str, Any]:

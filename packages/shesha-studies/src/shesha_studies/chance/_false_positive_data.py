@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.coherence import coherence_by_group
+from shesha.doubting import doubts
 from shesha.nulls import equal_groups
-from shesha.support.types import Index, Matrix
+from shesha.support.types import Matrix
 
 Rng = np.random.Generator
 Arguments = dict[str, Any]
@@ -17,7 +19,7 @@ Arguments = dict[str, Any]
 CLUSTERS, WIDTH, WIDE, RANK = 8, 8, 300, 4
 
 
-def two_clusters(rng: Rng, n: int, d: int) -> Matrix:
+def _two_clusters(rng: Rng, n: int, d: int) -> Matrix:
     """Draw rows in two clusters; the membership of a row is independent in X and Y."""
     return np.asarray(rng.standard_normal((n, d)) + 2 * rng.integers(0, 2, (n, 1)) * np.ones(d) / np.sqrt(d) * 3)
 
@@ -26,7 +28,7 @@ CLOUDS: dict[str, Callable[[Rng, int, int], Matrix]] = {
     "Gaussian": lambda rng, n, d: rng.standard_normal((n, d)),
     "Student's t": lambda rng, n, d: rng.standard_t(3, (n, d)),
     "Laplace": lambda rng, n, d: rng.laplace(size=(n, d)),
-    "two clusters": two_clusters,
+    "two clusters": _two_clusters,
 }
 
 
@@ -43,47 +45,42 @@ def clouds(rng: Rng, n: int, d: int, data: str, design: str, shared: bool) -> Ar
     return {side: latent @ rng.standard_normal((RANK, d)) / np.sqrt(RANK) + CLOUDS[data](rng, n, d) for side in "XY"}
 
 
-def features(rng: Rng, n: int, kind: str, shared: bool) -> Matrix:
-    """Draw independent features, with or without a part of rank 3."""
-    low = rng.standard_normal((n, 3)) @ rng.standard_normal((3, 32)) * (0.7 if shared else 0.0)
-    if kind == "Gaussian":
-        return np.asarray(rng.standard_normal((n, 32)) + low)
-    if kind == "unequal scales":
-        return np.asarray((rng.standard_normal((n, 32)) + low) * rng.lognormal(0, 1, 32))
-    if kind == "heavy tails":
-        return np.asarray(rng.standard_t(2.5, (n, 32)) + 1.5 * low)
-    if kind == "sparse, 10 %":
-        return _fill_design(rng.standard_normal((n, 64)) + np.hstack([low, low]) > 1.28)
-    return _fill_design(rng.poisson(0.06 * np.exp(np.hstack([low] * 4))))
-
-
-def scaled(rng: Rng, n: int, shared: bool) -> Matrix:
-    """Draw rows of different scales around an offset."""
-    low = rng.standard_normal((n, 3)) @ rng.standard_normal((3, 32)) * (0.7 if shared else 0.0)
-    return np.asarray(rng.standard_normal(32) + rng.lognormal(0, 0.5, (n, 1)) * (rng.standard_normal((n, 32)) + low))
-
-
-def count_hits(rng: Rng, n: int, shared: bool) -> Matrix:
-    """Draw counts with rows of different depth, scaled to one depth; the rows are of one kind or of four."""
-    rates = rng.gamma(0.5, 1, 200) * np.exp((0.8 if shared else 0.0) * rng.standard_normal((4, 200)))
-    counts = _fill_design(rng.poisson(0.5 * rng.lognormal(0, 0.5, (n, 1)) * rates[rng.integers(4, size=n)]))
-    return np.asarray(np.log1p(1e4 * counts / counts.sum(axis=1, keepdims=True)))
-
-
-def _fill_design(counts: ArrayLike) -> Matrix:
-    """Omit rows without any count."""
-    matrix = np.asarray(counts, dtype=np.float64)
-    return matrix[matrix.any(axis=1)]
+FEATURES: dict[str, Callable[[Rng, Matrix], Any]] = {
+    "Gaussian": lambda rng, low: rng.standard_normal(low.shape) + low,
+    "unequal scales": lambda rng, low: (rng.standard_normal(low.shape) + low) * rng.lognormal(0, 1, 32),
+    "heavy tails": lambda rng, low: rng.standard_t(2.5, low.shape) + 1.5 * low,
+    "sparse, 10 %": lambda rng, low: _rows_with_counts(
+        rng.standard_normal((len(low), 64)) + np.hstack([low, low]) > 1.28
+    ),
+    "spike counts, mean 0.06": lambda rng, low: _rows_with_counts(rng.poisson(0.06 * np.exp(np.hstack([low] * 4)))),
+    "row scale about an offset": lambda rng, low: (
+        rng.standard_normal(32) + rng.lognormal(0, 0.5, (len(low), 1)) * (rng.standard_normal(low.shape) + low)
+    ),
+}
+"""Features that add independent noise to a part of rank 3."""
 
 
 def one_matrix(rng: Rng, n: int, data: str, shared: bool) -> Matrix:
     """Return a representation whose features share only a scale of the rows, or also a common part."""
-    if data == "row scale about an offset":
-        return scaled(rng, n, shared)
-    return count_hits(rng, n, shared) if data == "depth of counts" else features(rng, n, data, shared)
+    if data == "depth of counts":
+        return _counts(rng, n, shared)
+    low = rng.standard_normal((n, 3)) @ rng.standard_normal((3, 32)) * (0.7 if shared else 0.0)
+    return np.asarray(FEATURES[data](rng, low))
 
 
-def series(rng: Rng, n: int, phi: float) -> Matrix:
+def _counts(rng: Rng, n: int, shared: bool) -> Matrix:
+    """Draw counts with rows of different depth, scaled to one depth; the rows are of one kind or of four."""
+    rates = rng.gamma(0.5, 1, 200) * np.exp((0.8 if shared else 0.0) * rng.standard_normal((4, 200)))
+    counts = _rows_with_counts(rng.poisson(0.5 * rng.lognormal(0, 0.5, (n, 1)) * rates[rng.integers(4, size=n)]))
+    return np.asarray(np.log1p(1e4 * counts / counts.sum(axis=1, keepdims=True)))
+
+
+def _rows_with_counts(counts: ArrayLike) -> Matrix:
+    matrix = np.asarray(counts, dtype=np.float64)
+    return matrix[matrix.any(axis=1)]
+
+
+def _autoregression(rng: Rng, n: int, phi: float) -> Matrix:
     """Return an autoregressive series in its stationary state."""
     rows = rng.standard_normal((n + 200, WIDTH))
     for t in range(1, n + 200):
@@ -92,22 +89,24 @@ def series(rng: Rng, n: int, phi: float) -> Matrix:
 
 
 def _series(rng: Rng, n: int, phi: float, design: str, shared: bool) -> Arguments:
-    both = series(rng, n, phi) * shared
-    return {"X": series(rng, n, phi) + both, "Y": series(rng, n, phi) + both} | _exchange_design(design, np.arange(n))
+    both = _autoregression(rng, n, phi) * shared
+    return {side: _autoregression(rng, n, phi) + both for side in "XY"} | _series_design(design, n)
 
 
 def _sessions(rng: Rng, n: int, phi: float, design: str, shared: bool) -> Arguments:
     """Draw eight sessions of n rows, each with its own offset."""
-    both = [series(rng, n, phi) * shared for _ in range(8)]
+    both = [_autoregression(rng, n, phi) * shared for _ in range(8)]
     X, Y = (
-        np.concatenate([series(rng, n, phi) + rng.standard_normal(WIDTH) + signal for signal in both]) for _ in "XY"
+        np.concatenate([_autoregression(rng, n, phi) + rng.standard_normal(WIDTH) + signal for signal in both])
+        for _ in "XY"
     )
     return {"X": X, "Y": Y, "blocks": np.repeat(np.arange(8), n), "shift": "shift" in design}
 
 
-def _subjects(rng: Rng, sizes: list[int], design: str, shared: bool) -> Arguments:
+def _subjects(rng: Rng, n: int, sizes: str, design: str, shared: bool) -> Arguments:
     """Draw twenty groups whose rows share an offset; any part that X and Y share varies by row."""
-    group = np.repeat(np.arange(20), sizes)
+    group_sizes = {"equal": [n // 20] * 20, "of four sizes": [5, 8, 12, 20] * 5, "all different": range(5, 25)}
+    group = np.repeat(np.arange(20), group_sizes[sizes])
     both = rng.standard_normal((len(group), WIDTH)) * shared
     X, Y = (rng.standard_normal((20, WIDTH))[group] + rng.standard_normal((len(group), WIDTH)) + both for _ in range(2))
     if design == "equal_groups":
@@ -123,9 +122,28 @@ def _number(rng: Rng, n: int, effect: float, design: str, shared: bool) -> Argum
     return {"X": X, "Y": Y} | ({"within": z} if design == "within" else {})
 
 
+CURVES: dict[str, Callable[[Matrix], Matrix]] = {
+    "quadratic": lambda z: z**2,
+    "one wave": lambda z: np.asarray(np.sin(np.pi * z / 2) * np.sqrt(2)),
+    "a jump": lambda z: np.sign(z - 0.3),
+}
+KNOWN = (
+    "a known batch",
+    *("a known number", *(f"a known number, {curve}" for curve in CURVES)),
+    *("two known numbers", "two known numbers, 300 features", "two known numbers, quadratic"),
+    "a known number and a batch",
+)
+
+
 def _known_covariates(rng: Rng, n: int, data: str, shared: bool) -> Arguments:
-    """Draw X and Y that depend on batches or numbers, which are passed as covariates."""
-    covariates, effect = _EFFECTS[data](rng, n)
+    """Draw X and Y that depend on numbers, linearly or along a curve, and on batches; both are known covariates."""
+    kind, _, curve = data.partition(", ")
+    numbers = rng.standard_normal((n, {"a known batch": 0, "two known numbers": 2}.get(kind, 1)))
+    covariates = {f"number {place}": column for place, column in enumerate(numbers.T)}
+    effect = CURVES[curve](numbers) if curve in CURVES else numbers
+    if "batch" in kind:
+        batch = rng.integers(4, size=n)
+        covariates, effect = covariates | {"batch": batch.astype(str)}, np.column_stack([effect, np.eye(4)[batch]])
     hidden, width = rng.standard_normal((n, 3)) * (0.7 if shared else 0.0), WIDE if "features" in data else WIDTH
     X, Y = (
         1.5 * effect @ rng.standard_normal((effect.shape[1], width))
@@ -136,38 +154,6 @@ def _known_covariates(rng: Rng, n: int, data: str, shared: bool) -> Arguments:
     return {"X": X, "Y": Y, "covariates": covariates}
 
 
-def _batch(rng: Rng, n: int) -> tuple[Any, Matrix]:
-    batch = rng.integers(4, size=n)
-    return batch.astype(str), np.eye(4)[batch]
-
-
-def _number_and_batch(rng: Rng, n: int) -> tuple[Any, Matrix]:
-    number, (batch, effect) = rng.standard_normal(n), _batch(rng, n)
-    return {"number": number, "batch": batch}, np.column_stack([number, effect])
-
-
-def _numbers(count: int, curve: Callable[[Matrix], Matrix]) -> Callable[[Rng, int], tuple[Any, Matrix]]:
-    """Return a number for each row, and the curve that the features follow."""
-
-    def draw(rng: Rng, n: int) -> tuple[Any, Matrix]:
-        numbers = rng.standard_normal((n, count))
-        return (numbers[:, 0] if count == 1 else {f"number {k}": numbers[:, k] for k in range(count)}), curve(numbers)
-
-    return draw
-
-
-_EFFECTS: dict[str, Callable[[Rng, int], tuple[Any, Matrix]]] = {
-    "a known batch": _batch,
-    "a known number": _numbers(1, lambda z: z),
-    "a known number, quadratic": _numbers(1, lambda z: z**2),
-    "a known number, one wave": _numbers(1, lambda z: np.asarray(np.sin(np.pi * z / 2) * np.sqrt(2))),
-    "a known number, a jump": _numbers(1, lambda z: np.sign(z - 0.3)),
-    "two known numbers": _numbers(2, lambda z: z),
-    "two known numbers, 300 features": _numbers(2, lambda z: z),
-    "two known numbers, quadratic": _numbers(2, lambda z: z**2),
-    "a known number and a batch": _number_and_batch,
-}
-KNOWN = tuple(_EFFECTS)
 PERIOD = 24.3
 
 
@@ -178,27 +164,89 @@ def _periodic(rng: Rng, n: int, design: str, shared: bool) -> Arguments:
     X, Y = (np.sin(angle + rng.uniform(0, 2 * np.pi, WIDTH)) + rng.standard_normal((n, WIDTH)) + both for _ in range(2))
     if design == "phase covariates":
         return {"X": X, "Y": Y, "covariates": {"sine": np.sin(angle[:, 0]), "cosine": np.cos(angle[:, 0])}}
-    return {"X": X, "Y": Y} | _exchange_design(design, np.arange(n))
+    return {"X": X, "Y": Y} | _series_design(design, n)
 
 
-def _exchange_design(design: str, place: Index) -> Arguments:
+def _series_design(design: str, n: int) -> Arguments:
     """Turn "blocks of 8", "stretches of 25", "shift" or "free" into arguments."""
     word, _, length = design.partition(" of ")
     if word == "blocks":
-        return {"blocks": place // int(length)}
+        return {"blocks": np.arange(n) // int(length)}
     return {"block_length": int(length)} if word == "stretches" else {"shift": True} if word == "shift" else {}
 
 
 def designed(rng: Rng, n: int, data: str, design: str, shared: bool) -> Arguments:
     """Draw rows with the dependence of `data`, and the permutation arguments of `design`."""
-    kind, _, strength = data.partition(": ")
-    if kind == "series":
-        return _series(rng, n, float(strength), design, shared)
-    if kind == "8 sessions":
-        return _sessions(rng, n, float(strength), design, shared)
+    kind, _, detail = data.partition(": ")
     if kind == "20 groups":
-        sizes = {"equal": [n // 20] * 20, "of four sizes": [5, 8, 12, 20] * 5, "all different": list(range(5, 25))}
-        return _subjects(rng, sizes[strength], design, shared)
-    if kind == "a number":
-        return _number(rng, n, float(strength), design, shared)
-    return _periodic(rng, n, design, shared) if kind == "a period" else _known_covariates(rng, n, data, shared)
+        return _subjects(rng, n, detail, design, shared)
+    if kind == "a period":
+        return _periodic(rng, n, design, shared)
+    draw = {"series": _series, "8 sessions": _sessions, "a number": _number}.get(kind)
+    return draw(rng, n, float(detail), design, shared) if draw else _known_covariates(rng, n, data, shared)
+
+
+ROWS, CONTROLS = 200, 936
+"""Numbers of rows of data for doubts, and of the controls and the group together."""
+
+
+def _low_rank(rng: Rng, rank: int, d: int) -> Matrix:
+    return np.asarray(rng.standard_normal((ROWS, rank)) @ rng.standard_normal((rank, d)))
+
+
+def _signal(rng: Rng) -> Matrix:
+    return np.asarray(_low_rank(rng, 4, 64) + rng.standard_normal((ROWS, 64)))
+
+
+def _rare_cluster(rng: Rng) -> Matrix:
+    rows = rng.standard_normal((ROWS, 32))
+    rows[:12] += 2 * rng.standard_normal(32)
+    return rng.permutation(rows)
+
+
+def _rogue(rng: Rng, count: int) -> Matrix:
+    rows = _signal(rng)
+    rows[:, :count] += 30 * rng.standard_normal((ROWS, count))
+    return rows
+
+
+def _noisy_copies(rng: Rng) -> Matrix:
+    rows = _signal(rng)
+    rows[:, 32:] = rows[:, :32] + 0.25 * rows[:, :32].std(axis=0) * rng.standard_normal((ROWS, 32))
+    return rows
+
+
+def _alternating(rng: Rng) -> Matrix:
+    step = (-1.0) ** np.arange(ROWS)
+    return np.asarray(rng.standard_normal((ROWS, 32)) + step[:, None] * rng.standard_normal(32))
+
+
+_Cases = dict[str, tuple[tuple[str, ...], Callable[[Rng], Matrix]]]
+WITHOUT_CAUSE: _Cases = {
+    "Student's t, 3 degrees": (("few rows", "row scale"), lambda rng: rng.standard_t(3, (ROWS, 32))),
+    "exact rank 3 of 50 features": (("copied features",), lambda rng: _low_rank(rng, 3, 50)),
+    "sparse ReLU features": (("ties",), lambda rng: np.maximum(_signal(rng) - 1, 0)),
+    "a cluster of 6 % of the rows": (("few rows", "row scale"), _rare_cluster),
+}
+"""Data by name, with the warnings that would be wrong about them."""
+WITH_CAUSE: _Cases = {
+    "two rogue features of 64": (("few coordinates",), lambda rng: _rogue(rng, 2)),
+    "three rogue features of 64": (("few coordinates",), lambda rng: _rogue(rng, 3)),
+    "noisy copies, r = 0.97": (("copied features",), _noisy_copies),
+    "alternating order": (("alternating order",), _alternating),
+}
+"""Data by name, with the warning that should be raised about them."""
+
+
+def is_doubted(rng: Rng, data: str) -> bool:
+    """Whether any of the doubts that are listed for the data is raised."""
+    names, make = (WITHOUT_CAUSE | WITH_CAUSE)[data]
+    return any(name in doubts(make(rng), seed=0) for name in names)
+
+
+def group_p_value(rng: Rng, size: int) -> float:
+    """p-value of the coherence of a group that is drawn at random from controls of five kinds."""
+    kinds = 2 * rng.standard_normal((5, 10))
+    rows = kinds[rng.integers(5, size=CONTROLS)] + rng.standard_normal((CONTROLS, 10))
+    labels = np.where(np.arange(CONTROLS) < size, "group", "control")
+    return coherence_by_group(rows, labels, "control", n_draws=99, seed=int(rng.integers(2**31))).groups[0].p_value

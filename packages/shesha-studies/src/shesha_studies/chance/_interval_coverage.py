@@ -21,7 +21,6 @@ from shesha.support.types import Labels, Matrix
 from shesha.views import Representation
 
 Rng = np.random.Generator
-Noise = Callable[..., Matrix]
 RANK, CLUSTERS, CLASSES = 4, 8, 4
 STRENGTHS = {"independent": 0.0, "weak": 0.5, "strong": 2.0, "weak, t(3)": 0.5, "strong, t(3)": 2.0}
 
@@ -34,56 +33,41 @@ def pair(data: str, n: int, d: int, rng: Rng) -> list[Matrix]:
     if data == "clusters":
         cluster = rng.integers(0, CLUSTERS, n)
         return [where[cluster] + rng.standard_normal((n, d)) for where in centres]
-    noise = _noise(rng, "t(3)" in data)
-    shared = STRENGTHS[data] * noise((n, RANK))
-    return [shared @ matrix + noise((n, d)) for matrix in mixing]
+    draw = _noise(rng, "t(3)" in data)
+    shared = STRENGTHS[data] * draw((n, RANK))
+    return [shared @ matrix + draw((n, d)) for matrix in mixing]
 
 
-def _noise(rng: Rng, heavy: bool) -> Noise:
+def _noise(rng: Rng, heavy: bool) -> Callable[[tuple[int, int]], Matrix]:
     return lambda size: np.asarray(rng.standard_t(3, size) if heavy else rng.standard_normal(size))
-
-
-def _latent(n: int, d: int, noise: Noise) -> Matrix:
-    mixing = np.random.default_rng(d).standard_normal((RANK, d))
-    return np.asarray(noise(size=(n, RANK)) @ mixing + noise(size=(n, d)))
-
-
-def _donors(n: int, d: int, n_donors: int, rng: Rng) -> tuple[Matrix, Labels]:
-    mixing = np.random.default_rng(d).standard_normal((RANK, d))
-    donor = np.arange(n) * n_donors // n
-    shared = rng.standard_normal((n_donors, RANK))[donor] + 0.7 * rng.standard_normal((n, RANK))
-    return shared @ mixing + rng.standard_normal((n, d)), donor
-
-
-def _classes(n: int, d: int, fixed: bool, rng: Rng) -> tuple[Matrix, Labels]:
-    shares = np.arange(1, CLASSES + 1) / np.arange(1, CLASSES + 1).sum()
-    y = np.searchsorted(np.cumsum(shares), (np.arange(n) + 0.5) / n if fixed else rng.random(n))
-    centres = 0.7 * np.random.default_rng(d).standard_normal((CLASSES, d))
-    return centres[y] + rng.standard_normal((n, d)), y
 
 
 def one(data: str, n: int, d: int, rng: Rng) -> tuple[Matrix, Labels]:
     """Draw n rows of a representation, with their labels or groups."""
+    fixed = np.random.default_rng(d)
     if data.endswith("classes"):
-        return _classes(n, d, data == "fixed classes", rng)
+        shares = np.arange(1, CLASSES + 1) / np.arange(1, CLASSES + 1).sum()
+        y = np.searchsorted(np.cumsum(shares), (np.arange(n) + 0.5) / n if "fixed" in data else rng.random(n))
+        return 0.7 * fixed.standard_normal((CLASSES, d))[y] + rng.standard_normal((n, d)), y
     if data.endswith("donors"):
-        return _donors(n, d, int(data.split()[0]), rng)
-    if data == "each row twice":
-        return np.repeat(_latent(n // 2, d, rng.standard_normal), 2, axis=0), np.repeat(np.arange(n // 2), 2)
+        n_donors = int(data.split()[0])
+        donor = np.arange(n) * n_donors // n
+        latent = rng.standard_normal((n_donors, RANK))[donor] + 0.7 * rng.standard_normal((n, RANK))
+        return latent @ fixed.standard_normal((RANK, d)) + rng.standard_normal((n, d)), donor
     if data == "clusters":
-        centres = 1.5 * np.random.default_rng(d).standard_normal((CLUSTERS, d))
         cluster = rng.integers(CLUSTERS, size=n)
-        return centres[cluster] + rng.standard_normal((n, d)), np.arange(n)
-    noise = _noise(rng, data == "t(3)")
+        return 1.5 * fixed.standard_normal((CLUSTERS, d))[cluster] + rng.standard_normal((n, d)), np.arange(n)
+    copies = 2 if data == "each row twice" else 1
+    draw, mixing = _noise(rng, data == "t(3)"), fixed.standard_normal((RANK, d))
+    X = draw((n // copies, RANK)) @ mixing + draw((n // copies, d))
     scales = np.geomspace(1, 10, d) if data == "unequal scales" else 1.0
-    return np.asarray(_latent(n, d, noise) * scales), np.arange(n)
+    return np.repeat(X * scales, copies, axis=0), np.repeat(np.arange(n // copies), copies)
 
 
 LEVELS = (0.9, 0.95)
 N_TRUTH = {"similarities": 200, "scores": 150}
-"""Number of samples from which the true mean is computed; its error is below a tenth of the standard deviation of one
-sample."""
-N_BOOTSTRAP = 100
+"""Numbers of samples from which true means are computed; their errors are below a tenth of the standard deviation of
+one sample."""
 NAMES = (
     "CKA; unbiased CKA; RV; DistCorr; RSA; RSMDiff; mutual kNN; Jaccard; CKNNA; CCA; SVCCA; PWCCA; LinReg; GULP; EOS; "
     "subspace overlap; OrthProc; ProcDist; SoftCorr; HardCorr; MagDiff; ConcDiff; UnifDiff; IMD; MMD; "
@@ -138,41 +122,37 @@ def similarity_ends(data: str, n: int, d: int, run: int) -> Ends:
 def score_truth(data: str, n: int, d: int, told: str, score: str) -> dict[str, float]:
     """Return the mean of each score over other samples and over partitions."""
     samples = range(N_TRUTH["scores"] if n < 1000 else N_TRUTH["scores"] // 4)
-    lines = [_score_interval(data, n, d, told, score, [0, run, n, d], 10_000 + run, ends=False) for run in samples]
+    lines = [_scores(data, n, d, told, score, [0, run, n, d], 10_000 + run, n_bootstrap=0) for run in samples]
     return {name: float(np.nanmean([line[name][0] for line in lines])) for name in lines[0]}
 
 
 def score_ends(data: str, n: int, d: int, told: str, score: str, run: int) -> Ends:
     """Return the ends of the intervals of `estimate` at both levels, if they are finite."""
-    intervals = _score_interval(data, n, d, told, score, [1, run, n, d], run, ends=True)
-    return {
-        name: [(values[1], values[2]), (values[3], values[4])]
-        for name, values in intervals.items()
-        if np.isfinite(values).all()
-    }
+    found = _scores(data, n, d, told, score, [1, run, n, d], run, n_bootstrap=100)
+    return {name: ends for name, (value, ends) in found.items() if np.isfinite([value, *np.ravel(ends)]).all()}
 
 
-def _score_interval(
-    data: str, n: int, d: int, grouping: str, score: str, key: list[int], seed: int, *, ends: bool
-) -> dict[str, list[float]]:
-    """Value of each score, and the ends of its intervals."""
+def _scores(
+    data: str, n: int, d: int, grouping: str, score: str, key: list[int], seed: int, *, n_bootstrap: int
+) -> dict[str, tuple[float, list[tuple[float, float]]]]:
+    """Value of each score, and the ends of its intervals if there are resamples."""
     X, codes = one(data, n, d, np.random.default_rng(key))
-    labelled = score == "label scores"
+    labelled, pairs = score == "label scores", 50_000 if n >= 1000 else None
     options: dict[str, Any] = {grouping.rstrip("="): codes}
     design = None if grouping == "-" else exchange(n, **options)
-    pairs, values = 50_000 if n >= 1000 else None, {}
+    found = {}
     for variant in LABEL_SCORES if labelled else (score,):
         request = build_request(
             X,
             codes if labelled else None,
             variant,
-            {} if ends or labelled or pairs else {"n_draws": 4},
-            n_bootstrap=N_BOOTSTRAP if ends else 0,
+            {} if n_bootstrap or labelled or pairs else {"n_draws": 4},
+            n_bootstrap=n_bootstrap,
             pairs=pairs,
             seed=seed,
             design=design,
         )
         evidence = evaluate(request)
-        intervals = [as_estimate(request, evidence, level) for level in LEVELS] if ends else []
-        values[variant] = [evidence.value, *(end for interval in intervals for end in (interval.low, interval.high))]
-    return values
+        intervals = [as_estimate(request, evidence, level) for level in LEVELS] if n_bootstrap else []
+        found[variant] = evidence.value, [(interval.low, interval.high) for interval in intervals]
+    return found

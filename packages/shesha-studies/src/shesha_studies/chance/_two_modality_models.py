@@ -42,56 +42,41 @@ class Sides:
 
 
 def sides(data: str, epochs: int, width: int, partner: int) -> Sides:
-    """Return two models of the same 256 inputs.
+    """Return two models of the same 256 inputs, with these numbers of units per layer; 0 epochs leave them untrained.
 
     For images, one network reads the left halves and the other the right halves. For sentences, the models are a
     network of word counts and MiniLM, whose width is fixed.
-
-    Parameters
-    ----------
-    data : {"Fashion-MNIST", "CIFAR-10", "SST-2"}
-        The set of images or sentences.
-    epochs : int
-        Number of epochs of the first model; 0 leaves both models untrained, except MiniLM.
-    width, partner : int
-        Number of units per layer of the first and of the second model.
     """
     if data == SENTENCES:
-        words, labels, encoder = sentences()
-        net = sentence_network(width, epochs, 0)
-        half = len(words) // 2
-        worth = net.accuracy(words[:half], labels[:half])
-        return Sides(unit_rows(net.layers(words[:N])), unit_rows(list(encoder[:, :N])), labels[:N], worth)
-    (left, labels), (right, _) = (as_rows(data, side, "test") for side in ("left", "right"))
-    net = network(data, "left", width, epochs, 0)
-    other = network(data, "right", partner, max(EPOCHS) if epochs else 0, 1)
-    worth = net.accuracy(left, labels)
-    return Sides(unit_rows(net.layers(left[:N])), unit_rows(other.layers(right[:N])), labels[:N], worth)
+        words, labels, encoder = _sentences()
+        half, net = len(words) // 2, _sentence_network(width, epochs)
+        first, second, accuracy = net.layers(words[:N]), list(encoder[:, :N]), net.accuracy(words[:half], labels[:half])
+    else:
+        (left, labels), (right, _) = (as_rows(data, side, "test") for side in ("left", "right"))
+        net, other = network(data, "left", width, epochs, 0), network(data, "right", partner, 6 if epochs else 0, 1)
+        first, second, accuracy = net.layers(left[:N]), other.layers(right[:N]), net.accuracy(left, labels)
+    return Sides(unit_rows(first), unit_rows(second), labels[:N], accuracy)
 
 
 @cache
-def sentences() -> tuple[Matrix, Labels, Matrix]:
+def _sentences() -> tuple[Matrix, Labels, Matrix]:
     """Return roots of word counts (rows x 1,000), sentiment, and MiniLM's layers (7 x rows x 384) of 872 sentences."""
     split = [str(text).lower().split() for text in table("sst2", "validation.csv")["sentence"]]
-    counts = Counter(word for text in split for word in text)
-    frequent = sorted(counts, key=lambda word: (-counts[word], word))[:_N_WORDS]
-    vocabulary = {word: place for place, word in enumerate(frequent)}
-    words = np.zeros((len(split), len(vocabulary)))
-    for row, text in enumerate(split):
-        for word in text:
-            if word in vocabulary:
-                words[row, vocabulary[word]] += 1
+    total = Counter(word for text in split for word in text)
+    frequent = sorted(total, key=lambda word: (-total[word], word))[:_N_WORDS]
+    counts = [Counter(text) for text in split]
+    words = np.array([[count[word] for word in frequent] for count in counts], dtype=np.float64)
     stored = opened("minilm_sst2", "minilm_l6_sst2_validation.npz")
     layers = np.swapaxes(stored["embeddings"].astype(np.float64), 0, 1)
     return np.sqrt(words), stored["label"].astype(np.int64), layers
 
 
 @cache
-def sentence_network(width: int, epochs: int, seed: int) -> Perceptron:
+def _sentence_network(width: int, epochs: int) -> Perceptron:
     """Train a network on the sentiment of the second half of the sentences, by their words."""
-    words, labels, _ = sentences()
+    words, labels, _ = _sentences()
     half = len(words) // 2
-    return Perceptron(words.shape[1], width, 2, seed).train(words[half:], labels[half:], epochs)
+    return Perceptron(words.shape[1], width, 2, 0).train(words[half:], labels[half:], epochs)
 
 
 def trends(rows: pd.DataFrame, names: Sequence[str], axis: str = "capability") -> pd.DataFrame:

@@ -17,18 +17,14 @@ from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, s
 
 LEVELS = (0.01, 0.05, 0.1)
 NAMES = [f"score_{level:g}" for level in LEVELS]
+COLUMNS = ["raw", *NAMES]
 
 
 @study(
     "alpha",
     paper="Null calibration, sensitivity to significance level",
     version=1,
-    full={
-        "data": DATA,
-        "epochs": [2, 6],
-        "width": WIDTHS,
-        "measure": ["CKA", "CKA(kernel=rbf)", "mutual kNN(k=10)"],
-    },
+    full={"data": DATA, "epochs": [2, 6], "width": WIDTHS, "measure": ["CKA", "CKA(kernel=rbf)", "mutual kNN(k=10)"]},
     quick={"data": DATA[:1], "epochs": [6], "width": WIDTHS[:5], "measure": ["CKA", "mutual kNN(k=10)"]},
     published="alpha.csv",
     stand_ins="networks of 32 to 1,024 units on two halves of images, and networks of word counts with a sentence "
@@ -43,65 +39,54 @@ def alpha(data: str, epochs: int, width: int, measure: str) -> dict[str, float]:
     pair = sides(data, epochs, width, 512)
     result = calibrate_layers(pair.first, pair.second, measure, n_permutations=500, seed=0)
     null = np.array(result.null)
-    levels = {
-        f"score_{level:g}": summarise(result.observed, null, result.closer, level, result.maximum).score
-        for level in LEVELS
-    }
-    return {"capability": pair.capability, "raw": result.observed, **levels, "p_value": result.p_value}
+    at_levels = (summarise(result.observed, null, result.closer, level, result.maximum) for level in LEVELS)
+    scores = {name: summary.score for name, summary in zip(NAMES, at_levels, strict=True)}
+    return {"capability": pair.capability, "raw": result.observed, **scores, "p_value": result.p_value}
 
 
 @alpha.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw scores at the three levels, and correlate each with capability."""
-    table, wide = trends(rows, ["raw", *NAMES]), trends(rows, ["raw", *NAMES], "width")
-    measures = list(rows.measure.unique())
-    fig, axes = figure(len(measures), width=3.6, sharey=True)
-    group = rows[rows.data == rows.data.iloc[0]].sort_values("capability")
-    for ax, measure in zip(axes, measures, strict=True):
-        points = group[group.measure == measure]
-        for name, style in zip(["raw", *NAMES], (":", "-", "--", "-."), strict=True):
-            ax.plot(
-                points.capability, points[name], style, marker="o", markersize=2.5, label=name.replace("_", ", level ")
-            )
-        ax.set(xlabel=f"accuracy of the first model ({group.data.iloc[0]})", title=measure)
+    tables = tuple((f"Correlation with {axis}", trends(rows, COLUMNS, axis)) for axis in ("capability", "width"))
+    fig, axes = figure(rows.measure.nunique(), width=3.6, sharey=True)
+    data = rows.data.iloc[0]
+    groups = rows[rows.data == data].sort_values("capability").groupby("measure", sort=False)
+    for ax, (measure, group) in zip(axes, groups, strict=True):
+        for name, style in zip(COLUMNS, (":", "-", "--", "-."), strict=True):
+            label = name.replace("_", ", level ")
+            ax.plot(group.capability, group[name], style, marker="o", markersize=2.5, label=label)
+        ax.set(xlabel=f"accuracy of the first model ({data})", title=measure)
     axes[0].set_ylabel("best of the layers")
     axes[0].legend(frameon=False, fontsize="x-small")
-    notes = (STAND_IN,)
-    picture = Picture(
-        "alpha", fig, "Raw scores, and calibrated scores at three levels, against the capability of the first model"
-    )
-    return Page(
-        "",
-        (("Correlation with capability", table), ("Correlation with width", wide)),
-        (picture,),
-        notes,
-    )
+    shows = "Raw scores, and calibrated scores at three levels, against the capability of the first model"
+    return Page("", tables, (Picture("alpha", fig, shows),), (STAND_IN,))
 
 
 @alpha.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return correlations with capability and with width at the three levels, and their differences."""
-    tables = {"capability": trends(rows, ["raw", *NAMES]), "width": trends(rows, ["raw", *NAMES], "width")}
-    moved = tables["capability"].assign(moved=lambda frame: frame[NAMES].max(axis=1) - frame[NAMES].min(axis=1))
+    tables = {axis: trends(rows, COLUMNS, axis) for axis in ("capability", "width")}
+    scores = tables["capability"][NAMES]
+    moved = tables["capability"].assign(moved=scores.max(axis=1) - scores.min(axis=1))
     values: dict[str, Any] = {
-        "largest_gap": (rows[NAMES[2]] - rows[NAMES[0]]).max(),
+        "largest_gap": (rows["score_0.1"] - rows["score_0.01"]).max(),
+        "pairs": len(rows),
         "moved": largest(group_means(moved, ["measure"], "moved")),
     }
     for measure in rows.measure.unique():
-        sets = {axis: table[table.measure == measure] for axis, table in tables.items()}
-        means = {axis: {name: over_correlations(part[name]) for name in ("raw", *NAMES)} for axis, part in sets.items()}
-        texts = (
-            f"correlation with {axis} {mean['raw']:+.2f} (raw), "
-            + ", ".join(f"{mean[name]:+.2f} (level {name.removeprefix('score_')})" for name in NAMES)
-            for axis, mean in means.items()
-        )
-        values |= {f"{axis}, {measure}, {name}": fact for axis, mean in means.items() for name, fact in mean.items()}
+        by_axis = {axis: table[table.measure == measure] for axis, table in tables.items()}
+        sets = by_axis["capability"]
+        means = {axis: {name: over_correlations(df[name]) for name in COLUMNS} for axis, df in by_axis.items()}
         values |= {
-            f"{measure} in words": "; ".join(texts),
+            f"width, {measure}, raw": means["width"]["raw"],
+            f"width, {measure}, score_005": means["width"]["score_0.05"],
+            f"{measure} in words": "; ".join(
+                f"correlation with {axis} {mean['raw']:+.2f} (raw), "
+                + ", ".join(f"{mean[name]:+.2f} (level {name.removeprefix('score_')})" for name in NAMES)
+                for axis, mean in means.items()
+            ),
             f"raw trend, {measure}": means["capability"]["raw"],
             f"trend, {measure}": largest(means["capability"][name] for name in NAMES),
-            f"lost, {measure}": largest(
-                over_draws(sets["capability"].raw - sets["capability"][name]) for name in NAMES
-            ),
+            f"lost, {measure}": largest(over_draws(sets.raw - sets[name]) for name in NAMES),
         }
-    return as_facts({name.replace("0.", "0"): value for name, value in values.items()})
+    return as_facts(values)

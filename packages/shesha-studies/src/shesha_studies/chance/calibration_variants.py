@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,26 +11,19 @@ import pandas as pd
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
 from shesha.nulls.null_summary import summarise
-from shesha.studies.checks import Found
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, over_draws, resampled
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, lines, logarithmic
 from shesha.studies.published_checks import draws
 from shesha.studies.study_decorator import grid_of, study
+from shesha.support.types import Index, Matrix
 from shesha_studies.synthetic_data import shared
 
 N = 128
 MEASURES = ("CKA", "CKA(kernel=rbf)", "CCA", "RSA", "mutual kNN")
 RATIOS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)
-VARIANTS = {
-    "gated_05": "gated",
-    "centred": "less the mean",
-    "adjusted": "adjusted",
-    "z": "z",
-}
-SCALED = ("gated_05", "gated_10", "centred", "adjusted")
-_GATED = ("gated_05", "gated_10")
-
+VARIANTS = {"gated_05": "gated", "centred": "less the mean", "adjusted": "adjusted", "z": "z"}
+SCALED = ["gated_05", "gated_10", "centred", "adjusted"]
 
 _grid = grid_of("measure", "strength", "ratio", "seed")
 
@@ -77,80 +70,80 @@ def calibration_variants(measure: str, strength: float, ratio: float, seed: int)
 @calibration_variants.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw each summary of unrelated and of related data against the width."""
-    table = _table(rows)
     fig, axes = grid(2, len(VARIANTS), width=2.7, height=2.3)
-    for line, strength in enumerate(sorted(rows.strength.unique())):
-        group = rows[rows.strength == strength]
-        for column, (name, title) in enumerate(VARIANTS.items()):
-            lines(axes[line][column], group, "ratio", name, "measure")
-            axes[line][column].set(title=f"{title}, {'related' if strength else 'unrelated'}", xlabel="d / n")
-            logarithmic(axes[line][column], rows.ratio)
+    for line, (strength, group) in enumerate(rows.groupby("strength")):
+        for ax, (name, title) in zip(axes[line], VARIANTS.items(), strict=True):
+            lines(ax, group, "ratio", name, "measure")
+            ax.set(title=f"{title}, {'related' if strength else 'unrelated'}", xlabel="d / n")
+            logarithmic(ax, rows.ratio)
     axes[0][0].legend(frameon=False, fontsize="xx-small")
-    picture = Picture(
-        "calibration_variants",
-        fig,
-        "Gated, centred, chance-adjusted and z-scores against d / n, for unrelated and related data",
-    )
-    return Page("", (("Means", table),), (picture,), answers=published_numbers(rows))
-
-
-def _spread_of_z(unrelated: pd.DataFrame) -> Fact:
-    """Standard deviation of z of the widest data by CKA; draws are resampled."""
-    z = unrelated[(unrelated.measure == "CKA") & (unrelated.ratio == unrelated.ratio.max())].z.to_numpy()
-    return resampled(lambda places: float(z[places].std(ddof=1)), len(z))
-
-
-def _largest_mean(rows: pd.DataFrame, columns: Sequence[str]) -> Fact:
-    """Largest absolute mean of a measure at a width."""
-    means = [mean for name in columns for mean in group_means(rows, ["measure", "ratio"], name)]
-    return largest(map(absolute, means))
-
-
-def _table(rows: pd.DataFrame) -> pd.DataFrame:
-    columns = ["raw", *SCALED, "z", "skewness"]
-    grouped = rows.assign(hit=rows.p_value <= 0.05).groupby(["measure", "strength", "ratio"], sort=False)
-    table = grouped[[*columns, "hit"]].mean()
-    table["z_sd"] = grouped.z.std()
-    return table.reset_index()
-
-
-def _noise_lines(table: pd.DataFrame, measure: str) -> pd.DataFrame:
-    return table[(table.strength == 0) & (table.measure == measure)].sort_values("ratio")
-
-
-def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
-    """Return raw CKA of the widest unrelated data."""
-    cka = rows[(rows.strength == 0) & (rows.measure == "CKA")]
+    shows = "Gated, centred, chance-adjusted and z-scores against d / n, for unrelated and related data"
+    widest = rows[(rows.strength == 0) & (rows.measure == "CKA") & (rows.ratio == rows.ratio.max())]
     why = "The paper has another d / n; CKA of noise is d / (n + d)."
-    return {"raw_cka": draws(cka[cka.ratio == cka.ratio.max()].raw, why, decimals=1)}
+    answers = {"raw_cka": draws(widest.raw, why, decimals=1)}
+    return Page("", (("Means", _means(rows)),), (Picture("calibration_variants", fig, shows),), answers=answers)
+
+
+def _means(rows: pd.DataFrame) -> pd.DataFrame:
+    grouped = rows.assign(hit=rows.p_value <= 0.05).groupby(["measure", "strength", "ratio"], sort=False)
+    return grouped[["raw", *SCALED, "z", "skewness", "hit"]].mean().assign(z_sd=grouped.z.std()).reset_index()
 
 
 @calibration_variants.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the scores of each kind for unrelated and for related data."""
-    table = _table(rows)
-    none, cka, unrelated = table[table.strength == 0], _noise_lines(table, "CKA"), rows[rows.strength == 0]
-    wide, narrow = cka.iloc[-1], cka.iloc[0]
-    draws_of_cka = unrelated[unrelated.measure == "CKA"]
-    wide_draws = draws_of_cka[draws_of_cka.ratio == wide.ratio]
-    signal = table[(table.strength > 0) & (table.measure == "CKA")].sort_values("ratio")
-    values = {
-        "largest": none[list(SCALED)].abs().max(axis=None),
-        "gated": _largest_mean(unrelated, _GATED),
-        **{name: _largest_mean(unrelated, (name,)) for name in ("centred", "adjusted")},
-        **{f"z_{end}": none.z.agg(end) for end in ("min", "max")},
-        **{f"z_sd_{end}": none.z_sd.agg(end) for end in ("min", "max")},
-        **{"z_sd": _spread_of_z(unrelated), "ratio": wide.ratio, "narrow ratio": narrow.ratio},
-        **{"z": over_draws(wide_draws.z), "skewness": over_draws(wide_draws.skewness), "draws": len(wide_draws)},
-        "skewness of narrow": over_draws(draws_of_cka[draws_of_cka.ratio == narrow.ratio].skewness),
-        **{f"signal z, {end}": signal.z.iloc[index] for end, index in (("narrow", 0), ("wide", -1))},
-        **{f"signal adjusted, {end}": signal.adjusted.iloc[index] for end, index in (("narrow", 0), ("wide", -1))},
-        **{
-            f"raw {name}": _largest_mean(unrelated[unrelated.measure == name], ("raw",))
-            for name in ("RSA", "mutual kNN")
-        },
-    }
-    return as_facts(values | _approaches())
+    unrelated, means = rows[rows.strength == 0], _means(rows)
+    none, cka = means[means.strength == 0], unrelated[unrelated.measure == "CKA"]
+    narrow, wide = (cka[cka.ratio == end] for end in (cka.ratio.min(), cka.ratio.max()))
+    signal = means[(means.strength > 0) & (means.measure == "CKA")].sort_values("ratio")
+    z = wide.z.to_numpy()
+    return as_facts(
+        {
+            "largest": none[SCALED].abs().max(axis=None),
+            "gated": _largest_mean(unrelated, "gated_05", "gated_10"),
+            **{name: _largest_mean(unrelated, name) for name in ("centred", "adjusted")},
+            **{f"{name}_{end}": none[name].agg(end) for name in ("z", "z_sd") for end in ("min", "max")},
+            # The standard deviation of z over draws, which are resampled.
+            "z_sd": resampled(lambda places: float(z[places].std(ddof=1)), len(z)),
+            "ratio": wide.ratio.max(),
+            "narrow ratio": narrow.ratio.max(),
+            "z": over_draws(wide.z),
+            "draws": len(wide),
+            "skewness": _largest_skewness(unrelated[unrelated.ratio == wide.ratio.max()]),
+            "skewness of narrow": _largest_skewness(unrelated[unrelated.ratio == narrow.ratio.max()]),
+            **{
+                f"signal {name}, {end}": signal[name].iloc[place]
+                for name in ("z", "adjusted")
+                for end, place in (("narrow", 0), ("wide", -1))
+            },
+            **{
+                f"raw {name}": _largest_mean(unrelated[unrelated.measure == name], "raw")
+                for name in ("RSA", "mutual kNN")
+            },
+            **_approaches(),
+        }
+    )
+
+
+def _largest_mean(rows: pd.DataFrame, *columns: str) -> Fact:
+    """Largest absolute mean of a measure at a width."""
+    means = (mean for name in columns for mean in group_means(rows, ["measure", "ratio"], name))
+    return largest(map(absolute, means))
+
+
+def _largest_skewness(rows: pd.DataFrame) -> Fact:
+    """Largest mean skewness of the null of linear and RBF CKA."""
+    return largest(group_means(rows[rows.measure.isin(MEASURES[:2])], ["measure"], "skewness"))
+
+
+def _share_of_bias_left(scores: Matrix) -> Callable[[Index], float]:
+    """Bias of the first column as a share of the bias of the second, for resampled rows; the true value is 1."""
+
+    def share(places: Index) -> float:
+        corrected, plain = np.abs(scores[places].mean(axis=0) - 1)
+        return float(corrected / plain)
+
+    return share
 
 
 def _approaches() -> dict[str, Any]:
@@ -158,12 +151,18 @@ def _approaches() -> dict[str, Any]:
     rng = np.random.default_rng(0)
     noise = np.array([unbiased_cka(a, b) for a, b in zip(*rng.standard_normal((2, 200, 40, 80)), strict=True)])
     rng = np.random.default_rng(1)
-    few, many = (np.array([sampled_cka(*shared(1.0, d, 40, 5, rng)) for _ in range(60)]) for d in (20, 80))
+    # The population similarity is 1. Rows are n = 40, and features a sample of 20 or 80.
+    few, many = (
+        np.array([[score(X, Y) for score in (sampled_cka, unbiased_cka)] for X, Y in pairs])
+        for pairs in ([shared(1.0, d, 40, 5, rng) for _ in range(60)] for d in (20, 80))
+    )
     return {
-        **{"unbiased": over_draws(noise), "unbiased_lowest": noise.min()},
-        **{
-            "over_columns": over_draws(many),
-            "over_columns_off": absolute(over_draws(many - 1)),
-            "over_columns_highest": few.max(),
-        },
+        "unbiased": over_draws(noise),
+        "unbiased_lowest": noise.min(),
+        "over_columns": over_draws(many[:, 0]),
+        "over_columns_few": over_draws(few[:, 0]),
+        "rows_only": over_draws(many[:, 1]),
+        "rows_only_few": over_draws(few[:, 1]),
+        "bias_left": largest(resampled(_share_of_bias_left(scores), len(scores)) for scores in (few, many)),
+        "over_columns_highest": few[:, 0].max(),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -84,43 +83,31 @@ def _model(layers: int, kinship: float, rng: np.random.Generator) -> list[Matrix
 
 @depth.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Make the page: three maxima, and how often each is called significant."""
+    """Draw three maxima, and how often each is called significant."""
     rows = rows.assign(hit=rows.p_value <= ALPHA, hit_alone=rows.best_alone_p <= ALPHA)
     columns = ["raw", "best_alone", "calibrated", "hit_alone", "hit", "pair_mean", "pair_sd"]
     table = rows.groupby(["aggregate", "kinship", "layers"], sort=False)[columns].mean().reset_index()
-    shows = (
-        "Maximum over layer pairs of unrelated models, and rate of false positives, against depth, with 95 % intervals"
-    )
-    picture = Picture("depth", _draw(_plain(rows)), shows)
-    return Page("", (("Means", table),), (picture,))
-
-
-def _draw(plain: pd.DataFrame) -> Any:
-    """Draw the raw maximum, the calibrated ones, and how often they are called significant."""
     fig, axes = figure(3, width=3.8)
-    panels: tuple[tuple[str, Callable[[pd.Series], Fact], tuple[tuple[str, str, str], ...]], ...] = (
-        ("raw CKA", over_draws, (("raw", "raw maximum", PALETTE[0]),)),
-        (
-            "calibrated CKA",
-            over_draws,
-            (("best_alone", "best pair alone", PALETTE[1]), ("calibrated", "maximum", PALETTE[2])),
-        ),
-        (
-            "share with p <= 0.05",
-            share,
-            (("hit_alone", "best pair alone", PALETTE[1]), ("hit", "maximum", PALETTE[2])),
-        ),
-    )
-    for ax, (label, summary, columns) in zip(axes, panels, strict=True):
-        for column, name, colour in columns:
-            means = plain.groupby("layers")[column].apply(summary)
-            draw_with_intervals(ax, means.index, means, fmt="o-", color=colour, label=name)
+    plain = _plain(rows)
+    for ax, column, summary, name, colour in (
+        (axes[0], "raw", over_draws, "raw maximum", PALETTE[0]),
+        (axes[1], "best_alone", over_draws, "best pair alone", PALETTE[1]),
+        (axes[1], "calibrated", over_draws, "maximum", PALETTE[2]),
+        (axes[2], "hit_alone", share, "best pair alone", PALETTE[1]),
+        (axes[2], "hit", share, "maximum", PALETTE[2]),
+    ):
+        means = plain.groupby("layers")[column].apply(summary)
+        draw_with_intervals(ax, means.index, means, fmt="o-", color=colour, label=name)
+    for ax, label in zip(axes, ("raw CKA", "calibrated CKA", "share with p <= 0.05"), strict=True):
         logarithmic(ax, plain.layers)
         ax.set(xlabel="layers of each model", ylabel=label)
         ax.legend(frameon=False, fontsize="small")
     axes[2].axhline(ALPHA, color="0.6", linewidth=0.8, linestyle="--")
     axes[2].set_ylim(-0.02, 1.02)
-    return fig
+    shows = (
+        "Maximum over layer pairs of unrelated models, and rate of false positives, against depth, with 95 % intervals"
+    )
+    return Page("", (("Means", table),), (Picture("depth", fig, shows),))
 
 
 def _plain(rows: pd.DataFrame) -> pd.DataFrame:
@@ -128,60 +115,60 @@ def _plain(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[(rows["aggregate"] == "max") & (rows.kinship == 0)]
 
 
+def _ends(rows: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the rows with the fewest and with the most layers."""
+    return [rows[rows.layers == end] for end in (rows.layers.min(), rows.layers.max())]
+
+
 @depth.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the rise of the raw maximum with depth, and how often the best pair and the maximum are significant."""
     table = _plain(rows)
-    few, many = (table[table.layers == end] for end in (table.layers.min(), table.layers.max()))
-    deep = table[table.layers >= 16] if (table.layers >= 16).any() else many
-    values = {
-        "rise": difference(many.raw, few.raw),
-        "calibrated": largest(group_means(table, ["layers"], "calibrated")),
-        "rise_share": _rise_share(table),
-        "rate": share(table.p_value <= ALPHA),
-        "models": len(table),
-        "alone_rate": share(deep.best_alone_p <= ALPHA),
-        **{"fewest": few.layers.iloc[0], "most": many.layers.iloc[0], "pair_mean": few.pair_mean.mean()},
-        **{"alone_fewest": few.best_alone.mean(), "alone_most": many.best_alone.mean()},
-        "alone_rise": difference(many.best_alone, few.best_alone),
-    }
-    return as_facts(values | _others(rows, table) | _extremes(table))
+    (few, many), deep = _ends(table), table[table.layers >= 16]
+    others, kin = rows[rows["aggregate"] != "max"], rows[rows.kinship > 0]
+    ends = {str(name): [df.raw for df in _ends(group)] for name, group in others.groupby("aggregate")}
+    (kin_few, kin_many), free = _ends(kin), table[table.layers == kin.layers.max()]
+    return as_facts(
+        {
+            "rise": difference(many.raw, few.raw),
+            "calibrated": largest(group_means(table, ["layers"], "calibrated")),
+            "rise_share": _rise_share(table),
+            "rate": share(table.p_value <= ALPHA),
+            "models": len(table),
+            "alone_rate": share(deep.best_alone_p <= ALPHA),
+            "deep": len(deep),
+            "fewest": table.layers.min(),
+            "most": table.layers.max(),
+            "pair_mean": few.pair_mean.mean(),
+            "alone_fewest": few.best_alone.mean(),
+            "alone_most": many.best_alone.mean(),
+            "alone_rise": difference(many.best_alone, few.best_alone),
+            "aggregates in words": ", ".join(
+                f"{_AGGREGATES[name]}: {a.mean():.4f} to {b.mean():.4f}" for name, (a, b) in ends.items()
+            ),
+            "aggregates_rise": smallest(difference(b, a) for a, b in ends.values()),
+            "aggregates_share": largest(_rise_share(group) for _, group in others.groupby("aggregate")),
+            "aggregates_calibrated": largest(group_means(others, ["aggregate", "layers"], "calibrated")),
+            "kin_fewest": kin_few.raw.mean(),
+            "kin_most": kin_many.raw.mean(),
+            "free_most": free.raw.mean(),
+            "kin_rise": difference(kin_many.raw, kin_few.raw),
+            "kin_step": smallest(steps(kin, "layers", "raw")),
+            "kin_slower": difference(free.raw, kin_many.raw),
+            **_extremes(table),
+        }
+    )
 
 
 def _rise_share(table: pd.DataFrame) -> Fact:
     """Rise of calibrated maxima with the logarithm of the depth, as a share of the raw rise; models are resampled."""
-    values = table[["layers", "calibrated", "raw"]].to_numpy(dtype=float)
+    values = np.array([np.log(table.layers), table.calibrated, table.raw])
 
-    def ratio(rows: Any) -> float:
-        layers, *scores = values[rows].T
-        calibrated, raw = (np.cov(np.log(layers), score)[0, 1] for score in scores)
-        return float(calibrated / raw)
+    def ratio(models: Any) -> float:
+        covariances = np.cov(values[:, models])[0]
+        return float(covariances[1] / covariances[2])
 
-    return resampled(ratio, len(values))
-
-
-def _others(rows: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
-    """Facts on other aggregates, and on layers that share most of their variance."""
-    others, kin = rows[rows["aggregate"] != "max"], rows[rows.kinship > 0]
-    if others.empty or kin.empty:
-        return {}
-    ends = {str(name): _ends(group) for name, group in others.groupby("aggregate")}
-    (few, most), free = _ends(kin), table[table.layers == kin.layers.max()].raw
-    return {
-        "aggregates in words": ", ".join(
-            f"{_AGGREGATES[name]}: {a.mean():.4f} to {b.mean():.4f}" for name, (a, b) in ends.items()
-        ),
-        "aggregates_rise": smallest(difference(b, a) for a, b in ends.values()),
-        "aggregates_calibrated": largest(group_means(others, ["aggregate", "layers"], "calibrated")),
-        **{"kin_fewest": few.mean(), "kin_most": most.mean(), "free_most": free.mean()},
-        **{"kin_rise": difference(most, few), "kin_step": smallest(steps(kin, "layers", "raw"))},
-        "kin_slower": difference(free, most),
-    }
-
-
-def _ends(rows: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
-    """Return the raw scores for the fewest and for the most layers."""
-    return rows[rows.layers == rows.layers.min()].raw, rows[rows.layers == rows.layers.max()].raw
+    return resampled(ratio, len(table))
 
 
 def _extremes(table: pd.DataFrame) -> dict[str, Any]:
@@ -190,10 +177,8 @@ def _extremes(table: pd.DataFrame) -> dict[str, Any]:
     above = (table.raw - table.pair_mean) / table.pair_sd
     expected = np.sqrt(2 * logs) - (np.log(logs) + np.log(4 * np.pi)) / (2 * np.sqrt(2 * logs))
     table = table.assign(in_bounds=above / np.sqrt(logs), beyond=above - expected)
-    deepest = table[table.layers.isin(sorted(table.layers.unique())[-3:])]
+    deepest = list(table.groupby("layers").beyond)[-3:]
     return {
         "in_bounds": largest(group_means(table, ["layers"], "in_bounds")),
-        "beyond in words": ", ".join(
-            f"{over_draws(part.beyond):+.2f} at L = {layers}" for layers, part in deepest.groupby("layers")
-        ),
+        "beyond in words": ", ".join(f"{over_draws(values):+.2f} at L = {layers}" for layers, values in deepest),
     }

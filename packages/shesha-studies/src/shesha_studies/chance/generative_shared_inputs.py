@@ -14,6 +14,7 @@ from shesha.support.types import Matrix
 
 N, HIDDEN = 256, 256
 MAPS = ("noise", "linear", "MLP")
+_CASE = ["map_of", "inputs"]
 
 
 @study(
@@ -55,32 +56,29 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     titles = {"raw": "raw CKA", "score": "calibrated CKA"}
     fig, axes = panels(rows, "d", "what", titles, label="features", width=5.0)
     axes[1].legend(frameon=False, fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5))
-    picture = Picture("generative", fig, "Raw and calibrated CKA of unrelated random maps of the same inputs")
-    return Page("", (("Means", table),), (picture,))
-
-
-_CASE = ["map_of", "inputs"]
+    shows = "Raw and calibrated CKA of unrelated random maps of the same inputs"
+    return Page("", (("Means", table),), (Picture("generative", fig, shows),))
 
 
 @generative.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return calibrated CKA of the widest unrelated maps, for few and many inputs, and its rise with the width."""
     maps = rows[rows.map_of != "noise"]
-    ends = [maps[maps.d == end] for end in (maps.d.min(), maps.d.max())]
-    few, many = (ends[1][ends[1].inputs == end] for end in (maps.inputs.min(), maps.inputs.max()))
-    means = rows.groupby(["map_of", "inputs", "d"])[["raw", "score"]].mean()
+    widest = maps[maps.d == maps.d.max()]
+    few, many = (widest[widest.inputs == end] for end in (maps.inputs.min(), maps.inputs.max()))
     rises = _rises(maps, "score")
-    raw, score = (means[name].unstack("d") for name in ("raw", "score"))
     return as_facts(
         {
-            "raw_rise": smallest(_rises(rows, "raw")),
-            "cases": len(raw),
+            "raw_rise": smallest(_rises(maps, "raw")),
+            "cases": len(rises),
             "score_rise": _any_reading(rises),
-            **{"score_rise_least": smallest(rises).value, "score_rise_most": largest(rises).value},
-            "any_inputs": _any_reading(group_means(ends[1], _CASE, "score")),
-            "noise": score.loc["noise"].max(axis=None),
-            **{"few": few.inputs.iloc[0], "few_inputs": over_draws(few.score)},
-            **{"many": many.inputs.iloc[0], "many_inputs": over_draws(many.score)},
+            "score_rise_least": smallest(rises).value,
+            "score_rise_most": largest(rises).value,
+            "any_inputs": _any_reading(group_means(widest, _CASE, "score")),
+            "noise": rows[rows.map_of == "noise"].groupby(["inputs", "d"]).score.mean().max(),
+            "few": few.inputs.max(),
+            "few_inputs": over_draws(few.score),
+            "many": many.inputs.max(),
             **{f"many, {name}": over_draws(group.score) for name, group in many.groupby("map_of")},
         }
     )

@@ -9,25 +9,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.spatial.distance import squareform
 
 from shesha.calibration import calibrate
-from shesha.studies.checks import Found
-from shesha.studies.facts import (
-    Facts,
-    as_facts,
-    group_means,
-    largest,
-    over_correlations,
-    over_draws,
-    share,
-    smallest,
-)
+from shesha.kernels.distances import condensed_distances
+from shesha.studies.facts import Facts, as_facts, over_correlations, over_draws, share, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import draws
 from shesha.studies.study_decorator import study
-from shesha.support.types import Matrix
-from shesha_studies.chance._common_neighbour_distances import distance_agreement, neighbour_scale
+from shesha.support.types import Matrix, Vector
 from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends, unit_rows
 
 SIZES = (10, 20, 50, 100)
@@ -36,10 +27,10 @@ KNN, RBF, OFF_DIAGONAL = "mutual kNN", "CKA-RBF", "CKA-RBF without diagonal"
 UNIT, OWN = "unit length", "own neighbours"
 NOISES = (0.03, 0.1, 0.3)
 MODELS, COPY = "two models", "a copy with noise"
-
-
-KERNELS = [(lens, UNIT, width) for lens in (RBF, OFF_DIAGONAL) for width in BANDWIDTHS]
-OWN_SCALE = [(OFF_DIAGONAL, OWN, width) for width in (0.25, 0.5, 1.0, 2.0)]
+_SIZES = [(KNN, UNIT, float(size)) for size in SIZES]
+_KERNELS = [(RBF, UNIT, width) for width in BANDWIDTHS]
+_WITHOUT_DIAGONAL = [(OFF_DIAGONAL, UNIT, width) for width in BANDWIDTHS]
+_OWN_SCALE = [(OFF_DIAGONAL, OWN, width) for width in (0.25, 0.5, 1.0, 2.0)]
 
 
 def _grid(
@@ -51,8 +42,8 @@ def _grid(
     ]
 
 
-_SIZES = [(KNN, UNIT, float(size)) for size in SIZES]
-_MODELS = _grid(MODELS, (0.0,), WIDTHS, [*_SIZES, *KERNELS[: len(BANDWIDTHS)]])
+_MODELS = _grid(MODELS, (0.0,), WIDTHS, [*_SIZES, *_KERNELS])
+_COPIED = [_SIZES[0], *_KERNELS[:2], _OWN_SCALE[1]]
 
 
 @study(
@@ -60,13 +51,13 @@ _MODELS = _grid(MODELS, (0.0,), WIDTHS, [*_SIZES, *KERNELS[: len(BANDWIDTHS)]])
     paper="Null calibration, characterizing the locality of cross-modal alignment",
     version=1,
     full=[
-        *_grid(COPY, NOISES, (128,), [_SIZES[0], *KERNELS[:2], OWN_SCALE[1]]),
-        *_grid(MODELS, (0.0,), (128,), [*KERNELS[len(BANDWIDTHS) :], *OWN_SCALE]),
+        *_grid(COPY, NOISES, (128,), _COPIED),
+        *_grid(MODELS, (0.0,), (128,), [*_WITHOUT_DIAGONAL, *_OWN_SCALE]),
         *_MODELS,
     ],
     quick=[
         *[cell for cell in _MODELS if cell["data"] == DATA[0] and cell["width"] <= 128],
-        *_grid(COPY, NOISES[1:2], (128,), [_SIZES[0], *KERNELS[:2], OWN_SCALE[1]])[:4],
+        *_grid(COPY, NOISES[1:2], (128,), _COPIED)[:4],
     ],
     published="locality.csv",
     stand_ins="networks of 32 to 1,024 units on two halves of images, and networks of word counts with a sentence "
@@ -100,13 +91,15 @@ def _pair(kind: str, data: str, width: int, noise: float) -> tuple[Matrix, Matri
     """Return the last layers of both models, or of the first model and a noisy copy."""
     pair = sides(data, 6, width, 512)
     X = pair.first[-1]
-    return X, pair.second[-1] if kind == MODELS else _noisy(X, noise), pair.capability
+    if kind == MODELS:
+        return X, pair.second[-1], pair.capability
+    noisy = X + noise * np.random.default_rng(0).standard_normal(X.shape) / np.sqrt(X.shape[1])
+    return X, unit_rows([noisy])[0], pair.capability
 
 
 @cache
 def _near(kind: str, data: str, width: int, noise: float) -> tuple[dict[str, float], list[float]]:
-    """Agreement of local distances, and the distance to neighbours in either model, which do not depend on the
-    measure."""
+    """Agreement of local distances, and the distance to neighbours in either model; both need no measure."""
     X, Y, _ = _pair(kind, data, width, noise)
     return distance_agreement(X, Y, 20, 200, seed=0), [neighbour_scale(side) for side in (X, Y)]
 
@@ -117,51 +110,74 @@ def _measure(lens: str, value: float) -> str:
     return f"{'CKA' if lens == RBF else 'unbiased CKA'}(kernel=rbf,bandwidth={value:g})"
 
 
-def _noisy(X: Matrix, share: float) -> Matrix:
-    """Add noise of a given share of the length of each row, and scale rows to unit length again."""
-    rng = np.random.default_rng(0)
-    noisy = X + share * rng.standard_normal(X.shape) / np.sqrt(X.shape[1])
-    return unit_rows([noisy])[0]
+def neighbour_scale(X: Matrix, k: int = 10) -> float:
+    """Median distance from a row to its k-th nearest neighbour."""
+    return float(np.median(np.sort(_distances(X), axis=1)[:, k - 1]))
+
+
+def distance_agreement(X: Matrix, Y: Matrix, k: int, n_permutations: int, seed: int) -> dict[str, float]:
+    """Correlate logarithms of the distances to the common neighbours of each row, and permute them within the row.
+
+    `agreement` is the correlation of the deviations from the mean of each row, which depends neither on the choice of
+    common neighbours nor on the scale of a row; `agreement_p` is its p-value. Both are NaN if no row has at least three
+    common neighbours. `common` is the mean number of common neighbours.
+    """
+    sides = [_distances(side) for side in (X, Y)]
+    nearest = [np.argpartition(distances, k - 1, axis=1)[:, :k] for distances in sides]
+    groups = [np.intersect1d(*pair) for pair in zip(*nearest, strict=True)]
+    known = [(row, ids) for row, ids in enumerate(groups) if len(ids) >= 3]
+    common = float(np.mean([len(ids) for ids in groups]))
+    if not known:
+        return {"agreement": np.nan, "agreement_p": np.nan, "common": common}
+    logs = ([np.log(distances[row, ids]) for row, ids in known] for distances in sides)
+    a, b = ([values - values.mean() for values in side] for side in logs)
+    rng, first = np.random.default_rng(seed), np.concatenate(a)
+    agreement = _cosine(first, np.concatenate(b))
+    null = [_cosine(first, np.concatenate([rng.permutation(group) for group in b])) for _ in range(n_permutations)]
+    p_value = (1 + sum(value >= agreement for value in null)) / (n_permutations + 1)
+    return {"agreement": agreement, "agreement_p": p_value, "common": common}
+
+
+def _distances(X: Matrix) -> Matrix:
+    """Euclidean distances between rows; a row is infinitely far from itself."""
+    distances = squareform(condensed_distances(X, "euclidean"))
+    np.fill_diagonal(distances, np.inf)
+    return np.asarray(distances)
+
+
+def _cosine(a: Vector, b: Vector) -> float:
+    return float(a @ b / np.sqrt((a @ a) * (b @ b)))
 
 
 @locality.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw scores against neighbourhood size and bandwidth, compared with a copy with noise."""
-    rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
+    rows = rows.assign(hit=rows.p_value <= 0.05)
     keys = ["kind", "noise", "data", "lens", "scale", "value"]
-    table = rows.groupby(keys, sort=False)[["raw", "chance", "score", "hit"]].mean().reset_index()
-    near = rows.drop_duplicates(["kind", "data", "width", "noise"])
+    scores = rows.groupby(keys, sort=False)[["raw", "chance", "score", "hit"]].mean().reset_index()
     names = ["common", "agreement", "agreement_p", "neighbour_distance"]
-    distances = near.groupby(["kind", "noise", "data"], sort=False)[names].mean().reset_index()
-    fig = _draw(rows)
-    copies = table[(table.kind == COPY) & (table.lens == RBF) & (table.value == min(BANDWIDTHS))]
-    notes = (
-        STAND_IN,
-        (
-            f"The copies have noise of {', '.join(f'{100 * noise:g} %' for noise in NOISES)} of the rows' length. "
-            "The share of pairs above chance at sigma = 0.1 is "
-            f"{', '.join(f'{100 * hit:.0f} %' for hit in copies.groupby('noise').hit.mean())}, although their "
-            "local distances have correlations of "
-        )
-        + ", ".join(f"{mean:.2f}" for mean in distances[distances.kind == COPY].groupby("noise").agreement.mean())
-        + ".",
+    distances = _pairs(rows).groupby(["kind", "noise", "data"], sort=False)[names].mean().reset_index()
+    narrow = rows[_is_kernel(rows, BANDWIDTHS[0])]
+    copies = narrow[narrow.kind == COPY].groupby("noise")[["hit", "agreement"]].mean()
+    note = (
+        f"The copies have noise of {', '.join(f'{100 * noise:g} %' for noise in NOISES)} of the rows' length. "
+        f"The share of pairs above chance at sigma = 0.1 is {', '.join(f'{100 * hit:.0f} %' for hit in copies.hit)}, "
+        "although their local distances have correlations of "
+        f"{', '.join(f'{mean:.2f}' for mean in copies.agreement)}."
     )
-    picture = Picture(
-        "locality",
-        fig,
-        "Calibrated scores against neighbourhood size and against bandwidth; agreement of local distances",
-    )
-    tables = (("Scores", table), ("Distances to common neighbours", distances))
-    return Page("", tables, (picture,), notes, answers=published_numbers(rows))
+    shows = "Calibrated scores against neighbourhood size and against bandwidth; agreement of local distances"
+    tables = (("Scores", scores), ("Distances to common neighbours", distances))
+    answers = {"narrow_raw": draws(narrow[narrow.kind == MODELS].raw, "Rows of another length.", decimals=1)}
+    return Page("", tables, (Picture("locality", _draw(rows), shows),), (STAND_IN, note), answers=answers)
 
 
-def _distances_sentence(both: pd.DataFrame) -> str:
-    """State the agreement of distances for each data set."""
-    means = both.groupby("data")[["agreement", "agreement_p", "common"]].mean()
-    return ", ".join(
-        f"{line['agreement']:.2f} ({name}: {line['common']:.0f} of 20 common, p = {line['agreement_p']:.3f})"
-        for name, line in means.iterrows()
-    )
+def _is_kernel(rows: pd.DataFrame, *bandwidths: float) -> pd.Series[bool]:
+    return (rows.lens == RBF) & rows.value.isin(bandwidths)
+
+
+def _pairs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per pair of layers; distances do not depend on the measure."""
+    return rows.drop_duplicates(["kind", "data", "width", "noise"])
 
 
 def _draw(rows: pd.DataFrame) -> Any:
@@ -186,47 +202,46 @@ def _draw(rows: pd.DataFrame) -> Any:
     return fig
 
 
-def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
-    """Return the raw score by the narrowest kernel."""
-    narrow = rows[(rows.kind == MODELS) & (rows.lens == RBF) & (rows.value == min(BANDWIDTHS))]
-    return {"narrow_raw": draws(narrow.raw, "Rows of another length.", decimals=1)}
-
-
 @locality.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the agreement of local distances, and the score by a narrow kernel of a copy that keeps them."""
-    rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
+    rows = rows.assign(hit=rows.p_value <= 0.05)
     models, copies = (rows[rows.kind == kind] for kind in (MODELS, COPY))
-    near, narrow = models.drop_duplicates(["data", "width"]), models[_kernel_rows(models, RBF, min(BANDWIDTHS))]
-    narrow_copies = copies[_kernel_rows(copies, RBF, min(BANDWIDTHS))]
-    noisy = narrow_copies[narrow_copies.noise == copies.noise.max()]
-    knn, every = models[models.lens == KNN], rows.drop_duplicates(["kind", "data", "width", "noise"])
+    narrow, copies = models[_is_kernel(models, BANDWIDTHS[0])], copies[_is_kernel(copies, BANDWIDTHS[0])]
+    knn, near = (
+        models[models.lens == KNN],
+        _pairs(models).groupby("data")[["agreement", "agreement_p", "common"]].mean(),
+    )
     hits = {f"{size:g}": share(group.hit) for size, group in knn.groupby("value")}
+    by_noise = [(noise, group.set_index("data")) for noise, group in copies.groupby("noise")]
     return as_facts(
         {
             "neighbours": share(knn.hit),
-            "distances": over_draws(near.groupby("data").agreement.mean()),
-            "distances in words": _distances_sentence(every[every.kind == MODELS]),
+            "distances": over_draws(near.agreement),
+            "distances in words": ", ".join(
+                f"{line.agreement:.2f} ({data}: {line.common:.0f} of 20 common, p = {line.agreement_p:.3f})"
+                for data, line in near.iterrows()
+            ),
             "knn in words": ", ".join(f"{hit:.0%} at k = {size}" for size, hit in hits.items()),
             "knn_lowest": smallest(hits.values()),
             "pairs": len(narrow),
-            "narrow": largest(group_means(narrow, ["data"], "score")),
-            **{"narrow_median": narrow.score.median(), "narrow_hits": share(narrow.hit)},
-            **{"copy_noise": noisy.noise.max(), "copy_kept": noisy.agreement.min()},
-            "narrow_copy": over_draws(noisy.score),
-            "narrow_fall": over_draws(_ends(narrow_copies)[0] - _ends(narrow_copies)[1]),
-            "copies in words": "; ".join(_copy_in_words(noise, part) for noise, part in narrow_copies.groupby("noise")),
+            "narrow": over_draws(narrow.groupby("data").score.mean()),
+            "narrow in words": ", ".join(
+                f"{over_draws(df.score):.4f} ({data}, {df.hit.sum():.0f} of {len(df)} pairs with p <= 0.05)"
+                for data, df in narrow.groupby("data")
+            ),
+            "narrow_median": narrow.score.median(),
+            "narrow_hits": share(narrow.hit),
+            "narrow_copy": over_draws(by_noise[-1][1].score),
+            "narrow_fall": over_draws(by_noise[0][1].score - by_noise[-1][1].score),
+            "copies in words": "; ".join(_copy_in_words(noise, df) for noise, df in by_noise),
             "own_hits": share(models[(models.scale == OWN) & (models.value == 0.5)].hit),
-            "half_hits": share(models[_kernel_rows(models, RBF, 0.5)].hit),
-            "wide_hits": share(models[(models.lens == RBF) & (models.value >= 2.0)].hit),
-            **{f"neighbour_{end}": every.neighbour_distance.agg(end) for end in ("min", "max")},
+            "half_hits": share(models[_is_kernel(models, 0.5)].hit),
+            "wide_hits": share(models[_is_kernel(models, 2.0, 5.0)].hit),
+            **{f"neighbour_{end}": rows.neighbour_distance.agg(end) for end in ("min", "max")},
             **_trends(models),
         }
     )
-
-
-def _kernel_rows(rows: pd.DataFrame, lens: str, value: float) -> pd.Series[bool]:
-    return (rows.lens == lens) & (rows.value == value)
 
 
 def _copy_in_words(noise: Any, copies: pd.DataFrame) -> str:
@@ -237,33 +252,23 @@ def _copy_in_words(noise: Any, copies: pd.DataFrame) -> str:
     )
 
 
-def _ends(copies: pd.DataFrame) -> list[pd.Series[float]]:
-    """Return the scores of the copies with the least and with the most noise."""
-    return [copies[copies.noise == end].set_index("data").score for end in (copies.noise.min(), copies.noise.max())]
-
-
-def _both_trends(tables: Sequence[pd.DataFrame]) -> str:
-    """State the mean correlations before and after calibration."""
-    both = ([over_correlations(table[name]) for name in ("raw", "score")] for table in tables)
-    return ", ".join(f"{raw:+.2f} raw and {score:+.2f} calibrated" for raw, score in both)
-
-
 def _trends(models: pd.DataFrame) -> dict[str, Any]:
     """Correlate scores with capability, by neighbourhood size or kernel bandwidth."""
-    if models.width.nunique() <= 2:
-        return {}
     table = trends(models.assign(measure=models.lens + models.value.astype(str)), ["raw", "score"])
+    by_measure = dict(list(table.set_index("data").groupby("measure")))
+    knn = {size: by_measure[f"{KNN}{float(size)}"].score for size in SIZES}
+    half, *wide = (by_measure[f"{RBF}{value}"] for value in (0.5, 2.0, 5.0))
 
-    def of(lens: str, value: float) -> pd.DataFrame:
-        return table[table.measure == f"{lens}{float(value)}"].set_index("data")
+    def phrases(kernels: list[pd.DataFrame]) -> str:
+        both = ([over_correlations(df[name]) for name in ("raw", "score")] for df in kernels)
+        return ", ".join(f"{raw:+.2f} raw and {score:+.2f} calibrated" for raw, score in both)
 
-    knn = {size: over_correlations(of(KNN, size).score) for size in SIZES}
-    kernels = {"half": [of(RBF, 0.5)], "wide": [of(RBF, 2.0), of(RBF, 5.0)]}
+    kernels = {"half": [half], "wide": wide}
     return {
-        "knn trends in words": ", ".join(f"{trend:+.2f} (k = {size})" for size, trend in knn.items()),
-        "knn_steeper": over_draws(of(KNN, SIZES[0]).score - of(KNN, SIZES[-1]).score),
-        "half trend in words": _both_trends([of(RBF, 0.5)]),
-        "wide trends in words": _both_trends([of(RBF, 2.0), of(RBF, 5.0)]),
+        "knn trends in words": ", ".join(f"{over_correlations(df):+.2f} (k = {size})" for size, df in knn.items()),
+        "knn_steeper": over_draws(knn[SIZES[0]] - knn[SIZES[-1]]),
+        "half trend in words": phrases([half]),
+        "wide trends in words": phrases(wide),
         **{f"{name}_before": smallest(over_correlations(df.raw) for df in part) for name, part in kernels.items()},
         **{f"{name}_flatter": smallest(over_draws(df.raw - df.score) for df in part) for name, part in kernels.items()},
     }

@@ -35,7 +35,7 @@ def null_baselines(d: int, seed: int) -> dict[str, float]:
     rng = np.random.default_rng([seed, d])
     n_draws = DRAWS if d <= WIDTHS[2] else DRAWS // 5
     pairs = [tuple(rng.standard_normal((2, N, d))) for _ in range(n_draws)]
-    energy = [np.sum((_centred(X).T @ _centred(Y) / (N - 1)) ** 2) for X, Y in pairs]
+    energy = [np.sum(((X - X.mean(axis=0)).T @ (Y - Y.mean(axis=0)) / (N - 1)) ** 2) for X, Y in pairs]
     overlaps = np.array([mutual_knn(X, Y, k=K, metric="euclidean") for X, Y in pairs])
     common = np.concatenate([_common(X, Y) for X, Y in pairs])
     X, Y = pairs[0]
@@ -52,25 +52,15 @@ def null_baselines(d: int, seed: int) -> dict[str, float]:
     }
 
 
-def _centred(X: Matrix) -> Matrix:
-    return np.asarray(X - X.mean(axis=0))
-
-
 def _common(X: Matrix, Y: Matrix) -> Matrix:
     """Count the common neighbours of each row by brute force."""
     nearest = []
     for side in (X, Y):
-        distances = (
-            np.linalg.norm(side[:, None] - side[None], axis=2) if side.shape[1] < 100 else _product_distances(side)
-        )
+        squares = np.sum(side * side, axis=1)
+        distances = squares[:, None] + squares[None] - 2 * side @ side.T
         np.fill_diagonal(distances, np.inf)
         nearest.append(np.argsort(distances, axis=1)[:, :K])
     return np.array([len(np.intersect1d(a, b)) for a, b in zip(*nearest, strict=True)])
-
-
-def _product_distances(X: Matrix) -> Matrix:
-    squares = np.sum(X * X, axis=1)
-    return np.asarray(squares[:, None] + squares[None] - 2 * X @ X.T)
 
 
 def _exponential(X: Matrix, Y: Matrix) -> float:
@@ -90,49 +80,48 @@ def _related_scores(d: int, seed: int) -> dict[str, float]:
 @null_baselines.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Compare means with the formulas."""
-    table = rows.groupby("d").mean(numeric_only=True).drop(columns="seed").reset_index()
+    table = rows.groupby("d").mean(numeric_only=True).drop(columns="seed")
     fig, axes = figure(2)
-    axes[0].errorbar(
-        table.d, table.energy, 2 * table.energy_error / np.sqrt(rows.seed.nunique()), fmt="o-", label="energy"
-    )
-    axes[0].plot(table.d, table.overlap * (N - 1) / K, "o-", label="overlap of neighbours")
-    axes[0].axhline(1, color="0.6", linewidth=0.8)
-    axes[0].set(xlabel="features", ylabel="mean / formula", ylim=(0.9, 1.1))
-    titles = {"related_raw": "raw", "related_adjusted": "less chance", "related_gated": "gated"}
-    curves(axes[1], table.set_index("d"), titles)
-    axes[1].axhline(RHO**2, color="0.6", linewidth=0.8)
-    axes[1].set(xlabel="features", ylabel=f"CKA of related data (population: {RHO**2:g})", ylim=(0, 1))
-    for ax in axes:
+    error = 2 * table.energy_error / np.sqrt(rows.seed.nunique())
+    axes[0].errorbar(table.index, table.energy, error, fmt="o-", label="energy")
+    axes[0].plot(table.index, table.overlap * (N - 1) / K, "o-", label="overlap of neighbours")
+    axes[0].set(ylabel="mean / formula", ylim=(0.9, 1.1))
+    curves(axes[1], table, {"related_raw": "raw", "related_adjusted": "less chance", "related_gated": "gated"})
+    axes[1].set(ylabel=f"CKA of related data (population: {RHO**2:g})", ylim=(0, 1))
+    for ax, expected in zip(axes, (1, RHO**2), strict=True):
+        ax.axhline(expected, color="0.6", linewidth=0.8)
+        ax.set_xlabel("features")
         logarithmic(ax, rows.d)
         ax.legend(frameon=False, fontsize="small")
-    picture = Picture(
-        "null_baselines", fig, "Means divided by their formulas, and CKA with a shared signal, against the width"
-    )
-    return Page("", (("Means", table),), (picture,))
-
-
-def _anchor_variance() -> float:
-    return K**2 * (N - 1 - K) ** 2 / ((N - 1) ** 2 * (N - 2))
+    shows = "Means divided by their formulas, and CKA with a shared signal, against the width"
+    return Page("", (("Means", table.reset_index()),), (Picture("null_baselines", fig, shows),))
 
 
 @null_baselines.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Means and variances in units of their formulas, and CKA of related data against the width."""
-    table = rows.groupby("d").mean(numeric_only=True).reset_index()
-    first, last = table.iloc[0], table.iloc[-1]
-    overlap, anchor = rows.overlap * (N - 1) / K, rows.common_variance / _anchor_variance()
-    widest = rows[rows.d == rows.d.max()]
+    variance_of_row = K**2 * (N - 1 - K) ** 2 / ((N - 1) ** 2 * (N - 2))
+    overlap, anchor = rows.overlap * (N - 1) / K, rows.common_variance / variance_of_row
+    narrowest, widest = (rows[rows.d == end] for end in (rows.d.min(), rows.d.max()))
     return as_facts(
         {
-            **{"energy": rows.energy.mean(), "cells": len(rows), "draws": len(widest)},
-            **{"overlap": overlap.mean(), "anchor": anchor.mean()},
-            **{"energy_off": over_draws(rows.energy - 1), "overlap_off": over_draws(overlap - 1)},
+            "energy": rows.energy.mean(),
+            "cells": len(rows),
+            "draws": len(widest),
+            "overlap": overlap.mean(),
+            "anchor": anchor.mean(),
+            "energy_off": over_draws(rows.energy - 1),
+            "overlap_off": over_draws(overlap - 1),
             "anchor_off": over_draws(anchor - 1),
-            "spread": over_draws(rows.overlap_variance / (_anchor_variance() / (N * K * K))),
-            **{"narrowest": first.d, "widest": last.d, "raw_narrowest": first.related_raw},
+            "spread": over_draws(rows.overlap_variance / (variance_of_row / (N * K * K))),
+            "narrowest": rows.d.min(),
+            "widest": rows.d.max(),
+            "raw_narrowest": narrowest.related_raw.mean(),
             "raw_widest": over_draws(widest.related_raw),
             "smallest_step": smallest(steps(rows, "d", "related_raw")),
-            **{"adjusted": last.related_adjusted, "gated": last.related_gated, "population": RHO**2},
+            "adjusted": widest.related_adjusted.mean(),
+            "gated": widest.related_gated.mean(),
+            "population": RHO**2,
             "gap": over_draws(widest.related_adjusted - RHO**2),
             "gap_gated": over_draws(widest.related_gated - RHO**2),
         }

@@ -16,6 +16,8 @@ from shesha.studies.study_decorator import grid_of, study
 MEASURES = ("CKA", "RSA", "mutual kNN")
 BUDGETS = (19, 49, 99, 199, 499, 999)
 ONE, NEW = "one pair", "a pair per seed"
+_STABLE, _STABLE_SCORE = 0.25, 0.02
+"""Errors that count as stable: in standard deviations of the null, and on the scale of the scores."""
 
 
 _grid = grid_of("measure", "budget", "pairs", "seed")
@@ -43,103 +45,90 @@ def permutation_budget(measure: str, budget: int, pairs: str, seed: int) -> dict
 @permutation_budget.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw the error of the threshold over seeds, and calibrated scores of unrelated pairs."""
-    one_pair, new = (rows[rows.pairs == kind] for kind in (ONE, NEW))
-    table = _spreads(one_pair)
+    errors, new = _threshold_errors(rows), rows[rows.pairs == NEW]
+    grouped = new.assign(above=new.score > 0).groupby(["measure", "budget"], sort=False)
+    scores = grouped.agg(mean=("score", "mean"), largest=("score", "max"), above=("above", "mean")).reset_index()
     fig, axes = figure(2)
-    scores = _remaining_scores(new)
-    for ax, lines, column, label in (
-        (axes[0], table, "threshold_error", "error of the threshold / spread of the null"),
+    for ax, table, column, label in (
+        (axes[0], errors, "threshold_error", "error of the threshold / spread of the null"),
         (axes[1], scores, "largest", "largest calibrated score of unrelated pairs"),
     ):
-        names = {name: name for name in lines.measure.unique()}
-        curves(ax, lines.pivot(index="budget", columns="measure", values=column), names)
+        wide = table.pivot(index="budget", columns="measure", values=column)
+        curves(ax, wide, {name: name for name in table.measure.unique()})
         ax.set(xlabel="permutations", ylabel=label, ylim=(0, None))
-    axes[0].legend(frameon=False, fontsize="small")
-    for ax in axes:
         logarithmic(ax, rows.budget)
-    picture = Picture(
-        "permutation_budget",
-        fig,
-        "Error of the threshold, and largest calibrated score of unrelated pairs, against the number of permutations",
+    axes[0].legend(frameon=False, fontsize="small")
+    shows = (
+        "Error of the threshold, and largest calibrated score of unrelated pairs, against the number of permutations"
     )
-    tables = (("Threshold of one pair over seeds", table), ("Calibrated scores of unrelated pairs", scores))
-    return Page("", tables, (picture,))
+    tables = (("Threshold of one pair over seeds", errors), ("Calibrated scores of unrelated pairs", scores))
+    return Page("", tables, (Picture("permutation_budget", fig, shows),))
 
 
-def _spreads(rows: pd.DataFrame) -> pd.DataFrame:
-    grouped = rows.groupby(["measure", "budget"], sort=False)[["threshold", "null_sd"]].agg(["mean", "std"])
-    grouped.columns = ["_".join(column) for column in grouped.columns]
-    table = grouped.reset_index().drop(columns=["null_sd_std"])
-    table["threshold_error"] = table.threshold_std / table.null_sd_mean
-    return table
-
-
-def _largest_shift(rows: pd.DataFrame, few: int, many: int) -> Fact:
-    """Largest difference of mean thresholds of any measure, in standard deviations of its null distribution."""
-    grouped = rows.groupby(["budget", "measure"])
-    mean, error, unit = grouped.threshold.mean(), grouped.threshold.sem(), grouped.null_sd.mean().loc[many]
-    shift = (mean.loc[few] - mean.loc[many]) / unit
-    largest = shift.abs().idxmax()
-    half = 1.96 * float((np.hypot(error.loc[few], error.loc[many]) / unit)[largest])
-    return Fact(float(shift[largest]), float(shift[largest]) - half, float(shift[largest]) + half)
-
-
-def _remaining_scores(new: pd.DataFrame) -> pd.DataFrame:
-    """Calibrated scores of unrelated pairs."""
-    grouped = new.assign(above=new.score > 0).groupby(["measure", "budget"], sort=False)
-    return grouped.agg(mean=("score", "mean"), largest=("score", "max"), above=("above", "mean")).reset_index()
+def _threshold_errors(rows: pd.DataFrame) -> pd.DataFrame:
+    """Standard deviation of the threshold of one pair over seeds, in standard deviations of its null."""
+    grouped = rows[rows.pairs == ONE].groupby(["measure", "budget"], sort=False)
+    table = grouped.agg(
+        threshold_mean=("threshold", "mean"), threshold_std=("threshold", "std"), null_sd_mean=("null_sd", "mean")
+    )
+    return table.assign(threshold_error=table.threshold_std / table.null_sd_mean).reset_index()
 
 
 @permutation_budget.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Error of the threshold by the number of permutations, in standard deviations of the null."""
-    one_pair, scores = rows[rows.pairs == ONE], _remaining_scores(rows[rows.pairs == NEW])
-    error, new = _spreads(one_pair).groupby("budget").threshold_error.mean(), rows[rows.pairs == NEW]
-    few, many = scores[scores.budget < 50], scores[scores.budget >= 99]
-    values = {
-        "mean_shift": _largest_shift(one_pair, 49, 999),
-        **{"at_50": _over_seeds(one_pair, 49), "at_200": _over_seeds(one_pair, 199)},
-        "errors in words": ", ".join(f"{value:.2f} at {budget}" for budget, value in error.items()),
-    }
-    if few.empty or many.empty:
-        return as_facts(values)
+    one, new = (rows[rows.pairs == kind] for kind in (ONE, NEW))
+    few, many = new[new.budget < 50], new[new.budget >= 99]
+    errors = _threshold_errors(rows).groupby("budget").threshold_error.mean()
+    hits: dict[Any, Fact] = {budget: share(group.score > 0) for budget, group in new.groupby("budget")}
+    at_50, of_score = _over_seeds(one, 49), _over_seeds(one.assign(null_sd=1.0), 49)
+    bars = (at_50.value / _STABLE, of_score.value / _STABLE_SCORE)
     return as_facts(
         {
-            **values,
-            "above in words": ", ".join(
-                f"{share(df.score > 0):.0%} ({budget})" for budget, df in new.groupby("budget")
-            ),
+            "mean_shift": _largest_shift(one, 49, 999),
+            "at_50": at_50,
+            "at_200": _over_seeds(one, 199),
+            "error_of_score": of_score,
+            # The paper does not say what is stable, so the limits span both bars.
+            "unstable": Fact(bars[0], min(bars), max(bars)),
+            "errors in words": ", ".join(f"{value:.2f} at {budget}" for budget, value in errors.items()),
+            "above in words": ", ".join(f"{hit:.0%} ({budget})" for budget, hit in hits.items()),
             "seeds": new.seed.nunique(),
-            **{"largest_few": few.largest.max(), "largest_many": many.largest.max()},
-            "spikes": _spikes(new),
-            "left": largest(group_means(new[new.budget >= 99], ["measure", "budget"], "score")),
-            "converges": over_draws(_seed_means(new[new.budget < 50]) - _seed_means(new[new.budget >= 99])),
+            "largest_few": few.score.max(),
+            "largest_many": many.score.max(),
+            "spikes": _spikes(few, many),
+            "left": largest(group_means(many, ["measure", "budget"], "score")),
+            "converges": over_draws(few.groupby("seed").score.mean() - many.groupby("seed").score.mean()),
         }
     )
 
 
-def _seed_means(rows: pd.DataFrame) -> pd.Series[float]:
-    return rows.groupby("seed").score.mean()
+def _largest_shift(rows: pd.DataFrame, few: int, many: int) -> Fact:
+    """Largest difference of mean thresholds of any measure, in standard deviations of its null distribution."""
+    groups = rows.groupby(["budget", "measure"])
+    tables = groups.threshold.mean(), groups.threshold.sem(), groups.null_sd.mean()
+    mean, error, unit = (table.unstack().reindex([few, many]) for table in tables)
+    shifts = (mean.loc[few] - mean.loc[many]) / unit.loc[many]
+    halves = 1.96 * np.hypot(error.loc[few], error.loc[many]) / unit.loc[many]
+    facts = (Fact(shift, shift - half, shift + half) for shift, half in zip(shifts, halves, strict=True))
+    return max(facts, key=lambda fact: abs(fact.value))
 
 
 def _over_seeds(rows: pd.DataFrame, budget: int) -> Fact:
     """Error of the threshold with its interval; seeds are resampled."""
-    wide = rows.pivot_table(index="seed", columns=["budget", "measure"], values="threshold")
-    units = rows.groupby(["budget", "measure"]).null_sd.mean()
+    subset = rows[rows.budget == budget]
+    wide, unit = (
+        subset.pivot(index="seed", columns="measure", values="threshold"),
+        subset.groupby("measure").null_sd.mean(),
+    )
+    return resampled(lambda seeds: float((wide.iloc[seeds].std() / unit).mean()), len(wide))
 
-    def error(rows: Any) -> float:
-        return float((wide[budget].iloc[rows].std() / units[budget]).mean())
 
-    return resampled(error, len(wide))
-
-
-def _spikes(new: pd.DataFrame) -> Fact:
+def _spikes(few: pd.DataFrame, many: pd.DataFrame) -> Fact:
     """Largest score with fewer than 50 permutations divided by that with 99 or more; seeds are resampled."""
-    wide = new.pivot_table(index="seed", columns=["budget", "measure"], values="score")
-    budgets = wide.columns.get_level_values("budget")
-    few, many = (wide.loc[:, some].max(axis=1).to_numpy() for some in (budgets < 50, budgets >= 99))
+    low, high = (table.groupby("seed").score.max().to_numpy() for table in (few, many))
 
-    def ratio(rows: Any) -> float:
-        return float(few[rows].max() / many[rows].max()) if many[rows].any() else float("nan")
+    def ratio(seeds: Any) -> float:
+        return float(low[seeds].max() / high[seeds].max()) if high[seeds].any() else float("nan")
 
-    return resampled(ratio, len(wide))
+    return resampled(ratio, len(low))

@@ -9,7 +9,7 @@ import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.checks import INCONCLUSIVE, Found
-from shesha.studies.facts import Facts, as_facts, group_means, largest, smallest
+from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, heat
 from shesha.studies.study_decorator import study
@@ -53,20 +53,13 @@ def phase_diagrams(kind: str, ratio: float, sigma: float, seed: int) -> dict[str
 @phase_diagrams.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw both planes per kind of noise."""
-    kinds = list(rows.kind.unique())
-    fig, axes = grid(2, len(kinds), width=2.9, height=2.3)
-    for column, kind in enumerate(kinds):
-        for line, name in enumerate(("raw", "score")):
-            plane = rows[rows.kind == kind].pivot_table(index="sigma", columns="ratio", values=name)
-            plane = plane.rename_axis(index="noise (sigma)", columns="d / n")
-            heat(axes[line][column], plane, title=f"{'raw' if name == 'raw' else 'calibrated'}, {kind}")
+    fig, axes = grid(2, rows.kind.nunique(), width=2.9, height=2.3)
+    for column, (kind, group) in enumerate(rows.groupby("kind", sort=False)):
+        for ax, (name, title) in zip(axes[:, column], {"raw": "raw", "score": "calibrated"}.items(), strict=True):
+            plane = group.pivot_table(index="sigma", columns="ratio", values=name)
+            heat(ax, plane.rename_axis(index="noise (sigma)", columns="d / n"), title=f"{title}, {kind}")
     table = rows.groupby(["kind", "ratio", "sigma"], sort=False)[["raw", "score", "threshold"]].mean().reset_index()
     picture = Picture("phase_diagrams", fig, "Raw and calibrated CKA against d / n and noise, by kind of noise")
-    return Page("", (("Means", table),), (picture,), answers=published_numbers(rows))
-
-
-def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
-    """Return the range of raw scores at the largest ratio of noise to signal."""
     by_ratio = rows[rows.sigma == rows.sigma.max()].groupby("ratio").raw.mean()
     why = (
         "If noise hides the signal, raw CKA is about d / (n + d), and lower for Student's t: on average over "
@@ -74,27 +67,32 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
         f"{by_ratio.iloc[-1]:.2f} for d / n of {by_ratio.index[0]:g} to {by_ratio.index[-1]:g}. The paper does not "
         "print its d / n."
     )
-    ends = (("raw_low", by_ratio.min()), ("raw_high", by_ratio.max()))
-    return {key: Found(float(value), decimals=1, why=why, verdict=INCONCLUSIVE) for key, value in ends}
+    ends = {"raw_low": by_ratio.min(), "raw_high": by_ratio.max()}
+    answers = {key: Found(float(value), decimals=1, why=why, verdict=INCONCLUSIVE) for key, value in ends.items()}
+    return Page("", (("Means", table),), (picture,), answers=answers)
 
 
 @phase_diagrams.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return scores at the smallest and at the largest ratio of noise to signal, by kind of noise."""
     quiet, drowned = rows[rows.sigma == rows.sigma.min()], rows[rows.sigma == rows.sigma.max()]
-    means = quiet.groupby(["kind", "ratio"])[["raw", "score"]].mean()
-    by_ratio = drowned.groupby("ratio").raw.mean()
+    means, by_ratio = quiet.groupby(["kind", "ratio"])[["raw", "score"]].mean(), drowned.groupby("ratio").raw.mean()
     values: dict[str, Any] = {
-        **{"sigma": rows.sigma.max(), "draws": rows.seed.nunique()},
+        "sigma": rows.sigma.max(),
+        "draws": rows.seed.nunique(),
         **{f"quiet_{name}_{end}": means[name].agg(end) for name in ("raw", "score") for end in ("min", "max")},
-        **{"narrowest": by_ratio.index[0], "widest": by_ratio.index[-1]},
-        **{"raw_narrowest": by_ratio.iloc[0], "raw_widest": by_ratio.iloc[-1]},
+        "narrowest": by_ratio.index[0],
+        "widest": by_ratio.index[-1],
+        "raw_narrowest": by_ratio.iloc[0],
+        "raw_widest": by_ratio.iloc[-1],
     }
     for kind in rows.kind.unique():
-        low, high = (part[part.kind == kind] for part in (quiet, drowned))
-        values[f"quiet, {kind}"] = smallest(
-            mean for name in ("raw", "score") for mean in group_means(low, ["ratio"], name)
-        )
-        values[f"left, {kind}"] = largest(group_means(high, ["ratio"], "score"))
-    both = {end: [fact for name, fact in values.items() if name.startswith(f"{end}, ")] for end in ("quiet", "left")}
-    return as_facts(values | {"quiet": smallest(both["quiet"]), "left": largest(both["left"])})
+        values[f"quiet, {kind}"] = _smallest_mean(quiet[quiet.kind == kind])
+        values[f"left, {kind}"] = largest(group_means(drowned[drowned.kind == kind], ["ratio"], "score"))
+    left = largest(group_means(drowned, ["kind", "ratio"], "score"))
+    return as_facts(values | {"quiet": _smallest_mean(quiet), "left": left})
+
+
+def _smallest_mean(rows: pd.DataFrame) -> Fact:
+    """Smallest mean of a raw or calibrated score."""
+    return smallest(mean for name in ("raw", "score") for mean in group_means(rows, ["kind", "ratio"], name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,34 @@ import pandas as pd
 
 from shesha.benchmark.data_folders import local_folder
 from shesha.calibration import calibrate_layers
-from shesha.charts import PALETTE
-from shesha.studies.facts import Facts
+from shesha.studies.checks import Found
+from shesha.studies.facts import (
+    Fact,
+    Facts,
+    absolute,
+    as_facts,
+    largest,
+    over_correlations,
+    over_draws,
+    rank_correlation,
+    share,
+    smallest,
+)
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
+from shesha.studies.pictures import grid, lines
+from shesha.studies.published_checks import Answers, unreachable
 from shesha.studies.study_decorator import Unreachable, grid_of, study
 from shesha.support.types import Matrix
-from shesha_studies.chance._platonic_facts import (
-    make_facts,
-    mean_trends,
-    published_numbers,
-    untrained_scores,
+from shesha_studies.chance._two_modality_models import (
+    EPOCHS,
+    SENTENCES,
+    STAND_IN,
+    WIDTHS,
+    Sides,
+    sides,
+    trends,
+    unit_rows,
 )
-from shesha_studies.chance._two_modality_models import EPOCHS, SENTENCES, STAND_IN, WIDTHS, sides, unit_rows
 from shesha_studies.networks.images import IMAGES
 
 FOLDER, WIT = "platonic", "WIT"
@@ -32,10 +48,7 @@ LANGUAGE = (
     *(f"huggyllama/llama-{size}" for size in ("7b", "13b", "30b", "65b")),
 )
 VISION = (
-    *(
-        f"vit_{size}_augreg_in21k"
-        for size in ("tiny_patch16_224", "small_patch16_224", "base_patch16_224", "large_patch16_224")
-    ),
+    *(f"vit_{size}_patch16_224_augreg_in21k" for size in ("tiny", "small", "base", "large")),
     *(f"vit_{size}_mae" for size in ("base_patch16_224", "large_patch16_224", "huge_patch14_224")),
     *(f"vit_{size}_dinov2" for size in ("small_patch14", "base_patch14", "large_patch14", "giant_patch14")),
     *(f"vit_{size}_clip" for size in ("base_patch16", "large_patch14", "huge_patch14")),
@@ -44,39 +57,18 @@ VISION = (
 VIDEO = tuple(f"videomae-{size}-finetuned-kinetics" for size in ("small", "base", "large", "huge"))
 
 
-def exported(data: str, language: str, vision: str, measure: str) -> dict[str, float]:
-    """Compare the best pair of exported layers, rows of unit length, 500 permutations.
-
-    Raises
-    ------
-    Unreachable
-        If the layers of a model are missing.
-    """
-    first, second = (_layers(data, name) for name in (language, vision))
-    calibrated = calibrate_layers(first, second, measure, n_permutations=500, seed=0)
-    return {
-        "capability": float(LANGUAGE.index(language)),
-        "raw": calibrated.observed,
-        "score": calibrated.score,
-        "threshold": calibrated.threshold,
-        "chance": calibrated.null_mean,
-        "p_value": calibrated.p_value,
-    }
-
-
-def _layers(data: str, model: str) -> list[Matrix]:
-    name = f"{data}/{model.replace('/', '--')}.npz"
+def _exported_layers(data: str, model: str) -> list[Matrix]:
+    """Return the exported layers of a published model, rows of unit length."""
     folder = local_folder(FOLDER)
-    place = (folder or Path(FOLDER)) / name
+    place = (folder or Path(FOLDER)) / f"{data}/{model.replace('/', '--')}.npz"
     if folder is None or not place.exists():
         raise Unreachable(
-            f"Layers of the published models are looked for in SHESHA_DATA as {FOLDER}/{data}/MODEL.npz, one array of "
-            "shape (1024, features) per layer: run the models on the "
-            "1,024 inputs (`shesha.extract`) and save them there"
+            f"Layers of the published models are looked for in SHESHA_DATA as {FOLDER}/{data}/MODEL.npz, one array "
+            "of shape (1024, features) per layer: run the models on the 1,024 inputs (`shesha.extract`) and save them "
+            "there"
         )
     with np.load(place, allow_pickle=False) as stored:
-        layers = [np.asarray(stored[key], dtype=np.float64) for key in stored.files]
-    return unit_rows(layers)
+        return unit_rows([np.asarray(stored[key], dtype=np.float64) for key in stored.files])
 
 
 GLOBAL = {
@@ -137,71 +129,168 @@ def platonic(data: str, epochs: int, width: int | str, partner: int | str, measu
     name, if their layers are exported.
     """
     if isinstance(width, str) or isinstance(partner, str):
-        return exported(data, str(width), str(partner), measure)
-    pair = sides(data, epochs, width, partner)
-    blocks = pair.labels if null == "within classes" else None
-    calibrated = calibrate_layers(
-        pair.first, pair.second, measure, blocks=blocks, truncate=_TRUNCATED.get(measure), seed=0
+        first, second = (_exported_layers(data, str(name)) for name in (width, partner))
+        pair, n_permutations = Sides(first, second, np.zeros(0, int), float(LANGUAGE.index(str(width)))), 500
+    else:
+        pair, n_permutations = sides(data, epochs, width, partner), 200
+    result = calibrate_layers(
+        pair.first,
+        pair.second,
+        measure,
+        n_permutations=n_permutations,
+        blocks=pair.labels if null == "within classes" else None,
+        truncate=_TRUNCATED.get(measure),
+        seed=0,
     )
     return {
         "capability": pair.capability,
-        "raw": calibrated.observed,
-        "score": calibrated.score,
-        "threshold": calibrated.threshold,
-        "chance": calibrated.null_mean,
-        "p_value": calibrated.p_value,
+        "raw": result.observed,
+        "score": result.score,
+        "threshold": result.threshold,
+        "chance": result.null_mean,
+        "p_value": result.p_value,
     }
 
 
-_KNOWN = {
-    "all": list(MEASURES.values()),
-    "names": list(MEASURES),
-    "global": list(GLOBAL.values()),
-    "local": list(LOCAL.values()),
-}
-"""Names of the measures in the library, and in the paper."""
+def _set_trends(rows: pd.DataFrame) -> pd.DataFrame:
+    """Correlate scores with capability and with width, within each set of models."""
+    free = rows[(rows.null == "free") & (rows.epochs > 0)]
+    width = trends(free, ["raw", "score"], "width")
+    table = trends(free, ["raw", "score"]).rename(columns={"raw": "before", "score": "after"})
+    return table.assign(**{"before, with width": width.raw, "after, with width": width.score})
+
+
+def _untrained_scores(rows: pd.DataFrame) -> pd.DataFrame:
+    bare = rows[rows.epochs == 0]
+    return bare.groupby(["measure", "data", "width"], sort=False)[["raw", "chance", "score"]].mean().reset_index()
 
 
 @platonic.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Correlate scores with capability, before and after calibration."""
-    free = rows[(rows.null == "free") & (rows.epochs > 0)]
-    table = mean_trends(rows)
-    answers = published_numbers(rows, _KNOWN, list(published.key))
+    table = _set_trends(rows)
     tables = (
         ("Correlation with capability and width, for each set of models", table),
-        ("Untrained networks", untrained_scores(rows)),
+        ("Untrained networks", _untrained_scores(rows)),
     )
-    notes = (STAND_IN,)
-    picture = Picture(
-        "platonic", _draw(free), "Raw and calibrated scores of the best pair of layers against capability"
-    )
-    return Page("", tables, (picture,), notes, answers=answers)
+    shows = "Raw and calibrated scores of the best pair of layers against capability"
+    picture = Picture("platonic", _draw(rows[(rows.null == "free") & (rows.epochs > 0)]), shows)
+    return Page("", tables, (picture,), (STAND_IN,), answers=_published_numbers(table, published.key))
+
+
+def _published_numbers(table: pd.DataFrame, keys: Iterable[str]) -> Answers:
+    """Answer numbers of the published models, which are not available; the reason gives those of the stand-ins."""
+    means: Any = table.groupby("measure")[["before", "after"]].mean()
+    answers: Answers = {}
+    for key in (key for key in keys if key.startswith(("table", "text"))):
+        name, _, column = key.split(" ", 1)[1].rpartition(" ")
+        known = MEASURES.get(name) in means.index
+        ours = f"; our stand-ins have {means.loc[MEASURES[name], column]:+.2f}" if known else ""
+        answers[key] = unreachable(f"We do not have layers of the published models for the WIT images{ours}.")
+    return answers | {"least p": Found(1 / 501, decimals=3)}
 
 
 def _draw(free: pd.DataFrame) -> Any:
-    """Draw raw scores as dotted lines and calibrated scores as solid lines, one per set of models."""
-    measures = [name for name in FEW if name in free.measure.unique()]
-    fig, axes = figure(len(measures), width=3.4)
-    pairs = list(free.groupby(["data", "partner"], sort=False).groups)
-    for ax, measure in zip(axes, measures, strict=True):
-        group = free[free.measure == measure]
-        for (data, partner), part in group.groupby(["data", "partner"], sort=False):
-            part = part.assign(rank=part.capability.rank()).sort_values("rank")
-            colour = PALETTE[pairs.index((data, partner)) % len(PALETTE)]
-            ax.plot(part["rank"], part.raw, ":", color=colour, linewidth=1)
-            ax.plot(part["rank"], part.score, "o-", color=colour, markersize=3, label=f"{data}, {partner}")
-        ax.set(xlabel="rank of the first model's accuracy", title=measure, ylim=(-0.03, 1.03))
-        ax.xaxis.get_major_locator().set_params(integer=True)
-    axes[0].set_ylabel("raw (dotted), calibrated (solid)")
-    # Take the legend from the panel with most lines, because some measures are computed for fewer pairs.
-    handles, names = max((ax.get_legend_handles_labels() for ax in axes), key=lambda legend: len(legend[1]))
-    place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
-    axes[-1].legend(handles, names, frameon=False, fontsize="x-small", title="data, second model's units", **place)
+    """Draw raw scores above calibrated scores, one line per set of models."""
+    sets = free.groupby(["measure", "data", "partner"], sort=False)
+    free = free.assign(models=free.data + ", " + free.partner.astype(str), rank=sets.capability.rank())
+    groups = [(measure, free[free.measure == measure]) for measure in FEW if measure in set(free.measure)]
+    fig, axes = grid(2, len(groups), width=3.2, height=2.6)
+    for column, (measure, group) in enumerate(groups):
+        for ax, (score, label) in zip(axes[:, column], {"raw": "raw", "score": "calibrated"}.items(), strict=True):
+            lines(ax, group, "rank", score, "models", order=list(free.models.unique()))
+            ax.set(title=f"{measure}, {label}", ylim=(-0.03, 1.03), xlabel="rank of the first model's accuracy")
+            ax.xaxis.get_major_locator().set_params(integer=True)
+    title = "data, second model's units"
+    axes[0][2].legend(
+        frameon=False, fontsize="x-small", title=title, title_fontsize="x-small", loc="upper center", ncols=2
+    )
     return fig
+
+
+_KERNELS, _KNN = ("CKA", "CKA(kernel=rbf)"), "mutual kNN(k=10)"
+_OTHER_GLOBAL = tuple(name for name in GLOBAL.values() if name not in (*_KERNELS, "unbiased CKA"))
 
 
 @platonic.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Correlations of scores with capability before and after calibration, over sets of stand-ins."""
-    return make_facts(rows, _KNOWN, {measure: name for name, measure in MEASURES.items()})
+    table = _set_trends(rows)
+    table["lost"] = table.before - table.after
+    columns = ("before", "after", "lost", "before, with width", "after, with width")
+    mean = {(name, column): _over_data(df, column) for name, df in table.groupby("measure") for column in columns}
+
+    def means(names: Iterable[str], column: str) -> list[Fact]:
+        return [mean[name, column] for name in names if (name, column) in mean]
+
+    def phrases(names: Iterable[str], template: str) -> str:
+        called = {measure: name for name, measure in MEASURES.items() if (measure, "before") in mean}
+        known = [name for name in names if name in called]
+        return ", ".join(template.format(called[name], mean[name, "before"], mean[name, "after"]) for name in known)
+
+    values: dict[str, Any] = {
+        **{f"{key}_{when}": mean[name, when] for key, name in (("cka", "CKA"), ("knn", _KNN)) for when in columns[:2]},
+        "cka_lost": mean["CKA", "lost"],
+        "trends in words": phrases(FEW, "{} {:+.2f} before and {:+.2f} after"),
+    }
+    for key, column in (("raw", "before"), ("calibrated", "after")):
+        for axis, suffix in (("capability", ""), ("width", ", with width")):
+            part = means(_KERNELS, column + suffix)
+            values |= {f"{key}, {axis}, lowest": smallest(part), f"{key}, {axis}, highest": largest(part)}
+    return as_facts(
+        {
+            **values,
+            "calibrated, highest": largest(values[f"calibrated, {axis}, highest"] for axis in ("capability", "width")),
+            "global in words": phrases(_OTHER_GLOBAL, "{} {:+.2f} to {:+.2f}"),
+            "global_before": smallest(means(_OTHER_GLOBAL, "before")),
+            "global_lost": smallest(means(_OTHER_GLOBAL, "lost")),
+            **{f"unbiased_{column}": largest(means(["unbiased CKA"], column)) for column in columns[:3]},
+            "local in words": phrases(LOCAL.values(), "{} {:+.2f} to {:+.2f}"),
+            "local_moved": largest(map(absolute, means(LOCAL.values(), "lost"))),
+            "local_before": smallest(means(LOCAL.values(), "before")),
+            **_differences(rows, table),
+            **_untrained_facts(rows),
+        }
+    )
+
+
+def _over_data(table: pd.DataFrame, column: str) -> Fact:
+    """Mean over data sets, of correlations or of their decrease; sets of models of the same data share networks."""
+    if column == "lost":
+        return over_draws(table.lost.groupby(table.data).mean())
+    return over_correlations(np.tanh(np.arctanh(table[column]).groupby(table.data).mean()))
+
+
+def _differences(rows: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
+    """Compare the trends of local measures between data sets, and their trends and significance with global ones."""
+    local = table[table.measure.isin(LOCAL.values())].groupby("data")
+    free = rows[(rows.null == "free") & (rows.epochs > 0)]
+    models = free.groupby(["data", "epochs", "width"]).ngroups / free.data.nunique()
+    hits = {
+        name: share(free[free.measure.isin(kind.values())].p_value <= 0.05)
+        for name, kind in (("global", GLOBAL), ("local", LOCAL))
+    }
+    return {
+        "sets in words": ", ".join(f"{value:+.2f} ({data})" for data, value in local.after.mean().items()),
+        "lowest_set": smallest(rank_correlation(value, models) for value in local.after.mean()),
+        **{f"hits, {name}": hit for name, hit in hits.items()},
+        "fewest_hits": smallest(hits.values()),
+        "lost_more": over_draws(table[table.measure == "CKA"].groupby("data").lost.mean() - local.lost.mean()),
+    }
+
+
+def _untrained_facts(rows: pd.DataFrame) -> dict[str, Any]:
+    """Calibrated scores of untrained networks, and how much training adds to the trend with the width."""
+    means = _untrained_scores(rows).groupby(["width", "measure"]).score.mean()
+    knn = rows[(rows.measure == _KNN) & (rows.null == "free") & (rows.partner == 512)]
+    after, before = (
+        trends(knn[part], ["score"], "width").set_index("data").score for part in (knn.epochs > 0, knn.epochs == 0)
+    )
+    return {
+        **{
+            f"untrained {name}, {end}": means.get((width, name), np.nan)
+            for end, width in (("narrow", WIDTHS[0]), ("wide", WIDTHS[-1]))
+            for name in ("CKA", _KNN)
+        },
+        "training_adds": over_draws(after - before),
+    }

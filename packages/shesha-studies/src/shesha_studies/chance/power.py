@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, resampled, share
+from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, rate, resampled, resampled_groups, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
 from shesha.studies.study_decorator import grid_of, study
@@ -17,6 +17,8 @@ from shesha_studies.synthetic_data import shared
 ALPHA, _POINT = 0.05, 1.645
 """Significance level, and the corresponding one-sided quantile of the normal distribution."""
 STRONG = 0.6
+_PAIR = ["rank", "strength", "seed"]
+"""Columns that identify a pair of representations, to which all measures are applied."""
 MEASURES = ("CKA", "CKA(kernel=rbf)", "RSA", "DistCorr", "mutual kNN")
 STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2)
 
@@ -50,62 +52,71 @@ def power(measure: str, rank: int, strength: float, seed: int) -> dict[str, floa
 @power.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw detection rates and scores against the strength, and compare with a threshold of the true null."""
-    rows = _add_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
+    rows = _add_hits(rows)
     columns = ["raw", "score", "hit", "hit_known"]
     table = rows.groupby(["measure", "rank", "strength"], sort=False)[columns].mean().reset_index()
-    middle = rows[rows["rank"] == sorted(rows["rank"].unique())[len(rows["rank"].unique()) // 2]]
     titles = {"hit": "share with p <= 0.05", "raw": "raw score", "score": "calibrated score"}
     fig, axes = figure(3, sharey=True)
     for ax, (name, title) in zip(axes, titles.items(), strict=True):
-        wide = middle.pivot_table(index="strength", columns="measure", values=name)
-        curves(ax, wide, {measure: measure for measure in middle.measure.unique()})
+        wide = rows[rows["rank"] == 5].pivot_table(index="strength", columns="measure", values=name)
+        curves(ax, wide, {measure: measure for measure in rows.measure.unique()})
         ax.set(xlabel="strength of the shared signal (noise: 1)", title=title, ylim=(-0.03, 1.03))
     axes[0].legend(frameon=False, fontsize="small")
-    picture = Picture(
-        "power", fig, "Detection rate, raw score and calibrated score against the strength of a shared signal"
-    )
-    return Page("", (("Means", table),), (picture,))
+    shows = "Detection rate, raw score and calibrated score against the strength of a shared signal"
+    return Page("", (("Means", table),), (Picture("power", fig, shows),))
 
 
-def _add_known_null(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add whether the raw score exceeds the 95 % quantile of a normal distribution fitted to unrelated pairs."""
+def _add_hits(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add detection by calibration, and by the 95 % quantile of a normal distribution fitted to unrelated pairs."""
     null = rows[rows.strength == 0].groupby("measure").raw.agg(["mean", "std"])
-    limits = null["mean"] + _POINT * null["std"]
-    return rows.assign(hit_known=(rows.raw > rows.measure.map(limits)).astype(float))
+    limits = rows.measure.map(null["mean"] + _POINT * null["std"])
+    return rows.assign(hit=(rows.p_value <= ALPHA).astype(float), hit_known=(rows.raw > limits).astype(float))
 
 
 @power.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the shares of pairs with a signal that calibration and a threshold from the true null detect."""
-    rows = _add_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
-    signal, none = rows[rows.strength > 0], rows[(rows.strength == 0) & (rows.measure == rows.measure.iloc[0])]
-    table = rows.groupby(["measure", "rank", "strength"], sort=False)[["raw", "score", "hit"]].mean().reset_index()
-    means, strong = rows.groupby("strength").hit.mean(), table[table.strength >= STRONG]
-    least = {}
-    for measure, part in table.groupby("measure", sort=False):
-        strengths = part[part.hit >= 0.9].groupby("rank").strength.min()
-        least[measure] = f"{strengths.max():g}" if len(strengths) == part["rank"].nunique() else "not within the grid"
+    rows, cell = _add_hits(rows), ["measure", "rank", "strength"]
+    signal, strong = rows[rows.strength > 0], rows[rows.strength >= STRONG]
+    none = rows[(rows.strength == 0) & (rows.measure == rows.measure.iloc[0])]
+    means = rows.groupby(cell, sort=False)[["raw", "score", "hit"]].mean().reset_index()
+    least = means[means.hit >= 0.9].groupby(["measure", "rank"], sort=False).strength.min()
+    pairs = signal.groupby(_PAIR).ngroups
+    rates: dict[Any, Fact] = {strength: _rate_of_pairs(group) for strength, group in signal.groupby("strength")}
     return as_facts(
         {
-            "found": share(signal.hit),
-            "found_by_known_null": share(signal.hit_known),
-            "lost": over_draws(signal.hit_known - signal.hit),
+            "found": _rate_of_pairs(signal),
+            "found_by_known_null": _rate_of_pairs(signal, "hit_known"),
+            "lost": largest(resampled_groups(_lost, df, _PAIR, draws=200) for _, df in rows.groupby("measure")),
             "none": share(none.hit),
-            "least strengths in words": ", ".join(f"{strength} ({name})" for name, strength in least.items()),
-            "rates in words": ", ".join(
-                f"{share(part.hit):.0%} at {strength:g}" for strength, part in signal.groupby("strength")
+            "least strengths in words": ", ".join(
+                f"{strength:g} ({name})" for name, strength in least.groupby("measure", sort=False).max().items()
             ),
-            **{"signal_pairs": len(signal) / signal.strength.nunique(), "pairs": len(signal)},
-            "rate_of_strongest": share(rows[rows.strength == means.index[-1]].hit),
-            "rate_at_04": share(rows[rows.strength == 0.4].hit),
-            "alike": _alike(rows[rows.strength >= STRONG]),
-            "apart": (strong.raw - strong.score).abs().max(),
-            "weak": largest(group_means(rows[rows.strength <= 0.1], ["measure", "rank", "strength"], "score")),
+            "rates in words": ", ".join(f"{hit:.0%} at {strength:g}" for strength, hit in rates.items()),
+            "signal_pairs": pairs / len(rates),
+            "pairs": pairs,
+            "rate_of_strong": _rate_of_pairs(strong),
+            "rate_at_04": rates[0.4],
+            "alike": _smallest_correlation(strong),
+            "apart": (means.raw - means.score)[means.strength >= STRONG].abs().max(),
+            "weak": largest(group_means(rows[rows.strength <= 0.1], cell, "score")),
         }
     )
 
 
-def _alike(strong: pd.DataFrame) -> Fact:
+def _rate_of_pairs(rows: pd.DataFrame, column: str = "hit") -> Fact:
+    """Share of hits; the interval counts pairs, because all measures are applied to the same pairs."""
+    pairs, mean = rows.groupby(_PAIR).ngroups, float(rows[column].mean())
+    return Fact(mean, *rate(round(mean * pairs), pairs).limits)
+
+
+def _lost(rows: pd.DataFrame) -> float:
+    """Share of the pairs with a signal that the true null detects, minus the share that calibration detects."""
+    signal = _add_hits(rows).query("strength > 0")
+    return float((signal.hit_known - signal.hit).mean())
+
+
+def _smallest_correlation(strong: pd.DataFrame) -> Fact:
     """Smallest correlation of mean raw and calibrated scores over ranks and strengths; draws are resampled."""
     wide = strong.pivot_table(index="seed", columns=["measure", "rank", "strength"], values=["raw", "score"])
     parts = [[wide[name][measure].to_numpy() for name in ("raw", "score")] for measure in strong.measure.unique()]

@@ -8,16 +8,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import (
-    Fact,
-    Facts,
-    as_facts,
-    group_means,
-    largest,
-    resampled_groups,
-    smallest,
-    steps,
-)
+from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, resampled_groups, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, heat
 from shesha.studies.study_decorator import grid_of, study
@@ -60,45 +51,45 @@ def snr(power: str, rank: int, strength: float, noise: float, seed: int) -> dict
 @snr.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw both heat maps per rank, and find the edge of detection under both readings of the signal's size."""
-    ranks = sorted(rows["rank"].unique())
-    planes = _planes(rows[rows.power == rows.power.iloc[0]])
-    fig, axes = grid(2, len(ranks), width=3.1, height=2.3)
-    for column, rank in enumerate(ranks):
-        for line, name in enumerate(("raw", "score")):
-            heat(
-                axes[line][column], planes[rank, name], title=f"{'raw' if name == 'raw' else 'calibrated'}, rank {rank}"
-            )
-    edges = _edges(rows)
-    table = edges.rename("noise / strength at which the mean score falls below 0.1").reset_index()
-    shows = f"Raw and calibrated CKA against noise and strength, by rank; factors of unit variance {rows.power.iloc[0]}"
-    tables = (("Edges of detection", table),)
-    return Page("", tables, (Picture("snr", fig, shows),))
+    power = rows.power.iloc[0]
+    fig, axes = grid(2, rows["rank"].nunique(), width=3.1, height=2.3)
+    for column, (rank, group) in enumerate(rows[rows.power == power].groupby("rank")):
+        for ax, (name, title) in zip(axes[:, column], {"raw": "raw", "score": "calibrated"}.items(), strict=True):
+            plane = group.pivot_table(index="strength", columns="noise", values=name).sort_index(ascending=False)
+            heat(ax, plane, title=f"{title}, rank {rank}")
+    edges = _edges(rows).rename("noise / strength at which the mean score falls below 0.1").reset_index()
+    shows = f"Raw and calibrated CKA against noise and strength, by rank; factors of unit variance {power}"
+    return Page("", (("Edges of detection", edges),), (Picture("snr", fig, shows),))
 
 
-def _planes(rows: pd.DataFrame) -> dict[tuple[int, str], pd.DataFrame]:
-    """Table of mean scores with strengths in rows and noise in columns."""
-    planes = {}
-    for rank in sorted(rows["rank"].unique()):
-        for name in ("raw", "score"):
-            plane = rows[rows["rank"] == rank].pivot_table(index="strength", columns="noise", values=name)
-            planes[int(rank), name] = plane.sort_index(ascending=False)
-    return planes
-
-
-def _edge(rows: pd.DataFrame) -> float:
-    """Ratio of noise to strength at which the mean calibrated score falls below 0.1, by interpolation."""
-    means = rows.assign(ratio=rows.noise / rows.strength).groupby("ratio").score.mean()
-    below = int(np.argmax(means.to_numpy() < LOST)) if (means < LOST).any() else len(means) - 1
-    if below == 0:
-        return float(means.index[0])
-    x, y = np.log(means.index.to_numpy()[below - 1 : below + 1]), means.to_numpy()[below - 1 : below + 1]
-    return float(np.exp(x[0] + (y[0] - LOST) / (y[0] - y[1]) * (x[1] - x[0])))
+def _crossing(rows: pd.DataFrame, level: float) -> float:
+    """Logarithm (base 2) of the ratio of noise to strength at which the mean calibrated score falls below a level."""
+    means = rows.groupby(np.log2(rows.noise / rows.strength)).score.mean()
+    below = int(np.argmax(means.to_numpy() < level))
+    (x, y), (x_below, y_below) = means.iloc[below - 1 : below + 1].reset_index().to_numpy()
+    return float(x + (y - level) / (y - y_below) * (x_below - x))
 
 
 def _edges(rows: pd.DataFrame) -> pd.Series[float]:
-    edges = pd.Series({key: _edge(group) for key, group in rows.groupby(["power", "rank"], sort=False)})
-    edges.index.names = ["power", "rank"]
-    return edges
+    """Ratio of noise to strength at which the mean calibrated score falls below 0.1."""
+    groups = rows.groupby(["power", "rank"], sort=False)
+    return pd.Series({key: 2 ** _crossing(df, LOST) for key, df in groups}).rename_axis(["power", "rank"])
+
+
+def _edge_rise(rows: pd.DataFrame) -> float:
+    """Smallest rise of the edge of detection from one rank to the next."""
+    return float(np.diff(_edges(rows)).min())
+
+
+def _doublings(rows: pd.DataFrame) -> dict[Any, float]:
+    """Number of doublings of the noise by which the score falls from 0.9 to 0.1, by rank."""
+    return {rank: _crossing(df, LOST) - _crossing(df, 0.9) for rank, df in rows.groupby("rank")}
+
+
+def _more_doublings(rows: pd.DataFrame) -> float:
+    """Smallest number of doublings that a higher rank needs in addition to those of rank 1."""
+    first, *others = _doublings(rows).values()
+    return min(others) - first
 
 
 _CELL = ["rank", "strength", "noise"]
@@ -109,57 +100,35 @@ _OPEN_RATIOS = (1 / 4, 4)
 @snr.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Raw and calibrated scores over the plane of signal and noise, and the edge of detection by rank."""
-    edges, plain = _edges(rows), rows[rows.power == PER_FACTOR]
-    means = plain.groupby(["rank", "strength", "noise"])[["raw", "score"]].mean().reset_index()
-    end = means[means.noise == means.noise.max()].groupby("strength").score.max()
-    values: dict[str, Any] = {
-        "lowest_raw": smallest(group_means(plain, _CELL, "raw")),
-        # The limits are those of the widths that the paper leaves open.
-        "raw_floor": Fact(means.raw.min(), *(ratio / (1 + ratio) for ratio in _OPEN_RATIOS)),
-        "loud": smallest(group_means(plain[plain.noise <= plain.strength / 4], _CELL, "score")),
-        "drowned": largest(group_means(plain[plain.noise >= 32 * plain.strength], _CELL, "score")),
-        "largest_rise": largest(
-            step for _, group in plain.groupby(["rank", "strength"]) for step in steps(group, "noise", "score")
-        ),
-        **{"loudest noise": means.noise.max(), "left of strongest": end.iloc[-1], "strongest": end.index[-1]},
-        "edges in words": "; ".join(
-            f"unit variance {power} " + ", ".join(f"{value:.3g} (rank {rank})" for rank, value in edges[power].items())
-            for power in rows.power.unique()
-        ),
-    }
-    return as_facts(values | (_widths(rows) if PER_ENTRY in set(rows.power) else {}))
-
-
-def _edge_rise(rows: pd.DataFrame) -> float:
-    """Smallest rise of the edge of detection from one rank to the next."""
-    return float(np.diff(_edges(rows)).min())
-
-
-def _doublings(rows: pd.DataFrame) -> list[float]:
-    """Number of doublings of the noise by which the score falls from 0.9 to 0.1, by rank."""
-    rows, doublings = rows.assign(ratio=rows.noise / rows.strength), []
-    for rank in RANKS:
-        means = rows[rows["rank"] == rank].groupby("ratio").score.mean()
-        high, low = (np.interp(-level, -means.to_numpy(), np.log2(means.index.to_numpy())) for level in (0.9, 0.1))
-        doublings.append(float(low - high))
-    return doublings
-
-
-def _more_doublings(rows: pd.DataFrame) -> float:
-    """Smallest number of doublings that a higher rank needs in addition to those of rank 1."""
-    first, *others = _doublings(rows)
-    return min(others) - first
-
-
-def _widths(rows: pd.DataFrame) -> dict[str, Any]:
-    """Facts on how fast the score falls, and on whether the edge rises at equal power."""
-    factor, entry = (rows[rows.power == power] for power in (PER_FACTOR, PER_ENTRY))
-    phrases = (f"{value:.2f} (rank {rank})" for rank, value in zip(RANKS, _doublings(factor), strict=True))
-    return {
-        "edge_rise": resampled_groups(_edge_rise, entry, "seed", draws=100),
-        "edge_rise_per_factor": resampled_groups(_edge_rise, factor, "seed", draws=100),
-        "more_gradual": smallest(
-            resampled_groups(_more_doublings, table, "seed", draws=100) for table in (factor, entry)
-        ),
-        "doublings in words": ", ".join(phrases),
-    }
+    edges, factor, entry = _edges(rows), rows[rows.power == PER_FACTOR], rows[rows.power == PER_ENTRY]
+    means = factor.groupby(_CELL)[["raw", "score"]].mean()
+    end = means.xs(rows.noise.max(), level="noise").groupby("strength").score.max()
+    rises = [resampled_groups(_edge_rise, table, "seed", draws=100) for table in (entry, factor)]
+    return as_facts(
+        {
+            "lowest_raw": smallest(group_means(factor, _CELL, "raw")),
+            # The limits are those of the widths that the paper leaves open.
+            "raw_floor": Fact(means.raw.min(), *(ratio / (1 + ratio) for ratio in _OPEN_RATIOS)),
+            "loud": smallest(group_means(factor[factor.noise <= factor.strength / 4], _CELL, "score")),
+            "drowned": largest(group_means(factor[factor.noise >= 32 * factor.strength], _CELL, "score")),
+            "largest_rise": largest(
+                step for _, group in factor.groupby(["rank", "strength"]) for step in steps(group, "noise", "score")
+            ),
+            "loudest noise": rows.noise.max(),
+            "left of strongest": end.iloc[-1],
+            "strongest": end.index[-1],
+            "edges in words": "; ".join(
+                f"unit variance {power} "
+                + ", ".join(f"{edge:.3g} (rank {rank})" for rank, edge in edges[power].items())
+                for power in rows.power.unique()
+            ),
+            "edge_rise": rises[0],
+            "edge_rise_per_factor": rises[1],
+            # The limits span both scalings, because the paper does not print its own.
+            "edge_rise_any": Fact(sum(rise.value for rise in rises) / 2, smallest(rises).low, largest(rises).high),
+            "more_gradual": smallest(
+                resampled_groups(_more_doublings, table, "seed", draws=100) for table in (factor, entry)
+            ),
+            "doublings in words": ", ".join(f"{n:.2f} (rank {rank})" for rank, n in _doublings(factor).items()),
+        }
+    )

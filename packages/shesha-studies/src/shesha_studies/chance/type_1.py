@@ -10,7 +10,7 @@ import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.charts import PALETTE
-from shesha.studies.facts import Fact, Facts, share
+from shesha.studies.facts import Facts, as_facts, over_draws, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import binomial_limits
@@ -37,6 +37,8 @@ _CONFIGURATION = ["measure", "kind", "n", "ratio"]
 
 
 _grid = grid_of(*_CONFIGURATION, "seed")
+_PAIR = [*_CONFIGURATION[1:], "seed"]
+"""Columns that identify a pair of representations, to which all measures are applied."""
 
 
 @study(
@@ -63,17 +65,12 @@ def type_1(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str
     # The seed does not depend on the design, so that all designs are applied to the same pairs.
     rng = np.random.default_rng([seed, n, round(1000 * ratio), kind.startswith("clusters")])
     X, Y = (_dependent(kind, shape, rng) for _ in range(2))
-    eighths = np.arange(n) // (n // _CLUSTERS)
-    designs: dict[str | None, dict[str, Any]] = {
-        None: {},
-        "blocks": {"blocks": eighths},
-        "groups": {"groups": eighths},
-        "shift": {"shift": True},
-    }
+    option, eighths = DEPENDENT[kind], np.arange(n) // (n // _CLUSTERS)
+    design: dict[str, Any] = {option: True if option == "shift" else eighths} if option else {}
     with warnings.catch_warnings():
         # The rows are dependent on purpose, so the warning is expected.
         warnings.simplefilter("ignore", CalibrationWarning)
-        return {"p_value": calibrate(X, Y, measure, n_permutations=99, seed=seed, **designs[DEPENDENT[kind]]).p_value}
+        return {"p_value": calibrate(X, Y, measure, n_permutations=99, seed=seed, **design).p_value}
 
 
 def _dependent(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:
@@ -90,51 +87,43 @@ def _dependent(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> M
 @type_1.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Count rejections per configuration, with the limits of chance."""
-    table = (
-        rows.assign(hit=rows.p_value <= ALPHA)
-        .groupby(_CONFIGURATION, sort=False)
-        .hit.agg(["mean", "size"])
-        .reset_index()
-    )
-    table = table.rename(columns={"mean": "rate", "size": "draws"})
-    free = table[~table.kind.isin(DEPENDENT)]
-    low, high = binomial_limits(ALPHA, int(free.draws.min()))
+    groups = rows.assign(hit=rows.p_value <= ALPHA).groupby(_CONFIGURATION, sort=False)
+    table = groups.agg(rate=("hit", "mean"), draws=("hit", "size")).reset_index()
+    free, bound = table[~table.kind.isin(DEPENDENT)], table[table.kind.isin(DEPENDENT)]
     fig, axes = figure(2, width=4.8)
-    for place, (_, group) in enumerate(free.groupby("measure", sort=False)):
-        axes[0].scatter(np.full(len(group), place), group.rate, s=16)
-    axes[0].axhspan(low, high, color="0.9", zorder=0)
+    for measure, group in free.groupby("measure", sort=False):
+        axes[0].plot([measure] * len(group), group.rate, "o", markersize=4)
+    axes[0].axhspan(*binomial_limits(ALPHA, int(free.draws.min())), color="0.9", zorder=0)
+    axes[0].axhline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
     axes[0].set(ylabel="share with p <= 0.05", ylim=(0, max(0.2, free.rate.max() * 1.1)), title="independent rows")
-    axes[0].set_xticks(range(free.measure.nunique()), free.measure.unique(), rotation=20, ha="right", fontsize="small")
-    bound = table[table.kind.isin(DEPENDENT)]
+    axes[0].tick_params(axis="x", labelsize="small")
     axes[1].barh(bound.kind, bound.rate, color=PALETTE[0])
     axes[1].invert_yaxis()
-    axes[1].set(xlabel="share with p <= 0.05", xlim=(0, 1), title="rows that depend on one another")
-    axes[0].axhline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
     axes[1].axvline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
-    picture = Picture(
-        "type_1",
-        fig,
-        "Share of unrelated pairs with p <= 0.05: independent rows, with one dot per configuration, and dependent rows",
+    axes[1].set(xlabel="share with p <= 0.05", xlim=(0, 1), title="rows that depend on one another")
+    shows = (
+        "Share of unrelated pairs with p <= 0.05: independent rows, with one dot per configuration, and dependent rows"
     )
-    return Page("", (("Rates", table),), (picture,))
+    return Page("", (("Rates", table),), (Picture("type_1", fig, shows),))
 
 
 @type_1.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the shares of unrelated pairs that are called similar, for independent and for dependent rows."""
-    hits = rows.p_value <= ALPHA
-    free = ~rows.kind.isin(DEPENDENT)
+    hits, free = rows.p_value <= ALPHA, ~rows.kind.isin(DEPENDENT)
+    # Pairs are the units, because all measures are applied to the same pairs.
+    rates = hits[free].groupby([rows[name] for name in _PAIR]).mean()
     single = [share(part) for _, part in hits[free].groupby([rows[key] for key in _CONFIGURATION])]
-    values = {
-        "rate": share(hits[free]),
-        "pairs": Fact(float(free.sum())),
-        "clustered": Fact(float((rows.kind == next(iter(DEPENDENT))).sum())),
-        "configurations": Fact(float(len(single))),
-        "configurations_above": Fact(float(sum(fact.low > ALPHA for fact in single))),
-    }
-    for kind in DEPENDENT:
-        mask = rows.kind == kind
-        if mask.any():
-            values[kind.replace(", ", "_").replace(" ", "_")] = share(hits[mask])
-    both = [values[name] for name in ("clusters_free", "series_free") if name in values]
-    return values | ({"dependent_free": min(both, key=lambda fact: fact.value)} if both else {})
+    by_kind = {kind: share(hits[rows.kind == kind]) for kind in DEPENDENT}
+    both = (by_kind["clusters, free"], by_kind["series, free"])
+    return as_facts(
+        {
+            "rate": over_draws(rates),
+            "pairs": len(rates),
+            "clustered": (rows.kind == "clusters, free").sum(),
+            "configurations": len(single),
+            "configurations_above": sum(fact.low > ALPHA for fact in single),
+            **{kind.replace(", ", "_").replace(" ", "_"): rate for kind, rate in by_kind.items()},
+            "dependent_free": min(both, key=lambda fact: fact.value),
+        }
+    )

@@ -75,69 +75,74 @@ def width_real(data: str, epochs: int, first: int, second: int, variant: str) ->
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw the threshold against the width, and against the effective dimension."""
     rows = rows.assign(trained=np.where(rows.epochs > 0, "trained", "untrained"))
-    plain = rows[rows.variant == AS_TRAINED]
-    groups = plain.groupby(["data", "trained"], sort=False)
-    columns = {"width": "total_width", "effective dimension": "effective"}
-    correlations = {key: group[list(columns.values())].corrwith(group.threshold) for key, group in groups}
-    table = (
-        pd.DataFrame(correlations)
-        .T.rename_axis(index=["data", "trained"])
-        .rename(columns={value: f"correlation of the threshold with {key}" for key, value in columns.items()})
-    )
+    groups = rows[rows.variant == AS_TRAINED].groupby(["data", "trained"], sort=False)
+    columns = {"total_width": "total width", "effective": "root of the participation ratios"}
+    lines = [(*key, *df[list(columns)].corrwith(df.threshold)) for key, df in groups]
+    names = [f"correlation of the threshold with {name}" for name in ("width", "effective dimension")]
+    table = pd.DataFrame(lines, columns=["data", "trained", *names])
     fig, axes = figure(2)
-    for (data, kind), group in groups:
-        axes[0].scatter(group.total_width, group.threshold, s=14, label=f"{data}, {kind}")
-        axes[1].scatter(group.effective, group.threshold, s=14)
-    axes[0].set(xlabel="total width", ylabel="threshold of CKA (n = 1,024)")
-    axes[1].set(xlabel="root of the participation ratios", ylabel="threshold of CKA (n = 1,024)")
+    for ax, (column, label) in zip(axes, columns.items(), strict=True):
+        for (data, kind), group in groups:
+            ax.scatter(group[column], group.threshold, s=14, label=f"{data}, {kind}")
+        ax.set(xlabel=label, ylabel="threshold of CKA (n = 1,024)")
     axes[0].legend(frameon=False, fontsize="x-small")
-    picture = Picture("width_real", fig, "Null threshold against the total width, and against the effective dimension")
-    return Page("", (("Correlations", table.reset_index()),), (picture,))
-
-
-def _partial_correlation_of_width(table: pd.DataFrame) -> Fact:
-    """Partial correlation of threshold and width, controlling for effective dimension; networks are resampled."""
-    width, other = (table[name].corr(table.threshold) for name in ("total_width", "effective"))
-    both = table.total_width.corr(table.effective)
-    partial = (width - other * both) / np.sqrt((1 - other**2) * (1 - both**2))
-    return rank_correlation(float(partial), table["first"].nunique() + table["second"].nunique(), 1)
+    shows = "Null threshold against the total width, and against the effective dimension"
+    return Page("", (("Correlations", table),), (Picture("width_real", fig, shows),))
 
 
 @width_real.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Correlation of the threshold with width and with effective dimension."""
     plain = rows[rows.variant == AS_TRAINED]
-    groups = list(plain.groupby(["data", plain.epochs > 0]))
-    # The interval counts networks, because pairs that share a network are not independent.
-    lowest = min(
-        (
-            rank_correlation(float(df.total_width.corr(df.threshold)), df["first"].nunique() + df.second.nunique())
-            for _, df in groups
-        ),
-        key=lambda fact: fact.value,
-    )
-    partial = min((_partial_correlation_of_width(df) for _, df in groups), key=lambda fact: fact.value)
-    ranges = {name: [df[name].corr(df.threshold) for _, df in groups] for name in ("total_width", "effective")}
-    extremes = {f"{name}_{end.__name__}": end(values) for name, values in ranges.items() for end in (min, max)}
+    groups = [df for _, df in plain.groupby(["data", plain.epochs > 0])]
+    values: dict[str, Any] = {}
+    for name in ("total_width", "effective"):
+        correlations = [df[name].corr(df.threshold) for df in groups]
+        values |= {f"{name}_min": min(correlations), f"{name}_max": max(correlations)}
     return as_facts(
-        extremes
-        | {"highest_threshold": rows.threshold.max(), "width": lowest, "width_given_effective": partial}
-        | _same_width(plain)
+        {
+            **values,
+            "highest_threshold": rows.threshold.max(),
+            "width": min((_correlation_of_width(df) for df in groups), key=lambda fact: fact.value),
+            "width_given_effective": min(
+                (_partial_correlation_of_width(df) for df in groups), key=lambda fact: fact.value
+            ),
+            **_same_width(plain[plain["first"] == plain.second]),
+            "copied": _ratio_by_copies(rows[rows.epochs > 0]),
+        }
     )
 
 
-def _same_width(plain: pd.DataFrame) -> dict[str, Fact]:
+def _n_networks(table: pd.DataFrame) -> int:
+    """Number of networks, by which intervals are computed: pairs that share a network are not independent."""
+    return int(table["first"].nunique() + table.second.nunique())
+
+
+def _correlation_of_width(table: pd.DataFrame) -> Fact:
+    return rank_correlation(float(table.total_width.corr(table.threshold)), _n_networks(table))
+
+
+def _partial_correlation_of_width(table: pd.DataFrame) -> Fact:
+    """Partial correlation of threshold and width, controlling for effective dimension."""
+    width, other = (table[name].corr(table.threshold) for name in ("total_width", "effective"))
+    both = table.total_width.corr(table.effective)
+    partial = (width - other * both) / np.sqrt((1 - other**2) * (1 - both**2))
+    return rank_correlation(float(partial), _n_networks(table), 1)
+
+
+def _ratio_by_copies(rows: pd.DataFrame) -> Fact:
+    """Mean ratio of the thresholds with and without copied features; pairs of networks are draws."""
+    thresholds = rows.pivot_table(index=["data", "first", "second"], columns="variant", values="threshold").dropna()
+    return over_draws(thresholds[COPIED] / thresholds[AS_TRAINED])
+
+
+def _same_width(table: pd.DataFrame) -> dict[str, Fact]:
     """Difference between the thresholds of trained and untrained networks of one width, also in permutation errors."""
-    table = plain[plain["first"] == plain.second].pivot_table(
-        index=["data", "first"], columns="epochs", values=["threshold", "chance"]
-    )
-    if table["threshold"].shape[1] < 2:
-        return {}
-    thresholds: Any = table["threshold"]
     # Standard error of the 95 % quantile of a normal null from 200 permutations, as a share of the threshold.
-    errors = _ERROR_OF_QUANTILE * (1 - table["chance"] / thresholds) / norm.ppf(0.95)
-    apart = np.log(thresholds).diff(axis=1).iloc[:, -1].abs() / np.sqrt(np.square(errors).sum(axis=1))
+    table = table.assign(error=_ERROR_OF_QUANTILE * (1 - table.chance / table.threshold) / norm.ppf(0.95))
+    bare, trained = (table[table.epochs == epochs].set_index(["data", "first"]) for epochs in (0, 6))
+    difference = np.abs(np.log(trained.threshold / bare.threshold))
     return {
-        "same_width": over_draws(thresholds.max(axis=1) / thresholds.min(axis=1)),
-        "same_width_in_errors": over_draws(apart),
+        "same_width": over_draws(np.exp(difference)),
+        "same_width_in_errors": over_draws(difference / np.hypot(bare.error, trained.error)),
     }

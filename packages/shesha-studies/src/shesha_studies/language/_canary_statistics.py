@@ -75,7 +75,8 @@ def _contests(early: dict[str, Table]) -> dict[str, tuple[int, int, int]]:
     for name, table in early.items():
         tasks = table.index.get_level_values("task")
         tables |= {f"{name}, {task}": table[tasks == task] for task in ("SST-2", "STS-B")}
-    pairs = (("shesha", "cka"), ("procrustes", "shesha"), ("procrustes", "cka"))
+    roots = ((name, other) for name in ("procrustes", "squared") for other in ("shesha", "cka"))
+    pairs = (("shesha", "cka"), *roots)
     contests = {f"{name}: {a} {b}": contest(table, a, b) for name, table in tables.items() for a, b in pairs}
     detected = tables["bound 0.05, SST-2"].wasserstein
     return contests | {"never": (int((detected == NEVER).sum()), len(detected), 0)}

@@ -144,12 +144,12 @@ def make_facts(rows: Table, published: Table) -> Facts:
 
 
 def _over_representations(rows: Table, table: Table, n: int) -> dict[str, Fact]:
-    """Partial correlations of scores given other scores or the number of features; representations are resampled."""
+    """Differences between scores, with families or their parts resampled, and correlations of LDA with accuracy."""
     best = str(table.xs("accuracy 512", level="accuracy").rho.idxmax())
     unit = ["family", "part"]
     lda: Any = table.loc[("lda", "accuracy 512")]
     return {
-        "h_score_behind": _difference(rows, best, "h_score", unit),
+        "h_score_behind": _difference(rows, best, "h_score", ["family"]),
         "gap": _difference(rows, best, "split", unit),
         "lda, rho": rank_correlation(float(lda.rho), n),
         "lda, at_equal_width": rank_correlation(float(lda.at_equal_width), n, 1),
@@ -218,10 +218,12 @@ def _difference(rows: Table, metric: str, other: str, unit: list[str], draws: in
 
     def better(sample: Any) -> float:
         ranks = rankdata(sample, axis=0)
+        if not np.ptp(ranks, axis=0).all():
+            return float("nan")
         return float(np.corrcoef(ranks[:, 0], ranks[:, 2])[0, 1] - np.corrcoef(ranks[:, 1], ranks[:, 2])[0, 1])
 
     drawn = [
         better(np.concatenate([members[i] for i in rng.integers(len(members), size=len(members))]))
         for _ in range(draws)
     ]
-    return Fact(better(numbers), *(float(limit) for limit in np.quantile(drawn, [0.025, 0.975])))
+    return Fact(better(numbers), *(float(limit) for limit in np.nanquantile(drawn, [0.025, 0.975])))

@@ -25,7 +25,7 @@ def tuned(name: str, task: str, seed: int) -> dict[int, Model]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = copy.deepcopy(model.network).eval()
-        head = torch.nn.Linear(network.config.hidden_size, 2)
+        head = torch.nn.Linear(network.config.hidden_size, 2, dtype=network.dtype)
         optimiser = torch.optim.AdamW([*network.parameters(), *head.parameters()], lr=RATES.get(name, _RATE))
         for step, (texts, labels) in enumerate(_batches(task, seed), start=1):
             logits = head(_means(network, model.reader, texts))
@@ -40,7 +40,8 @@ def tuned(name: str, task: str, seed: int) -> dict[int, Model]:
 
 def _means(network: Any, reader: Any, texts: list[str]) -> Any:
     tokens = reader(texts, padding=True, truncation=True, max_length=40, return_tensors="pt")
-    states, mask = network(**tokens).last_hidden_state, tokens["attention_mask"][..., None].float()
+    states = network(**tokens).last_hidden_state
+    mask = tokens["attention_mask"][..., None].to(states.dtype)
     return (states * mask).sum(1) / mask.sum(1)
 
 

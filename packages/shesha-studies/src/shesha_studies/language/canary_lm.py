@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.studies.checks import Check
-from shesha.studies.facts import NAN, Fact, Facts, as_facts, over_draws, rank_correlation, share, smallest
+from shesha.studies.facts import NAN, Fact, Facts, as_facts, rank_correlation, share, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
 from shesha.studies.published_checks import (
@@ -21,6 +21,7 @@ from shesha.studies.published_checks import (
     stand_ins,
     text_checks,
 )
+from shesha.studies.rates import sign_difference
 from shesha.studies.study_decorator import study
 from shesha_studies.language._detection import area, first_detection, sensitivity
 from shesha_studies.language._drift_measures import BOUND, NAMED, drifts
@@ -55,7 +56,7 @@ def _grid(model: str, seeds: range, adapters: range) -> list[dict[str, object]]:
 @study(
     "canary-lm",
     paper="Geometric Stability, 3.3 and 10.4, Tables 48 to 51",
-    version=2,
+    version=3,
     full=[
         *_grid(TINY[0], range(1), range(ADAPTERS)),
         *_grid(TINY[1], range(1), range(ADAPTERS)),
@@ -152,7 +153,7 @@ def facts(rows: Table, published: Table) -> Facts:
     alarms = still[["shesha", "cka", "procrustes", "squared"]].gt(BOUND).astype(float)
     facts = {str(name): share(alarms[name]) for name in alarms}
     facts |= {
-        f"{name}_more": smallest(over_draws(alarms[name] - alarms[other]) for other in ("shesha", "cka"))
+        f"{name}_more": smallest(_more_alarms(alarms[name] - alarms[other]) for other in ("shesha", "cka"))
         for name in ("procrustes", "squared")
     }
     facts |= {"root_larger": share(still.procrustes > still.shesha)}
@@ -160,6 +161,11 @@ def facts(rows: Table, published: Table) -> Facts:
     return facts | as_facts(
         {"changes": len(still), "model": real, **_detection(changes, numbers, real, published), **_damage(changes)}
     )
+
+
+def _more_alarms(difference: Table) -> Fact:
+    """Share of changes with an alarm of the first score only minus that of the second only (sign test)."""
+    return sign_difference(int((difference > 0).sum()), int((difference < 0).sum()), len(difference))
 
 
 def _detection(rows: Table, numbers: dict[str, Table], real: str, published: Table) -> dict[str, Any]:
@@ -180,7 +186,6 @@ def _detection(rows: Table, numbers: dict[str, Table], real: str, published: Tab
         "probe of untrained": float(numbers[TINY[1]].loc["shesha", "probe"]),
         "probe_lowest": rank_correlation(float(three.probe.min()), len(noise)),
         **{"noise_cases": len(noise), "area_cases": int((rows[rows.model == real].kind != "precision").sum())},
-        "probe_highest": float(three.probe.max()),
         "drift_and_noise": float(noise[list(three.index)].corrwith(noise.amount, method="spearman").min()),
         "beyond_noise": float(three.probe.max() - subset.loc["amount", "probe"]),
         **{f"published first, {name}": value for name, value in first.items()},
@@ -200,7 +205,7 @@ def _damage(changes: Table) -> dict[str, Fact | float | str]:
         **{"least_root": np.sqrt(2 * squared), "least_shesha": shesha},
         # The upper limit is the number of all cases, because a p-value above the level does not exclude a loss.
         "bits_that_lose": Fact(lost, lost, len(bits)) if len(bits) else Fact(NAN),
-        "drops by bits": ", ".join(f"{value:.1f} %" for value in bits["drop"]),
+        "drops by bits": " and ".join(f"{value:.1f} %" for value in bits["drop"]),
         "smallest p of bits": float(bits.p_drop.min()),
         "adapters": Fact(float(rho), float(low), float(high)),
         "n_adapters": len(adapters),
@@ -258,7 +263,7 @@ def checks(own: Table, name: str, numbers: Table, published: Table) -> Iterator[
     columns = {"correlation": "probe", "first noise": "first noise beyond 0.05"}
     text = lines_of(published, "10.4", "3.3", "10.5")
     for lines in (lines_of(published, "Table 48"), text[text.number.isin(list(columns))]):
-        yield from stand_ins(lines, lambda row, what: float(numbers.loc[row, columns[what]]), why)
+        yield from stand_ins(lines, lambda row, what: _or_never(float(numbers.loc[row, columns[what]])), why)
     rest = text[~text.number.isin(list(columns))]
     ratio = rest.number.str.startswith(("times", "points"))
     yield from stand_ins(
@@ -267,6 +272,10 @@ def checks(own: Table, name: str, numbers: Table, published: Table) -> Iterator[
     yield from text_checks(
         rest[ratio], lambda _, what: _quotient(published, what), "The quotient of the printed numbers is another."
     )
+
+
+def _or_never(value: float) -> float | str:
+    return "never" if np.isinf(value) else value
 
 
 def _quotient(published: Table, what: str) -> float:

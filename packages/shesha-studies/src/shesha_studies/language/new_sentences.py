@@ -10,10 +10,11 @@ import pandas as pd
 from shesha.charts import PALETTE
 from shesha.steering import steerability
 from shesha.studies.checks import Found
-from shesha.studies.facts import Facts, as_facts, over_draws
+from shesha.studies.facts import NAN, Fact, Facts, as_facts, over_draws, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.study_decorator import study
+from shesha.studies.study_decorator import grid_of, study
+from shesha.support.types import Index
 from shesha_studies.causal_lm_embeddings import CAUSAL_FAMILIES, encoder_rows
 from shesha_studies.sentence_encoders import FAMILIES, N_LAYERS
 from shesha_studies.sentences import grammar
@@ -23,13 +24,16 @@ MINILM = f"{FAMILIES[0]}: layer {N_LAYERS}"
 CAUSAL = (f"{CAUSAL_FAMILIES[1]}: layer 18", f"{CAUSAL_FAMILIES[2]}: layer 18")
 WAYS = ("1,000 drawn, as published", "512 different", "context and noun kept whole", "adjectives kept whole")
 N_CORPUS, N_STEERED = 1000, 500
+DRAWS, CORPORA = 6, 15
+"""Draws of the encoders that decide claims, and draws of the corpus."""
+_grid = grid_of("encoder", "way", "seed")
 
 
 @study(
     "new-sentences",
     paper="Geometric Stability, 8.1.1",
     version=1,
-    full={"encoder": (COUNTS, MINILM, *CAUSAL), "way": WAYS, "seed": range(2)},
+    full=[*_grid((COUNTS, MINILM), WAYS, range(DRAWS)), *_grid(CAUSAL, WAYS, range(2))],
     quick={"encoder": (COUNTS,), "way": WAYS, "seed": range(1)},
     published="new_sentences.csv",
 )
@@ -44,9 +48,7 @@ def new_sentences(encoder: str, way: str, seed: int) -> dict[str, float]:
     rows = np.arange(len(s["label"]))
     rng = np.random.default_rng(seed)
     if way == WAYS[0]:
-        # Use each sentence once, and repeat only as many as are needed for 1,000, which gives the fewest copies.
-        corpus = np.concatenate([rows, rng.permutation(rows)[: N_CORPUS - len(rows)]])
-        rows = rng.permutation(corpus)[:N_STEERED]
+        rows = draw_corpus(rng)[:N_STEERED]
     groups = {WAYS[2]: s["template"], WAYS[3]: s["adjective"]}.get(way)
     kept = None if groups is None else groups[rows]
     X = encoder_rows("Synthetic", encoder)[rows]
@@ -61,6 +63,18 @@ def new_sentences(encoder: str, way: str, seed: int) -> dict[str, float]:
         "p": float(score.max_drop.p_value),
         "random": float(score.random_drop),
     }
+
+
+def draw_corpus(rng: np.random.Generator) -> Index:
+    """Draw 1,000 sentences: each once, and repeat only as many as are needed, which gives the fewest copies."""
+    rows = np.arange(len(grammar()["label"]))
+    return rng.permutation(np.concatenate([rows, rng.permutation(rows)[: N_CORPUS - len(rows)]]))
+
+
+def _shared() -> Fact:
+    """Share of the sentences in one half of the corpus that also occur in the other half."""
+    corpora = [draw_corpus(np.random.default_rng(seed)) for seed in range(CORPORA)]
+    return over_draws([np.isin(corpus[N_STEERED:], corpus[:N_STEERED]).mean() for corpus in corpora])
 
 
 @new_sentences.page
@@ -98,7 +112,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     table: Any = rows.groupby(["encoder", "way"], sort=False).mean(numeric_only=True)
     names = list(dict.fromkeys(rows.encoder))
     encoder_table, counts = table.loc[MINILM if MINILM in names else names[-1]], table.loc[COUNTS].accuracy
-    draws = rows[rows.encoder == COUNTS].pivot(index="seed", columns="way", values="accuracy")
+    losses = {name: _losses(part) for name, part in rows.groupby("encoder") if name in (COUNTS, MINILM)}
     different = len(np.unique(grammar()["text"]))
     drawn, whole = encoder_table.loc[WAYS[0]], encoder_table.loc[WAYS[3]]
     others = {name: table.loc[name].accuracy for name in names if name != COUNTS}
@@ -108,9 +122,21 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "copies": N_CORPUS - different,
             "counts_drawn": counts[WAYS[0]],
             "counts_whole": counts[WAYS[3]],
-            "counts_lose": over_draws(draws[WAYS[0]] - draws[WAYS[3]]),
+            "counts_lose": losses[COUNTS],
+            "encoder_drawn": drawn.accuracy,
+            "encoder_lose": losses.get(MINILM, Fact(NAN)),
+            "least_lose": smallest(losses.values()),
+            "shared": _shared(),
+            "corpora": CORPORA,
+            "draws": rows[rows.encoder == COUNTS].seed.nunique(),
             "others": "; ".join(f"{name}: {row[WAYS[0]]:.2f} and {row[WAYS[3]]:.2f}" for name, row in others.items()),
             "chance_drawn": drawn.max_drop_chance,
             "chance_whole": whole.max_drop_chance,
         }
     )
+
+
+def _losses(rows: pd.DataFrame) -> Fact:
+    """Accuracy with the published split minus that with whole adjectives, over draws."""
+    draws = rows.pivot(index="seed", columns="way", values="accuracy")
+    return over_draws(draws[WAYS[0]] - draws[WAYS[3]])

@@ -61,7 +61,7 @@ _SMALL = (TINY[1], TINY[0], MINILM)
 @study(
     "post-training",
     paper="Geometric Stability, 3.3 and 10.1, Tables 42 and 52",
-    version=1,
+    version=2,
     full=[
         *_grid(_SMALL, ["noise in rows"], NOISE, [0], SETS),
         *_grid(_SMALL, ["shuffled rows"], [0.0], [0], SETS),

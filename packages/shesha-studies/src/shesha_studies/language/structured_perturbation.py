@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from shesha.studies.checks import Found
@@ -61,7 +62,7 @@ def _grid(model: str, seeds: range, changes: list[tuple[str, float]]) -> list[di
 @study(
     "structured-perturbation",
     paper="Geometric Stability, 10.2, Tables 43 to 46",
-    version=1,
+    version=2,
     full=[
         *_grid(TINY[1], range(2), CHANGES),
         *_grid(TINY[0], range(4), CHANGES),
@@ -154,7 +155,7 @@ def facts(rows: Table, lines: Table) -> Facts:
     table, tiny = means.loc[name], means.loc[TINY[0]]
     model_rows = rows[rows.model == name]
     values = {**_noise(table), **_bits_and_adapters(table), **_tables(split_numbers_and_claims(lines)[0])}
-    facts: dict[str, Any] = {**values, **_over_prompts(model_rows)}
+    facts: dict[str, Any] = {**values, **_over_prompts(model_rows), **_over_models(means)}
     return as_facts({"model": name, **facts}) | as_facts(tiny.loc[("noise", 0.5)][_THREE].to_dict(), "tiny GPT, ")
 
 
@@ -191,7 +192,18 @@ def _over_prompts(rows: Table) -> dict[str, Fact]:
         "high_ratio_in_units": over_draws(ratio / (harmless.shesha / harmless.cka)),
         "four_bits_off": absolute(over_draws(parts["nf4", 4.0].shesha / parts["int8", 8.0].shesha - 3)),
         "squared_largest": smallest(map(over_draws, few)),
-        "scale_more": over_draws(parts["scale", 0.1].shesha - parts["rank", 64.0].shesha),
+    }
+
+
+def _over_models(means: Table) -> dict[str, Any]:
+    """How many times more drift adapters of the largest scale cause than those of the smallest, at the same rank."""
+    scale = means.shesha.xs("scale", level="kind").unstack("amount")
+    times = (scale[SCALES[-1]] / scale[SCALES[0]]).dropna()
+    mean = over_draws(np.log(times))
+    return {
+        "scale_times": Fact(*np.exp([mean.value, mean.low, mean.high])),
+        "scale_times in words": ", ".join(f"{value:,.0f} in {name}" for name, value in times.items()),
+        "scale_models": len(times),
     }
 
 

@@ -34,7 +34,7 @@ CHEAP = ("random features", "words", "tiny GPT, untrained")
 @study(
     "transfer",
     paper="Geometric Stability, 11, Tables 55 to 58",
-    version=1,
+    version=2,
     full=CELLS,
     quick=[cell for cell in CELLS if cell["family"] in CHEAP],
     published="transfer.csv",

@@ -22,7 +22,7 @@ _FOLDERS = {
 }
 _LUMINANCE = np.array([0.299, 0.587, 0.114])
 Labels = NDArray[np.int64]
-Pictures = NDArray[np.float32]
+Pictures = NDArray[np.float64]
 
 
 def _part(data: str, part: str) -> tuple[NDArray[Any], Labels]:
@@ -38,7 +38,7 @@ def in_colour(data: str) -> tuple[Pictures, Labels, Pictures, Labels]:
     arrays: list[NDArray[Any]] = []
     for part in ("train", "test"):
         pixels, labels = _part(data, part)
-        pixels = pixels.astype(np.float32) / 255
+        pixels = pixels / 255
         arrays += [pixels[:, None] if pixels.ndim == 3 else pixels.transpose(0, 3, 1, 2), labels]
     mean, sd = arrays[0].mean(), arrays[0].std()
     return (arrays[0] - mean) / sd, arrays[1], (arrays[2] - mean) / sd, arrays[3]
@@ -51,7 +51,7 @@ def grey(data: str, part: str = "test") -> tuple[Pictures, Labels]:
     if pixels.ndim == 4:
         # Remove two pixels at every edge.
         pixels = (pixels @ _LUMINANCE)[:, 2:-2, 2:-2]
-    pixels = pixels[:, None].astype(np.float32)
+    pixels = pixels[:, None].astype(np.float64)
     return (pixels - pixels.mean()) / pixels.std(), labels
 
 

@@ -29,7 +29,7 @@ def _cells(models: tuple[str, ...], n_draws: int) -> list[dict[str, object]]:
 @study(
     "convergence",
     paper="Geometric Stability, 6.2, Test 1, Table 2; journal version, Table 9 and B.1",
-    version=1,
+    version=2,
     full=_cells(MODELS, 4),
     quick=_cells((PIXELS, DIGITS, *SENTENCES), 2),
     published="convergence.csv",

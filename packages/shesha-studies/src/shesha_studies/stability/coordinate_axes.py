@@ -86,7 +86,7 @@ _CHEAP = ("synthetic", "digits", "cells", "neurons")
 @study(
     "axes",
     paper="new",
-    version=1,
+    version=2,
     full=every(range(2)),
     quick=[cell for cell in every(range(1)) if cell["family"] in _CHEAP],
 )

@@ -93,6 +93,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     rhos = rank_correlations(balanced, "shesha", "unbiased_cka")
     within = [rank_correlations(part, "shesha", "unbiased_cka") for _, part in balanced.groupby("quadrant")]
     adversarial = rows[rows.quadrant == QUADRANTS[3]]
+    accepted = (adversarial.shesha < 0.4) & (adversarial.unbiased_cka > 0.4)
     return as_facts(
         {
             "kinds": balanced.quadrant.nunique(),
@@ -101,7 +102,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "rho_sd": rhos.std(),
             "within": over_draws(np.mean(within, axis=0)),
             "adversarial_pairs": len(adversarial),
-            "not_accepted": ((adversarial.shesha >= 0.4) | (adversarial.unbiased_cka <= 0.4)).sum(),
+            "accepted": accepted.sum(),
+            "not_accepted": (~accepted).sum(),
             "adversarial_cka": adversarial.unbiased_cka.mean(),
             "adversarial_cka_lowest": adversarial.unbiased_cka.min(),
             "adversarial_split": adversarial.shesha.mean(),

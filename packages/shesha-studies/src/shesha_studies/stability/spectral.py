@@ -109,6 +109,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "draws": rows.seed.nunique(),
             "cka": over_draws(ten.unbiased_cka),
             "split": over_draws(ten.shesha),
+            "halves": over_draws(ten.halves_cka),
             "gap": over_draws(ten.shesha - ten.unbiased_cka),
             "gap_of_halves": over_draws(ten.shesha - ten.halves_cka),
         }

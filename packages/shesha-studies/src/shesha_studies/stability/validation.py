@@ -116,7 +116,7 @@ def _noise(X: Matrix, rng: np.random.Generator) -> dict[str, float]:
 @study(
     "validation",
     paper="Geometric Stability, 6.2, Tables 3 to 10; journal version, Table 9",
-    version=1,
+    version=2,
     full=[*_grid(NOISE, range(20)), *_grid(STAND_INS, [0])],
     quick=[*_grid(NOISE, range(3)), *_grid((DIGITS, *SENTENCES), [0])],
     published="validation.csv",

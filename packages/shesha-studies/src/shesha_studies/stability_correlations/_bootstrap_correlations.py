@@ -61,6 +61,11 @@ class Correlation:
         """The correlation with the interval that resamples groups."""
         return Fact(self.value, self.group_low, self.group_high)
 
+    @property
+    def wide_fact(self) -> Fact:
+        """The correlation with the wider limits of both, because a bootstrap of four to nine groups is too narrow."""
+        return Fact(self.value, min(self.low, self.group_low), max(self.high, self.group_high))
+
 
 def correlation(
     x: ArrayLike, y: ArrayLike, groups: ArrayLike, n_draws: int = 10_000, n_group_draws: int = 1000

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from shesha.charts import PALETTE
-from shesha.studies.checks import Found
+from shesha.studies.checks import DATA, Found
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled_groups
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import Answers, shown
+from shesha.studies.tolerance import interval_error
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
 from shesha_studies.stability_correlations._distinctness_representations import (
     COMPONENTS,
@@ -59,7 +60,8 @@ def _count_beyond(rhos: Iterable[Fact], limit: float) -> Fact:
 def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
     """Facts on the aggregate over all rows, and on the domains."""
     rho, rows = findings.correlations["Aggregate"], findings.rows
-    large = _count_beyond((domain.fact for domain in findings.domains.values()), 0.3)
+    domains = {name: domain.wide_fact for name, domain in findings.domains.items()}
+    large = _count_beyond(domains.values(), 0.3)
     return {
         "pooled": rho.fact,
         "configurations": rho.n,
@@ -70,14 +72,14 @@ def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
         "mean shuffled": findings.distinct.shuffled.mean(),
         "unscored": rows.stability.isna().sum(),
         "interval_ratio": (rho.group_high - rho.group_low) / (rho.high - rho.low),
-        "domains": len(findings.domains),
-        "small_domains": len(findings.domains) - large.value,
+        "domains": len(domains),
+        "small_domains": len(domains) - large.value,
         "large_domains": large,
-        "domains in words": _in_words({name: domain.value for name, domain in findings.domains.items()}),
+        "domains in words": _in_words(domains),
     }
 
 
-def _in_words(values: Mapping[str, float]) -> str:
+def _in_words(values: Mapping[str, float | Fact]) -> str:
     return ", ".join(f"{name} {value:+.2f}" for name, value in values.items())
 
 
@@ -88,10 +90,14 @@ def _kind_facts(findings: Findings) -> Mapping[str, Any]:
     # Mean scores of random projections of a base minus those of its principal components; bases are the units.
     by_base = findings.distinct.groupby(["kind", "group"])[scores].mean()
     gains = by_base.loc["random projection"] - by_base.loc["PCA"]
-    of_pca = findings.rows[findings.rows.kind == "PCA"]
+    of_pca, components = (rows[rows.kind == "PCA"] for rows in (findings.rows, findings.distinct))
+    by_number = components.groupby("variant").stability.mean()
     return {
         **{f"under {kind}": findings.correlations[kind].fact for kind in KINDS if kind in findings.correlations},
         "components_within": findings.by_kind["PCA", "group"].fact,
+        "components_within_rotated": score_correlation(components, "averaged", by=["group"], n_draws=10).fact,
+        "components lowest": by_number.min(),
+        "components highest": by_number.max(),
         "projected": findings.by_kind["random projection", "variant"].fact,
         "projected_within": findings.by_kind["random projection", "group"].value,
         "projected stability": means.stability["random projection"],
@@ -120,38 +126,40 @@ def _levels(findings: Findings) -> Mapping[str, Any]:
         "rotated within kinds": levels["ranks within bases and kinds", "averaged", "cka"].fact,
         "rotated between bases": levels["ranks within variants, between bases", "averaged", "cka"].fact,
         "above chance": levels[pooled, "stability", "adjusted"].value,
-        "biased": levels[pooled, "stability", "cka"].value,
-        "unbiased": levels[pooled, "stability", "unbiased"].value,
-        "bias": _bias(findings.distinct),
+        **_bias(findings.distinct),
         "explained": findings.explained_variance,
     }
     others = {measure: rho for (measure, kind), rho in findings.alternatives.items() if kind == "all"}
     if others:
-        facts["other measures"] = largest(absolute(rho.fact) for rho in others.values())
+        facts["other measures"] = largest(absolute(rho.wide_fact) for rho in others.values())
         facts["language configurations"] = others["CKA"].n
         facts["other measures in words"] = _in_words({measure: rho.value for measure, rho in others.items()})
     return facts
 
 
-def _bias(rows: pd.DataFrame) -> Fact:
-    """Difference between the correlations with CKA and with unbiased CKA; bases are resampled."""
+def _bias(rows: pd.DataFrame) -> Mapping[str, Any]:
+    """Correlations with CKA and with unbiased CKA over the same rows, and their difference; bases are resampled."""
+    scores = ["stability", "cka", "unbiased"]
+    rows = rows.dropna(subset=scores)
 
     def difference(drawn: pd.DataFrame) -> float:
-        rhos = drawn[["stability", "cka", "unbiased"]].corr(method="spearman").stability
+        rhos = drawn[scores].corr(method="spearman").stability
         return abs(float(rhos.cka - rhos.unbiased))
 
-    return resampled_groups(difference, rows.dropna(subset=["stability", "cka", "unbiased"]), "group", draws=200)
+    rhos = rows[scores].corr(method="spearman").stability
+    bias = resampled_groups(difference, rows, "group", draws=200)
+    return {"biased": rhos.cka, "unbiased": rhos.unbiased, "bias_rows": len(rows), "bias": bias}
 
 
 def _model_facts(findings: Findings) -> Mapping[str, Any]:
     """Facts on the mixed model, and on unchanged bases."""
+    original = absolute(findings.correlations["original"].fact)
     slope, spread = findings.mixed_model.fact, findings.rows[["stability", "cka"]].std()
     return {
         "slope": slope,
         "slope_size": absolute(slope),
         "standard slope": slope.value * spread.cka / spread.stability,
-        "lowest stability": findings.rows.stability.min(),
-        "unique": 1 - findings.correlations["original"].value ** 2,
+        "unique": Fact(1 - original.value**2, 1 - original.high**2, 1 - original.low**2),
     }
 
 
@@ -162,6 +170,8 @@ _PUBLISHED_WIDTHS = {
     "Video": (768, 768, 768, 768),
 }
 _N_BASES = 79
+_PUBLISHED_AGGREGATE = -0.01
+"""Published correlation over all configurations, from which the shared variance follows."""
 _PER_BASE = {
     "PCA": len(COMPONENTS),
     "random projection": len(PROJECTED),
@@ -200,6 +210,7 @@ def published_numbers(findings: Findings) -> Answers:
         answers |= _correlation(measure if kind == "all" else f"{measure} {kind}", rho)
     slope = findings.mixed_model.fact
     slopes = {"beta": slope.value, "low": slope.low, "high": slope.high, "icc": findings.mixed_model.shared}
+    answers["Aggregate: r squared"] = Found(_PUBLISHED_AGGREGATE**2)
     return answers | shown({f"Mixed model: {number}": value for number, value in slopes.items()})
 
 
@@ -207,8 +218,11 @@ def _correlation(name: str, rho: Correlation) -> Answers:
     """Values of one correlation; only those of proteins and recordings, which follow the paper, are judged."""
     values = {"rho": rho.value, "low": rho.low, "high": rho.high, "p": rho.p, "r squared": rho.value**2}
     answers = shown({f"{name}: {number}": value for number, value in values.items()})
-    judged = name.startswith("Protein") or name == "Neuroscience"
-    return answers | ({f"{name}: rho": Found(rho.value, rho.group_error)} if judged else {})
+    if name.startswith("Protein") or name == "Neuroscience":
+        # Six and nine bases are few, so the error is the larger one of both bootstraps.
+        error = max(rho.group_error, interval_error(rho.low, rho.high))
+        answers[f"{name}: rho"] = Found(rho.value, error, basis=DATA if name == "Neuroscience" else "")
+    return answers
 
 
 def _counts() -> Answers:

@@ -16,6 +16,8 @@ from shesha.studies.published_checks import lines_of, number
 from shesha.support.types import Vector
 from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, Findings
 
+_MODELS = 93
+"""Number of models that all image sets of Table 28 have in common."""
 _GROUPS = (("objective", "contrastive", ("autoencoder", "rotation")), ("shape", "hierarchical", ("columnar",)))
 
 
@@ -30,6 +32,11 @@ def _join_signed(values: Iterable[float]) -> str:
     return ", ".join(f"{value:+.2f}" for value in values)
 
 
+def _name_signed(values: Iterable[float], names: Iterable[str] = TARGETS) -> str:
+    """Numbers with a sign, each with the name of its images."""
+    return ", ".join(f"{value:+.2f} ({name})" for value, name in zip(values, names, strict=True))
+
+
 def _trade(findings: Findings) -> Mapping[str, Any]:
     """Facts on stability against LogME, and on every pair of scores at equal width."""
     plain, equal = (
@@ -41,8 +48,8 @@ def _trade(findings: Findings) -> Mapping[str, Any]:
         "equal_width": mean_correlation([rho.value for rho in equal], len(findings.rows)),
         "cells_negative": sum(rho.value < 0 and rho.p < 0.05 for rho in every),
         "cells_positive": sum(rho.value > 0 and rho.p < 0.05 for rho in every),
-        "trade in words": _join_signed(rho.value for rho in plain),
-        "trade at equal width in words": _join_signed(rho.value for rho in equal),
+        "trade in words": _name_signed(rho.value for rho in plain),
+        "trade at equal width in words": _name_signed(rho.value for rho in equal),
         "negative at equal width": sum(rho.value < 0 and rho.p < 0.05 for rho in equal),
     }
 
@@ -59,10 +66,10 @@ def _scores(findings: Findings) -> Mapping[str, Any]:
         "few_rows": code,
         "few_rows_exact": exact,
         "few_rows_apart": abs(code - exact),
-        "ranks across in words": _join_signed(plain),
+        "ranks across in words": _name_signed(plain, map(" and ".join, combinations(TARGETS, 2))),
         "ranks across at equal width in words": _join_signed(equal),
         "ranks across": rank_correlation(min(equal), len(findings.rows)),
-        "ranks after rotation in words": _join_signed(ranks),
+        "ranks after rotation in words": _name_signed(ranks),
     }
 
 
@@ -74,7 +81,7 @@ def _width_facts(findings: Findings) -> Mapping[str, Any]:
     return {
         **{f"mean {name}": findings.mean_score(name) for name in means},
         **{f"{name} with width": rank_correlation(min(rhos[name]), n) for name in ("logme", "stability")},
-        **{f"{name} with width in words": _join_signed(values) for name, values in rhos.items()},
+        **{f"{name} with width in words": _name_signed(values) for name, values in rhos.items()},
     }
 
 
@@ -90,11 +97,15 @@ def _groups(findings: Findings) -> Mapping[str, Any]:
             sum(sign * difference > 0 and p < 0.05 for difference, p in tests.values()) for sign in (1, -1)
         )
         known = not np.isnan([p for _, p in tests.values()]).any()
-        p_values = {target: "below 0.001" if p < 0.001 else f"{p:.3f}" for target, (_, p) in tests.items()}
+        sizes = [findings.rows[column].isin(names).sum() for names in ((group,), others)]
+        lines = [
+            f"{difference:+.3f} ({target}, {'p < 0.001' if p < 0.001 else f'p = {p:.3f}'})"
+            for target, (difference, p) in tests.items()
+        ]
         facts |= {
             f"{group} sets": Fact(higher if known else NAN, higher, len(TARGETS) - lower),
-            f"{group} in words": _join_signed(difference for difference, _ in tests.values()),
-            f"{group} p in words": ", ".join(f"{p} ({target})" for target, p in p_values.items()),
+            f"{group} networks": " and ".join(map(str, sizes)),
+            f"{group} in words": ", ".join(lines),
         }
     return facts
 
@@ -144,7 +155,7 @@ def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
     """Facts on the correlations of Tables 23 and 28, and on the families of Tables 29 and 41."""
     table = lines_of(published, "Table 23")
     table = table[table.row == "LogME vs Shesha-FS"].set_index("number").published.astype(float)
-    freedom = 93 - 2
+    freedom = _MODELS - 2
     p = 2 * t.sf(np.abs(table) * np.sqrt(freedom / (1 - table**2)), freedom)
     stability, logme = _scores_of(published, 29).align(_scores_of(published, 41), join="inner")
     n_families = (stability.notna() & logme.notna()).sum().min()
@@ -157,11 +168,19 @@ def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
         "Table 23 in words": _join_signed(table),
         "published negative": ((table < 0) & (p < 0.05)).sum(),
         "families": mean_correlation(stability.corrwith(logme, method="spearman"), n_families),
+        "number of families": n_families,
         "textures and pets": number(published, "Table 28", "DTD", "Oxford Pets"),
         "flowers and pets": number(published, "Table 28", "Flowers-102", "Oxford Pets"),
-        "within beyond across": values[same_domain].min() - across.max(),
-        "lowest across": across.min(),
+        "within beyond across": _less(
+            rank_correlation(values[same_domain].min(), _MODELS), rank_correlation(across.max(), _MODELS)
+        ),
+        "lowest across": rank_correlation(across.min(), _MODELS),
     }
+
+
+def _less(first: Fact, second: Fact) -> Fact:
+    """Difference of two numbers, with the widest limits that their intervals allow."""
+    return Fact(first.value - second.value, first.low - second.high, first.high - second.low)
 
 
 def _p_values(published: pd.DataFrame) -> Mapping[str, float]:

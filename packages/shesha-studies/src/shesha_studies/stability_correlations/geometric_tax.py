@@ -38,7 +38,7 @@ _UNTRAINED = ("untrained", "supervised", "contrastive")
 @study(
     "geometric-tax",
     paper="Geometric Stability, 3.2 and 9, Tables 22 to 41; journal version, Tables 3, 5, 6 and 7",
-    version=1,
+    version=2,
     full={"source": IMAGES, "seed": [0, 1], "objective": OBJECTIVES, "shape": SHAPES, "width": WIDTHS},
     quick={"source": IMAGES[1:], "seed": [0], "objective": _UNTRAINED, "shape": SHAPES, "width": WIDTHS[:2]},
     published="geometric_tax.csv",
