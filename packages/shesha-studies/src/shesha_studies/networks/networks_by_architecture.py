@@ -38,7 +38,7 @@ def trained(data: str, architecture: str, seed: int) -> tuple[Matrix, ...]:
             body.train()
             descend(optimiser, rng.permutation(len(pixels))[:N_TRAIN].reshape(-1, BATCH), loss)
             features.append(run_epoch(body.eval(), held_out[:N_TEST]))
-    return tuple(layer.astype(np.float64) for layer in features)
+    return tuple(features)
 
 
 def _body(nn: Any, architecture: str, shape: tuple[int, ...]) -> Any:

@@ -34,7 +34,7 @@ class Network:
 
     def features(self, X: Pictures) -> Matrix:
         """Return penultimate features, of shape (n_rows, width)."""
-        return np.asarray(run_epoch(self.body.eval(), X), dtype=np.float64)
+        return run_epoch(self.body.eval(), X)
 
     def probabilities(self, X: Pictures) -> Matrix | None:
         """Return the probabilities of the training classes; None without a classifier."""
@@ -42,8 +42,7 @@ class Network:
 
         if self.head is None:
             return None
-        logits = run_epoch(Sequential(self.body, self.head).eval(), X)
-        return np.asarray(softmax(logits.astype(np.float64), axis=1))
+        return np.asarray(softmax(run_epoch(Sequential(self.body, self.head).eval(), X), axis=1))
 
 
 @cache

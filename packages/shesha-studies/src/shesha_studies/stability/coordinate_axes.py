@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.charts import PALETTE
 from shesha.data import digits_network
 from shesha.kernels.standardisation import is_constant
 from shesha.stability import basis_averaged_split, chance, feature_split
@@ -124,8 +123,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     notes = (SINK,) if CAUSAL in set(rows.family) else ()
     fig, (ax,) = figure(width=4.8)
     kinds = rows.family.where(~rows["name"].str.endswith(STANDARDISED), f"{CAUSAL}, standardised")
-    for colour, (family, part) in zip(PALETTE, rows.groupby(kinds, sort=False), strict=False):
-        ax.scatter(part.averaged_centred, part.split_centred, s=16, color=colour, label=str(family))
+    for family, part in rows.groupby(kinds, sort=False):
+        ax.scatter(part.averaged_centred, part.split_centred, s=16, label=str(family))
     ax.plot([-0.1, 1], [-0.1, 1], color="0.7", linewidth=0.8)
     ax.set(xlabel="averaged over bases", ylabel="feature split on the given axes")
     ax.legend(frameon=False, fontsize="small", loc="upper left")

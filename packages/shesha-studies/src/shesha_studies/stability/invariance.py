@@ -11,7 +11,6 @@ import pandas as pd
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
 
-from shesha.charts import PALETTE
 from shesha.measures import cka, procrustes_similarity, pwcca
 from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, steps
@@ -176,11 +175,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     table = rows.groupby(["data", "change"], sort=False)[columns].mean().reset_index()
     fig, (ax,) = figure(width=5.2)
     turned = rows[rows.change == "rotation"]
-    for shift, colour, column, label in (
-        (-0.1, PALETTE[0], "change_of_score", "feature split"),
-        (0.1, PALETTE[1], "change_averaged", "averaged over bases"),
-    ):
-        ax.scatter(turned.data.map(DATA.index) + shift, turned[column], s=14, color=colour, label=label)
+    places = turned.data.map(DATA.index)
+    ax.scatter(places - 0.1, turned.change_of_score, s=14, label="feature split")
+    ax.scatter(places + 0.1, turned.change_averaged, s=14, label="averaged over bases")
     ax.axhline(0, color="0.7", linewidth=0.8)
     ax.set(xticks=range(len(DATA)), xticklabels=DATA, ylabel="score after rotation minus score before")
     ax.legend(frameon=False, fontsize="small")

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from shesha.charts import PALETTE
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
 from shesha.studies.checks import Found
@@ -65,9 +64,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     means = rows.groupby("quadrant", sort=False)[["shesha", "unbiased_cka", "cka"]].agg(["mean", "std"])
     means.columns = [", ".join(map(str, both)) for both in means.columns]
     fig, (ax,) = figure(width=5.4)
-    for colour, name in zip(PALETTE, QUADRANTS, strict=False):
+    for name in QUADRANTS:
         group = rows[rows.quadrant == name]
-        ax.scatter(group.unbiased_cka, group.shesha, s=10, color=colour, label=name)
+        ax.scatter(group.unbiased_cka, group.shesha, s=10, label=name)
     ax.set(xlabel="unbiased CKA of the pair", ylabel="feature split of the first", ylim=(-0.1, 1.05))
     ax.legend(frameon=False, fontsize="small", ncols=2, loc="upper center")
     picture = Picture("quadrants", fig, "Stability against similarity of sixty pairs per draw, in four clusters")

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shesha.charts import PALETTE
 from shesha.stability import feature_split, variance_ratio, zscore_separation
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
@@ -172,15 +171,14 @@ _TABLES = {
 
 def _draw(models: pd.DataFrame) -> Any:
     fig, (left, right) = figure(2)
-    left.scatter(models["size"], models.drift, s=22, color=PALETTE[0], label="sd 0.1")
-    own_units = {"marker": "s", "color": PALETTE[1], "label": "a tenth of the features' sd"}
-    left.scatter(models["size"], models.drift_own_units, s=22, **own_units)
+    left.scatter(models["size"], models.drift, s=22, label="sd 0.1")
+    left.scatter(models["size"], models.drift_own_units, s=22, marker="s", label="a tenth of the features' sd")
     logarithmic(left, (0.1, 0.2, 0.5, 1.0, 2.0))
     left.set(xlabel="sd of the features", ylabel="drift of the feature split")
     left.legend(frameon=False, fontsize="small", title="noise of")
     scores = models[["feature_split_400", "feature_split_pca", "feature_split_pca_turned"]]
     for place, column in enumerate(scores):
-        right.scatter([place] * len(scores), scores[column], s=22, color=PALETTE[place])
+        right.scatter([place] * len(scores), scores[column], s=22)
     right.plot(range(3), scores.to_numpy().T, color="0.8", linewidth=0.6, zorder=0)
     right.axhline(0, color="0.6", linewidth=0.8)
     labels = ("all features", "64 components", "rotated")

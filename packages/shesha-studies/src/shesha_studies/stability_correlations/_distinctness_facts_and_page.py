@@ -272,10 +272,9 @@ def _kinds_table(findings: Findings) -> pd.DataFrame:
 
 
 def _scatter(ax: Any, rows: pd.DataFrame) -> None:
-    for kind, marker, colour in zip(KINDS, "osv^D*P", PALETTE, strict=False):
+    for kind, marker in zip(KINDS, "osv^D*P", strict=True):
         group = rows[rows.kind == kind]
-        style = {"s": 10, "marker": marker, "color": colour, "alpha": 0.6, "linewidths": 0}
-        ax.scatter(group.cka, group.stability, label=kind, **style)
+        ax.scatter(group.cka, group.stability, s=10, marker=marker, alpha=0.6, linewidths=0, label=kind)
     ax.axhline(rows.shuffled.mean(), color="0.4", linewidth=0.8, linestyle="--")
     ax.set(xlabel="CKA between base and transformed base", ylabel="feature split (dashed: features shuffled)")
     ax.set(ylim=(None, 1.55), yticks=[-0.5, 0, 0.5, 1])
@@ -284,11 +283,10 @@ def _scatter(ax: Any, rows: pd.DataFrame) -> None:
 
 def _draw_kinds(ax: Any, rows: pd.DataFrame) -> None:
     places = np.arange(len(KINDS))[::-1]
-    scores = (("stability", "feature split", PALETTE[0], 0.17), ("averaged", "basis-averaged", PALETTE[1], -0.17))
-    for name, label, colour, shift in scores:
+    for colour, shift, name in zip(PALETTE, (0.17, -0.17), ("stability", "averaged"), strict=False):
         rhos = [score_correlation(rows[rows.kind == kind], name, n_draws=10).fact for kind in KINDS]
         ax.hlines(places + shift, [rho.low for rho in rhos], [rho.high for rho in rhos], color=colour)
-        ax.plot([rho.value for rho in rhos], places + shift, "o", markersize=5, color=colour, label=label)
+        ax.plot([rho.value for rho in rhos], places + shift, "o", markersize=5, color=colour, label=TITLES[name])
     ax.axvline(0, color="0.6", linewidth=0.8)
     ax.set_yticks(places, KINDS)
     ax.set(xlabel="rank correlation with CKA (bases resampled)", xlim=(-1, 1.05), ylim=(-0.6, len(KINDS) + 0.3))

@@ -29,6 +29,10 @@ class Rank(NamedTuple):
     value: float
     p: float
 
+    def __str__(self) -> str:
+        """Return both, as in the tables of the page."""
+        return f"{self.value:+.2f} (p {self.p:.3f})"
+
 
 @dataclass(frozen=True)
 class Findings:

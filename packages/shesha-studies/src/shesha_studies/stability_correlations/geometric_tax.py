@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shesha.charts import PALETTE
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
 from shesha.studies.checks import Found
 from shesha.studies.facts import Facts
@@ -134,16 +133,12 @@ def make_page(findings: Findings, published: pd.DataFrame) -> Page:
 
 
 def _trade(findings: Findings) -> pd.DataFrame:
-    lines = []
-    for stability in STABILITIES:
-        for transfer in TRANSFERS:
-            line = {"stability": STABILITIES[stability], "transfer": TRANSFERS[transfer]}
-            for target in TARGETS:
-                for title, flag in ((target, False), (f"{target}, same width", True)):
-                    rho = findings.trade[stability, transfer, target, flag]
-                    line[title] = f"{rho.value:+.2f} (p {rho.p:.3f})"
-            lines.append(line)
-    return pd.DataFrame(lines)
+    cells = {
+        (STABILITIES[stability], TRANSFERS[transfer], f"{target}, same width" if same else target): str(rho)
+        for (stability, transfer, target, same), rho in findings.trade.items()
+    }
+    table = pd.Series(cells).rename_axis(["stability", "transfer", ""]).unstack(sort=False)
+    return table.reset_index().rename_axis(columns=None)
 
 
 def _picture(findings: Findings) -> Picture:
@@ -151,19 +146,18 @@ def _picture(findings: Findings) -> Picture:
     rows = findings.rows
     fig, (*axes, last) = figure(len(TARGETS) + 1, width=3.6, height=3.6)
     for ax, target in zip(axes, TARGETS, strict=True):
-        for colour, marker, objective in zip(PALETTE, _MARKERS, rows.objective.unique(), strict=False):
-            group = rows[rows.objective == objective]
-            style = {"s": np.sqrt(group.width) * 3.5, "color": colour, "marker": marker, "alpha": 0.75, "linewidths": 0}
-            ax.scatter(group[f"logme {target}"], group[f"stability {target}"], label=objective, **style)
+        for marker, (objective, group) in zip(_MARKERS, rows.groupby("objective", sort=False), strict=False):
+            style = {"s": np.sqrt(group.width) * 3.5, "marker": marker, "alpha": 0.75, "linewidths": 0}
+            ax.scatter(group[f"logme {target}"], group[f"stability {target}"], label=str(objective), **style)
         rho = findings.trade["stability", "logme", target, True]
         ax.set(xlabel="LogME", title=f"{target}: {rho.value:+.2f} at equal width")
         ax.title.set_fontsize("medium")
     axes[0].set_ylabel("stability (chance: 0; marker size: width)")
     axes[0].legend(frameon=False, fontsize="x-small")
     names = {"few published logme": "LogME as published, 200 rows", "few logme": "LogME, 200 rows", "logme": "LogME"}
-    for colour, marker, (name, label) in zip(PALETTE, _MARKERS, names.items(), strict=False):
+    for marker, (name, label) in zip(_MARKERS, names.items(), strict=False):
         means = rows.groupby("width")[[f"{name} {target}" for target in TARGETS]].mean().mean(axis=1)
-        last.plot(means.index, means, marker=marker, color=colour, label=label)
+        last.plot(means.index, means, marker=marker, label=label)
     last.axvline(200, color="0.6", linewidth=0.8, linestyle="--")
     last.set(xlabel="features (dashed: 200 rows)", ylabel="LogME, mean over images")
     last.legend(frameon=False, fontsize="x-small")
