@@ -10,8 +10,8 @@ from scipy.spatial.distance import pdist
 from shesha.studies.checks import Found
 from shesha.studies.published_checks import against, draws
 from shesha_studies.sentences import grammar
-from shesha_studies.stability._invariance_transformations import CHANGES, apply_change, printed_example
-from shesha_studies.stability._ten_tests import all_tests, baseline
+from shesha_studies.stability.invariance import CHANGES, printed_example
+from shesha_studies.stability.validation import all_tests, baseline
 
 LINES = pd.DataFrame(
     {
@@ -57,7 +57,7 @@ def test_draws_tell_the_spread_of_one():
 def test_monotone_change_takes_the_square_root_of_every_distance():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((12, 11))
-    assert pdist(apply_change(X, "monotonic distance", rng)) == pytest.approx(np.sqrt(pdist(X)))
+    assert pdist(CHANGES["monotonic distance"](X, rng)) == pytest.approx(np.sqrt(pdist(X)))
 
 
 @pytest.mark.parametrize("name", ["rotation", "feature permutation", "shift by a number", "shift by a vector"])

@@ -101,7 +101,6 @@ def loose_p_value(published: str) -> str:
     return f"{LOOSE} any p-value from {low:.3g} to {high:.3g} would agree" if high - low > _QUARTER else ""
 
 
-BY_CHANCE = "It is just outside the range of 95 % of our draws. One number in twenty is outside by chance."
 UNDECIDED = "P-values above 0.05 cannot be compared between different numbers of observations."
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,14 +14,14 @@ N, LATENT, D = 200, 50, 256
 """Numbers of rows, latent factors and features of "Geometric Stability", section 7.1."""
 
 
-def mixture(share: float, rng: np.random.Generator) -> Matrix:
+def mixture(share: float, rng: np.random.Generator, scale: Callable[[Matrix], Any] = np.std) -> Matrix:
     """Draw a mixture of a low-rank signal with entries of unit variance and isotropic noise (7.1.1).
 
     The text of the paper divides the signal by its Frobenius norm, but noise would then dominate at every share below
     1. Unit variance gives the published scores.
     """
     signal = rng.standard_normal((N, LATENT)) @ rng.standard_normal((LATENT, D))
-    return np.asarray(share * signal / signal.std() + (1 - share) * rng.standard_normal((N, D)))
+    return np.asarray(share * signal / scale(signal) + (1 - share) * rng.standard_normal((N, D)))
 
 
 def noise(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:
@@ -45,6 +48,12 @@ def remove_top_components(X: Matrix, k: int) -> Matrix:
     left, sizes, right = np.linalg.svd(X - mean, full_matrices=False)
     sizes[:k] = 0
     return np.asarray(left * sizes @ right + mean)
+
+
+def principal_component_scores(X: Matrix) -> Matrix:
+    """Return the coordinates of the rows on their principal axes, sorted by decreasing variance."""
+    vectors, sizes, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    return np.asarray(vectors * sizes)
 
 
 def shared(strength: float, d: int, n: int, rank: int, rng: np.random.Generator) -> tuple[Matrix, Matrix]:

@@ -13,6 +13,7 @@ import numpy as np
 from shesha.support.atomic_files import replacing
 from shesha.support.types import Labels
 from shesha_studies.external_data import table
+from shesha_studies.networks.training_loop import seed_torch
 
 if TYPE_CHECKING:
     from shesha_studies.language_models import Model
@@ -50,35 +51,32 @@ def tiny(name: str, seed: int = 0) -> Model:
     """Return a GPT-2 of three blocks, 64 wide; trained (a minute) on 6,920 sentences and their verdicts."""
     from shesha_studies.language_models import Model
 
-    network = _new(seed)
-    if name == TINY[0]:
-        _train_model(network, seed)
+    with seed_torch(seed):
+        network = _new()
+        if name == TINY[0]:
+            _train_model(network, seed)
     return Model(network.transformer, reader(), "ln_f", network.transformer.wte.weight.detach().clone())
 
 
-def _new(seed: int) -> Any:
-    import torch
+def _new() -> Any:
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network: Any = GPT2LMHeadModel(
-            GPT2Config(
-                vocab_size=WORDS,
-                n_positions=64,
-                n_embd=WIDTH,
-                n_layer=DEPTH,
-                n_head=HEADS,
-                resid_pdrop=0.0,
-                embd_pdrop=0.0,
-                attn_pdrop=0.0,
-                bos_token_id=SPECIAL.index(START),
-                eos_token_id=SPECIAL.index(PAD),
-                pad_token_id=SPECIAL.index(PAD),
-            )
+    network: Any = GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=WORDS,
+            n_positions=64,
+            n_embd=WIDTH,
+            n_layer=DEPTH,
+            n_head=HEADS,
+            resid_pdrop=0.0,
+            embd_pdrop=0.0,
+            attn_pdrop=0.0,
+            bos_token_id=SPECIAL.index(START),
+            eos_token_id=SPECIAL.index(PAD),
+            pad_token_id=SPECIAL.index(PAD),
         )
-        # Processors round differently, and training would amplify the differences in single precision.
-        return network.double().eval()
+    )
+    return network.eval()
 
 
 def _train_model(network: Any, seed: int) -> None:
@@ -86,7 +84,20 @@ def _train_model(network: Any, seed: int) -> None:
     import torch
     from safetensors.torch import load_file, save_file
 
-    settings = (WORDS, LONGEST, WIDTH, DEPTH, HEADS, EPOCHS, BATCH, RATE, WEIGHT, seed, "float64", torch.__version__)
+    settings = (
+        WORDS,
+        LONGEST,
+        WIDTH,
+        DEPTH,
+        HEADS,
+        EPOCHS,
+        BATCH,
+        RATE,
+        WEIGHT,
+        seed,
+        str(network.dtype),
+        torch.__version__,
+    )
     kept = (
         Path(tempfile.gettempdir()) / f"shesha_tiny_gpt_{sha256(repr(settings).encode()).hexdigest()[:12]}.safetensors"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -15,24 +14,15 @@ from shesha_studies.networks.training_loop import descend, run_epoch, seed_torch
 
 ARCHITECTURES = ("dense", "plain", "wide", "residual", "transformer")
 EPOCHS = 4
-N_TRAIN, BATCH = 3000, 50
+N_TRAIN, BATCH, N_TEST = 3000, 50, 2000
 _WIDTH = {"dense": 256, "plain": 128, "wide": 384, "residual": 192, "transformer": 96}
 _RATE = {"dense": 1e-3, "plain": 2e-3, "wide": 1e-3, "residual": 2e-3, "transformer": 1e-3}
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """The last hidden layer of a network on held-out images, after some epochs of training."""
-
-    epoch: int
-    features: Matrix
-    accuracy: float
-
-
 @cache
-def trained(data: str, architecture: str, seed: int, n_test: int = 2000) -> tuple[Checkpoint, ...]:
-    """Train a network, and return its state before training and after every epoch."""
-    pixels, labels, held_out, answers = in_colour(data)
+def trained(data: str, architecture: str, seed: int) -> tuple[Matrix, ...]:
+    """Train a network, and return its last hidden layer on held-out images before training and after every epoch."""
+    pixels, labels, held_out, _ = in_colour(data)
     with seed_torch(seed) as torch:
         body = _body(torch.nn, architecture, pixels.shape[1:])
         head = torch.nn.Linear(_WIDTH[architecture], 10)
@@ -43,19 +33,12 @@ def trained(data: str, architecture: str, seed: int, n_test: int = 2000) -> tupl
             return torch.nn.functional.cross_entropy(logits, torch.from_numpy(labels[rows]))
 
         rng = np.random.default_rng(seed)
-        checkpoints = [_attend(0, body, head, held_out[:n_test], answers[:n_test])]
-        for epoch in range(1, EPOCHS + 1):
+        features = [run_epoch(body.eval(), held_out[:N_TEST])]
+        for _ in range(EPOCHS):
+            body.train()
             descend(optimiser, rng.permutation(len(pixels))[:N_TRAIN].reshape(-1, BATCH), loss)
-            checkpoints.append(_attend(epoch, body, head, held_out[:n_test], answers[:n_test]))
-    return tuple(checkpoints)
-
-
-def _attend(epoch: int, body: Any, head: Any, pixels: NDArray[Any], labels: NDArray[Any]) -> Checkpoint:
-    body.eval()
-    features = run_epoch(body, pixels)
-    accuracy = float((run_epoch(head, features).argmax(1) == labels).mean())
-    body.train()
-    return Checkpoint(epoch, features.astype(np.float64), accuracy)
+            features.append(run_epoch(body.eval(), held_out[:N_TEST]))
+    return tuple(features)
 
 
 def _body(nn: Any, architecture: str, shape: tuple[int, ...]) -> Any:

@@ -3,66 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import softmax
 
 from shesha.support.types import Matrix
 from shesha_studies.networks.images import Pictures, grey
 from shesha_studies.networks.training_loop import descend, run_epoch, seed_torch
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor, nn
 
-OBJECTIVES = ("supervised", "contrastive", "autoencoder", "rotation", "untrained")
 SHAPES = ("hierarchical", "columnar")
 IMAGES = ("clothes", "photographs")
 """Names of the sets of images: Fashion-MNIST and CIFAR-10."""
 _SIDE, _N_TRAIN, _BATCH = 28, 2000, 50
 _EPOCHS, _RATE, _TEMPERATURE = 2, 3e-3, 0.2
-_N_CLASSES = 10
 
 
+@dataclass(frozen=True)
 class Network:
     """A trained body, and its classifier if it was trained on classes."""
 
-    def __init__(self, body: nn.Module, head: nn.Module | None) -> None:
-        self.body, self.head = body, head
+    body: nn.Module
+    head: nn.Module | None
 
     def features(self, X: Pictures) -> Matrix:
         """Return penultimate features, of shape (n_rows, width)."""
-        self.body.eval()
-        return np.asarray(run_epoch(self.body, X), dtype=np.float64)
+        return run_epoch(self.body.eval(), X)
 
     def probabilities(self, X: Pictures) -> Matrix | None:
         """Return the probabilities of the training classes; None without a classifier."""
+        from torch.nn import Sequential
+
         if self.head is None:
             return None
-        head = self.head
-        self.body.eval()
-        logits = np.asarray(run_epoch(lambda part: head(self.body(part)), X), dtype=np.float64)
-        exponential = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return np.asarray(exponential / exponential.sum(axis=1, keepdims=True))
+        return np.asarray(softmax(run_epoch(Sequential(self.body, self.head).eval(), X), axis=1))
 
 
 @cache
 def trained(source: str, objective: str, shape: str, width: int, seed: int) -> Network:
-    """Train a network on 2,000 images in one thread, or return it with random weights ("untrained").
-
-    Raises
-    ------
-    Unreachable
-        If torch or the images are missing.
-    """
-    X, y = (part[:_N_TRAIN] for part in grey(source, "train"))
+    """Train a network on 2,000 images in one thread, or return it with random weights ("untrained")."""
+    images, labels = (part[:_N_TRAIN] for part in grey(source, "train"))
+    loss, sizes = _LOSSES[objective]
     with seed_torch(seed) as torch:
-        body = _body(shape, width)
-        extra, loss = _LOSSES[objective](width)
-        if extra is not None:
-            _train(body, extra, loss, torch.from_numpy(X), torch.from_numpy(y))
-    return Network(body, extra if objective == "supervised" else None)
+        body, head = _body(shape, width), _head(width, *sizes)
+        if loss is not None:
+            X, y = torch.from_numpy(images), torch.from_numpy(labels)
+            optimiser = torch.optim.Adam([*body.parameters(), *head.parameters()], lr=_RATE)
+            steps = _EPOCHS * (len(X) // _BATCH)
+            schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _RATE, total_steps=steps)
+            batches = (rows for _ in range(_EPOCHS) for rows in torch.split(torch.randperm(len(X)), _BATCH))
+            descend(optimiser, batches, lambda rows: loss(body, head, X[rows], y[rows]), schedule)
+    return Network(body, head if objective == "supervised" else None)
 
 
 def _body(shape: str, width: int) -> nn.Module:
@@ -80,67 +77,44 @@ def _body(shape: str, width: int) -> nn.Module:
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
-def _train(
-    body: nn.Module,
-    extra: nn.Module,
-    loss: Callable[[nn.Module, nn.Module, Tensor, Tensor], Tensor],
-    X: torch.Tensor,
-    y: torch.Tensor,
-) -> None:
-    import torch
+def _head(width: int, *sizes: int) -> nn.Module:
+    """Build the layers of these sizes after the body, with rectified units between them."""
+    from torch import nn
 
-    body.train()
-    steps = _EPOCHS * (len(X) // _BATCH)
-    optimiser = torch.optim.Adam([*body.parameters(), *extra.parameters()], lr=_RATE)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _RATE, total_steps=steps)
-    batches = (rows for _ in range(_EPOCHS) for rows in torch.split(torch.randperm(len(X)), _BATCH))
-    descend(optimiser, batches, lambda rows: loss(body, extra, X[rows], y[rows]), schedule)
-    body.eval()
+    layers = [layer for pair in pairwise((width, *sizes)) for layer in (nn.Linear(*pair), nn.ReLU())]
+    return nn.Sequential(*layers[:-1])
 
 
-def _supervised(width: int) -> tuple[nn.Module, Any]:
-    from torch.nn import Linear
+def _supervised(body: nn.Module, classify: nn.Module, X: Tensor, y: Tensor) -> Tensor:
     from torch.nn.functional import cross_entropy
 
-    return Linear(width, _N_CLASSES), lambda body, head, X, y: cross_entropy(head(body(X)), y)
+    return cross_entropy(classify(body(X)), y)
 
 
-def _autoencoder(width: int) -> tuple[nn.Module, Any]:
-    from torch import nn
+def _autoencoder(body: nn.Module, decode: nn.Module, X: Tensor, y: Tensor) -> Tensor:
     from torch.nn.functional import mse_loss
 
-    decoder = nn.Sequential(nn.Linear(width, 256), nn.ReLU(), nn.Linear(256, _SIDE * _SIDE))
-    return decoder, lambda body, decode, X, _: mse_loss(decode(body(X)), X.flatten(1))
+    return mse_loss(decode(body(X)), X.flatten(1))
 
 
-def _rotation(width: int) -> tuple[nn.Module, Any]:
-    """Return a classifier and the loss of predicting the angle by which each image was rotated."""
+def _rotation(body: nn.Module, classify: nn.Module, X: Tensor, y: Tensor) -> Tensor:
+    """Return the loss of predicting the angle by which each image was rotated."""
     import torch
-    from torch.nn import Linear
-    from torch.nn.functional import cross_entropy
 
-    def loss(body: nn.Module, head: nn.Module, X: Tensor, _: Tensor) -> Tensor:
-        turns = torch.randint(4, (len(X),))
-        turned = torch.stack([torch.rot90(image, int(k), (1, 2)) for image, k in zip(X, turns, strict=True)])
-        return cross_entropy(head(body(turned)), turns)
-
-    return Linear(width, 4), loss
+    turns = torch.randint(4, (len(X),))
+    turned = torch.stack([torch.rot90(image, int(k), (1, 2)) for image, k in zip(X, turns, strict=True)])
+    return torch.nn.functional.cross_entropy(classify(body(turned)), turns)
 
 
-def _contrastive(width: int) -> tuple[nn.Module, Any]:
-    """Return a projection and the contrastive loss: views of one image should be closer than those of different
-    images."""
+def _contrastive(body: nn.Module, project: nn.Module, X: Tensor, y: Tensor) -> Tensor:
+    """Return the contrastive loss: views of one image should be closer than those of different images."""
     import torch
-    from torch import nn
     from torch.nn.functional import cross_entropy, normalize
 
-    def loss(body: nn.Module, project: nn.Module, X: Tensor, _: Tensor) -> Tensor:
-        first, second = (normalize(project(body(_view(X))), dim=1) for _ in range(2))
-        similarities = first @ second.T / _TEMPERATURE
-        targets = torch.arange(len(X))
-        return (cross_entropy(similarities, targets) + cross_entropy(similarities.T, targets)) / 2
-
-    return nn.Sequential(nn.Linear(width, 128), nn.ReLU(), nn.Linear(128, 64)), loss
+    first, second = (normalize(project(body(_view(X))), dim=1) for _ in range(2))
+    similarities = first @ second.T / _TEMPERATURE
+    targets = torch.arange(len(X))
+    return (cross_entropy(similarities, targets) + cross_entropy(similarities.T, targets)) / 2
 
 
 def _view(X: Tensor) -> Tensor:
@@ -155,10 +129,12 @@ def _view(X: Tensor) -> Tensor:
     return torch.where(mirrored, X.flip(3), X) * contrast + 0.1 * torch.randn_like(X)
 
 
-_LOSSES: dict[str, Callable[[int], tuple[nn.Module | None, Any]]] = {
-    "supervised": _supervised,
-    "contrastive": _contrastive,
-    "autoencoder": _autoencoder,
-    "rotation": _rotation,
-    "untrained": lambda _: (None, None),
+_LOSSES: dict[str, tuple[Callable[[nn.Module, nn.Module, Tensor, Tensor], Tensor] | None, tuple[int, ...]]] = {
+    "supervised": (_supervised, (10,)),
+    "contrastive": (_contrastive, (128, 64)),
+    "autoencoder": (_autoencoder, (256, _SIDE * _SIDE)),
+    "rotation": (_rotation, (4,)),
+    "untrained": (None, ()),
 }
+"""Losses, and the sizes of the layers after the body that they need."""
+OBJECTIVES = tuple(_LOSSES)

@@ -43,10 +43,7 @@ def seed_torch(seed: int) -> Iterator[Any]:
 
 
 def descend(
-    optimiser: torch.optim.Optimizer,
-    batches: Iterable[Any],
-    loss: Callable[[Any], torch.Tensor],
-    schedule: Any = None,
+    optimiser: torch.optim.Optimizer, batches: Iterable[Any], loss: Callable[[Any], torch.Tensor], schedule: Any = None
 ) -> None:
     """Take an optimiser step for the loss of each batch."""
     import torch

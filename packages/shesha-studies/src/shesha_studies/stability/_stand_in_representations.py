@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -23,55 +22,30 @@ STAND_INS = (DIGITS, *SENTENCES, *NETWORKS)
 """Stand-ins for fifteen vision models: a dense layer on digits, layers of a sentence encoder, ten image networks."""
 
 
+@cache
 def stand_in(name: str) -> Labelled:
-    """Return rows and labels of a stand-in, with the rows in random order.
-
-    Raises
-    ------
-    Unreachable
-        If its data or torch are missing.
-    """
-    X, y = _load_labelled(name)
+    """Return rows and labels of a stand-in, with the rows in random order."""
+    X, y = _load(*name.split(", "))
     order = np.random.default_rng(320).permutation(len(X))
     return X[order], y[order]
 
 
+def _load(family: str, which: str) -> Labelled:
+    if family == "digits":
+        layers, labels = digits_network()
+        return np.asarray(layers[which], dtype=np.float64), np.asarray(labels, dtype=np.int64)
+    if family == "MiniLM":
+        arrays = opened("minilm_sst2", "minilm_l6_sst2_validation.npz")
+        embeddings = arrays["embeddings"][:, int(which.removeprefix("layer "))]
+        return embeddings.astype(np.float64), arrays["label"].astype(np.int64)
+    features = trained(family, which, 0)[-1]
+    return features, in_colour(family)[3][: len(features)]
+
+
 def untrained(name: str) -> float:
     """Feature split of 400 rows of a network before training; NaN if there is no such network."""
-    family, _, rest = name.partition(", ")
+    family, which = name.split(", ")
     if family == "MiniLM":
         return float("nan")
-    X = trained(family, rest, 0)[0].features if family in IMAGES else _digits(rest.replace("trained", "init"))[0]
+    X = trained(family, which, 0)[0] if family in IMAGES else _load(family, "init_layer1")[0]
     return feature_split(X[:400], seed=320)
-
-
-@cache
-def _load_labelled(name: str) -> Labelled:
-    family, _, rest = name.partition(", ")
-    return _FAMILIES[family](rest)
-
-
-def _digits(which: str) -> Labelled:
-    layers, labels = digits_network()
-    return np.asarray(layers[which], dtype=np.float64), np.asarray(labels, dtype=np.int64)
-
-
-def _sentences(which: str) -> Labelled:
-    arrays = opened("minilm_sst2", "minilm_l6_sst2_validation.npz")
-    layer = int(which.removeprefix("layer "))
-    return arrays["embeddings"][:, layer].astype(np.float64), arrays["label"].astype(np.int64)
-
-
-def _network(data: str) -> Callable[[str], Labelled]:
-    def find(architecture: str) -> Labelled:
-        features = trained(data, architecture, 0)[-1].features
-        return features, in_colour(data)[3][: len(features)]
-
-    return find
-
-
-_FAMILIES: dict[str, Callable[[str], Labelled]] = {
-    "digits": _digits,
-    "MiniLM": _sentences,
-    **{data: _network(data) for data in IMAGES},
-}

@@ -2,20 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from shesha.charts import PALETTE
+from shesha.data import digits_network
+from shesha.kernels.standardisation import is_constant
 from shesha.stability import basis_averaged_split, chance, feature_split
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.study_decorator import study
-from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
-from shesha_studies.stability._coordinate_axes_representations import STANDARDISED, every, read_rows
+from shesha.studies.study_decorator import grid_of, study
+from shesha.support.types import Matrix
+from shesha_studies.causal_lm_embeddings import CAUSAL, POOLINGS, SINK, encoder_rows
+from shesha_studies.external_data import opened
+from shesha_studies.networks.images import IMAGES
+from shesha_studies.networks.networks_by_architecture import EPOCHS, trained
+from shesha_studies.sentence_encoders import encoded
+from shesha_studies.synthetic_data import mixture, noise, principal_component_scores
 
+N_ROWS = 300
+SYNTHETIC = ("isotropic signal", "noise", "its principal components")
+SESSIONS = ("session01", "session05", "session09")
+CELLS = {
+    "genes": ("pbmc68k_reduced", "lognorm"),
+    "principal components": ("pbmc68k_reduced", "pca50"),
+    "principal components, knockouts": ("papalexi2021", "pca50"),
+}
+NETWORKS = tuple(f"{data}, {architecture}" for architecture in ("dense", "plain") for data in IMAGES)
+STANDARDISED = ", columns standardised"
+CAUSAL_LAYERS = tuple(
+    f"{pooling}, layer {layer}{how}" for how in ("", STANDARDISED) for pooling in POOLINGS[:2] for layer in (6, 18, 30)
+)
+EPOCH_STATES = ("untrained", *(f"epoch {epoch}" for epoch in range(1, EPOCHS)), "trained")
+_grid = grid_of("family", "name", "state", "seed")
+
+
+def every(seeds: range) -> list[dict[str, object]]:
+    """Return all representations by source, state of training and seed."""
+    both = ("untrained", "trained")
+    return [
+        *sorted(_grid(["synthetic"], SYNTHETIC, "-", seeds), key=itemgetter("seed")),
+        *_grid(["digits"], [f"layer{layer}" for layer in (1, 2, 3)], both, [0]),
+        *_grid(["cells"], CELLS, "-", [0]),
+        *_grid(["neurons"], SESSIONS, "-", [0]),
+        *_grid(["MiniLM"], [f"layer {layer}" for layer in (0, 2, 4, 6)], both, [0]),
+        *_grid([CAUSAL], CAUSAL_LAYERS, ["trained"], [0]),
+        *sorted(_grid(["network"], NETWORKS, EPOCH_STATES, seeds), key=itemgetter("seed")),
+    ]
+
+
+def _synthetic(name: str, state: str, seed: int) -> Matrix:
+    rng = np.random.default_rng([seed, 7])
+    if name == "noise":
+        return noise("Gaussian", (200, 128), rng)
+    X = mixture(0.9, rng)
+    return X if name == "isotropic signal" else principal_component_scores(X)[:, :-1]
+
+
+def _causal(name: str, state: str, seed: int) -> Matrix:
+    X = encoder_rows("SST-2", f"{CAUSAL}, {name.removesuffix(STANDARDISED).replace(', layer', ': layer')}")
+    return X / X.std(axis=0) if name.endswith(STANDARDISED) else X
+
+
+_ENCODERS = {"trained": "MiniLM", "untrained": "untrained"}
+_LOADERS: dict[str, Callable[[str, str, int], Any]] = {
+    "synthetic": _synthetic,
+    "digits": lambda name, state, seed: digits_network()[0][f"{'init' if state == 'untrained' else state}_{name}"],
+    "cells": lambda name, state, seed: opened(CELLS[name][0], f"{CELLS[name][0]}.npz")[CELLS[name][1]],
+    # Spikes of each neuron in each trial, summed over windows.
+    "neurons": lambda name, state, seed: opened("steinmetz2019", f"{name}.npz")["counts"].sum(axis=2),
+    "MiniLM": lambda name, state, seed: encoded("SST-2", f"{_ENCODERS[state]}, mean: {name}"),
+    CAUSAL: _causal,
+    "network": lambda name, state, seed: trained(*name.split(", "), seed)[EPOCH_STATES.index(state)],
+}
 _CHEAP = ("synthetic", "digits", "cells", "neurons")
 
 
@@ -33,7 +96,10 @@ def axes(family: str, name: str, state: str, seed: int) -> dict[str, float]:
     the average. Columns are also centred, because a common mean row raises the score on any axes. There are at most 300
     rows.
     """
-    X = read_rows(family, name, state, seed)
+    X = np.asarray(_LOADERS[family](name, state, seed), dtype=np.float64)
+    X = X[np.random.default_rng(seed).permutation(len(X))[:N_ROWS]]
+    # Constant features contain no information on distances, so they are removed before splitting.
+    X = X[:, ~is_constant(X)]
     centred = X - X.mean(axis=0)
     turn = np.linalg.qr(np.random.default_rng([seed, 1]).standard_normal((X.shape[1], X.shape[1])))[0]
     return {
@@ -51,98 +117,63 @@ def axes(family: str, name: str, state: str, seed: int) -> dict[str, float]:
 @axes.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Compare scores on the given axes with those averaged over bases."""
-    rows, _ = _differences(rows)
-    numbers = [
-        "features",
-        "split",
-        "averaged",
-        "split_centred",
-        "averaged_centred",
-        "turned_centred",
-        "chance",
-        "of_axes",
-    ]
-    table = rows.groupby(["family", "name", "state"], sort=False)[numbers].mean().reset_index()
+    rows = rows.assign(of_axes=rows.split_centred - rows.averaged_centred)
+    scores = ["split", "averaged", "split_centred", "averaged_centred", "turned_centred", "chance", "of_axes"]
+    table = rows.groupby(["family", "name", "state"], sort=False)[["features", *scores]].mean().reset_index()
     notes = (SINK,) if CAUSAL in set(rows.family) else ()
-    picture = Picture(
-        "axes",
-        _draw(rows),
-        "Feature split on the given axes against the basis-averaged split",
-    )
+    fig, (ax,) = figure(width=4.8)
+    kinds = rows.family.where(~rows["name"].str.endswith(STANDARDISED), f"{CAUSAL}, standardised")
+    for family, part in rows.groupby(kinds, sort=False):
+        ax.scatter(part.averaged_centred, part.split_centred, s=16, label=str(family))
+    ax.plot([-0.1, 1], [-0.1, 1], color="0.7", linewidth=0.8)
+    ax.set(xlabel="averaged over bases", ylabel="feature split on the given axes")
+    ax.legend(frameon=False, fontsize="small", loc="upper left")
+    picture = Picture("axes", fig, "Feature split on the given axes against the basis-averaged split")
     return Page("", (("Scores", table),), (picture,), notes)
-
-
-def _differences(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows with the difference between both scores, and the rows of networks and encoders."""
-    rows = rows.assign(
-        of_axes=rows.split_centred - rows.averaged_centred, mean_row=rows.averaged - rows.averaged_centred
-    )
-    return rows, rows[rows.family.isin(("digits", "MiniLM", "network"))]
 
 
 @axes.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the effect of the axes on scores of networks, components, recordings and a causal model."""
-    rows, learned = _differences(rows)
-    far: Any = learned.iloc[int(np.argmax(learned.of_axes.abs().to_numpy()))]
+    rows = rows.assign(of_axes=rows.split_centred - rows.averaged_centred)
+    learned = rows[rows.family.isin(("digits", "MiniLM", "network"))]
+    far: Any = learned.iloc[int(learned.of_axes.abs().argmax())]
     by_state = learned.groupby("state").of_axes.mean()
-    components = rows[rows.name.str.contains("principal")]
+    components = rows[rows["name"].str.contains("principal")]
+    recorded = (("genes", rows[rows["name"] == "genes"]), ("neurons", rows[rows.family == "neurons"]))
     return as_facts(
         {
-            "share": _share(learned),
-            "variance_share": _variance_share(learned),
-            **{"largest": -far.of_axes, "largest in words": f"{far['name']}, {far.state}"},
-            **{state: by_state[state] for state in ("untrained", "trained") if state in by_state.index},
+            # Mean absolute effect of the axes, as a share of the score.
+            "share": (learned.of_axes.abs() / learned.split_centred.abs().clip(lower=0.05)).mean(),
+            # Share of the variance of scores that the basis-averaged score explains as it is, without a fit.
+            "variance_share": 1 - (learned.of_axes**2).mean() / learned.split_centred.var(ddof=0),
+            "largest": -far.of_axes,
+            "largest in words": f"{far['name']}, {far.state}",
+            "untrained": by_state["untrained"],
+            "trained": by_state["trained"],
             "single_rotation": (rows.turned_centred - rows.averaged_centred).abs().max(),
             "highest_chance": rows.chance.abs().max(),
-            "mean_row": rows.mean_row.mean(),
+            "mean_row": (rows.averaged - rows.averaged_centred).mean(),
             "components": components.split_centred.mean(),
             "components_averaged": components.averaged_centred.mean(),
-            **_recorded_facts(rows),
-            **(_causal_facts(rows) if CAUSAL in set(rows.family) else {}),
+            **{f"{name}{suffix}": part[column].mean() for name, part in recorded for suffix, column in _SCORES.items()},
+            **_causal_facts(rows[rows.family == CAUSAL]),
         }
     )
 
 
-def _share(rows: pd.DataFrame) -> float:
-    """Mean absolute effect of the axes, as a share of the score."""
-    return float((rows.of_axes.abs() / rows.split_centred.abs().clip(lower=0.05)).mean())
-
-
-def _variance_share(rows: pd.DataFrame) -> float:
-    """Share of the variance of scores that the basis-averaged score explains as it is, without a fit."""
-    residual = float(((rows.split_centred - rows.averaged_centred) ** 2).mean())
-    return 1 - residual / float(rows.split_centred.var(ddof=0))
-
-
-def _recorded_facts(rows: pd.DataFrame) -> dict[str, float]:
-    values: dict[str, float] = {}
-    for family, name in (("cells", "genes"), ("neurons", None)):
-        group = rows[(rows.family == family) & ((rows.name == name) if name else True)]
-        if len(group):
-            label = name or family
-            values |= {label: group.split_centred.mean(), f"{label}_averaged": group.averaged_centred.mean()}
-    return values
+_SCORES = {"": "split_centred", "_averaged": "averaged_centred"}
 
 
 def _causal_facts(rows: pd.DataFrame) -> dict[str, float]:
-    """Ranges for the causal model, as it is and with columns of equal variance."""
-    subset = rows[rows.family == CAUSAL]
-    standardised = subset["name"].str.endswith(STANDARDISED)
-    values: dict[str, float] = {}
-    for label, some in (("causal", subset[~standardised]), ("standardised", subset[standardised])):
-        for column, short in (("split_centred", ""), ("averaged_centred", "_averaged")):
-            if len(some):
-                values |= {f"{label}{short}_lowest": some[column].min(), f"{label}{short}_highest": some[column].max()}
-    return values | {"standardised_difference": subset[standardised].of_axes.abs().max()}
-
-
-def _draw(rows: pd.DataFrame) -> Any:
-    fig, (ax,) = figure(width=4.8)
-    kinds = rows.family.where(~rows["name"].str.endswith(STANDARDISED), f"{CAUSAL}, standardised")
-    for colour, (family, part) in zip(PALETTE, rows.groupby(kinds, sort=False), strict=False):
-        ax.scatter(part.averaged_centred, part.split_centred, s=16, color=colour, label=str(family))
-    ax.plot([-0.1, 1], [-0.1, 1], color="0.7", linewidth=0.8)
-    ax.set(xlabel="averaged over bases", ylabel="feature split on the given axes")
-    ax.legend(frameon=False, fontsize="small", loc="upper left")
-    return fig
+    """Ranges for the causal model, as it is and with columns of equal variance; empty if it was not run."""
+    if rows.empty:
+        return {}
+    standardised = rows["name"].str.endswith(STANDARDISED)
+    ranges = {
+        f"{label}{suffix}_{end}": rows.loc[chosen, column].agg(extreme)
+        for label, chosen in (("causal", ~standardised), ("standardised", standardised))
+        for suffix, column in _SCORES.items()
+        for end, extreme in (("lowest", "min"), ("highest", "max"))
+    }
+    return ranges | {"standardised_difference": rows[standardised].of_axes.abs().max()}

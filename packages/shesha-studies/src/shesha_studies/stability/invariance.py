@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.spatial.distance import pdist, squareform
+from scipy.stats import spearmanr
 
 from shesha.measures import cka, procrustes_similarity, pwcca
 from shesha.stability import basis_averaged_split, feature_split
@@ -15,9 +17,80 @@ from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.study_decorator import grid_of, study
-from shesha.support.types import Matrix
-from shesha_studies.stability._invariance_transformations import CHANGES, apply_change, printed_example
-from shesha_studies.synthetic_data import D, N, mixture
+from shesha.support.types import Matrix, Vector
+from shesha_studies.synthetic_data import D, N, mixture, principal_component_scores
+
+NOISES = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+def _rotation(X: Matrix, rng: np.random.Generator) -> Matrix:
+    d = X.shape[1]
+    return np.asarray(X @ np.linalg.qr(rng.standard_normal((d, d)))[0])
+
+
+def _monotone(X: Matrix, rng: np.random.Generator) -> Matrix:
+    """Return rows whose Euclidean distances are the square roots of the given ones."""
+    n = len(X)
+    centre = np.eye(n) - 1 / n
+    values, axes = np.linalg.eigh(-0.5 * centre @ squareform(pdist(X)) @ centre)
+    keep = min(X.shape[1], n - 1)
+    return np.asarray((axes * np.sqrt(np.maximum(values, 0)))[:, ::-1][:, :keep])
+
+
+def _principal(X: Matrix, rng: np.random.Generator) -> Matrix:
+    """Return the scores of the leading quarter of the principal components."""
+    return principal_component_scores(X)[:, : X.shape[1] // 4]
+
+
+def _onto_principal(X: Matrix, rng: np.random.Generator) -> Matrix:
+    """Return all rows rotated onto the principal axes, which keeps every distance."""
+    return np.asarray(X @ np.linalg.svd(X - X.mean(axis=0))[2].T)
+
+
+def _noisy(level: float) -> Callable[[Matrix, np.random.Generator], Matrix]:
+    return lambda X, rng: np.asarray(X + level * X.std() * rng.standard_normal(X.shape))
+
+
+CHANGES: dict[str, Callable[[Matrix, np.random.Generator], Matrix]] = {
+    "rotation": _rotation,
+    "scaling": lambda X, rng: np.asarray(7.3 * X),
+    "scaling of each feature": lambda X, rng: np.asarray(X * rng.uniform(0.1, 10, X.shape[1])),
+    "feature permutation": lambda X, rng: np.asarray(X[:, rng.permutation(X.shape[1])]),
+    "monotonic distance": _monotone,
+    "shift by a number": lambda X, rng: np.asarray(X + X.std()),
+    "shift by a vector": lambda X, rng: np.asarray(X + X.std() * rng.standard_normal(X.shape[1])),
+    "principal components": _principal,
+    **{f"noise {level:g}": _noisy(level) for level in NOISES},
+    "onto principal components": _onto_principal,
+}
+
+
+def printed_example() -> dict[str, float]:
+    """Return the agreement of each split into two pairs, for the counterexample of the journal version (A.2).
+
+    Columns 3 and 4 are rotated by 45 degrees into columns 1 and 2. Rows are compared by cosine distance within a half.
+    If a half has a row of zeros, its split has no agreement. `before` and `after` are means of the splits that have an
+    agreement both before and after.
+    """
+    X = np.array([[1.0, 1, 1, 1], [1, -1, 1, -1], [-1, 1, -1, 1]])
+    rotation = np.kron([[1.0, -1.0], [1.0, 1.0]], np.eye(2)) / np.sqrt(2)
+    before, after = (_agreements(rows.round(12)) for rows in (X, X @ rotation))
+    both = np.isfinite(before) & np.isfinite(after)
+    return {
+        "before": float(before[both].mean()),
+        "lowest": float(before.min()),
+        "splits_before": float(len(before)),
+        "splits_after": float(both.sum()),
+        "after": float(after[both].mean()),
+    }
+
+
+def _agreements(X: Matrix) -> Vector:
+    """Rank correlation of the distances of both halves, for each of three splits; NaN if a row is zero in a half."""
+    halves = (((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 3), (1, 2)))
+    distances = ([pdist(X[:, half], "cosine").round(9) for half in split] for split in halves)
+    return np.array([spearmanr(one, two).statistic for one, two in distances])
+
 
 DATA = ("isotropic", "redundant axes", "one-sided axes")
 NARROW = 16
@@ -27,8 +100,15 @@ SIMILARITIES: dict[str, Callable[[Matrix, Matrix], float]] = {
     "pwcca": pwcca,
 }
 PRINTED = {"data": "3 x 4 as printed", "change": "rotation into two axes", "seed": 0}
-
-
+TABLE_1 = {
+    "scale": "scaling",
+    "orthogonal rotation": "rotation",
+    "feature permutation": "feature permutation",
+    "monotonic distance": "monotonic distance",
+    "isotropic scale": "scaling",
+}
+"""Our transformation for each column of the journal version's Table 1."""
+MEASURES = {"linear CKA": "cka", "Procrustes": "procrustes", "PWCCA": "pwcca"}
 _grid = grid_of("data", "change", "seed")
 
 
@@ -51,7 +131,7 @@ def invariance(data: str, change: str, seed: int) -> dict[str, float]:
         return printed_example()
     rng = np.random.default_rng([seed, DATA.index(data), list(CHANGES).index(change)])
     X = _rows(data, rng)
-    Y = apply_change(X, change, rng)
+    Y = CHANGES[change](X, rng)
     split = partial(feature_split, n_splits=50, metric="correlation", seed=320)
     averaged = "rotation" in change
     return {
@@ -69,7 +149,7 @@ def _similarity_moves(X: Matrix, change: str, rng: np.random.Generator) -> dict[
     """Change of similarities to a third representation, with few features because CCA is 1 for 200 rows of 256
     features."""
     other = X @ rng.standard_normal((NARROW, NARROW)) + X.std() * 3 * rng.standard_normal(X.shape)
-    Y = apply_change(X, change, rng)
+    Y = CHANGES[change](X, rng)
     return {f"moved_{name}": float(measure(Y, other) - measure(X, other)) for name, measure in SIMILARITIES.items()}
 
 
@@ -90,126 +170,89 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     rows = rows.assign(
         change_of_score=rows.after - rows.before, change_averaged=rows.averaged_after - rows.averaged_before
     )
-    columns = [
-        "before",
-        "after",
-        "change_of_score",
-        "change_averaged",
-        "cka",
-        *(f"moved_{name}" for name in SIMILARITIES),
-    ]
+    moved = [f"moved_{name}" for name in SIMILARITIES]
+    columns = ["before", "after", "change_of_score", "change_averaged", "cka", *moved]
     table = rows.groupby(["data", "change"], sort=False)[columns].mean().reset_index()
-    picture = Picture(
-        "invariance",
-        _draw(rows),
-        "Change of the feature split and of the basis-averaged split under rotation, for three kinds of data",
-    )
-    return Page("", (("Mean scores before and after a transformation", table),), (picture,))
-
-
-def _draw(rows: pd.DataFrame) -> Any:
     fig, (ax,) = figure(width=5.2)
     turned = rows[rows.change == "rotation"]
-    for place, name in enumerate(DATA):
-        group = turned[turned.data == name]
-        ax.scatter(np.full(len(group), place - 0.1), group.change_of_score, s=14, color="#0072b2")
-        ax.scatter(np.full(len(group), place + 0.1), group.change_averaged, s=14, color="#e69f00")
+    places = turned.data.map(DATA.index)
+    ax.scatter(places - 0.1, turned.change_of_score, s=14, label="feature split")
+    ax.scatter(places + 0.1, turned.change_averaged, s=14, label="averaged over bases")
     ax.axhline(0, color="0.7", linewidth=0.8)
     ax.set(xticks=range(len(DATA)), xticklabels=DATA, ylabel="score after rotation minus score before")
-    ax.scatter([], [], s=14, color="#0072b2", label="feature split")
-    ax.scatter([], [], s=14, color="#e69f00", label="averaged over bases")
     ax.legend(frameon=False, fontsize="small")
-    return fig
+    shows = "Change of the feature split and of the basis-averaged split under rotation, for three kinds of data"
+    tables = (("Mean scores before and after a transformation", table),)
+    return Page("", tables, (Picture("invariance", fig, shows),))
 
 
 @invariance.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the change of the score by a rotation, for each kind of data."""
-    example = rows.data == PRINTED["data"]
-    return make_facts(rows[~example], rows[example])
-
-
-COLUMNS = {
-    "scale": "scaling",
-    "orthogonal rotation": "rotation",
-    "feature permutation": "feature permutation",
-    "monotonic distance": "monotonic distance",
-    "isotropic scale": "scaling",
-}
-MEASURES = {"linear CKA": "cka", "Procrustes": "procrustes", "PWCCA": "pwcca"}
-
-
-def make_facts(rows: pd.DataFrame, printed: pd.DataFrame) -> Facts:
-    """Return the facts by which the claims are judged.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        Columns `data`, `change`, `before`, `after`, and one column `moved_...` per measure.
-    printed : DataFrame
-        The line of the printed counterexample.
-    """
+    is_printed = rows.data == PRINTED["data"]
+    printed, rows = rows[is_printed].iloc[0], rows[~is_printed].assign(moved=rows.after - rows.before)
     turned = rows[rows.change == "rotation"]
-    moved = _mean_changes(turned)
-    averaged = (turned.averaged_after - turned.averaged_before).abs()
-    means = {f"rotated {name}": fact.value for name, fact in moved.items()}
-    parts = {**means, **_largest(rows), **_table(rows), **_example(rows, printed)}
-    facts = {"isotropic mean": moved["isotropic"], "axes": largest(map(absolute, moved.values()))}
-    return as_facts({**facts, "averaged_most": averaged.max(), "draws": rows.seed.nunique(), **parts})
+    means = _mean_changes(turned)
+    return as_facts(
+        {
+            "isotropic mean": means["isotropic"],
+            "axes": largest(map(absolute, means.values())),
+            "averaged_most": (turned.averaged_after - turned.averaged_before).abs().max(),
+            "draws": rows.seed.nunique(),
+            **{f"rotated {name}": mean.value for name, mean in means.items()},
+            **_largest_changes(rows, turned),
+            **_changes_by_score(rows),
+            **_examples(rows, printed),
+        }
+    )
 
 
 def _mean_changes(rows: pd.DataFrame) -> dict[str, Fact]:
     """Mean change of the score for each kind of data."""
-    return {str(name): over_draws(group.after - group.before) for name, group in rows.groupby("data")}
+    return {str(name): over_draws(group.moved) for name, group in rows.groupby("data")}
 
 
-def _largest(rows: pd.DataFrame) -> dict[str, Any]:
-    moved = (rows.after - rows.before).abs()
-    turned = (rows.after - rows.before)[rows.change == "rotation"].groupby(rows.data).mean()
+def _largest_changes(rows: pd.DataFrame, turned: pd.DataFrame) -> dict[str, Any]:
+    moved = rows.moved.abs()
+    noisy = rows[rows.change.str.startswith("noise")]
+    noisy = noisy.assign(level=noisy.change.str.removeprefix("noise ").astype(float))
     return {
-        "rotated_most": turned.abs().max(),
+        "rotated_most": turned.groupby("data").moved.mean().abs().max(),
         "scaled": moved[rows.change == "scaling"].max(),
         "shifted": largest(map(absolute, _mean_changes(rows[rows.change == "shift by a vector"]).values())),
         "shifted_by_number": moved[rows.change == "shift by a number"].max(),
-        "step_up": largest(_noise_steps(rows)),
+        "step_up": largest(step for _, group in noisy.groupby("data") for step in steps(group, "level", "after")),
     }
 
 
-def _noise_steps(rows: pd.DataFrame) -> list[Fact]:
-    """Differences of the score between consecutive levels of noise, for each kind of data."""
-    noisy = rows[rows.change.str.startswith("noise")]
-    noisy = noisy.assign(level=noisy.change.str.removeprefix("noise ").astype(float))
-    return [step for _, group in noisy.groupby("data") for step in steps(group, "level", "after")]
-
-
-def _table(rows: pd.DataFrame) -> dict[str, Any]:
+def _changes_by_score(rows: pd.DataFrame) -> dict[str, Any]:
     """Change of each score by each transformation; the split is averaged over draws of the partitions."""
     facts = {}
-    for column, change in COLUMNS.items():
+    for column, change in TABLE_1.items():
         group = rows[rows.change == change]
-        facts[f"feature split/{column}"] = (group.after - group.before).groupby(group.data).mean().abs().max()
-        for name, key in MEASURES.items():
-            facts[f"{name}/{column}"] = group[f"moved_{key}"].abs().max()
+        facts[f"feature split/{column}"] = group.groupby("data").moved.mean().abs().max()
+        facts |= {f"{name}/{column}": group[f"moved_{key}"].abs().max() for name, key in MEASURES.items()}
     return facts
 
 
-def _example(rows: pd.DataFrame, printed: pd.DataFrame) -> dict[str, Any]:
-    redundant, rotated = (
+def _examples(rows: pd.DataFrame, printed: Any) -> dict[str, Any]:
+    """Facts on redundant axes before and after a compression or a rotation, and on the printed counterexample."""
+    compressed, rotated = (
         rows[(rows.data == "redundant axes") & (rows.change == change)]
         for change in ("principal components", "onto principal components")
     )
-    before, after = redundant.before.mean(), redundant.after.mean()
-    facts: dict[str, Any] = {
-        "compressed_before": before,
-        "compressed_after": after,
-        "lost_cka": over_draws(1 - redundant.cka),
+    return {
+        "compressed_before": compressed.before.mean(),
+        "compressed_after": compressed.after.mean(),
+        "lost_cka": over_draws(1 - compressed.cka),
         "rotated_cka": rotated.cka.mean(),
-        "fall by rotation": over_draws(rotated.before - rotated.after),
+        "fall by rotation": over_draws(-rotated.moved),
+        "fall": over_draws(-compressed.moved),
+        "printed_lowest": printed.lowest,
+        "printed_splits": printed.splits_before,
+        "scored": printed.splits_after,
+        "undefined": printed.splits_before - printed.splits_after,
+        "printed_before": printed.before,
+        "printed_after": printed.after,
+        "printed_fall": printed.before - printed.after,
     }
-    facts["fall"] = over_draws(redundant.before - redundant.after)
-    if len(printed):
-        line = printed.iloc[0]
-        facts |= {"printed_lowest": line.lowest, "printed_splits": line.splits_before, "scored": line.splits_after}
-        facts["undefined"] = line.splits_before - line.splits_after
-        facts |= {"printed_before": line.before, "printed_after": line.after, "printed_fall": line.before - line.after}
-    return facts

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from shesha.charts import PALETTE
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
 from shesha.studies.checks import Found
@@ -63,9 +64,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     means = rows.groupby("quadrant", sort=False)[["shesha", "unbiased_cka", "cka"]].agg(["mean", "std"])
     means.columns = [", ".join(map(str, both)) for both in means.columns]
     fig, (ax,) = figure(width=5.4)
-    for colour, name in zip(PALETTE, QUADRANTS, strict=False):
+    for name in QUADRANTS:
         group = rows[rows.quadrant == name]
-        ax.scatter(group.unbiased_cka, group.shesha, s=10, color=colour, label=name)
+        ax.scatter(group.unbiased_cka, group.shesha, s=10, label=name)
     ax.set(xlabel="unbiased CKA of the pair", ylabel="feature split of the first", ylim=(-0.1, 1.05))
     ax.legend(frameon=False, fontsize="small", ncols=2, loc="upper center")
     picture = Picture("quadrants", fig, "Stability against similarity of sixty pairs per draw, in four clusters")
@@ -74,11 +75,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return means of the quadrants, and the correlation over all pairs."""
-    answers: dict[str, Found] = {}
-    for quadrant, group in rows.groupby("quadrant"):
-        for name in ("shesha", "unbiased_cka"):
-            # A published mean is over fifteen pairs, but its printed error is that of a single pair.
-            answers[f"{name}/{quadrant}"] = draws(group[name])
+    # A published mean is over fifteen pairs, but its printed error is that of a single pair.
+    answers = {
+        f"{name}/{quadrant}": draws(group[name])
+        for quadrant, group in rows.groupby("quadrant")
+        for name in ("shesha", "unbiased_cka")
+    }
     rhos = rank_correlations(rows[rows.quadrant != ANY], "shesha", "unbiased_cka")
     return answers | {"rho": draws(pd.Series(rhos))}
 
@@ -87,21 +89,17 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the correlation over quadrants, within quadrants, and for random levels."""
     balanced, free = rows[rows.quadrant != ANY], rows[rows.quadrant == ANY]
-    rhos, within = (
-        rank_correlations(balanced, "shesha", "unbiased_cka"),
-        np.mean(
-            [rank_correlations(part, "shesha", "unbiased_cka") for _, part in balanced.groupby("quadrant")], axis=0
-        ),
-    )
+    rhos = rank_correlations(balanced, "shesha", "unbiased_cka")
+    within = [rank_correlations(part, "shesha", "unbiased_cka") for _, part in balanced.groupby("quadrant")]
     adversarial = rows[rows.quadrant == QUADRANTS[3]]
     accepted = (adversarial.shesha < 0.4) & (adversarial.unbiased_cka > 0.4)
     return as_facts(
         {
-            "kinds": rows.quadrant[rows.quadrant.isin(QUADRANTS)].nunique(),
+            "kinds": balanced.quadrant.nunique(),
             "draws": len(rhos),
             "rho": over_draws(rhos),
             "rho_sd": rhos.std(),
-            "within": over_draws(within),
+            "within": over_draws(np.mean(within, axis=0)),
             "adversarial_pairs": len(adversarial),
             "accepted": accepted.sum(),
             "not_accepted": (~accepted).sum(),
@@ -109,7 +107,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "adversarial_cka_lowest": adversarial.unbiased_cka.min(),
             "adversarial_split": adversarial.shesha.mean(),
             "adversarial_split_most": adversarial.shesha.abs().max(),
-            "gap": _clear(balanced),
+            "gap": _smallest_gap(balanced),
             "naive": rank_correlation(spearmanr(free.shesha, free.unbiased_cka).statistic, len(free)),
             "naive_biased": spearmanr(free.shesha, free.cka).statistic,
             "naive_pairs": len(free),
@@ -117,15 +115,9 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     )
 
 
-def _clear(rows: pd.DataFrame) -> float:
+def _smallest_gap(rows: pd.DataFrame) -> float:
     """Smallest gap between the boxes of two quadrants, along the axis with the largest gap."""
-    boxes = [
-        (group[["shesha", "unbiased_cka"]].min().to_numpy(), group[["shesha", "unbiased_cka"]].max().to_numpy())
-        for _, group in rows.groupby("quadrant")
-    ]
-    gaps = [
-        max(np.maximum(low - other_high, other_low - high))
-        for i, (low, high) in enumerate(boxes)
-        for other_low, other_high in boxes[:i]
-    ]
-    return float(min(gaps))
+    scores = rows.groupby("quadrant")[["shesha", "unbiased_cka"]]
+    low, high = scores.min().to_numpy(), scores.max().to_numpy()
+    pairs = permutations(range(len(low)), 2)
+    return float(min(max(np.maximum(low[a] - high[b], low[b] - high[a])) for a, b in pairs))

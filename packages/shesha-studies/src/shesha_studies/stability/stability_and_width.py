@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.stability import chance
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, share
+from shesha.studies.facts import Facts, as_facts, over_draws, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
 from shesha.studies.study_decorator import study
@@ -37,12 +37,10 @@ def stability_and_width(signal: float, n: int, d: int, seed: int) -> dict[str, f
 @stability_and_width.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Draw raw and corrected scores against the width."""
-    keys = ["signal", "n", "d"]
-    rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
-    table = rows.groupby(keys)[["raw", "level", "corrected", "hit"]].mean().reset_index()
-    subset = rows[rows.n == rows.n.max()]
+    rows = rows.assign(hit=rows.p_value <= 0.05)
+    table = rows.groupby(["signal", "n", "d"])[["raw", "level", "corrected", "hit"]].mean().reset_index()
     titles = {"raw": "feature split", "corrected": "corrected for chance"}
-    fig, axes = panels(subset, "d", "signal", titles, label="features")
+    fig, axes = panels(rows[rows.n == rows.n.max()], "d", "signal", titles, label="features")
     axes[0].legend(frameon=False, fontsize="small", title="signal")
     picture = Picture("stability_and_width", fig, "Feature split against the number of features, raw and corrected")
     return Page("", (("Means", table),), (picture,))
@@ -51,14 +49,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 @stability_and_width.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the scores of noise, and of a weak signal in few and in many features."""
-    none, some = rows[rows.signal == 0], rows[(rows.signal == 0.3) & (rows.n == rows.n.max())]
-    means = some.groupby("d")[["raw", "corrected"]].mean()
+    none, weak = rows[rows.signal == 0], rows[(rows.signal == 0.3) & (rows.n == rows.n.max())]
+    means = weak.groupby("d")[["raw", "corrected"]].mean()
     few, many = means.iloc[0], means.iloc[-1]
-    return {
-        **as_facts({"fewest": means.index[0], "most": means.index[-1], "raw_gain": many.raw - few.raw}),
-        **as_facts(few.to_dict(), "few "),
-        **as_facts(many.to_dict(), "many "),
-        "noise": over_draws(none.groupby(["n", "d"]).raw.mean()),
-        "rate": share(none.p_value <= 0.05),
-        "corrected_gain": Fact(float(many.corrected - few.corrected)),
-    }
+    return as_facts(
+        {"fewest": means.index[0], "most": means.index[-1], "raw_gain": many.raw - few.raw}
+        | {**few.add_prefix("few "), **many.add_prefix("many ")}
+        | {"noise": over_draws(none.groupby(["n", "d"]).raw.mean()), "rate": share(none.p_value <= 0.05)}
+    )

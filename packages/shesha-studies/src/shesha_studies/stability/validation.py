@@ -2,23 +2,114 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from shesha.charts import PALETTE
+from shesha.stability import feature_split, variance_ratio, zscore_separation
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.study_decorator import grid_of, study
+from shesha.support.types import Matrix
 from shesha_studies.stability._stand_in_representations import DIGITS, SENTENCES, STAND_INS, stand_in, untrained
-from shesha_studies.stability._ten_tests import all_tests, baseline
 from shesha_studies.stability._validation_facts import make_facts, published_numbers
 
 NOISE = {"noise, 10 classes": (500, 128, 10), "noise, 100 classes": (500, 512, 100)}
-
-
+SUPERVISED: dict[str, Callable[..., float]] = {"variance": variance_ratio, "zscore": zscore_separation}
+N_COMPONENTS = 64
+SEED = 320
+Labels = NDArray[np.int64]
 _grid = grid_of("representation", "seed")
+split = partial(feature_split, seed=SEED)
+
+
+def all_tests(X: Matrix, y: Labels) -> dict[str, float]:
+    """Return the numbers of tests 2 to 9 for rows in random order, each on the published number of rows, or on all."""
+    rng = np.random.default_rng(SEED)
+    return {
+        **_sizes(X),
+        **_validity(X[:400], y[:400]),
+        **_components(X, y, rng),
+        **_labels(X[:500], y[:500], rng),
+        **_imbalance(X, y, rng),
+        **_noise(X[:400], rng),
+    }
+
+
+def baseline(n: int, d: int, n_classes: int, seed: int) -> dict[str, float]:
+    """Test 10: scores by the three variants for independent noise with random labels."""
+    rng = np.random.default_rng([seed, n, d, n_classes])
+    X, y = rng.standard_normal((n, d)), rng.integers(0, n_classes, n)
+    return {"n": n, "d": d, "feature_split_noise": feature_split(X, seed=seed), **_supervised("{}_noise", X, y)}
+
+
+def _supervised(pattern: str, X: Matrix, y: Labels) -> dict[str, float]:
+    return {pattern.format(name): float(score(X, y)) for name, score in SUPERVISED.items()}
+
+
+def _sizes(X: Matrix) -> dict[str, float]:
+    """Tests 2 and 9: the score of up to 1,600 rows, by two seeds."""
+    one, two = (feature_split(X[:1600], seed=seed) for seed in (100, 200))
+    return {"n": len(X), "d": X.shape[1], "feature_split": one, "seed_difference": abs(one - two)}
+
+
+def _validity(X: Matrix, y: Labels) -> dict[str, float]:
+    """Tests 3 and 4: whether the score repeats exactly, and is finite and within bounds at several scales."""
+    first, second = ({"feature_split_400": split(X), **_supervised("{}_400", X, y)} for _ in range(2))
+    at_scales = [split(scale * X[:200]) for scale in (1e-6, 1e6)]
+    return {
+        "identical": float(sum(first[name] == second[name] for name in first)),
+        "valid": float(all(np.isfinite(value) and -1 <= value <= 1 for value in (*first.values(), *at_scales))),
+        "moved_by_scale": max(abs(value - split(X[:200])) for value in at_scales),
+        **first,
+    }
+
+
+def _components(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, float]:
+    """Test 5: scores of principal components of the same rows and of other rows, and of random rotations."""
+    centred = X[:400] - X[:400].mean(axis=0)
+    axes = np.linalg.svd(centred, full_matrices=False)[2].T[:, :N_COMPONENTS]
+    components, fresh = centred @ axes, X[400:800] @ axes
+    keep = axes.shape[1]
+    turn = np.linalg.qr(rng.standard_normal((keep, keep)))[0]
+    return {
+        "n_components": keep,
+        "feature_split_centred": split(centred),
+        "feature_split_pca": split(components),
+        "feature_split_pca_fresh": split(fresh - fresh.mean(axis=0)),
+        "feature_split_pca_turned": split(components @ turn),
+        "components_correlate": float(np.abs(np.corrcoef(components.T) - np.eye(keep)).max()),
+        **_supervised("{}_pca", components, y[:400]),
+    }
+
+
+def _labels(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, float]:
+    """Test 6: scores with true and with random labels."""
+    return {
+        **_supervised("{}_true", X, y),
+        **_supervised("{}_random", X, rng.permutation(y)),
+        "variance_expected": (len(np.unique(y)) - 1) / (len(y) - 1),
+    }
+
+
+def _imbalance(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, float]:
+    """Test 7: scores with a hundred rows of the first class and five of every other class, and with random labels."""
+    first, *others = np.unique(y)
+    chosen = np.concatenate([np.flatnonzero(y == first)[:100], *(np.flatnonzero(y == other)[:5] for other in others)])
+    X, y = X[chosen], y[chosen]
+    return {**_supervised("{}_imbalanced", X, y), **_supervised("{}_imbalanced_random", X, rng.permutation(y))}
+
+
+def _noise(X: Matrix, rng: np.random.Generator) -> dict[str, float]:
+    """Test 8: noise with standard deviation 0.1, and with a tenth of the standard deviation of each feature."""
+    size, noise = float(X.std(axis=0).mean()), rng.standard_normal(X.shape)
+    drift, drift_own_units = (abs(split(X) - split(X + level * noise)) for level in (0.1, 0.1 * size))
+    return {"size": size, "drift": drift, "drift_own_units": drift_own_units}
 
 
 @study(
@@ -46,23 +137,13 @@ def validation(representation: str, seed: int) -> dict[str, float]:
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Compare the tests with the published ones, and the tables with their own lines."""
     models, noise = _split_rows(rows)
-    columns = [name for name in models.columns if name not in ("seed", "feature_split_noise")]
-    printed = {
-        name: models.set_index("representation")[[c for c in part if c in columns]] for name, part in _PARTS.items()
-    }
-    picture = Picture(
-        "validation",
-        _draw(models),
+    tables = tuple((title, models[["representation", *columns.split()]]) for title, columns in _TABLES.items())
+    shows = (
         "Drift under noise against the standard deviation of the features; feature split of all features, of "
-        "principal components, and of rotated components",
+        "principal components, and of rotated components"
     )
-    tables = tuple((name, table.reset_index()) for name, table in printed.items())
+    picture = Picture("validation", _draw(models), shows)
     return Page("", tables, (picture,), answers=published_numbers(models, noise, published))
-
-
-def _split_rows(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    noise = rows.representation.isin(NOISE)
-    return rows[~noise].reset_index(drop=True), rows[noise]
 
 
 @validation.facts
@@ -71,40 +152,35 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     return make_facts(*_split_rows(rows), published)
 
 
-_PARTS = {
-    "Scores, seeds, scales (tests 2, 3, 4, 9)": (
-        "n", "d", "feature_split", "seed_difference", "identical", "valid", "moved_by_scale",
-    ),
-    "64 principal components (test 5)": (
-        "feature_split_400", "feature_split_centred", "feature_split_pca", "feature_split_pca_fresh",
-        "feature_split_pca_turned", "variance_400", "variance_pca", "zscore_400", "zscore_pca",
-    ),
-    "Random labels and imbalance (tests 6, 7)": (
-        "variance_true", "variance_random", "variance_expected", "zscore_true", "zscore_random",
-        "variance_imbalanced", "variance_imbalanced_random", "zscore_imbalanced", "zscore_imbalanced_random",
-    ),
-    "Noise (test 8)": ("size", "drift", "drift_own_units"),
-    "Before training (test 10)": ("feature_split_400", "feature_split_untrained"),
-}  # fmt: skip
+def _split_rows(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    noise = rows.representation.isin(NOISE)
+    return rows[~noise].reset_index(drop=True), rows[noise]
+
+
+_TABLES = {
+    "Scores, seeds, scales (tests 2, 3, 4, 9)": "n d feature_split seed_difference identical valid moved_by_scale",
+    "64 principal components (test 5)": "feature_split_400 feature_split_centred feature_split_pca "
+    "feature_split_pca_fresh feature_split_pca_turned variance_400 variance_pca zscore_400 zscore_pca",
+    "Random labels and imbalance (tests 6, 7)": "variance_true variance_random variance_expected zscore_true "
+    "zscore_random variance_imbalanced variance_imbalanced_random zscore_imbalanced zscore_imbalanced_random",
+    "Noise (test 8)": "size drift drift_own_units",
+    "Before training (test 10)": "feature_split_400 feature_split_untrained",
+}
+"""Names of the columns of each table."""
 
 
 def _draw(models: pd.DataFrame) -> Any:
     fig, (left, right) = figure(2)
-    left.scatter(models["size"], models.drift, s=22, color=PALETTE[0], label="sd 0.1")
-    left.scatter(
-        models["size"], models.drift_own_units, s=22, marker="s", color=PALETTE[1], label="a tenth of the features' sd"
-    )
+    left.scatter(models["size"], models.drift, s=22, label="sd 0.1")
+    left.scatter(models["size"], models.drift_own_units, s=22, marker="s", label="a tenth of the features' sd")
     logarithmic(left, (0.1, 0.2, 0.5, 1.0, 2.0))
     left.set(xlabel="sd of the features", ylabel="drift of the feature split")
     left.legend(frameon=False, fontsize="small", title="noise of")
-    names = {
-        "feature_split_400": "all features",
-        "feature_split_pca": "64 components",
-        "feature_split_pca_turned": "rotated",
-    }
-    for place, (column, _) in enumerate(names.items()):
-        right.scatter([place] * len(models), models[column], s=22, color=PALETTE[place])
-    right.plot(range(len(names)), models[list(names)].to_numpy().T, color="0.8", linewidth=0.6, zorder=0)
+    scores = models[["feature_split_400", "feature_split_pca", "feature_split_pca_turned"]]
+    for place, column in enumerate(scores):
+        right.scatter([place] * len(scores), scores[column], s=22)
+    right.plot(range(3), scores.to_numpy().T, color="0.8", linewidth=0.6, zorder=0)
     right.axhline(0, color="0.6", linewidth=0.8)
-    right.set(xticks=range(len(names)), xticklabels=list(names.values()), ylabel="feature split of 400 rows")
+    labels = ("all features", "64 components", "rotated")
+    right.set(xticks=range(3), xticklabels=labels, ylabel="feature split of 400 rows")
     return fig

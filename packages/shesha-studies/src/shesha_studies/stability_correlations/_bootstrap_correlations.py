@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import spearmanr
 
+from shesha.studies.facts import NAN, Fact
 from shesha.support.types import Matrix, Vector
 
 _TOGETHER = 250
@@ -48,12 +49,22 @@ class Correlation:
 
     n: int
     value: float
-    low: float
-    high: float
-    group_low: float
-    group_high: float
-    group_error: float
-    p: float
+    low: float = NAN
+    high: float = NAN
+    group_low: float = NAN
+    group_high: float = NAN
+    group_error: float = NAN
+    p: float = NAN
+
+    @property
+    def fact(self) -> Fact:
+        """The correlation with the interval that resamples groups."""
+        return Fact(self.value, self.group_low, self.group_high)
+
+    @property
+    def wide_fact(self) -> Fact:
+        """The correlation with the wider limits of both, because a bootstrap of four to nine groups is too narrow."""
+        return Fact(self.value, min(self.low, self.group_low), max(self.high, self.group_high))
 
 
 def correlation(
@@ -61,31 +72,21 @@ def correlation(
 ) -> Correlation:
     """Spearman's correlation with percentile intervals of both bootstraps.
 
-    Parameters
-    ----------
-    x, y : array of shape (n,)
-        The two variables. Entries that are NaN in either are omitted.
-    groups : array of shape (n,)
-        The group of each entry: the base from which the representation was made.
-    n_draws, n_group_draws : int
-        Numbers of draws of the bootstrap over rows and of the bootstrap over groups.
+    Entries that are NaN are omitted. Groups are the bases from which representations were made.
     """
-    first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    there = np.isfinite(first) & np.isfinite(second)
-    first, second = first[there], second[there]
-    n = len(first)
+    table = pd.DataFrame({"x": x, "y": y, "group": groups}).dropna()
+    first, second = table.x.to_numpy(dtype=np.float64), table.y.to_numpy(dtype=np.float64)
+    n = len(table)
     if n < 4 or np.ptp(first) == 0 or np.ptp(second) == 0:
-        nan = float("nan")
-        return Correlation(n, nan, nan, nan, nan, nan, nan, nan)
+        return Correlation(n, NAN)
     spearman = spearmanr(first, second)
     rng = np.random.default_rng(320)
     rows = weighted_spearman(first, second, counts(n, n_draws, rng))
-    _, codes = np.unique(np.asarray(groups)[there], return_inverse=True)
+    _, codes = np.unique(table.group.to_numpy(), return_inverse=True)
     group_rhos = weighted_spearman(first, second, counts(codes.max() + 1, n_group_draws, rng)[:, codes])
-    ends = [float(end) for rhos in (rows, group_rhos) for end in np.nanpercentile(rhos, [2.5, 97.5])]
-    low, high, group_low, group_high = ends
+    low, high, *group_ends = (float(end) for rhos in (rows, group_rhos) for end in np.nanpercentile(rhos, [2.5, 97.5]))
     error, p = float(np.nanstd(group_rhos)), float(spearman.pvalue)
-    return Correlation(n, float(spearman.statistic), low, high, group_low, group_high, error, p)
+    return Correlation(n, float(spearman.statistic), low, high, group_ends[0], group_ends[1], error, p)
 
 
 def counts(n: int, n_draws: int, rng: np.random.Generator) -> NDArray[np.float32]:

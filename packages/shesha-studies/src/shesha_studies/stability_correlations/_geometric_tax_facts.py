@@ -9,27 +9,23 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t
 
 from shesha.studies.facts import NAN, Fact, Facts, as_facts, mean_correlation, rank_correlation
+from shesha.studies.published_checks import lines_of, number
+from shesha.support.types import Vector
 from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, Findings
 
 _MODELS = 93
 """Number of models that all image sets of Table 28 have in common."""
-_L, _J = "Geometric Stability", "Geometric Stability (journal)"
+_GROUPS = (("objective", "contrastive", ("autoencoder", "rotation")), ("shape", "hierarchical", ("columnar",)))
 
 
-def make_facts(found: Findings, published: pd.DataFrame) -> Facts:
+def make_facts(findings: Findings, published: pd.DataFrame) -> Facts:
     """Return the facts by which the claims are judged."""
-    parts = (_trade(found), _scores(found), _width_facts(found), _groups(found))
-    published_facts = (_ranks_of_dino(published), _correlations(published), _p_values(published), _places(published))
-    return as_facts({name: value for part in (*parts, *published_facts) for name, value in part.items()})
-
-
-def _column(published: pd.DataFrame, where: str, row: str | None = None, number: str | None = None) -> pd.Series[Any]:
-    table = published[published["where"] == where]
-    if row is not None:
-        return table[table.row == row].set_index("number").published.astype(str)
-    return table[table.number == number].set_index("row").published.astype(str)
+    of_networks, of_tables = (_trade, _scores, _width_facts, _groups), (_dino, _correlations, _p_values, _family_ranks)
+    parts = (*(part(findings) for part in of_networks), *(part(published) for part in of_tables))
+    return as_facts({name: value for part in parts for name, value in part.items()})
 
 
 def _join_signed(values: Iterable[float]) -> str:
@@ -41,61 +37,52 @@ def _name_signed(values: Iterable[float], names: Iterable[str] = TARGETS) -> str
     return ", ".join(f"{value:+.2f} ({name})" for value, name in zip(values, names, strict=True))
 
 
-def _p_value(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-
-
 def _trade(findings: Findings) -> Mapping[str, Any]:
     """Facts on stability against LogME, and on every pair of scores at equal width."""
     plain, equal = (
         [findings.trade["stability", "logme", target, flag] for target in TARGETS] for flag in (False, True)
     )
     every = [rho for (_, _, _, same), rho in findings.trade.items() if same]
-    signs = [sum(sign * rho.value > 0 and rho.p < 0.05 for rho in every) for sign in (-1, 1)]
     return {
         "networks": len(findings.rows),
         "equal_width": mean_correlation([rho.value for rho in equal], len(findings.rows)),
-        "cells_negative": signs[0],
-        "cells_positive": signs[1],
+        "cells_negative": sum(rho.value < 0 and rho.p < 0.05 for rho in every),
+        "cells_positive": sum(rho.value > 0 and rho.p < 0.05 for rho in every),
         "trade in words": _name_signed(rho.value for rho in plain),
         "trade at equal width in words": _name_signed(rho.value for rho in equal),
         "negative at equal width": sum(rho.value < 0 and rho.p < 0.05 for rho in equal),
     }
 
 
-def _width_facts(findings: Findings) -> Mapping[str, Any]:
-    """Correlations with the number of features."""
-    names = ("logme", "accuracy", "stability", "equal")
-    rhos = {name: findings.with_width(name) for name in names}
-    means = ("shuffled", "stability", "repeated stability", "logme", "repeated logme")
-    return {
-        **{f"mean {name}": findings.rows[[f"{name} {t}" for t in TARGETS]].mean().mean() for name in means},
-        **{f"{name} with width": rank_correlation(min(values), len(findings.rows)) for name, values in rhos.items()},
-        **{f"{name} with width in words": _name_signed(values) for name, values in rhos.items()},
-    }
-
-
 def _scores(findings: Findings) -> Mapping[str, Any]:
-    """Facts on LogME of few rows, agreement of ranks, and effects of rotations."""
-    exact, code = _few_rows(findings)
+    """Facts on LogME of few rows of the widest networks, agreement of ranks, and effects of rotations."""
+    exact, code = (findings.mean_score(name, widest=True) for name in ("few logme", "few published logme"))
     pairs = [(f"stability {first}", f"stability {second}") for first, second in combinations(TARGETS, 2)]
     plain, equal = (
         [findings.rank_correlation(*pair, same_width=flag).value for pair in pairs] for flag in (False, True)
     )
     ranks = [findings.rank_correlation(f"stability {target}", f"averaged {target}").value for target in TARGETS]
     return {
-        **{"few_rows": code, "few_rows_exact": exact, "few_rows_apart": abs(code - exact)},
-        "ranks across in words": _name_signed(plain, (" and ".join(pair) for pair in combinations(TARGETS, 2))),
+        "few_rows": code,
+        "few_rows_exact": exact,
+        "few_rows_apart": abs(code - exact),
+        "ranks across in words": _name_signed(plain, map(" and ".join, combinations(TARGETS, 2))),
         "ranks across at equal width in words": _join_signed(equal),
         "ranks across": rank_correlation(min(equal), len(findings.rows)),
         "ranks after rotation in words": _name_signed(ranks),
     }
 
 
-_GROUPS = (
-    ("objective", "contrastive", ("autoencoder", "rotation")),
-    ("shape", "hierarchical", ("columnar",)),
-)
+def _width_facts(findings: Findings) -> Mapping[str, Any]:
+    """Mean scores, and correlations with the number of features."""
+    rhos = {name: findings.with_width(name) for name in ("logme", "accuracy", "stability", "equal")}
+    means = ("shuffled", "stability", "repeated stability", "logme", "repeated logme")
+    n = len(findings.rows)
+    return {
+        **{f"mean {name}": findings.mean_score(name) for name in means},
+        **{f"{name} with width": rank_correlation(min(rhos[name]), n) for name in ("logme", "stability")},
+        **{f"{name} with width in words": _name_signed(values) for name, values in rhos.items()},
+    }
 
 
 def _groups(findings: Findings) -> Mapping[str, Any]:
@@ -105,79 +92,89 @@ def _groups(findings: Findings) -> Mapping[str, Any]:
     """
     facts: dict[str, Any] = {}
     for column, group, others in _GROUPS:
-        numbers = {target: findings.compared(target, column, group, others) for target in TARGETS}
-        clear, turned = (
-            sum(sign * line["difference"] > 0 and line["p"] < 0.05 for line in numbers.values()) for sign in (1, -1)
+        tests = {target: findings.compared(target, column, group, others) for target in TARGETS}
+        higher, lower = (
+            sum(sign * difference > 0 and p < 0.05 for difference, p in tests.values()) for sign in (1, -1)
         )
-        counts = [int(findings.rows[column].isin(names).sum()) for names in ((group,), others)]
-        known = all(line["p"] == line["p"] for line in numbers.values())
+        known = not np.isnan([p for _, p in tests.values()]).any()
+        sizes = [findings.rows[column].isin(names).sum() for names in ((group,), others)]
+        lines = [
+            f"{difference:+.3f} ({target}, {'p < 0.001' if p < 0.001 else f'p = {p:.3f}'})"
+            for target, (difference, p) in tests.items()
+        ]
         facts |= {
-            f"{group} sets": Fact(clear if known else NAN, clear, len(TARGETS) - turned),
-            f"{group} networks": " and ".join(map(str, counts)),
-            f"{group} in words": ", ".join(
-                f"{line['difference']:+.3f} ({target}, {_p_value(line['p'])})" for target, line in numbers.items()
-            ),
+            f"{group} sets": Fact(higher if known else NAN, higher, len(TARGETS) - lower),
+            f"{group} networks": " and ".join(map(str, sizes)),
+            f"{group} in words": ", ".join(lines),
         }
     return facts
 
 
-def _ranks_of_dino(published: pd.DataFrame) -> Mapping[str, Any]:
-    ranks = _column(published, f"{_L}, Table 25", number="FS rank")
-    places = {name: float(text.split("/")[0]) / float(text.split("/")[1]) for name, text in ranks.items()}
-    others = [place for name, place in places.items() if name != "EuroSAT"]
-    first = sum(text.startswith("1/") for text in _column(published, f"{_L}, Table 25", number="LogME rank"))
-    below = [int(text.split("/")[1]) - int(text.split("/")[0]) for name, text in ranks.items() if name != "EuroSAT"]
-    error = _error_of_dino(published)
+def _column(published: pd.DataFrame, table: str, name: str) -> pd.Series[str]:
+    """Return a column of a published table, by row."""
+    lines = lines_of(published, table)
+    column: pd.Series[str] = lines[lines.number == name].set_index("row").published.astype(str)
+    return column
+
+
+def _scores_of(published: pd.DataFrame, table: int) -> pd.DataFrame:
+    """Return a published table of families and image sets."""
+    wide = lines_of(published, f"Table {table}").pivot(index="row", columns="number", values="published")
+    scores: pd.DataFrame = wide.drop(columns="mean", errors="ignore").astype(float)
+    return scores
+
+
+def _dino(published: pd.DataFrame) -> Mapping[str, Any]:
+    """Facts on the ranks of DINOv2: by stability, except on EuroSAT, and by LogME."""
+    ranks = _column(published, "Table 25", "FS rank").drop("EuroSAT")
+    rank, families = (ranks.str.split("/").str[part].astype(int) for part in (0, 1))
+    first = _column(published, "Table 25", "LogME rank").str.startswith("1/").sum()
+    # Twice the standard error over its four models, whose stability is printed only for CIFAR-100.
+    models = _column(published, "Table 36", "CIFAR-100 FS").astype(float).filter(like="dinov2")
+    error = 2 * models.std() / np.sqrt(len(models))
+    below = (families - rank).max()
     fewest, most = (_most_below_dino(published, sign * error) for sign in (-1, 1))
     return {
-        "dino_below": Fact(max(below), min(fewest, max(below)), max(most, *below)),
+        "dino_below": Fact(below, min(fewest, below), max(most, below)),
         "dino_error": error,
-        "dino_last": sum(place == 1 for place in others),
-        "dino_not_last": sum(place < 1 for place in others),
-        "dino_best": ", ".join(
-            f"{text} ({name})" for name, text in ranks.items() if places[name] < 1 and name != "EuroSAT"
-        ),
+        "dino_last": (rank == families).sum(),
+        "dino_not_last": (rank < families).sum(),
+        "dino_best": ", ".join(f"{text} ({name})" for name, text in ranks[rank < families].items()),
         "dino_first": first,
         "dino_first_off": abs(first - 4),
     }
 
 
-def _error_of_dino(published: pd.DataFrame) -> float:
-    """Twice the standard error of DINOv2's stability over its four models, which are printed only for CIFAR-100."""
-    scores = _column(published, f"{_L}, Table 36", number="CIFAR-100 FS").astype(float)
-    models = scores[scores.index.str.contains("dinov2")]
-    return float(2 * models.std(ddof=1) / np.sqrt(len(models)))
-
-
 def _most_below_dino(published: pd.DataFrame, moved: float) -> int:
     """Largest number of families of Table 29 below a shifted DINOv2 score, on any set of images except EuroSAT."""
-    table = published[published["where"] == f"{_L}, Table 29"]
-    wide = table.pivot_table(index="row", columns="number", values="published", aggfunc="first").astype(float)
-    others = wide.drop(columns=["EuroSAT", "mean"])
-    return int((others.drop("DINOv2") < others.loc["DINOv2"] + moved).sum().max())
+    scores = _scores_of(published, 29).drop(columns="EuroSAT")
+    return int((scores.drop("DINOv2") < scores.loc["DINOv2"] + moved).sum().max())
 
 
 def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
     """Facts on the correlations of Tables 23 and 28, and on the families of Tables 29 and 41."""
-    table = _column(published, f"{_L}, Table 23", row="LogME vs Shesha-FS").astype(float)
-    families = _families_published(published)
-    domain = _column(published, f"{_L}, Table 22", number="domain").to_dict()
-    own = published[published["where"] == f"{_L}, Table 28"]
-    pairs = dict(zip(zip(own.row, own.number, strict=True), own.published.astype(float), strict=True))
-    within, across = (
-        [value for (a, b), value in pairs.items() if (domain[a] == domain[b]) == flag] for flag in (True, False)
-    )
+    table = lines_of(published, "Table 23")
+    table = table[table.row == "LogME vs Shesha-FS"].set_index("number").published.astype(float)
+    freedom = _MODELS - 2
+    p = 2 * t.sf(np.abs(table) * np.sqrt(freedom / (1 - table**2)), freedom)
+    stability, logme = _scores_of(published, 29).align(_scores_of(published, 41), join="inner")
+    n_families = (stability.notna() & logme.notna()).sum().min()
+    domain, pairs = _column(published, "Table 22", "domain"), lines_of(published, "Table 28")
+    values, same_domain = pairs.published.astype(float), pairs.row.map(domain) == pairs.number.map(domain)
+    across = values[~same_domain]
     return {
         "Oxford Pets": table["Oxford Pets"],
         "above the most negative": table["Oxford Pets"] - table.min(),
         "Table 23 in words": _join_signed(table),
-        "published negative": _significantly_negative(published),
-        "families": mean_correlation(families["rho"], int(families.families.min())),
-        "number of families": families.families.min(),
-        "textures and pets": pairs["DTD", "Oxford Pets"],
-        "flowers and pets": pairs["Flowers-102", "Oxford Pets"],
-        "within beyond across": _less(rank_correlation(min(within), _MODELS), rank_correlation(max(across), _MODELS)),
-        "lowest across": rank_correlation(min(across), _MODELS),
+        "published negative": ((table < 0) & (p < 0.05)).sum(),
+        "families": mean_correlation(stability.corrwith(logme, method="spearman"), n_families),
+        "number of families": n_families,
+        "textures and pets": number(published, "Table 28", "DTD", "Oxford Pets"),
+        "flowers and pets": number(published, "Table 28", "Flowers-102", "Oxford Pets"),
+        "within beyond across": _less(
+            rank_correlation(values[same_domain].min(), _MODELS), rank_correlation(across.max(), _MODELS)
+        ),
+        "lowest across": rank_correlation(across.min(), _MODELS),
     }
 
 
@@ -188,64 +185,31 @@ def _less(first: Fact, second: Fact) -> Fact:
 
 def _p_values(published: pd.DataFrame) -> Mapping[str, float]:
     """Facts on the smallest p-values that 3 and 10 models allow, and on how many of six are below 0.05."""
-    smallest, published_p = 1 / comb(13, 3), float(_column(published, f"{_L}, Table 26", number="p")["CIFAR-10"])
-    both = (_column(published, where, number="p") for where in (f"{_L}, Table 27", f"{_J}, Table 7"))
-    small = [sum(text.startswith("<") or float(text) < 0.05 for text in some) for some in both]
+    smallest = 1 / comb(13, 3)
+    journal = published[published["where"] == "Geometric Stability (journal), Table 7"]
+    long, short = (table[table.number == "p"].published for table in (lines_of(published, "Table 27"), journal))
     return {
-        **{"smallest": smallest, "smallest_two_sided": 2 * smallest, "too small": smallest - published_p},
-        **{"significant": small[0], "significant in the journal": small[1]},
+        "smallest": smallest,
+        "smallest_two_sided": 2 * smallest,
+        "too small": smallest - number(published, "Table 26", "CIFAR-10", "p"),
+        "significant": _count_significant(long),
+        "significant in the journal": _count_significant(short),
     }
 
 
-def _places(published: pd.DataFrame) -> Mapping[str, float]:
-    """Count the ranks of families that match their scores."""
-    scores = published[(published["where"] == f"{_L}, Table 29") & (published.number != "mean")]
-    ranks = published[published["where"] == f"{_L}, Table 40"]
-    wide = scores.pivot_table(index="row", columns="number", values="published", aggfunc="first").astype(float)
-    positions = wide.rank(ascending=False, method="min")
-    both = ranks.merge(positions.reset_index().melt("row"), on=["row", "number"])
-    equal = int((both.value == both.published.astype(float)).sum())
-    turned = sum(_turned_pairs(group.value, group.published.astype(float)) for _, group in both.groupby("number"))
-    return {"ranks that follow": equal, "pairs turned": turned}
+def _count_significant(p_values: Iterable[str]) -> int:
+    return sum(text.startswith("<") or float(text) < 0.05 for text in p_values)
 
 
-def _turned_pairs(first: pd.Series[float], second: pd.Series[float]) -> int:
+def _family_ranks(published: pd.DataFrame) -> Mapping[str, float]:
+    """Count the ranks of families that match their scores, and the pairs of families in opposite orders."""
+    positions = _scores_of(published, 29).rank(ascending=False, method="min")
+    positions, ranks = positions.align(_scores_of(published, 40), join="inner")
+    opposite = sum(_opposite_pairs(positions[name].to_numpy(), ranks[name].to_numpy()) for name in ranks)
+    return {"ranks that follow": (positions == ranks).sum().sum(), "pairs turned": opposite}
+
+
+def _opposite_pairs(first: Vector, second: Vector) -> int:
     """Count the pairs that two rankings of the same families put in opposite orders."""
-    a, b = (np.sign(np.subtract.outer(series.to_numpy(), series.to_numpy())) for series in (first, second))
+    a, b = (np.sign(np.subtract.outer(ranks, ranks)) for ranks in (first, second))
     return int((a * b < 0).sum()) // 2
-
-
-def _few_rows(found: Findings) -> tuple[float, float]:
-    """Mean LogME of 200 rows of the widest networks, exact and by the public code."""
-    table = found.rows[found.rows.width == found.rows.width.max()]
-    exact, code = (
-        float(table[[f"{name} {target}" for target in TARGETS]].to_numpy().mean())
-        for name in ("few logme", "few published logme")
-    )
-    return exact, code
-
-
-def _significantly_negative(published: pd.DataFrame) -> int:
-    """Count the published correlations of LogME and stability below 0 with p < 0.05."""
-    from scipy.stats import t
-
-    lines = published[(published["where"] == "Geometric Stability, Table 23") & (published.row == "LogME vs Shesha-FS")]
-    values = lines.published.astype(float).to_numpy()
-    freedom = _MODELS - 2
-    p = 2 * t.sf(np.abs(values) * np.sqrt(freedom / (1 - values**2)), freedom)
-    return int(((values < 0) & (p < 0.05)).sum())
-
-
-def _families_published(published: pd.DataFrame) -> pd.DataFrame:
-    """Rank correlation of the families of Tables 29 and 41, by image set."""
-    wide = [
-        published[published["where"] == f"Geometric Stability, Table {table}"]
-        .pivot_table(index="row", columns="number", values="published", aggfunc="first")
-        .astype(float)
-        for table in (29, 41)
-    ]
-    lines = []
-    for images in wide[1].columns:
-        both = pd.concat([table[images] for table in wide], axis=1, keys=["stability", "LogME"]).dropna()
-        lines.append({"families": len(both), "rho": both.corr(method="spearman").iloc[0, 1]})
-    return pd.DataFrame(lines)

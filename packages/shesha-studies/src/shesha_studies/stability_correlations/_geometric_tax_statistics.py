@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,33 +14,24 @@ from shesha_studies.stability_correlations._bootstrap_correlations import round_
 
 _DRAWS = 999
 TARGETS = ("clothes", "photographs", "digits")
-STABILITIES = ("stability", "centred", "equal", "averaged")
-TRANSFERS = ("logme", "accuracy", "leep", "variance")
-TITLES = {
+STABILITIES = {
     "stability": "feature split",
     "centred": "feature split, centred",
     "equal": "feature split of 64 features",
     "averaged": "basis-averaged",
-    "logme": "LogME",
-    "published logme": "LogME as published",
-    "few logme": "LogME, 200 rows",
-    "few published logme": "LogME as published, 200 rows",
-    "repeated logme": "LogME as published, rows drawn five times",
-    "repeated stability": "feature split, rows drawn five times",
-    "accuracy": "accuracy of a linear probe",
-    "leep": "LEEP",
-    "variance": "variance ratio",
-    "shuffled": "features shuffled",
 }
+TRANSFERS = {"logme": "LogME", "accuracy": "accuracy of a linear probe", "leep": "LEEP", "variance": "variance ratio"}
 
 
-@dataclass(frozen=True)
-class Rank:
+class Rank(NamedTuple):
     """A rank correlation with its p-value from permuted networks; permuted within widths if ranks are."""
 
     value: float
     p: float
-    n: int
+
+    def __str__(self) -> str:
+        """Return both, as in the tables of the page."""
+        return f"{self.value:+.2f} (p {self.p:.3f})"
 
 
 @dataclass(frozen=True)
@@ -61,6 +53,11 @@ class Findings:
         x, y = (np.asarray(rank - rank.groupby(groups).transform("mean"), dtype=np.float64) for rank in ranks)
         return shuffled_correlation(x, y, groups)
 
+    def mean_score(self, name: str, *, widest: bool = False) -> float:
+        """Mean of a score over networks, or over the widest ones, and over targets."""
+        rows = self.rows[self.rows.width == self.rows.width.max()] if widest else self.rows
+        return float(rows[[f"{name} {target}" for target in TARGETS]].mean().mean())
+
     def with_width(self, name: str) -> list[float]:
         """Rank correlation of a score with the number of features, one per target."""
         width = self.rows.width.astype(float)
@@ -79,30 +76,29 @@ class Findings:
             for same in (False, True)
         }
 
-    def compared(self, target: str, column: str, one: str, others: tuple[str, ...]) -> dict[str, float]:
-        """Compare two groups of networks by their means and a Mann-Whitney test."""
+    def compared(self, target: str, column: str, one: str, others: tuple[str, ...]) -> tuple[float, float]:
+        """Return the difference between the means of two groups of networks, and p of a Mann-Whitney test."""
         values = self.rows[f"stability {target}"]
         first, second = values[self.rows[column] == one], values[self.rows[column].isin(others)]
-        if not len(first) or not len(second):
-            return {"first": float("nan"), "second": float("nan"), "difference": float("nan"), "p": float("nan")}
-        p = float(mannwhitneyu(first, second).pvalue)
-        return {"first": first.mean(), "second": second.mean(), "difference": first.mean() - second.mean(), "p": p}
+        if first.empty or second.empty:
+            return float("nan"), float("nan")
+        return first.mean() - second.mean(), float(mannwhitneyu(first, second).pvalue)
 
 
 def shuffled_correlation(x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> Rank:
     """Pearson's correlation of ranks, with a p-value from permutations of networks within groups."""
     if len(x) < 4 or not x.any() or not y.any():
-        return Rank(float("nan"), float("nan"), len(x))
+        return Rank(float("nan"), float("nan"))
     rng = np.random.default_rng(320)
-    value = _cosine(x, y)
+    by_group = np.argsort(groups, kind="stable")
     drawn = np.empty(_DRAWS)
     for draw in range(_DRAWS):
-        keys = rng.random(len(x))
         # Both index arrays sort by group, so values are permuted only within groups.
         shuffled = np.empty_like(y)
-        shuffled[np.argsort(groups, kind="stable")] = y[np.lexsort((keys, groups))]
+        shuffled[by_group] = y[np.lexsort((rng.random(len(x)), groups))]
         drawn[draw] = _cosine(x, shuffled)
-    return Rank(value, float((1 + (np.abs(drawn) >= abs(value) - 1e-12).sum()) / (_DRAWS + 1)), len(x))
+    value = _cosine(x, y)
+    return Rank(value, float((1 + (np.abs(drawn) >= abs(value) - 1e-12).sum()) / (_DRAWS + 1)))
 
 
 def _cosine(x: np.ndarray, y: np.ndarray) -> float:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import cycle
-from typing import NamedTuple, SupportsFloat
+from typing import SupportsFloat
 
 import numpy as np
 import pandas as pd
@@ -19,38 +19,33 @@ from shesha.studies.page import Page
 from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha.views import Representation
-from shesha_studies.stability_correlations import _distinctness_page as page_parts
-from shesha_studies.stability_correlations._base_representations import BASES, SEEDS, rows_of
-from shesha_studies.stability_correlations._distinctness_checks import published_numbers
-from shesha_studies.stability_correlations._distinctness_facts import make_facts
-from shesha_studies.stability_correlations._distinctness_statistics import Findings
-from shesha_studies.stability_correlations._distinctness_transformations import (
+from shesha_studies.stability_correlations._distinctness_facts_and_page import make_facts, make_page
+from shesha_studies.stability_correlations._distinctness_representations import (
+    BASES,
+    SEEDS,
     components,
     is_drawn,
     is_repeat,
+    rows_of,
     standardised,
     transformation_kind,
     transformed,
     variants,
 )
+from shesha_studies.stability_correlations._distinctness_statistics import Findings
 
-"""The published seeds; the first is that of the released code, and the small size uses it alone."""
 SMALL = 150
 _OF = {(base.domain, base.name): base for base in BASES}
+_SLOW = ("3-mers", "charge 100")
 _SPLITS, _ROTATIONS, _SHUFFLED_SPLITS = 30, 6, 5
 
 
-def _cells(size: str, domains: tuple[str, ...] | None = None) -> list[dict[str, str]]:
+def _cells(size: str) -> list[dict[str, str]]:
     return [
         {"domain": base.domain, "base": base.name, "variant": variant, "size": size}
         for base in BASES
-        if domains is None or base.domain in domains
         for variant in variants(base.d)
     ]
-
-
-_DEAR = ("3-mers", "charge 100")
-"""Bases with many features, which are not in the quick grid."""
 
 
 @study(
@@ -58,7 +53,7 @@ _DEAR = ("3-mers", "charge 100")
     paper="Geometric Stability, 2 and 7.2 to 7.8, Tables 1 and 13 to 17; journal version, Tables 2, 4, 8 and 10",
     version=2,
     full=[*_cells("small"), *_cells("published")],
-    quick=[cell for cell in _cells("small", ("proteins",)) if cell["base"] not in _DEAR],
+    quick=[cell for cell in _cells("small") if cell["domain"] == "proteins" and cell["base"] not in _SLOW],
     published="distinctness.csv",
     stand_ins="layers of MiniLM, small networks trained here, nine protein encoders, six recordings and nine "
     "transformations of single-cell counts replace the 79 published representations",
@@ -71,32 +66,27 @@ def distinctness(domain: str, base: str, variant: str, size: str) -> dict[str, f
     published: the base, its first 100 principal components, and the standardised base.
     """
     entry = _OF[domain, base]
-    n = SMALL if size == "small" else entry.n
-    X = rows_of(domain, base, n)
+    X = rows_of(domain, base, SMALL if size == "small" else entry.n)
     cap = min(X.shape) - 1
     shortened = f"PCA {min(int(variant.split()[-1]), cap)}" if variant.startswith("PCA") else variant
-    repeat = is_repeat(variant, len(X), entry.d)
-    seeds = SEEDS[:1] if size == "small" else SEEDS
     return {
         "kind": transformation_kind(variant),
         "n": len(X),
         "d_base": entry.d,
-        "repeat": int(repeat),
-        **_averaged(domain, base, shortened, n, seeds, entry.domain == "language"),
+        "repeat": int(is_repeat(variant, len(X), entry.d)),
+        **_averaged(domain, base, shortened, size),
     }
 
 
 @cache
-def _averaged(
-    domain: str, base: str, variant: str, n: int, seeds: tuple[int, ...], others: bool
-) -> dict[str, float | int]:
+def _averaged(domain: str, base: str, variant: str, size: str) -> dict[str, float | int]:
     """Average scores over seeds, each with its own random numbers."""
-    X = rows_of(domain, base, n)
-    references = _references(domain, base, n)
+    n, seeds = (SMALL, SEEDS[:1]) if size == "small" else (_OF[domain, base].n, SEEDS)
+    X, references = rows_of(domain, base, n), _references(domain, base, n)
     # For transformations without random numbers, seeds change only the splits.
     draws = seeds if is_drawn(variant) else seeds[:1]
     Ys = [transformed(X, variant, np.random.default_rng([seed, 1])) for seed in draws]
-    similar = _means([_similarities(Y, references, others) for Y in Ys])
+    similar = _means([_similarities(Y, references, domain) for Y in Ys])
     scores = _means([_scores(Y, seed) for Y, seed in zip(cycle(Ys), seeds, strict=False)])
     return {**similar, **scores, "d": Ys[0].shape[1], "microseconds": round(scores["microseconds"])}
 
@@ -110,43 +100,37 @@ def _scores(Y: Matrix, seed: int) -> dict[str, float]:
     stability = _stability(Y, _SPLITS, seed)
     spent = time.process_time() - start
     shuffled = np.random.default_rng([seed, 2]).permuted(Y, axis=0)
+    has_zero_rows = not (Y != 0).any(axis=1).all()
     return {
         "stability": stability,
-        "averaged": float(basis_averaged_split(Y, n_rotations=_ROTATIONS, seed=seed))
-        if (Y != 0).any(axis=1).all()
-        else np.nan,
+        "averaged": np.nan if has_zero_rows else float(basis_averaged_split(Y, n_rotations=_ROTATIONS, seed=seed)),
         "shuffled": _stability(shuffled, _SHUFFLED_SPLITS, seed),
         "microseconds": 1e6 * spent,
     }
 
 
-class _Seen(NamedTuple):
-    """A matrix with the views that measures share, and its effective dimension."""
-
-    views: Representation
-    dimensions: float
-
-    @classmethod
-    def build(cls, X: Matrix) -> _Seen:
-        return cls(Representation.build(X), float(participation_ratio(X)))
-
-
-def _similarities(rows: Matrix, references: Sequence[_Seen], others: bool) -> dict[str, float]:
-    Y = _Seen.build(rows)
-    scores: dict[str, Callable[..., SupportsFloat]] = {"cka": cka, "unbiased": unbiased_cka}
-    if others:
-        scores |= {"pwcka": pwcka, "procrustes": procrustes_similarity}
-    return {
-        **{name: float(np.mean([score(Y.views, Z.views) for Z in references])) for name, score in scores.items()},
-        "cka_of_base": float(cka(Y.views, references[0].views)),
-        "chance": float(np.mean([chance_cka(Y.dimensions, Z.dimensions, len(rows)) for Z in references])),
-    }
+def _seen(X: Matrix) -> tuple[Representation, float]:
+    """Return a matrix with the views that measures share, and its effective dimension."""
+    return Representation.build(X), float(participation_ratio(X))
 
 
 @cache
-def _references(domain: str, base: str, n: int) -> list[_Seen]:
+def _references(domain: str, base: str, n: int) -> list[tuple[Representation, float]]:
     X = rows_of(domain, base, n)
-    return [_Seen.build(matrix) for matrix in (X, components(X, 100), standardised(X))]
+    return [_seen(matrix) for matrix in (X, components(X, 100), standardised(X))]
+
+
+def _similarities(Y: Matrix, references: Sequence[tuple[Representation, float]], domain: str) -> dict[str, float]:
+    """Return means over the forms of the base, and CKA with the base itself."""
+    views, dimensions = _seen(Y)
+    scores: dict[str, Callable[..., SupportsFloat]] = {"cka": cka, "unbiased": unbiased_cka}
+    if domain == "language":
+        scores |= {"pwcka": pwcka, "procrustes": procrustes_similarity}
+    return {
+        **{name: float(np.mean([score(views, other) for other, _ in references])) for name, score in scores.items()},
+        "cka_of_base": float(cka(views, references[0][0])),
+        "chance": float(np.mean([chance_cka(dimensions, other, len(Y)) for _, other in references])),
+    }
 
 
 def _stability(X: Matrix, n_splits: int, seed: int) -> float:
@@ -178,9 +162,7 @@ def chance_cka(x: float, y: float, n: int) -> float:
 @distinctness.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate stability and similarity as published, and with controls."""
-    findings = Findings.build(rows)
-    tables, pictures = page_parts.tables(findings), page_parts.pictures(findings)
-    return Page(tables=tables, pictures=pictures, answers=published_numbers(findings))
+    return make_page(Findings.build(rows))
 
 
 @distinctness.facts

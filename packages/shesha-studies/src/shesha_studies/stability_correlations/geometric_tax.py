@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
 from shesha.studies.checks import Found
 from shesha.studies.facts import Facts
-from shesha.studies.page import Page
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure
 from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
@@ -20,10 +21,8 @@ from shesha.transfer import leep, logme
 from shesha_studies.external_data import sklearn
 from shesha_studies.networks.images import Pictures, grey
 from shesha_studies.networks.networks_by_objective import IMAGES, OBJECTIVES, SHAPES, trained
-from shesha_studies.stability_correlations import _geometric_tax_page as tables
 from shesha_studies.stability_correlations._geometric_tax_facts import make_facts
-from shesha_studies.stability_correlations._geometric_tax_page import pictures
-from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, Findings
+from shesha_studies.stability_correlations._geometric_tax_statistics import STABILITIES, TARGETS, TRANSFERS, Findings
 
 WIDTHS = (64, 128, 384)
 N, N_FEW, N_STABILITY, N_PROBED = 800, 200, 300, 400
@@ -65,21 +64,22 @@ def geometric_tax(source: str, seed: int, objective: str, shape: str, width: int
 def _scores(X: Matrix, y: NDArray[np.int64]) -> dict[str, float]:
     rows = X[:N_STABILITY]
     rng = np.random.default_rng(_SEED)
+    split = partial(feature_split, n_splits=_SPLITS, seed=_SEED)
     chosen = rng.choice(X.shape[1], min(_EQUAL, X.shape[1]), replace=False)
     repeats = rng.integers(N // _REPEATED, size=N)
     return {
-        "stability": float(feature_split(rows, n_splits=_SPLITS, seed=_SEED)),
-        "centred": float(feature_split(rows - rows.mean(axis=0), n_splits=_SPLITS, seed=_SEED)),
-        "equal": float(feature_split(rows[:, chosen], n_splits=_SPLITS, seed=_SEED)),
+        "stability": float(split(rows)),
+        "centred": float(split(rows - rows.mean(axis=0))),
+        "equal": float(split(rows[:, chosen])),
         "averaged": float(basis_averaged_split(rows, n_rotations=_SPLITS, seed=_SEED)),
-        "shuffled": float(feature_split(rng.permuted(rows, axis=0), n_splits=_SPLITS, seed=_SEED)),
+        "shuffled": float(split(rng.permuted(rows, axis=0))),
         "variance": float(variance_ratio(X[:N], y[:N])),
         "logme": float(logme(X[:N], y[:N])),
         "published logme": float(logme(X[:N], y[:N], published=True)),
         "few logme": float(logme(X[:N_FEW], y[:N_FEW])),
         "few published logme": float(logme(X[:N_FEW], y[:N_FEW], published=True)),
         "repeated logme": float(logme(X[repeats], y[repeats], published=True)),
-        "repeated stability": float(feature_split(X[repeats[:N_STABILITY]], n_splits=_SPLITS, seed=_SEED)),
+        "repeated stability": float(split(X[repeats[:N_STABILITY]])),
         "accuracy": _probe_accuracy(X[:N], y[:N], X[N : N + N_PROBED], y[N : N + N_PROBED]),
     }
 
@@ -96,14 +96,10 @@ def _probe_accuracy(X: Matrix, y: NDArray[np.int64], new: Matrix, answers: NDArr
 
 @cache
 def _target(name: str) -> tuple[Pictures, NDArray[np.int64]]:
+    """Return images of a set; "digits" are those of scikit-learn (8 x 8), enlarged to 28 x 28."""
     if name in IMAGES:
         X, y = grey(name)
         return X[: N + N_PROBED], y[: N + N_PROBED]
-    return _digits()
-
-
-def _digits() -> tuple[Pictures, NDArray[np.int64]]:
-    """Return the handwritten digits of scikit-learn (8 x 8), enlarged to 28 x 28."""
     pixels, y = sklearn("datasets").load_digits(return_X_y=True)
     order = np.random.default_rng(_SEED).permutation(len(y))[: N + N_PROBED]
     X = np.pad(pixels.reshape(-1, 8, 8)[order].repeat(3, axis=1).repeat(3, axis=2), ((0, 0), (2, 2), (2, 2)))
@@ -114,10 +110,7 @@ def _digits() -> tuple[Pictures, NDArray[np.int64]]:
 @geometric_tax.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Make the page: ranks of networks by both scores on every target, also at equal width."""
-    printed = split_numbers_and_claims(published)[0]
-    findings = Findings.build(rows)
-    answers = published_numbers(printed)
-    return Page(tables=tables.tables(findings), pictures=pictures(findings), answers=answers)
+    return make_page(Findings.build(rows), split_numbers_and_claims(published)[0])
 
 
 @geometric_tax.facts
@@ -126,23 +119,72 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     return make_facts(Findings.build(rows), split_numbers_and_claims(published)[0])
 
 
+_MARKERS = "osv^D"
+
+
+def make_page(findings: Findings, published: pd.DataFrame) -> Page:
+    """Return the page."""
+    columns = [f"{name} {target}" for target in TARGETS for name in ("stability", "averaged", "logme", "accuracy")]
+    tables = (
+        ("Rank correlations of stability and transfer scores over networks", _trade(findings)),
+        ("Families", findings.rows.groupby("family")[columns].mean().reset_index()),
+    )
+    return Page(tables=tables, pictures=(_picture(findings),), answers=published_numbers(published))
+
+
+def _trade(findings: Findings) -> pd.DataFrame:
+    cells = {
+        (STABILITIES[stability], TRANSFERS[transfer], f"{target}, same width" if same else target): str(rho)
+        for (stability, transfer, target, same), rho in findings.trade.items()
+    }
+    table = pd.Series(cells).rename_axis(["stability", "transfer", ""]).unstack(sort=False)
+    return table.reset_index().rename_axis(columns=None)
+
+
+def _picture(findings: Findings) -> Picture:
+    """Draw stability against LogME for every target, and LogME against width for both computations."""
+    rows = findings.rows
+    fig, (*axes, last) = figure(len(TARGETS) + 1, width=3.6, height=3.6)
+    for ax, target in zip(axes, TARGETS, strict=True):
+        for marker, (objective, group) in zip(_MARKERS, rows.groupby("objective", sort=False), strict=False):
+            style = {"s": np.sqrt(group.width) * 3.5, "marker": marker, "alpha": 0.75, "linewidths": 0}
+            ax.scatter(group[f"logme {target}"], group[f"stability {target}"], label=str(objective), **style)
+        rho = findings.trade["stability", "logme", target, True]
+        ax.set(xlabel="LogME", title=f"{target}: {rho.value:+.2f} at equal width")
+        ax.title.set_fontsize("medium")
+    axes[0].set_ylabel("stability (chance: 0; marker size: width)")
+    axes[0].legend(frameon=False, fontsize="x-small")
+    names = {"few published logme": "LogME as published, 200 rows", "few logme": "LogME, 200 rows", "logme": "LogME"}
+    for marker, (name, label) in zip(_MARKERS, names.items(), strict=False):
+        means = rows.groupby("width")[[f"{name} {target}" for target in TARGETS]].mean().mean(axis=1)
+        last.plot(means.index, means, marker=marker, label=label)
+    last.axvline(200, color="0.6", linewidth=0.8, linestyle="--")
+    last.set(xlabel="features (dashed: 200 rows)", ylabel="LogME, mean over images")
+    last.legend(frameon=False, fontsize="x-small")
+    shows = (
+        "Stability against LogME of every network on three image sets; mean LogME against the number of features, "
+        "exact and as computed by the public code"
+    )
+    return Picture("geometric_tax", fig, shows)
+
+
 _DIFFERENCES = {
-    "Geometric Stability, Table 26": ("CLIP mean", "SSL mean"),
-    "Geometric Stability, Table 27": ("hierarchical mean", "columnar mean"),
-    "Geometric Stability (journal), Table 6": ("CLIP mean", "SSL mean"),
-    "Geometric Stability (journal), Table 7": ("hierarchical mean", "columnar mean"),
+    "Geometric Stability, Table 26": ["CLIP mean", "SSL mean"],
+    "Geometric Stability, Table 27": ["hierarchical mean", "columnar mean"],
+    "Geometric Stability (journal), Table 6": ["CLIP mean", "SSL mean"],
+    "Geometric Stability (journal), Table 7": ["hierarchical mean", "columnar mean"],
 }
 
 
 def published_numbers(published: pd.DataFrame) -> dict[str, Found]:
     """Return the sums and differences of other published numbers, which are all that can be computed again."""
     answers = {}
-    for where, (first, second) in _DIFFERENCES.items():
+    for where, means in _DIFFERENCES.items():
         lines = published[published["where"] == where]
-        table: Any = lines.pivot(index="row", columns="number", values="published")[[first, second]].astype(float)
-        for row, value in (table[first] - table[second]).items():
+        table: Any = lines.pivot(index="row", columns="number", values="published")[means].astype(float)
+        for row, (first, second) in table.iterrows():
             # Both means are rounded, so their difference may be wrong by one unit in the last place.
-            answers[f"{where.rpartition(', ')[2]} | {row}: difference"] = Found(value, 0.0052, decimals=2)
+            answers[f"{where.rpartition(', ')[2]} | {row}: difference"] = Found(first - second, 0.0052, decimals=2)
     cells: Any = published[(published["where"] == "Geometric Stability, Table 29") & (published.number != "mean")]
     for row, values in cells.groupby("row"):
         answers[f"Table 29 | {row}: mean"] = Found(values.published.astype(float).mean(), 0.0026, decimals=2)

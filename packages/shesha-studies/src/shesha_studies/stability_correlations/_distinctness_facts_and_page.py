@@ -1,0 +1,293 @@
+"""Facts, tables and picture of the study `distinctness`: correlations of stability with CKA, with bases resampled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import isnan
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from shesha.charts import PALETTE
+from shesha.studies.checks import DATA, Found
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled_groups
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure
+from shesha.studies.published_checks import Answers, shown
+from shesha.studies.tolerance import interval_error
+from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
+from shesha_studies.stability_correlations._distinctness_representations import (
+    COMPONENTS,
+    KINDS,
+    NOISE,
+    PROJECTED,
+    SEEDS,
+    variants,
+)
+from shesha_studies.stability_correlations._distinctness_statistics import (
+    LEVELS,
+    PAIRS,
+    TITLES,
+    Findings,
+    score_correlation,
+)
+
+
+def make_facts(findings: Findings) -> Facts:
+    """Return the facts by which the claims are judged."""
+    parts = (_component_facts, _aggregate_facts, _kind_facts, _levels, _model_facts)
+    return as_facts({name: value for part in parts for name, value in part(findings).items()})
+
+
+def _component_facts(findings: Findings) -> Mapping[str, Fact]:
+    """Facts on the feature split of principal components, on their own axes and on random axes."""
+    components = findings.distinct[findings.distinct.kind == "PCA"]
+    means = components.assign(rotation=components.averaged - components.stability).groupby("group")
+    return {
+        "components": over_draws(means.stability.mean()),
+        "components_rotated": over_draws(means.averaged.mean()),
+        "rotation": over_draws(means["rotation"].mean()),
+    }
+
+
+def _count_beyond(rhos: Iterable[Fact], limit: float) -> Fact:
+    """Number of correlations beyond a limit; its limits count those entirely and those possibly beyond."""
+    sizes = [(size.value, size.low, size.high) for size in map(absolute, rhos)]
+    return Fact(*(sum(size >= limit for size in each) for each in zip(*sizes, strict=True)))
+
+
+def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
+    """Facts on the aggregate over all rows, and on the domains."""
+    rho, rows = findings.correlations["Aggregate"], findings.rows
+    domains = {name: domain.wide_fact for name, domain in findings.domains.items()}
+    large = _count_beyond(domains.values(), 0.3)
+    return {
+        "pooled": rho.fact,
+        "configurations": rho.n,
+        "bases": findings.distinct.group.nunique(),
+        "bases of full size": rows[rows["size"] != "small"].group.nunique(),
+        "median cka": rows.cka.median(),
+        "median chance": rows.chance.median(),
+        "mean shuffled": findings.distinct.shuffled.mean(),
+        "unscored": rows.stability.isna().sum(),
+        "interval_ratio": (rho.group_high - rho.group_low) / (rho.high - rho.low),
+        "domains": len(domains),
+        "small_domains": len(domains) - large.value,
+        "large_domains": large,
+        "domains in words": _in_words(domains),
+    }
+
+
+def _in_words(values: Mapping[str, float | Fact]) -> str:
+    return ", ".join(f"{name} {value:+.2f}" for name, value in values.items())
+
+
+def _kind_facts(findings: Findings) -> Mapping[str, Any]:
+    """Facts by kind of transformation."""
+    scores = ["stability", "averaged", "cka"]
+    means = findings.distinct.groupby("kind")[scores].mean()
+    # Mean scores of random projections of a base minus those of its principal components; bases are the units.
+    by_base = findings.distinct.groupby(["kind", "group"])[scores].mean()
+    gains = by_base.loc["random projection"] - by_base.loc["PCA"]
+    of_pca, components = (rows[rows.kind == "PCA"] for rows in (findings.rows, findings.distinct))
+    by_number = components.groupby("variant").stability.mean()
+    return {
+        **{f"under {kind}": findings.correlations[kind].fact for kind in KINDS if kind in findings.correlations},
+        "components_within": findings.by_kind["PCA", "group"].fact,
+        "components_within_rotated": score_correlation(components, "averaged", by=["group"], n_draws=10).fact,
+        "components lowest": by_number.min(),
+        "components highest": by_number.max(),
+        "projected": findings.by_kind["random projection", "variant"].fact,
+        "projected_within": findings.by_kind["random projection", "group"].value,
+        "projected stability": means.stability["random projection"],
+        "original stability": means.stability["original"],
+        "projected cka": means.cka["random projection"],
+        "original cka": means.cka["original"],
+        "more stable": over_draws(gains.stability),
+        "more stable on random axes": over_draws(gains.averaged),
+        "less similar": over_draws(gains.cka),
+        "components cka": means.cka["PCA"],
+        "configurations of PCA": len(of_pca),
+        "repeats": of_pca.repeat.sum(),
+        "repeats of proteins": of_pca[of_pca.domain == "proteins"].repeat.sum(),
+    }
+
+
+def _levels(findings: Findings) -> Mapping[str, Any]:
+    """Facts on correlations within bases by kind, on other levels, and on other measures of similarity."""
+    levels, pooled = findings.levels, "as published: all pooled"
+    within = {kind: findings.by_kind[kind, "group"].fact for kind in KINDS}
+    within = {kind: rho for kind, rho in within.items() if not isnan(rho.value)}
+    facts: dict[str, Any] = {
+        "kinds": len(within),
+        "correlated_kinds": _count_beyond(within.values(), 0.1),
+        "kinds in words": ", ".join(f"{rho.value:+.2f} ({kind})" for kind, rho in within.items()),
+        "rotated within kinds": levels["ranks within bases and kinds", "averaged", "cka"].fact,
+        "rotated between bases": levels["ranks within variants, between bases", "averaged", "cka"].fact,
+        "above chance": levels[pooled, "stability", "adjusted"].value,
+        **_bias(findings.distinct),
+        "explained": findings.explained_variance,
+    }
+    others = {measure: rho for (measure, kind), rho in findings.alternatives.items() if kind == "all"}
+    if others:
+        facts["other measures"] = largest(absolute(rho.wide_fact) for rho in others.values())
+        facts["language configurations"] = others["CKA"].n
+        facts["other measures in words"] = _in_words({measure: rho.value for measure, rho in others.items()})
+    return facts
+
+
+def _bias(rows: pd.DataFrame) -> Mapping[str, Any]:
+    """Correlations with CKA and with unbiased CKA over the same rows, and their difference; bases are resampled."""
+    scores = ["stability", "cka", "unbiased"]
+    rows = rows.dropna(subset=scores)
+
+    def difference(drawn: pd.DataFrame) -> float:
+        rhos = drawn[scores].corr(method="spearman").stability
+        return abs(float(rhos.cka - rhos.unbiased))
+
+    rhos = rows[scores].corr(method="spearman").stability
+    bias = resampled_groups(difference, rows, "group", draws=200)
+    return {"biased": rhos.cka, "unbiased": rhos.unbiased, "bias_rows": len(rows), "bias": bias}
+
+
+def _model_facts(findings: Findings) -> Mapping[str, Any]:
+    """Facts on the mixed model, and on unchanged bases."""
+    original = absolute(findings.correlations["original"].fact)
+    slope, spread = findings.mixed_model.fact, findings.rows[["stability", "cka"]].std()
+    return {
+        "slope": slope,
+        "slope_size": absolute(slope),
+        "standard slope": slope.value * spread.cka / spread.stability,
+        "unique": Fact(1 - original.value**2, 1 - original.high**2, 1 - original.low**2),
+    }
+
+
+_PUBLISHED_WIDTHS = {
+    "Language": (384, 768, 768, 768),
+    "Vision": (768, 768, 768, 2048),
+    "Audio": (768, 768),
+    "Video": (768, 768, 768, 768),
+}
+_N_BASES = 79
+_PUBLISHED_AGGREGATE = -0.01
+"""Published correlation over all configurations, from which the shared variance follows."""
+_PER_BASE = {
+    "PCA": len(COMPONENTS),
+    "random projection": len(PROJECTED),
+    "noise": len(NOISE),
+    "normalisation": 2,
+    "original": 1,
+}
+
+
+def make_page(findings: Findings) -> Page:
+    """Return the page."""
+    tables = {
+        "Rank correlation of stability and similarity, by the groups within which ranks are taken": _levels_table,
+        "Rank correlation with CKA by kind of transformation": _kinds_table,
+    }
+    fig, axes = figure(2, width=4.4, height=3.9)
+    _scatter(axes[0], findings.distinct)
+    _draw_kinds(axes[1], findings.rows)
+    shows = (
+        "Stability against CKA of all configurations, by kind of transformation; rank correlation of the feature "
+        "split and of the basis-averaged score with CKA, by kind"
+    )
+    return Page(
+        tables=tuple((title, table(findings)) for title, table in tables.items()),
+        pictures=(Picture("distinctness", fig, shows),),
+        answers=published_numbers(findings),
+    )
+
+
+def published_numbers(findings: Findings) -> Answers:
+    """Return our values by "row: number", and those of other tables by "table | row: number"."""
+    answers = _counts() | shown(_distributions(findings.rows))
+    for name, rho in findings.correlations.items():
+        answers |= _correlation(name, rho)
+    for (measure, kind), rho in findings.alternatives.items():
+        answers |= _correlation(measure if kind == "all" else f"{measure} {kind}", rho)
+    slope = findings.mixed_model.fact
+    slopes = {"beta": slope.value, "low": slope.low, "high": slope.high, "icc": findings.mixed_model.shared}
+    answers["Aggregate: r squared"] = Found(_PUBLISHED_AGGREGATE**2)
+    return answers | shown({f"Mixed model: {number}": value for number, value in slopes.items()})
+
+
+def _correlation(name: str, rho: Correlation) -> Answers:
+    """Values of one correlation; only those of proteins and recordings, which follow the paper, are judged."""
+    values = {"rho": rho.value, "low": rho.low, "high": rho.high, "p": rho.p, "r squared": rho.value**2}
+    answers = shown({f"{name}: {number}": value for number, value in values.items()})
+    if name.startswith("Protein") or name == "Neuroscience":
+        # Six and nine bases are few, so the error is the larger one of both bootstraps.
+        error = max(rho.group_error, interval_error(rho.low, rho.high))
+        answers[f"{name}: rho"] = Found(rho.value, error, basis=DATA if name == "Neuroscience" else "")
+    return answers
+
+
+def _counts() -> Answers:
+    """Counts that follow from the transformations of Table 14 and the widths of the published models."""
+    counts = {name: sum(len(variants(d)) for d in widths) for name, widths in _PUBLISHED_WIDTHS.items()}
+    total = sum(counts.values())
+    counts |= {name: _N_BASES * each for name, each in _PER_BASE.items()}
+    counts |= {"Machine learning": total, "Only transformer domains": total, "Seeds": len(SEEDS)}
+    return {f"{name}: N": Found(float(count)) for name, count in counts.items()}
+
+
+def _distributions(rows: pd.DataFrame) -> dict[str, float | str | None]:
+    """Distributions of both scores, as in Table 17."""
+    names = {"std": "sd", "25%": "quartile 1", "50%": "median", "75%": "quartile 3"}
+    return {
+        f"Table 17 | {score}: {names.get(str(number), number)}": value
+        for score, values in (("stability", rows.stability), ("CKA", rows.cka))
+        for number, value in values.describe().items()
+    }
+
+
+def _levels_table(findings: Findings) -> pd.DataFrame:
+    lines = []
+    for level in LEVELS:
+        rhos = {f"{TITLES[pair[0]]}, {TITLES[pair[1]]}": findings.levels[level, *pair].fact for pair in PAIRS}
+        lines.append({"": level} | {title: f"{rho:+.2f}" for title, rho in rhos.items()})
+    return pd.DataFrame(lines)
+
+
+def _kinds_table(findings: Findings) -> pd.DataFrame:
+    means = findings.distinct.groupby("kind")[["stability", "averaged", "cka", "chance"]].mean()
+    rhos = {kind: findings.correlations[kind] for kind in KINDS if kind in findings.correlations}
+    lines = [
+        {
+            "kind": kind,
+            "N": rho.n,
+            "rho": round(rho.value, 3),
+            "rows resampled": f"{rho.low:+.2f} to {rho.high:+.2f}",
+            "bases resampled": f"{rho.group_low:+.2f} to {rho.group_high:+.2f}",
+            "within bases": findings.by_kind[kind, "group"].value,
+            "within variants": findings.by_kind[kind, "variant"].value,
+            **means.loc[kind],
+        }
+        for kind, rho in rhos.items()
+    ]
+    return pd.DataFrame(lines)
+
+
+def _scatter(ax: Any, rows: pd.DataFrame) -> None:
+    for kind, marker in zip(KINDS, "osv^D*P", strict=True):
+        group = rows[rows.kind == kind]
+        ax.scatter(group.cka, group.stability, s=10, marker=marker, alpha=0.6, linewidths=0, label=kind)
+    ax.axhline(rows.shuffled.mean(), color="0.4", linewidth=0.8, linestyle="--")
+    ax.set(xlabel="CKA between base and transformed base", ylabel="feature split (dashed: features shuffled)")
+    ax.set(ylim=(None, 1.55), yticks=[-0.5, 0, 0.5, 1])
+    ax.legend(frameon=False, fontsize="x-small", ncols=2, loc="upper left", markerscale=1.6)
+
+
+def _draw_kinds(ax: Any, rows: pd.DataFrame) -> None:
+    places = np.arange(len(KINDS))[::-1]
+    for colour, shift, name in zip(PALETTE, (0.17, -0.17), ("stability", "averaged"), strict=False):
+        rhos = [score_correlation(rows[rows.kind == kind], name, n_draws=10).fact for kind in KINDS]
+        ax.hlines(places + shift, [rho.low for rho in rhos], [rho.high for rho in rhos], color=colour)
+        ax.plot([rho.value for rho in rhos], places + shift, "o", markersize=5, color=colour, label=TITLES[name])
+    ax.axvline(0, color="0.6", linewidth=0.8)
+    ax.set_yticks(places, KINDS)
+    ax.set(xlabel="rank correlation with CKA (bases resampled)", xlim=(-1, 1.05), ylim=(-0.6, len(KINDS) + 0.3))
+    ax.legend(frameon=False, fontsize="x-small", ncols=2, loc="upper center")
