@@ -81,10 +81,73 @@ def test_a_study_without_a_page_keeps_its_rows(folder):
     assert (folder / "studies" / "own" / "rows.csv").read_text().splitlines()[1] == "1,3"
 
 
-def test_the_documented_study_runs_as_documented(folder):
-    (block,) = [one for one in re.findall(r"```python\n(.*?)```", DOCUMENTED.read_text(), re.DOTALL) if "halves" in one]
-    (folder / "mymodule.py").write_text(block)
-    assert "halves: 1 of 1 cells" in command("run", "mymodule:halves", "--quick")
+def documented(language, words):
+    """The block of the documentation that contains these words."""
+    blocks = re.findall(rf"```{language}\n(.*?)```", DOCUMENTED.read_text(), re.DOTALL)
+    (block,) = [one for one in blocks if words in one]
+    return block
+
+
+def test_the_documented_study_runs_as_documented_and_repeats(folder):
+    (folder / "mymodule.py").write_text(documented("python", "halves"))
+    for out in ("first", "second"):
+        assert "halves: 1 of 1 cells" in command("run", "mymodule:halves", "--quick", "--out", out)
+    assert (folder / "first/halves/rows.csv").read_text() == (folder / "second/halves/rows.csv").read_text()
+    assert "`shesha study run mymodule:halves --quick`" in (folder / "first/halves/page.md").read_text()
+
+
+@pytest.fixture
+def judged(folder):
+    """The documented study that judges the numbers and claims of a paper."""
+    (folder / "rules").mkdir()
+    (folder / "noise_study.py").write_text(documented("python", "noise-cka"))
+    (folder / "noise.csv").write_text(documented("text", "claim/rises"))
+    (folder / "rules" / "noise-cka.toml").write_text(documented("toml", "[claim.rises]"))
+    return folder
+
+
+def test_the_documented_comparison_with_a_paper_is_judged(judged):
+    command("run", "noise_study:noise_cka")
+    page = (judged / "studies" / "noise-cka" / "page.md").read_text()
+    assert "**CKA of unrelated data (64 rows) is 0.2" in page
+    assert "agrees (its recipe)" in page.partition("CKA with as many features as rows | 0.5 |")[2].partition("\n")[0]
+    assert "from 16 to 64 features CKA rises by 0.3" in page
+    command("index")
+    assert "We could check 2 of them, and 2 of those agree (0 only loosely)" in Path("studies/index.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        (
+            "rules/noise-cka.toml",
+            'fact = "rise"',
+            'fact = "rize"',
+            "the fact 'rize' is missing: the run lacks cells, or",
+        ),
+        ("rules/noise-cka.toml", "above = 0", "over = 0", "rule of 'CKA of unrelated data rises with the number of"),
+        ("rules/noise-cka.toml", "above = 0", "above = ", "noise-cka.toml must be a TOML file, got an error: Invalid"),
+        ("rules/noise-cka.toml", "claim.rises", "claim.falls", "claim must be a key of noise.csv, got 'falls'"),
+        ("noise.csv", "key,where", "name,where", "noise.csv must have the columns where, what, key and published, got"),
+        ("noise_study.py", '"noise.csv"', '"no.csv"', "published must be a file in the folder of the study or a path"),
+    ],
+)
+def test_mistakes_in_the_files_of_a_comparison_are_named(judged, file, old, new, message):
+    text = (judged / file).read_text()
+    assert old in text
+    (judged / file).write_text(text.replace(old, new))
+    missing = "rize" in new
+    said = command("run", "noise_study:noise_cka", "--quick", expected=0 if missing else 2)
+    assert message in ((judged / "studies" / "noise-cka" / "page.md").read_text() if missing else said)
+    assert "Traceback" not in said
+    command("index", expected=0 if missing else 2)
+
+
+def test_the_index_names_studies_without_a_page(folder):
+    command("run", "mine_alone:own")
+    (folder / "mine_alone.py").write_text(STUDY.replace("rows.y.sum()", "rows.z.sum()"))
+    command("run", "mine_alone:own", "--again", expected=2)
+    assert "Without a page of the latest rows: [own](own/page_not_made.md)." in write_index("studies").read_text()
 
 
 def test_a_study_that_is_not_there_is_refused(folder):

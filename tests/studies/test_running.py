@@ -114,9 +114,9 @@ def test_the_page_is_made_again_from_what_is_there(tmp_path):
         write_page("ground-truth", tmp_path)
 
 
-def test_a_folder_without_rows_is_told_how_to_get_them(tmp_path):
+def test_a_folder_without_rows_names_the_command_that_makes_them(tmp_path):
     with pytest.raises(
-        ValueError, match=r"out must contain rows of mine, got none in .*: `shesha study run mine --out"
+        ValueError, match=r"out must contain rows of mine, got none in .*: `shesha study run mine:mine --out"
     ):
         write_page(MINE, tmp_path / "nowhere")
 
@@ -136,13 +136,26 @@ def test_grids_name_parameters():
 
         @study("wrong", paper="new", version=1, full={"x": [1]}, quick={"y": [1]})
         def cell(x):
+            """Is it so?"""
             return {}
 
     with pytest.raises(ValueError, match="full must contain at least one cell"):
 
         @study("empty", paper="new", version=1, full={"x": []}, quick={"x": [1]})
         def empty(x):
+            """Is it so?"""
             return {}
+
+    with pytest.raises(ValueError, match="silent must have a docstring, whose first paragraph"):
+
+        @study("silent", paper="new", version=1, full={"x": [1]}, quick={"x": [1]})
+        def silent(x):
+            return {}
+
+    with pytest.raises(
+        ValueError, match="name must be lower-case words and numbers joined by hyphens, got 'bad name!'"
+    ):
+        study("bad name!", paper="new", version=1, full={"x": [1]}, quick={"x": [1]})
 
 
 def test_a_comparison_with_published_numbers_says_what_agrees_differs_and_was_not_run():

@@ -10,7 +10,8 @@ Rows are stored as soon as they are computed, and a run that was killed can resu
 package shesha-studies: `shesha study list` names them. `shesha study run mymodule:mystudy` runs a study of your own.
 """
 
-from shesha.studies.checks import Check, judge_number, missing_checks
+from shesha.studies.checks import Check, Found, judge_number, missing_checks
+from shesha.studies.facts import Fact, over_draws
 from shesha.studies.index import write_index
 from shesha.studies.page import Page, Picture
 from shesha.studies.published_comparison import compare_with_published
@@ -21,6 +22,8 @@ from shesha.studies.study_lookup import find, studies
 
 __all__ = [
     "Check",
+    "Fact",
+    "Found",
     "Grid",
     "Page",
     "Picture",
@@ -31,6 +34,7 @@ __all__ = [
     "find",
     "judge_number",
     "missing_checks",
+    "over_draws",
     "run",
     "studies",
     "study",

@@ -182,12 +182,12 @@ def judge_number(
     if ours is None or isnan(ours):
         return Check(where, what, published, None, NOT_RUN, why)
     within = tolerance.allowed_difference(error, published_error, decimals)
-    if admissible is not None and admissible[0] <= published <= admissible[1]:
-        reason = f"{LOOSE} choices that the paper leaves open give {admissible[0]:.3g} to {admissible[1]:.3g}"
-        return Check(where, what, published, ours, AGREES, reason)
     if abs(ours - published) <= within:
         rounded = tolerance.allowed_difference(decimals=decimals) == within
         return Check(where, what, published, ours, AGREES, "" if rounded else loosely(published, within, ours))
+    if admissible is not None and admissible[0] <= published <= admissible[1]:
+        reason = f"{LOOSE} choices that the paper leaves open give {admissible[0]:.3g} to {admissible[1]:.3g}"
+        return Check(where, what, published, ours, AGREES, reason)
     return Check(where, what, published, ours, DIFFERS, why)
 
 

@@ -36,7 +36,7 @@ _P_VALUE = "_p"
 Line = tuple[str, str]
 """Place and label of a published line."""
 _UNDECIDED = {OPEN: "The interval contains the threshold."}
-_NO_CELLS = "this run does not contain the cells that decide it"
+_NO_FACT = "the fact {!r} is missing: the run lacks cells, or no function marked with `@study.facts` returns it"
 
 
 def _judge_lower_limit(fact: Fact, threshold: float) -> str:
@@ -212,8 +212,10 @@ def judge(claim: Claim, facts: Facts) -> Judged:
         rules = [(claim.premise, premise)]
     words = [rule.words.get(answer, _UNDECIDED.get(answer, "")) for rule, answer in rules if rule is not None]
     why = " ".join(filter(None, (claim.missing, *words)))
-    if ABSENT in (repeated, survives) or not fact_names(claim.found + why) <= set(facts):
-        return Judged(claim, ABSENT, ABSENT, "", _NO_CELLS)
+    missing = [rule.fact for rule, answer in rules if rule is not None and answer == ABSENT]
+    missing += sorted(fact_names(claim.found + why) - set(facts))
+    if missing:
+        return Judged(claim, ABSENT, ABSENT, "", _NO_FACT.format(missing[0]))
     return Judged(claim, repeated, survives, claim.found.format(**facts), why.format(**facts))
 
 

@@ -13,12 +13,13 @@ from shesha.charts import pyplot
 from shesha.report import markdown_table
 from shesha.studies import check_kinds
 from shesha.studies.appendix import APPENDIX, write_appendix
-from shesha.studies.checks import AGREES, UNREACHABLE, Check
+from shesha.studies.checks import AGREES, NOT_RUN, UNREACHABLE, Check
 from shesha.studies.claim_files import findings
 from shesha.studies.claims import Judged
 from shesha.studies.facts import Facts, from_table
-from shesha.studies.run_files import CHECKS, FACTS, SUMMARY
+from shesha.studies.run_files import CHECKS, FACTS, FAILED_PAGE, PAGE, ROWS, SUMMARY
 from shesha.studies.scorecards import CLAIMS, GROUPS, bars, claims_page, counts, judge_papers, page_name, scorecard
+from shesha.studies.tolerance import LOOSE
 from shesha.support.atomic_files import replacing, write_text
 
 if TYPE_CHECKING:
@@ -64,8 +65,9 @@ def write_index(out: str | os.PathLike[str] = "studies") -> Path:
             drawn.savefig(place, dpi=110, format="png")
             pyplot().close(drawn)
     write_appendix(folder, summaries, checks)
+    parts = [*_parts(summaries, checks, papers, facts), *_without_page(folder)]
     place = folder / "index.md"
-    write_text(place, "\n\n".join(_parts(summaries, checks, papers, facts)) + "\n")
+    write_text(place, "\n\n".join(parts) + "\n")
     return place
 
 
@@ -101,12 +103,13 @@ def _parts(
     if checks.empty:
         return
     results = checks[checks.counts == check_kinds.RESULT]
-    reached = results[results.verdict != UNREACHABLE]
+    reached = results[~results.verdict.isin([UNREACHABLE, NOT_RUN])]
+    agreeing = reached[reached.verdict == AGREES]
     yield "## Every number"
     yield (
         f"{len(summaries)} {'study holds' if len(summaries) == 1 else 'studies hold'} {len(results):,} published "
         f"results. We could check {len(reached):,} of them, "
-        f"and {(reached.verdict == AGREES).sum():,} of those agree. "
+        f"and {len(agreeing):,} of those agree ({agreeing.why.str.startswith(LOOSE).sum()} only loosely). "
         f"[The appendix]({APPENDIX}) leads to each result and "
         "the reason for its verdict. `shesha study run NAME` computes a study again."
     )
@@ -115,9 +118,10 @@ def _parts(
 def _paper_summary(papers: Mapping[str, list[Judged]]) -> Iterator[str]:
     yield "# Published results and ours"
     yield (
-        "Three papers introduced these scores. This page counts which of their claims we could repeat, and which of "
-        "those survive a control for another explanation. Where the published models or data are not available, "
-        "other models replace them. Such stand-ins cannot refute a claim. Each scorecard says what was replaced."
+        "Three papers introduce, calibrate and compare these scores. This page counts which of their claims we could "
+        "repeat, and which of those survive a control for another explanation. Where the published models or data "
+        "are not available, other models replace them. Such stand-ins cannot refute a claim. Each scorecard says what "
+        "was replaced."
     )
     yield f"![Main claims of each paper, by whether they are repeated and survive their control]({_PICTURE})"
     yield markdown_table(["paper", *(name for name, _ in GROUPS)], [_line(*item) for item in papers.items()])
@@ -129,6 +133,15 @@ def _study_list(summaries: list[dict[str, Any]]) -> Iterator[str]:
     yield "# Studies"
     lines = [[f"[{one['name']}]({one['name']}/page.md)", one["question"], one["answer"]] for one in summaries]
     yield markdown_table(["study", "question", "answer"], lines)
+
+
+def _without_page(folder: Path) -> Iterator[str]:
+    """Link to the studies of which there are rows, but no page of the latest rows."""
+    files = {place.parent.name: place.name for place in folder.glob(f"*/{FAILED_PAGE}")}
+    files |= {place.parent.name: PAGE for place in folder.glob(f"*/{ROWS}") if not (place.parent / SUMMARY).exists()}
+    if files:
+        links = ", ".join(f"[{name}]({name}/{file})" for name, file in sorted(files.items()))
+        yield f"Without a page of the latest rows: {links}."
 
 
 def _line(paper: str, judgements: list[Judged]) -> list[str]:

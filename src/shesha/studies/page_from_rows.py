@@ -40,7 +40,13 @@ def build_page(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
 
 def _all_checks(study: Study, page: Page, published: pd.DataFrame | None, facts: Facts) -> tuple[Check, ...]:
     """Return the checks of a page, and those of the published lines that the page leaves to the rules."""
-    if published is None or "key" not in published:
+    if published is None:
+        return page.checks
+    if "key" not in published:
+        if page.answers or read_rules(study).get("claim"):
+            raise ValueError(
+                f"{study.published} must have the columns where, what, key and published, got {', '.join(published)}"
+            )
         return page.checks
     lines = split_numbers_and_claims(published)[1] if page.checks else published
     return (*page.checks, *against(lines, explain(study, page.answers, facts), missing_reasons(study, facts)))

@@ -245,9 +245,18 @@ def published_folder(study: Study) -> Path:
 
 
 def read_published(study: Study) -> pd.DataFrame | None:
-    """Read the published numbers of a study; None if it has none."""
+    """Read the published numbers of a study; None if it has none.
+
+    Raises
+    ------
+    ValueError
+        If the file does not exist.
+    """
     import pandas as pd
 
     if study.published is None:
         return None
-    return pd.read_csv(published_folder(study) / study.published, comment="#")
+    place = published_folder(study) / study.published
+    if not place.exists():
+        raise ValueError(f"published must be a file in the folder of the study or a path, got {place}")
+    return pd.read_csv(place, comment="#")

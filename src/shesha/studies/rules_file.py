@@ -15,15 +15,14 @@ consequence of a definition.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from shesha.studies.checks import UNREACHABLE, Found
-from shesha.studies.claim_files import parse_claim, parse_rule
-from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, fact_names
+from shesha.studies.claim_files import RULE_FIELDS, parse_claim, parse_rule, read_toml
+from shesha.studies.claims import Claim, Line, fact_names
 from shesha.studies.facts import Facts
 from shesha.studies.published_checks import claim_key, line_label, published_folder, read_published
 from shesha.studies.study_decorator import Study
@@ -32,13 +31,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Tables = tuple[tuple[str, "pd.DataFrame"], ...]
-_OF_RULES = ("fact", "reason", "control", YES, NO, OPEN, *OPERATORS)
 
 
 def read_rules(study: Study) -> dict[str, Any]:
     """Read the file with a study's rules; empty if there is none."""
     place = published_folder(study) / "rules" / f"{study.name}.toml"
-    return tomllib.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+    return read_toml(place) if place.exists() else {}
 
 
 def lesser_claims(study: Study) -> dict[Line, Claim]:
@@ -80,8 +78,11 @@ def _substitute(entry: Any, part: str) -> Any:
 def _claim_from_line(study: str, line: Line, entry: dict[str, Any]) -> Claim:
     fields = {"found": "", "on": "", "card": False} | entry
     if "fact" in fields:
-        fields["repeated"] = {name: fields.pop(name) for name in _OF_RULES if name in fields}
-    return parse_claim("", fields | {"name": line[1], "study": study, "where": line[0], "quote": line[1]})
+        fields["repeated"] = {name: fields.pop(name) for name in RULE_FIELDS if name in fields}
+    try:
+        return parse_claim("", fields | {"name": line[1], "study": study, "where": line[0], "quote": line[1]})
+    except ValueError as error:
+        raise ValueError(f"rule of {line[1]!r}: {error}") from None
 
 
 def study_answer(study: Study, facts: Facts) -> str:

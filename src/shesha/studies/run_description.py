@@ -11,6 +11,7 @@ from pathlib import Path
 
 from shesha._version import __version__
 from shesha.studies.run_results import StudyRun
+from shesha.studies.study_lookup import command_name
 from shesha.support.plurals import count
 
 
@@ -19,9 +20,9 @@ def describe_run(run: StudyRun, rows: str) -> Iterator[str]:
     study, grid = run.study, "quick" if run.quick else "full"
     if study.stand_ins:
         yield f"Stand-ins: {study.stand_ins}."
-    flag = " --quick" if run.quick else ""
+    command = f"shesha study run {command_name(study)}{' --quick' if run.quick else ''}"
     yield (
-        f"`shesha study run {study.name}{flag}`: {len(run.rows)} of the {run.n_cells} cells of the {grid} grid "
+        f"`{command}`: {len(run.rows)} of the {run.n_cells} cells of the {grid} grid "
         f"(version {study.version} of the study), {_duration(sum(run.seconds))} of computing time on one worker, "
         f"{' to '.join(dict.fromkeys((run.days[0], run.days[-1]))) if run.days else 'not run'}. Rows: `{rows}`."
     )

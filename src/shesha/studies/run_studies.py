@@ -19,7 +19,7 @@ from shesha.studies.run_description import machine_and_versions
 from shesha.studies.run_files import write
 from shesha.studies.run_results import StudyRun
 from shesha.studies.study_decorator import Study, Unreachable
-from shesha.studies.study_lookup import find
+from shesha.studies.study_lookup import command_name, find
 
 STORE = "studies.sqlite"
 _MISSING = "unreachable"
@@ -113,7 +113,8 @@ def load_run(name: str | Study, out: str | os.PathLike[str], *, quick: bool | No
         If the folder contains no rows of the study.
     """
     study = name if isinstance(name, Study) else find(name)
-    none = f"out must contain rows of {study.name}, got none in {out}: `shesha study run {study.name} --out {out}`"
+    command = f"shesha study run {command_name(study)} --out {out}"
+    none = f"out must contain rows of {study.name}, got none in {out}: `{command}`"
     with _store_with_rows(study, Path(out)) as store:
         if quick is None:
             known = dict(store.items(study.kind))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from shesha.charts import PALETTE
 from shesha.report import markdown_table
 from shesha.studies.appendix import first_sentence, sentences
+from shesha.studies.checks import NOT_FOUND, STAND_IN
 from shesha.studies.claim_files import claims, limits
 from shesha.studies.claims import NO, NOT_NEEDED, OPEN, YES, Judged, fact_names, judge
 from shesha.studies.facts import Facts
@@ -23,8 +24,8 @@ _MARKS = {YES: "✓", NO: "✗", OPEN: "?"}
 GROUPS: tuple[tuple[str, Callable[[Judged], bool]], ...] = (
     ("repeated, survives", lambda one: one.repeated == YES and one.survives in (YES, NOT_NEEDED)),
     ("repeated, control inconclusive", lambda one: one.repeated == YES and one.survives == OPEN),
-    ("repeated, fails the control", lambda one: one.repeated == YES and one.survives == NO),
-    ("inconclusive", lambda one: one.repeated == OPEN),
+    ("fails the control", lambda one: one.repeated in (YES, OPEN) and one.survives == NO),
+    ("inconclusive", lambda one: one.repeated == OPEN and one.survives != NO),
     ("not repeated", lambda one: one.repeated == NO),
     ("not possible here", lambda one: one.repeated not in _MARKS),
 )
@@ -96,7 +97,11 @@ def _answers(judgement: Judged) -> list[str]:
     """Return the quotation and the two answers."""
     claim = judgement.claim
     control = f": {claim.survives.control}" if claim.survives is not None and claim.survives.control else ""
-    return [f"“{claim.quote}” ({claim.where})", _answer(judgement.repeated), _answer(judgement.survives) + control]
+    repeated = _answer(judgement.repeated)
+    if judgement.repeated == NO and claim.on == STAND_IN:
+        # Other models cannot refute a claim.
+        repeated = f"{_MARKS[NO]} {NOT_FOUND}"
+    return [f"“{claim.quote}” ({claim.where})", repeated, _answer(judgement.survives) + control]
 
 
 def _study(judgement: Judged, words: str) -> str:

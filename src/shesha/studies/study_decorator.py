@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import getdoc, signature
@@ -133,7 +134,8 @@ def study(
     Raises
     ------
     ValueError
-        If a grid has no cells, or has parameters that the function does not take.
+        If the name is not words joined by hyphens, the function has no docstring, or a grid has no cells or parameters
+        that the function does not take.
 
     Examples
     --------
@@ -145,8 +147,12 @@ def study(
     ({'x': 4, 'twice': 8}, 3, 'Is twice a number twice as large?')
     """
     version = check.count(version, "version")
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+        raise ValueError(f"name must be lower-case words and numbers joined by hyphens, got {name!r}")
 
     def mark(cell: Cell) -> Study:
+        if not (cell.__doc__ or "").strip():
+            raise ValueError(f"{cell.__name__} must have a docstring, whose first paragraph is the study's question")
         every, few = (tuple(_cells(grid, which, cell)) for which, grid in (("full", full), ("quick", quick)))
         return Study(name, paper, version, every, few, cell, published, [], stand_ins, on)
 

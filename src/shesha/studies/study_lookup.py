@@ -48,6 +48,13 @@ def data_folder(study: Study) -> Path | None:
     return next((Path(package.__path__[0]) / "published" for package in packages() if package.__name__ == top), None)
 
 
+def command_name(study: Study) -> str:
+    """Return the name under which `shesha study run` finds a study, such as `file.py:name` for a user's own."""
+    if data_folder(study) is not None:
+        return study.name
+    return f"{Path(study.file).name if study.file else study.cell.__module__}:{study.cell.__name__}"
+
+
 def find(name: str) -> Study:
     """Return an installed study by its name, or a user's study as `module:name` or `file.py:name`.
 
