@@ -159,6 +159,7 @@ TOP = (50, 100, 200, 400, 800)
 CHOSEN = (50, 100, 200)
 NOISE = (0.05, 0.1, 0.2, 0.5, 1.0)
 KINDS = ("PCA", "random projection", "top variance", "random features", "noise", "normalisation", "original")
+RANDOM = ("random features", "random projection", "noise")
 
 
 def variants(d: int) -> list[str]:
@@ -181,7 +182,7 @@ def variants(d: int) -> list[str]:
     ]
 
 
-def transformation_kind(variant: str) -> str:
+def kind_of(variant: str) -> str:
     """Return the row of the table to which a transformation belongs."""
     return next(kind for kind in KINDS if variant.startswith(kind))
 
@@ -194,14 +195,9 @@ def is_repeat(variant: str, n: int, d: int) -> bool:
     return any(cap <= other < k for other in COMPONENTS)
 
 
-def is_drawn(variant: str) -> bool:
-    """Whether a transformation is random."""
-    return variant.startswith(("random projection", "random features", "noise"))
-
-
 def transformed(X: Matrix, variant: str, rng: np.random.Generator) -> Matrix:
     """Apply a transformation."""
-    kind, what = transformation_kind(variant), variant.split()[-1]
+    kind, what = kind_of(variant), variant.split()[-1]
     return X if kind == "original" else _TRANSFORMATIONS[kind](X, what, rng)
 
 
