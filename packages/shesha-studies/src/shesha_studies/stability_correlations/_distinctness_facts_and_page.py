@@ -70,7 +70,7 @@ def _kind_facts(findings: Findings) -> Mapping[str, Any]:
     of_pca, components = (rows[rows.kind == "PCA"] for rows in (findings.rows, findings.distinct))
     by_number = components.groupby("variant").stability.mean()
     return {
-        **{f"under {kind}": findings.correlations[kind].fact for kind in KINDS if kind in findings.correlations},
+        **{f"under {kind}": findings.correlations[kind].fact for kind in KINDS},
         "components_within": findings.by_kind["PCA", "group"].fact,
         "components_within_rotated": score_correlation(components, "averaged", by=["group"], n_draws=10).fact,
         "components": over_draws(of_components.stability),
@@ -230,7 +230,7 @@ def _levels_table(findings: Findings) -> pd.DataFrame:
 
 def _kinds_table(findings: Findings) -> pd.DataFrame:
     means = findings.distinct.groupby("kind")[["stability", "averaged", "cka", "chance"]].mean()
-    rhos = {kind: findings.correlations[kind] for kind in KINDS if kind in findings.correlations}
+    rhos = {kind: findings.correlations[kind] for kind in KINDS}
     lines = {
         kind: {
             "N": rho.n,

@@ -18,13 +18,13 @@ from shesha.studies.published_checks import lines_of, number, printed_table
 from shesha.support.types import Vector
 
 TARGETS = ("clothes", "photographs", "digits")
-STABILITIES = {
+_STABILITIES = {
     "stability": "feature split",
     "centred": "feature split, centred",
     "equal": "feature split of 64 features",
     "averaged": "basis-averaged",
 }
-TRANSFERS = {"logme": "LogME", "accuracy": "accuracy of a linear probe", "leep": "LEEP", "variance": "variance ratio"}
+_TRANSFERS = {"logme": "LogME", "accuracy": "accuracy of a linear probe", "leep": "LEEP", "variance": "variance ratio"}
 _DRAWS = 999
 _MODELS = 93
 """Number of models that all image sets of Table 28 have in common."""
@@ -73,8 +73,8 @@ class Findings:
             (stability, transfer, target, same): self.rank_correlation(
                 f"{stability} {target}", f"{transfer} {target}", same_width=same
             )
-            for stability in STABILITIES
-            for transfer in TRANSFERS
+            for stability in _STABILITIES
+            for transfer in _TRANSFERS
             for target in TARGETS
             for same in (False, True)
         }
@@ -94,6 +94,16 @@ def _shuffled_correlation(x: Vector, y: Vector, groups: Vector) -> Rank:
         drawn[draw] = x @ shuffled / size
     value = float(x @ y / size)
     return Rank(value, float((1 + (np.abs(drawn) >= abs(value) - 1e-12).sum()) / (_DRAWS + 1)))
+
+
+def trade_table(findings: Findings) -> pd.DataFrame:
+    """Correlations by stability and transfer score, with one column per target, also at equal width."""
+    cells = {
+        (_STABILITIES[stability], _TRANSFERS[transfer], f"{target}, same width" if same else target): str(rho)
+        for (stability, transfer, target, same), rho in findings.trade.items()
+    }
+    table = pd.Series(cells).rename_axis(["stability", "transfer", ""]).unstack(sort=False)
+    return table.reset_index().rename_axis(columns=None)
 
 
 def make_facts(findings: Findings, published: pd.DataFrame) -> Facts:

@@ -18,23 +18,12 @@ from shesha.studies.page import Page
 from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha.views import Representation
+from shesha_studies.stability_correlations import _distinctness_representations as bases
 from shesha_studies.stability_correlations._distinctness_facts_and_page import make_facts, make_page
-from shesha_studies.stability_correlations._distinctness_representations import (
-    BASES,
-    RANDOM,
-    SEEDS,
-    components,
-    is_repeat,
-    kind_of,
-    rows_of,
-    standardised,
-    transformed,
-    variants,
-)
 from shesha_studies.stability_correlations._distinctness_statistics import Findings
 
 SMALL = 150
-_N_ROWS = {(base.domain, base.name): base.n for base in BASES}
+_N_ROWS = {(base.domain, base.name): base.n for base in bases.BASES}
 _SLOW = ("3-mers", "charge 100")
 _SPLITS, _ROTATIONS, _SHUFFLED_SPLITS = 30, 6, 5
 
@@ -42,8 +31,8 @@ _SPLITS, _ROTATIONS, _SHUFFLED_SPLITS = 30, 6, 5
 def _cells(size: str) -> list[dict[str, str]]:
     return [
         {"domain": base.domain, "base": base.name, "variant": variant, "size": size}
-        for base in BASES
-        for variant in variants(base.d)
+        for base in bases.BASES
+        for variant in bases.variants(base.d)
     ]
 
 
@@ -65,13 +54,13 @@ def distinctness(domain: str, base: str, variant: str, size: str) -> dict[str, f
     published: the base, its first 100 principal components, and the standardised base.
     """
     n = SMALL if size == "small" else _N_ROWS[domain, base]
-    X = rows_of(domain, base, n)
+    X = bases.rows_of(domain, base, n)
     cap = min(X.shape) - 1
     shortened = f"PCA {min(int(variant.split()[-1]), cap)}" if variant.startswith("PCA") else variant
     return {
-        "kind": kind_of(variant),
+        "kind": bases.kind_of(variant),
         "n": len(X),
-        "repeat": int(is_repeat(variant, *X.shape)),
+        "repeat": int(bases.is_repeat(variant, *X.shape)),
         **_averaged(domain, base, shortened, n),
     }
 
@@ -79,11 +68,11 @@ def distinctness(domain: str, base: str, variant: str, size: str) -> dict[str, f
 @cache
 def _averaged(domain: str, base: str, variant: str, n: int) -> dict[str, float]:
     """Average scores over seeds, each with its own random numbers."""
-    seeds = SEEDS[:1] if n == SMALL else SEEDS
-    X, references = rows_of(domain, base, n), _references(domain, base, n)
+    seeds = bases.SEEDS[:1] if n == SMALL else bases.SEEDS
+    X, references = bases.rows_of(domain, base, n), _references(domain, base, n)
     # For transformations without random numbers, seeds change only the splits.
-    draws = seeds if kind_of(variant) in RANDOM else seeds[:1]
-    Ys = [transformed(X, variant, np.random.default_rng([seed, 1])) for seed in draws]
+    draws = seeds if bases.kind_of(variant) in bases.RANDOM else seeds[:1]
+    Ys = [bases.transformed(X, variant, np.random.default_rng([seed, 1])) for seed in draws]
     similar = _means([_similarities(Y, references, domain) for Y in Ys])
     return similar | _means([_scores(Y, seed) for Y, seed in zip(cycle(Ys), seeds, strict=False)])
 
@@ -109,8 +98,8 @@ def _seen(X: Matrix) -> tuple[Representation, float]:
 
 @cache
 def _references(domain: str, base: str, n: int) -> list[tuple[Representation, float]]:
-    X = rows_of(domain, base, n)
-    return [_seen(matrix) for matrix in (X, components(X, 100), standardised(X))]
+    X = bases.rows_of(domain, base, n)
+    return [_seen(matrix) for matrix in (X, bases.components(X, 100), bases.standardised(X))]
 
 
 def _similarities(Y: Matrix, references: Sequence[tuple[Representation, float]], domain: str) -> dict[str, float]:

@@ -22,13 +22,7 @@ from shesha_studies.external_data import sklearn
 from shesha_studies.networks.images import Pictures, grey
 from shesha_studies.networks.networks_by_objective import IMAGES, OBJECTIVES, SHAPES, trained
 from shesha_studies.stability_correlations._bootstrap_correlations import round_as_stored
-from shesha_studies.stability_correlations._geometric_tax_facts import (
-    STABILITIES,
-    TARGETS,
-    TRANSFERS,
-    Findings,
-    make_facts,
-)
+from shesha_studies.stability_correlations._geometric_tax_facts import TARGETS, Findings, make_facts, trade_table
 
 WIDTHS = (64, 128, 384)
 N, N_FEW, N_STABILITY, N_PROBED = 800, 200, 300, 400
@@ -120,7 +114,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     columns = [f"{name} {target}" for target in TARGETS for name in ("stability", "averaged", "logme", "accuracy")]
     families = findings.rows.groupby(["objective", "shape"])[columns].mean().reset_index()
     tables = (
-        ("Rank correlations of stability and transfer scores over networks", _trade(findings)),
+        ("Rank correlations of stability and transfer scores over networks", trade_table(findings)),
         ("Families", families),
     )
     answers = published_numbers(split_numbers_and_claims(published)[0])
@@ -134,15 +128,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 
 _MARKERS = "osv^D"
-
-
-def _trade(findings: Findings) -> pd.DataFrame:
-    cells = {
-        (STABILITIES[stability], TRANSFERS[transfer], f"{target}, same width" if same else target): str(rho)
-        for (stability, transfer, target, same), rho in findings.trade.items()
-    }
-    table = pd.Series(cells).rename_axis(["stability", "transfer", ""]).unstack(sort=False)
-    return table.reset_index().rename_axis(columns=None)
 
 
 def _picture(findings: Findings) -> Picture:
