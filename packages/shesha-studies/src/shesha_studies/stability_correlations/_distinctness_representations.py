@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from shesha.kernels.standardisation import is_constant
+from shesha.kernels.standardisation import z_scores
 from shesha.support.types import Matrix, Vector
 from shesha_studies.external_data import lines, opened
 from shesha_studies.networks.images import grey
@@ -206,11 +206,6 @@ def components(X: Matrix, k: int) -> Matrix:
     return principal_component_scores(X)[:, : min(k, min(X.shape) - 1)]
 
 
-def standardised(X: Matrix) -> Matrix:
-    """Standardise columns to mean 0 and variance 1; constant columns become 0."""
-    return np.asarray((X - X.mean(axis=0)) / np.where(is_constant(X), np.inf, X.std(axis=0)))
-
-
 def _directions(X: Matrix) -> Matrix:
     """Scale rows to length 1."""
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
@@ -223,5 +218,5 @@ _TRANSFORMATIONS: dict[str, Callable[[Matrix, str, np.random.Generator], Matrix]
     "top variance": lambda X, k, rng: X[:, np.argsort(-X.var(axis=0), kind="stable")[: int(k)]],
     "random features": lambda X, k, rng: X[:, rng.choice(X.shape[1], int(k), replace=False)],
     "noise": lambda X, share, rng: X + float(share) * X.std() * rng.standard_normal(X.shape),
-    "normalisation": lambda X, how, rng: standardised(X) if how == "z-score" else _directions(X),
+    "normalisation": lambda X, how, rng: z_scores(X) if how == "z-score" else _directions(X),
 }

@@ -181,7 +181,8 @@ def _groups(findings: Findings) -> Mapping[str, Any]:
         one, other = (findings.rows[findings.rows[column].isin(names)][columns] for names in ((group,), others))
         if other.empty:
             continue
-        differences, p_values = one.mean() - other.mean(), mannwhitneyu(one, other).pvalue
+        differences = (one.mean() - other.mean()).to_numpy()
+        p_values = np.asarray(mannwhitneyu(one, other).pvalue)
         higher, lower = (((sign * differences > 0) & (p_values < 0.05)).sum() for sign in (1, -1))
         lines = [
             f"{difference:+.3f} ({target}, {'p < 0.001' if p < 0.001 else f'p = {p:.3f}'})"

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.descriptors import participation_ratio
+from shesha.kernels.standardisation import z_scores
 from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies.facts import Facts
@@ -99,7 +100,7 @@ def _seen(X: Matrix) -> tuple[Representation, float]:
 @cache
 def _references(domain: str, base: str, n: int) -> list[tuple[Representation, float]]:
     X = bases.rows_of(domain, base, n)
-    return [_seen(matrix) for matrix in (X, bases.components(X, 100), bases.standardised(X))]
+    return [_seen(matrix) for matrix in (X, bases.components(X, 100), z_scores(X))]
 
 
 def _similarities(Y: Matrix, references: Sequence[tuple[Representation, float]], domain: str) -> dict[str, float]:
