@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
+from shesha.bio.analysis.random_intercept import random_intercept
 from shesha_studies.stability_correlations._bootstrap_correlations import (
     correlation,
     counts,
     round_as_stored,
     weighted_spearman,
 )
-from shesha_studies.stability_correlations._distinctness_statistics import random_intercept
 
 
 def test_a_count_is_as_many_copies_of_the_row():
@@ -45,15 +45,15 @@ def test_the_mixed_model_is_that_of_statsmodels():
     own = np.repeat(np.arange(12), rng.integers(5, 15, size=12))
     x = rng.standard_normal(len(own)) + rng.standard_normal(12)[own]
     y = 0.4 * x + rng.standard_normal(12)[own] + rng.standard_normal(len(own))
-    found = random_intercept(x, y, own)
+    design = np.column_stack([np.ones(len(x)), x])
+    found = random_intercept(design, y, own)
     expected = statsmodels.MixedLM(y, pd.DataFrame({"one": 1.0, "x": x}), groups=own).fit(reml=True)
     between = float(np.asarray(expected.cov_re)[0, 0])
-    assert found.slope == pytest.approx(expected.params["x"], rel=1e-4)
+    assert found.betas[1] == pytest.approx(expected.params["x"], rel=1e-4)
     V = expected.scale * np.eye(len(x)) + between * (own[:, None] == own)
-    design = np.column_stack([np.ones(len(x)), x])
     spread = np.linalg.inv(design.T @ np.linalg.solve(V, design))
-    assert found.error == pytest.approx(np.sqrt(spread[1, 1]), rel=1e-3)
-    assert found.shared == pytest.approx(between / (between + expected.scale), rel=1e-3)
+    assert found.errors[1] == pytest.approx(np.sqrt(spread[1, 1]), rel=1e-3)
+    assert (found.between, found.residual) == pytest.approx((between, expected.scale), rel=1e-3)
 
 
 def test_rows_are_rounded_as_they_are_kept():

@@ -137,10 +137,10 @@ def _repeatability(models: pd.DataFrame) -> Mapping[str, Any]:
 
 def _component_scores(models: pd.DataFrame) -> Mapping[str, Any]:
     """Facts of test 5: scores of 64 principal components."""
-    scores, full, n = models.feature_split_pca, models.feature_split_400, len(models)
+    scores, full = models.feature_split_pca, models.feature_split_400
     rises = {name: (models[f"{name}_pca"] > models[f"{name}_400"]).sum() for name in SUPERVISED}
     return {
-        "reduced": n,
+        "reduced": len(models),
         "components": over_draws(scores),
         "components_lowest": scores.min(),
         "components_highest": scores.max(),
@@ -150,7 +150,7 @@ def _component_scores(models: pd.DataFrame) -> Mapping[str, Any]:
         "all_features": full.mean(),
         "share_left_rotated": _ratio_of_means(models.feature_split_pca_turned, full),
         **{f"{name}_rises": rise for name, rise in rises.items()},
-        **{f"{name}_falls": n - rise for name, rise in rises.items()},
+        **{f"{name}_falls": len(models) - rise for name, rise in rises.items()},
         "not_monotonic": (scores >= full).sum() + sum(rises.values()),
     }
 

@@ -140,7 +140,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     far: Any = learned.iloc[int(learned.of_axes.abs().argmax())]
     by_state = learned.groupby("state").of_axes.mean()
     components = rows[rows["name"].str.contains("principal")]
-    recorded = (("genes", rows[rows["name"] == "genes"]), ("neurons", rows[rows.family == "neurons"]))
+    genes, neurons = rows[rows["name"] == "genes"], rows[rows.family == "neurons"]
     return as_facts(
         {
             # Mean absolute effect of the axes, as a share of the score.
@@ -154,9 +154,11 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "single_rotation": (rows.turned_centred - rows.averaged_centred).abs().max(),
             "highest_chance": rows.chance.abs().max(),
             "mean_row": (rows.averaged - rows.averaged_centred).mean(),
-            "components": components.split_centred.mean(),
-            "components_averaged": components.averaged_centred.mean(),
-            **{f"{name}{suffix}": part[column].mean() for name, part in recorded for suffix, column in _SCORES.items()},
+            **{
+                f"{name}{suffix}": part[column].mean()
+                for name, part in (("components", components), ("genes", genes), ("neurons", neurons))
+                for suffix, column in _SCORES.items()
+            },
             **_causal_facts(rows[rows.family == CAUSAL]),
         }
     )

@@ -146,8 +146,7 @@ def invariance(data: str, change: str, seed: int) -> dict[str, float]:
 
 
 def _similarity_moves(X: Matrix, change: str, rng: np.random.Generator) -> dict[str, float]:
-    """Change of similarities to a third representation, with few features because CCA is 1 for 200 rows of 256
-    features."""
+    """Changes of similarities to another representation, with few features, because else CCA would always be 1."""
     other = X @ rng.standard_normal((NARROW, NARROW)) + X.std() * 3 * rng.standard_normal(X.shape)
     Y = CHANGES[change](X, rng)
     return {f"moved_{name}": float(measure(Y, other) - measure(X, other)) for name, measure in SIMILARITIES.items()}
@@ -188,21 +187,35 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 @invariance.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Return the change of the score by a rotation, for each kind of data."""
+    """Return the change of the score by each transformation, and the numbers of the printed counterexample."""
     is_printed = rows.data == PRINTED["data"]
     printed, rows = rows[is_printed].iloc[0], rows[~is_printed].assign(moved=rows.after - rows.before)
-    turned = rows[rows.change == "rotation"]
+    by_change: dict[Any, pd.DataFrame] = dict(list(rows.groupby("change")))
+    turned = by_change["rotation"]
     means = _mean_changes(turned)
+    noisy = rows[rows.change.str.startswith("noise")]
+    noisy = noisy.assign(level=noisy.change.str.removeprefix("noise ").astype(float))
     return as_facts(
         {
             "isotropic mean": means["isotropic"],
             "axes": largest(map(absolute, means.values())),
+            "rotated_most": max(abs(mean.value) for mean in means.values()),
             "averaged_most": (turned.averaged_after - turned.averaged_before).abs().max(),
             "draws": rows.seed.nunique(),
             **{f"rotated {name}": mean.value for name, mean in means.items()},
-            **_largest_changes(rows, turned),
-            **_changes_by_score(rows),
-            **_examples(rows, printed),
+            "scaled": by_change["scaling"].moved.abs().max(),
+            "shifted": largest(map(absolute, _mean_changes(by_change["shift by a vector"]).values())),
+            "shifted_by_number": by_change["shift by a number"].moved.abs().max(),
+            "step_up": largest(step for _, group in noisy.groupby("data") for step in steps(group, "level", "after")),
+            **_changes_by_score(by_change),
+            **_on_redundant_axes(by_change),
+            "printed_lowest": printed.lowest,
+            "printed_splits": printed.splits_before,
+            "scored": printed.splits_after,
+            "undefined": printed.splits_before - printed.splits_after,
+            "printed_before": printed.before,
+            "printed_after": printed.after,
+            "printed_fall": printed.before - printed.after,
         }
     )
 
@@ -212,35 +225,20 @@ def _mean_changes(rows: pd.DataFrame) -> dict[str, Fact]:
     return {str(name): over_draws(group.moved) for name, group in rows.groupby("data")}
 
 
-def _largest_changes(rows: pd.DataFrame, turned: pd.DataFrame) -> dict[str, Any]:
-    moved = rows.moved.abs()
-    noisy = rows[rows.change.str.startswith("noise")]
-    noisy = noisy.assign(level=noisy.change.str.removeprefix("noise ").astype(float))
-    return {
-        "rotated_most": turned.groupby("data").moved.mean().abs().max(),
-        "scaled": moved[rows.change == "scaling"].max(),
-        "shifted": largest(map(absolute, _mean_changes(rows[rows.change == "shift by a vector"]).values())),
-        "shifted_by_number": moved[rows.change == "shift by a number"].max(),
-        "step_up": largest(step for _, group in noisy.groupby("data") for step in steps(group, "level", "after")),
-    }
-
-
-def _changes_by_score(rows: pd.DataFrame) -> dict[str, Any]:
+def _changes_by_score(by_change: dict[Any, pd.DataFrame]) -> dict[str, Any]:
     """Change of each score by each transformation; the split is averaged over draws of the partitions."""
     facts = {}
     for column, change in TABLE_1.items():
-        group = rows[rows.change == change]
+        group = by_change[change]
         facts[f"feature split/{column}"] = group.groupby("data").moved.mean().abs().max()
         facts |= {f"{name}/{column}": group[f"moved_{key}"].abs().max() for name, key in MEASURES.items()}
     return facts
 
 
-def _examples(rows: pd.DataFrame, printed: Any) -> dict[str, Any]:
-    """Facts on redundant axes before and after a compression or a rotation, and on the printed counterexample."""
-    compressed, rotated = (
-        rows[(rows.data == "redundant axes") & (rows.change == change)]
-        for change in ("principal components", "onto principal components")
-    )
+def _on_redundant_axes(by_change: dict[Any, pd.DataFrame]) -> dict[str, Any]:
+    """Facts on the compression to a quarter of the principal components, and on the rotation onto all of them."""
+    groups = (by_change[change] for change in ("principal components", "onto principal components"))
+    compressed, rotated = (group[group.data == "redundant axes"] for group in groups)
     return {
         "compressed_before": compressed.before.mean(),
         "compressed_after": compressed.after.mean(),
@@ -248,11 +246,4 @@ def _examples(rows: pd.DataFrame, printed: Any) -> dict[str, Any]:
         "rotated_cka": rotated.cka.mean(),
         "fall by rotation": over_draws(-rotated.moved),
         "fall": over_draws(-compressed.moved),
-        "printed_lowest": printed.lowest,
-        "printed_splits": printed.splits_before,
-        "scored": printed.splits_after,
-        "undefined": printed.splits_before - printed.splits_after,
-        "printed_before": printed.before,
-        "printed_after": printed.after,
-        "printed_fall": printed.before - printed.after,
     }

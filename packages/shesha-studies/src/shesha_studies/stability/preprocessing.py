@@ -13,13 +13,14 @@ from shesha.studies.checks import Found
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, over_draws, rank_correlations, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
-from shesha.studies.published_checks import draws, lines_of
+from shesha.studies.published_checks import draws, judged, lines_of
 from shesha.studies.study_decorator import grid_of, study
 from shesha.studies.tolerance import correlation_p
 from shesha.support.types import Matrix
 from shesha_studies.synthetic_data import power_law, remove_top_components
 
 SHRINKAGE = 0.1
+SCORES = {"shesha": "feature split", "unbiased_cka": "unbiased CKA"}
 CONDITIONS = ("raw", "centred", "normalised", "whitened", "whitened to scale")
 _CURVES = ("raw", "whitened")
 """Conditions of the two curves of Figure 5, with scores at every second number of components."""
@@ -72,52 +73,34 @@ def _preprocess(X: Matrix, condition: str) -> Matrix:
 @preprocessing.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Compare the conditions at k = 30 with Table 12, and the two curves with Figure 5."""
-    titles = {"shesha": "feature split", "unbiased_cka": "unbiased CKA"}
     label = "principal components removed"
-    fig, axes = panels(rows, "k", "condition", titles, label=label, log=False, order=CONDITIONS)
+    fig, axes = panels(rows, "k", "condition", SCORES, label=label, log=False, order=CONDITIONS)
     axes[0].legend(frameon=False, fontsize="small")
-    table = rows[rows.k.isin(FEW)].groupby(["condition", "k"], sort=False)[["shesha", "unbiased_cka"]].mean()
-    picture = Picture(
-        "preprocessing", fig, "Feature split and CKA against the number of components removed, by preprocessing"
-    )
+    table = rows[rows.k.isin(FEW)].groupby(["condition", "k"], sort=False)[[*SCORES]].mean()
+    shows = "Feature split and CKA against the number of components removed, by preprocessing"
+    picture = Picture("preprocessing", fig, shows)
     return Page("", (("Means", table.reset_index()),), (picture,), answers=published_numbers(rows, published))
 
 
 def published_numbers(rows: pd.DataFrame, published: pd.DataFrame) -> dict[str, Found]:
-    """Return our value for every number of Table 12, and the correlation of two curves."""
-    answers = {
-        f"{name}/{condition}/{k}": draws(group[name])
-        for (condition, k), group in rows[rows.k.isin((0, 30))].groupby(["condition", "k"])
-        for name in ("shesha", "unbiased_cka")
-    }
-    return answers | _differences(published) | _curves(rows)
-
-
-def _differences(published: pd.DataFrame) -> dict[str, Found]:
-    """Differences between two columns of Table 12, which are rounded."""
-    lines = lines_of(published, "Table 12").set_index("key").published.astype(float)
-    cells = [key.removeprefix("difference/") for key in lines.index if key.startswith("difference/")]
-    return {f"difference/{cell}": Found(lines[f"shesha/{cell}"] - lines[f"unbiased_cka/{cell}"]) for cell in cells}
-
-
-def _curves(rows: pd.DataFrame) -> dict[str, Found]:
-    """Compare the curves of the plain and of the whitened split for each draw."""
+    """Return our value for every number of Table 12, and the correlation of the plain and the whitened curve."""
     both = rows.pivot_table(index=["seed", "k"], columns="condition", values="shesha").reset_index()
-    rhos = rank_correlations(both, *_CURVES)
     note = (
         "It follows from a correlation of 0.9995, which is printed as 1.000, over 0 to 50 deletions. A correlation "
         "between two falling curves shows only that both fall."
     )
-    return {"rho": draws(pd.Series(rhos)), "p": Found(correlation_p(0.9995, 51), why=note, note=note)}
-
-
-def _recovery(whitened: pd.Series[float]) -> dict[str, Any]:
-    """Mean CKA by number of components removed, if whitened; the limits are the lowest and the highest up to 30."""
-    means = whitened.loc[2:30]
+    # Table 12 also has the differences between its two rounded columns.
+    lines = lines_of(published, "Table 12").set_index("key").published.astype(float)
+    cells = [key.removeprefix("difference/") for key in lines.index if key.startswith("difference/")]
     return {
-        "cka whitened": Fact(means.mean(), means.min(), means.max()),
-        "last recovered": max(means.index[means > 0.5], default=0),
-        "first negative": min(means.index[means < 0], default=0),
+        **{
+            f"{name}/{condition}/{k}": draws(group[name])
+            for (condition, k), group in rows[rows.k.isin((0, 30))].groupby(["condition", "k"])
+            for name in SCORES
+        },
+        **judged({f"difference/{cell}": lines[f"shesha/{cell}"] - lines[f"unbiased_cka/{cell}"] for cell in cells}),
+        "rho": draws(pd.Series(rank_correlations(both, *_CURVES))),
+        "p": Found(correlation_p(0.9995, 51), why=note, note=note),
     }
 
 
@@ -125,10 +108,9 @@ def _recovery(whitened: pd.Series[float]) -> dict[str, Any]:
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the scores without the first components by condition, and the effect of whitening."""
     # Tables with conditions in rows, and components and draws in columns.
-    tables: Any = (
-        rows.pivot_table(index="condition", columns=["k", "seed"], values=name) for name in ("unbiased_cka", "shesha")
-    )
-    cka, split = tables
+    tables: Any = (rows.pivot_table(index="condition", columns=["k", "seed"], values=name) for name in SCORES)
+    split, cka = tables
+    whitened = cka.loc["whitened"].groupby(level="k").mean().loc[2:30]
     cells = (("raw", 0), ("raw", 6), ("raw", 30), ("centred", 30), ("whitened", 0), ("whitened", 6))
     gaps = [(split - cka).loc[condition, 30] for condition in ("raw", "centred", "normalised")]
     return as_facts(
@@ -136,7 +118,10 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "cka raw 2": over_draws(cka.loc["raw", 2]),
             "cka raw 30": cka.loc["raw", 30].mean(),
             **{f"cka whitened {k}": over_draws(cka.loc["whitened", k]) for k in (2, 30)},
-            **_recovery(cka.loc["whitened"].groupby(level="k").mean()),
+            # The limits are the lowest and the highest mean for up to 30 components.
+            "cka whitened": Fact(whitened.mean(), whitened.min(), whitened.max()),
+            "last recovered": max(whitened.index[whitened > 0.5], default=0),
+            "first negative": min(whitened.index[whitened < 0], default=0),
             **{f"split {condition} {k}": split.loc[condition, k].mean() for condition, k in cells},
             "split whitened 0": over_draws(split.loc["whitened", 0]),
             "draws": rows.seed.nunique(),

@@ -21,15 +21,16 @@ from shesha_studies.synthetic_data import D, N, mixture
 
 QUADRANTS = ("stable, similar", "stable, not similar", "neither", "similar, not stable")
 ANY = "any level"
-"""Condition in which pairs of independent representations have the same random level, as a control of the quadrants."""
+"""Control in which pairs of independent representations have the same random level."""
+KINDS = (*QUADRANTS, ANY)
 
 
 @study(
     "quadrants",
     paper="Geometric Stability, 7.1.4",
     version=1,
-    full={"quadrant": (*QUADRANTS, ANY), "pair": range(15), "seed": range(8)},
-    quick={"quadrant": (*QUADRANTS, ANY), "pair": range(15), "seed": range(3)},
+    full={"quadrant": KINDS, "pair": range(15), "seed": range(8)},
+    quick={"quadrant": KINDS, "pair": range(15), "seed": range(3)},
     published="quadrants.csv",
 )
 def quadrants(quadrant: str, pair: int, seed: int) -> dict[str, float]:
@@ -38,8 +39,7 @@ def quadrants(quadrant: str, pair: int, seed: int) -> dict[str, float]:
     There are sixty pairs of 200 x 256, fifteen of each kind, and fifteen pairs with random levels. The numbers are the
     stability of the first representation and the CKA of both.
     """
-    place = (*QUADRANTS, ANY).index(quadrant)
-    X, Y = _pair(quadrant, np.random.default_rng([seed, pair, place]))
+    X, Y = _pair(quadrant, np.random.default_rng([seed, pair, KINDS.index(quadrant)]))
     return {
         "shesha": feature_split(X, n_splits=50, metric="correlation", seed=320),
         "unbiased_cka": float(unbiased_cka(X, Y)),
@@ -76,13 +76,13 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return means of the quadrants, and the correlation over all pairs."""
     # A published mean is over fifteen pairs, but its printed error is that of a single pair.
-    answers = {
+    means = {
         f"{name}/{quadrant}": draws(group[name])
         for quadrant, group in rows.groupby("quadrant")
         for name in ("shesha", "unbiased_cka")
     }
     rhos = rank_correlations(rows[rows.quadrant != ANY], "shesha", "unbiased_cka")
-    return answers | {"rho": draws(pd.Series(rhos))}
+    return {**means, "rho": draws(pd.Series(rhos))}
 
 
 @quadrants.facts

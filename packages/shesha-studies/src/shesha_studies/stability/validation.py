@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from shesha.charts import PALETTE
 from shesha.stability import feature_split, variance_ratio, zscore_separation
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
@@ -135,15 +136,14 @@ def validation(representation: str, seed: int) -> dict[str, float]:
 
 @validation.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Compare the tests with the published ones, and the tables with their own lines."""
+    """Draw the drifts and the scores of components, and compare the published numbers with ours and with each other."""
     models, noise = _split_rows(rows)
-    tables = tuple((title, models[["representation", *columns.split()]]) for title, columns in _TABLES.items())
     shows = (
         "Drift under noise against the standard deviation of the features; feature split of all features, of "
         "principal components, and of rotated components"
     )
     picture = Picture("validation", _draw(models), shows)
-    return Page("", tables, (picture,), answers=published_numbers(models, noise, published))
+    return Page(pictures=(picture,), answers=published_numbers(models, noise, published))
 
 
 @validation.facts
@@ -157,18 +157,6 @@ def _split_rows(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return rows[~noise].reset_index(drop=True), rows[noise]
 
 
-_TABLES = {
-    "Scores, seeds, scales (tests 2, 3, 4, 9)": "n d feature_split seed_difference identical valid moved_by_scale",
-    "64 principal components (test 5)": "feature_split_400 feature_split_centred feature_split_pca "
-    "feature_split_pca_fresh feature_split_pca_turned variance_400 variance_pca zscore_400 zscore_pca",
-    "Random labels and imbalance (tests 6, 7)": "variance_true variance_random variance_expected zscore_true "
-    "zscore_random variance_imbalanced variance_imbalanced_random zscore_imbalanced zscore_imbalanced_random",
-    "Noise (test 8)": "size drift drift_own_units",
-    "Before training (test 10)": "feature_split_400 feature_split_untrained",
-}
-"""Names of the columns of each table."""
-
-
 def _draw(models: pd.DataFrame) -> Any:
     fig, (left, right) = figure(2)
     left.scatter(models["size"], models.drift, s=22, label="sd 0.1")
@@ -177,10 +165,7 @@ def _draw(models: pd.DataFrame) -> Any:
     left.set(xlabel="sd of the features", ylabel="drift of the feature split")
     left.legend(frameon=False, fontsize="small", title="noise of")
     scores = models[["feature_split_400", "feature_split_pca", "feature_split_pca_turned"]]
-    for place, column in enumerate(scores):
-        right.scatter([place] * len(scores), scores[column], s=22)
-    right.plot(range(3), scores.to_numpy().T, color="0.8", linewidth=0.6, zorder=0)
+    right.plot(("all features", "64 components", "rotated"), scores.T, "o-", color=PALETTE[0], linewidth=0.6)
     right.axhline(0, color="0.6", linewidth=0.8)
-    labels = ("all features", "64 components", "rotated")
-    right.set(xticks=range(3), xticklabels=labels, ylabel="feature split of 400 rows")
+    right.set(ylabel="feature split of 400 rows")
     return fig

@@ -17,38 +17,14 @@ from shesha.studies.pictures import figure
 from shesha.studies.published_checks import Answers, shown
 from shesha.studies.tolerance import interval_error
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
-from shesha_studies.stability_correlations._distinctness_representations import (
-    COMPONENTS,
-    KINDS,
-    NOISE,
-    PROJECTED,
-    SEEDS,
-    variants,
-)
-from shesha_studies.stability_correlations._distinctness_statistics import (
-    LEVELS,
-    PAIRS,
-    TITLES,
-    Findings,
-    score_correlation,
-)
+from shesha_studies.stability_correlations._distinctness_representations import KINDS, SEEDS, kind_of, variants
+from shesha_studies.stability_correlations._distinctness_statistics import DOMAINS, TITLES, Findings, score_correlation
 
 
 def make_facts(findings: Findings) -> Facts:
     """Return the facts by which the claims are judged."""
-    parts = (_component_facts, _aggregate_facts, _kind_facts, _levels, _model_facts)
+    parts = (_aggregate_facts, _kind_facts, _levels, _model_facts)
     return as_facts({name: value for part in parts for name, value in part(findings).items()})
-
-
-def _component_facts(findings: Findings) -> Mapping[str, Fact]:
-    """Facts on the feature split of principal components, on their own axes and on random axes."""
-    components = findings.distinct[findings.distinct.kind == "PCA"]
-    means = components.assign(rotation=components.averaged - components.stability).groupby("group")
-    return {
-        "components": over_draws(means.stability.mean()),
-        "components_rotated": over_draws(means.averaged.mean()),
-        "rotation": over_draws(means["rotation"].mean()),
-    }
 
 
 def _count_beyond(rhos: Iterable[Fact], limit: float) -> Fact:
@@ -60,13 +36,13 @@ def _count_beyond(rhos: Iterable[Fact], limit: float) -> Fact:
 def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
     """Facts on the aggregate over all rows, and on the domains."""
     rho, rows = findings.correlations["Aggregate"], findings.rows
-    domains = {name: domain.wide_fact for name, domain in findings.domains.items()}
+    domains = {name: findings.correlations[name].wide_fact for name in DOMAINS if name in findings.correlations}
     large = _count_beyond(domains.values(), 0.3)
     return {
         "pooled": rho.fact,
         "configurations": rho.n,
         "bases": findings.distinct.group.nunique(),
-        "bases of full size": rows[rows["size"] != "small"].group.nunique(),
+        "bases of full size": rows[rows["size"] == "published"].group.nunique(),
         "median cka": rows.cka.median(),
         "median chance": rows.chance.median(),
         "mean shuffled": findings.distinct.shuffled.mean(),
@@ -89,13 +65,17 @@ def _kind_facts(findings: Findings) -> Mapping[str, Any]:
     means = findings.distinct.groupby("kind")[scores].mean()
     # Mean scores of random projections of a base minus those of its principal components; bases are the units.
     by_base = findings.distinct.groupby(["kind", "group"])[scores].mean()
-    gains = by_base.loc["random projection"] - by_base.loc["PCA"]
+    of_components = by_base.loc["PCA"]
+    gains = by_base.loc["random projection"] - of_components
     of_pca, components = (rows[rows.kind == "PCA"] for rows in (findings.rows, findings.distinct))
     by_number = components.groupby("variant").stability.mean()
     return {
-        **{f"under {kind}": findings.correlations[kind].fact for kind in KINDS if kind in findings.correlations},
+        **{f"under {kind}": findings.correlations[kind].fact for kind in KINDS},
         "components_within": findings.by_kind["PCA", "group"].fact,
         "components_within_rotated": score_correlation(components, "averaged", by=["group"], n_draws=10).fact,
+        "components": over_draws(of_components.stability),
+        "components_rotated": over_draws(of_components.averaged),
+        "rotation": over_draws(of_components.averaged - of_components.stability),
         "components lowest": by_number.min(),
         "components highest": by_number.max(),
         "projected": findings.by_kind["random projection", "variant"].fact,
@@ -154,7 +134,7 @@ def _bias(rows: pd.DataFrame) -> Mapping[str, Any]:
 def _model_facts(findings: Findings) -> Mapping[str, Any]:
     """Facts on the mixed model, and on unchanged bases."""
     original = absolute(findings.correlations["original"].fact)
-    slope, spread = findings.mixed_model.fact, findings.rows[["stability", "cka"]].std()
+    (slope, _), spread = findings.mixed_model, findings.rows[["stability", "cka"]].std()
     return {
         "slope": slope,
         "slope_size": absolute(slope),
@@ -172,21 +152,19 @@ _PUBLISHED_WIDTHS = {
 _N_BASES = 79
 _PUBLISHED_AGGREGATE = -0.01
 """Published correlation over all configurations, from which the shared variance follows."""
-_PER_BASE = {
-    "PCA": len(COMPONENTS),
-    "random projection": len(PROJECTED),
-    "noise": len(NOISE),
-    "normalisation": 2,
-    "original": 1,
-}
+_OF_EVERY_WIDTH = ("PCA", "random projection", "noise", "normalisation", "original")
+"""Kinds whose number of transformations does not depend on the number of features."""
 
 
 def make_page(findings: Findings) -> Page:
     """Return the page."""
-    tables = {
-        "Rank correlation of stability and similarity, by the groups within which ranks are taken": _levels_table,
-        "Rank correlation with CKA by kind of transformation": _kinds_table,
-    }
+    tables = (
+        (
+            "Rank correlation of stability and similarity, by the groups within which ranks are taken",
+            _levels_table(findings),
+        ),
+        ("Rank correlation with CKA by kind of transformation", _kinds_table(findings)),
+    )
     fig, axes = figure(2, width=4.4, height=3.9)
     _scatter(axes[0], findings.distinct)
     _draw_kinds(axes[1], findings.rows)
@@ -194,11 +172,8 @@ def make_page(findings: Findings) -> Page:
         "Stability against CKA of all configurations, by kind of transformation; rank correlation of the feature "
         "split and of the basis-averaged score with CKA, by kind"
     )
-    return Page(
-        tables=tuple((title, table(findings)) for title, table in tables.items()),
-        pictures=(Picture("distinctness", fig, shows),),
-        answers=published_numbers(findings),
-    )
+    pictures = (Picture("distinctness", fig, shows),)
+    return Page(tables=tables, pictures=pictures, answers=published_numbers(findings))
 
 
 def published_numbers(findings: Findings) -> Answers:
@@ -208,8 +183,8 @@ def published_numbers(findings: Findings) -> Answers:
         answers |= _correlation(name, rho)
     for (measure, kind), rho in findings.alternatives.items():
         answers |= _correlation(measure if kind == "all" else f"{measure} {kind}", rho)
-    slope = findings.mixed_model.fact
-    slopes = {"beta": slope.value, "low": slope.low, "high": slope.high, "icc": findings.mixed_model.shared}
+    slope, shared = findings.mixed_model
+    slopes = {"beta": slope.value, "low": slope.low, "high": slope.high, "icc": shared}
     answers["Aggregate: r squared"] = Found(_PUBLISHED_AGGREGATE**2)
     return answers | shown({f"Mixed model: {number}": value for number, value in slopes.items()})
 
@@ -229,7 +204,8 @@ def _counts() -> Answers:
     """Counts that follow from the transformations of Table 14 and the widths of the published models."""
     counts = {name: sum(len(variants(d)) for d in widths) for name, widths in _PUBLISHED_WIDTHS.items()}
     total = sum(counts.values())
-    counts |= {name: _N_BASES * each for name, each in _PER_BASE.items()}
+    kinds = [kind_of(variant) for variant in variants(768)]
+    counts |= {kind: _N_BASES * kinds.count(kind) for kind in _OF_EVERY_WIDTH}
     counts |= {"Machine learning": total, "Only transformer domains": total, "Seeds": len(SEEDS)}
     return {f"{name}: N": Found(float(count)) for name, count in counts.items()}
 
@@ -245,30 +221,28 @@ def _distributions(rows: pd.DataFrame) -> dict[str, float | str | None]:
 
 
 def _levels_table(findings: Findings) -> pd.DataFrame:
-    lines = []
-    for level in LEVELS:
-        rhos = {f"{TITLES[pair[0]]}, {TITLES[pair[1]]}": findings.levels[level, *pair].fact for pair in PAIRS}
-        lines.append({"": level} | {title: f"{rho:+.2f}" for title, rho in rhos.items()})
-    return pd.DataFrame(lines)
+    cells = {
+        (level, f"{TITLES[stability]}, {TITLES[similarity]}"): f"{rho.fact:+.2f}"
+        for (level, stability, similarity), rho in findings.levels.items()
+    }
+    return pd.Series(cells).unstack(sort=False).rename_axis("").reset_index()
 
 
 def _kinds_table(findings: Findings) -> pd.DataFrame:
     means = findings.distinct.groupby("kind")[["stability", "averaged", "cka", "chance"]].mean()
-    rhos = {kind: findings.correlations[kind] for kind in KINDS if kind in findings.correlations}
-    lines = [
-        {
-            "kind": kind,
+    rhos = {kind: findings.correlations[kind] for kind in KINDS}
+    lines = {
+        kind: {
             "N": rho.n,
             "rho": round(rho.value, 3),
             "rows resampled": f"{rho.low:+.2f} to {rho.high:+.2f}",
             "bases resampled": f"{rho.group_low:+.2f} to {rho.group_high:+.2f}",
             "within bases": findings.by_kind[kind, "group"].value,
             "within variants": findings.by_kind[kind, "variant"].value,
-            **means.loc[kind],
         }
         for kind, rho in rhos.items()
-    ]
-    return pd.DataFrame(lines)
+    }
+    return pd.DataFrame.from_dict(lines, orient="index").join(means).rename_axis("kind").reset_index()
 
 
 def _scatter(ax: Any, rows: pd.DataFrame) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from shesha.kernels.standardisation import is_constant
+from shesha.kernels.standardisation import z_scores
 from shesha.support.types import Matrix, Vector
 from shesha_studies.external_data import lines, opened
 from shesha_studies.networks.images import grey
@@ -159,6 +159,7 @@ TOP = (50, 100, 200, 400, 800)
 CHOSEN = (50, 100, 200)
 NOISE = (0.05, 0.1, 0.2, 0.5, 1.0)
 KINDS = ("PCA", "random projection", "top variance", "random features", "noise", "normalisation", "original")
+RANDOM = ("random features", "random projection", "noise")
 
 
 def variants(d: int) -> list[str]:
@@ -181,7 +182,7 @@ def variants(d: int) -> list[str]:
     ]
 
 
-def transformation_kind(variant: str) -> str:
+def kind_of(variant: str) -> str:
     """Return the row of the table to which a transformation belongs."""
     return next(kind for kind in KINDS if variant.startswith(kind))
 
@@ -194,25 +195,15 @@ def is_repeat(variant: str, n: int, d: int) -> bool:
     return any(cap <= other < k for other in COMPONENTS)
 
 
-def is_drawn(variant: str) -> bool:
-    """Whether a transformation is random."""
-    return variant.startswith(("random projection", "random features", "noise"))
-
-
 def transformed(X: Matrix, variant: str, rng: np.random.Generator) -> Matrix:
     """Apply a transformation."""
-    kind, what = transformation_kind(variant), variant.split()[-1]
+    kind, what = kind_of(variant), variant.split()[-1]
     return X if kind == "original" else _TRANSFORMATIONS[kind](X, what, rng)
 
 
 def components(X: Matrix, k: int) -> Matrix:
     """Return the scores of the leading principal components, at most min(n, d) - 1."""
     return principal_component_scores(X)[:, : min(k, min(X.shape) - 1)]
-
-
-def standardised(X: Matrix) -> Matrix:
-    """Standardise columns to mean 0 and variance 1; constant columns become 0."""
-    return np.asarray((X - X.mean(axis=0)) / np.where(is_constant(X), np.inf, X.std(axis=0)))
 
 
 def _directions(X: Matrix) -> Matrix:
@@ -227,5 +218,5 @@ _TRANSFORMATIONS: dict[str, Callable[[Matrix, str, np.random.Generator], Matrix]
     "top variance": lambda X, k, rng: X[:, np.argsort(-X.var(axis=0), kind="stable")[: int(k)]],
     "random features": lambda X, k, rng: X[:, rng.choice(X.shape[1], int(k), replace=False)],
     "noise": lambda X, share, rng: X + float(share) * X.std() * rng.standard_normal(X.shape),
-    "normalisation": lambda X, how, rng: standardised(X) if how == "z-score" else _directions(X),
+    "normalisation": lambda X, how, rng: z_scores(X) if how == "z-score" else _directions(X),
 }

@@ -7,13 +7,12 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
-from shesha.bio.analysis.random_intercept import random_intercept as fit_random_intercept
+from shesha.bio.analysis.random_intercept import random_intercept
 from shesha.studies.facts import Fact
 from shesha.support.types import Vector
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation, correlation, round_as_stored
-from shesha_studies.stability_correlations._distinctness_representations import KINDS
+from shesha_studies.stability_correlations._distinctness_representations import KINDS, RANDOM
 
 DOMAINS = {
     "Language": ("language",),
@@ -24,7 +23,6 @@ DOMAINS = {
 }
 """Domains of the paper and of this study."""
 NETWORKS = ("language", "clothes", "photographs")
-RANDOM = ("random features", "random projection", "noise")
 LEVELS: dict[str, list[str]] = {
     "as published: all pooled": [],
     "ranks within domains": ["domain"],
@@ -52,44 +50,19 @@ TITLES = {
 
 
 @dataclass(frozen=True)
-class MixedModel:
-    """y = intercept of its group + slope x + noise."""
-
-    slope: float
-    error: float
-    shared: float
-    """Intraclass correlation, the share of the residual variance explained by groups."""
-
-    @property
-    def fact(self) -> Fact:
-        """The slope with its interval."""
-        return Fact(self.slope, self.slope - 1.96 * self.error, self.slope + 1.96 * self.error)
-
-
-def random_intercept(x: ArrayLike, y: ArrayLike, groups: ArrayLike) -> MixedModel:
-    """Fit a random intercept by restricted maximum likelihood over the ratio of the two variances."""
-    _, codes = np.unique(np.asarray(groups), return_inverse=True)
-    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    fit = fit_random_intercept(np.column_stack([np.ones(len(x)), x]), y, codes.astype(np.intp))
-    return MixedModel(float(fit.betas[1]), float(fit.errors[1]), fit.between / (fit.between + fit.residual))
-
-
-@dataclass(frozen=True)
 class Findings:
     """The rows of the page, and statistics of them."""
 
     rows: pd.DataFrame
-    """Rows of each base, of the published size if these are complete, otherwise of the small size."""
+    """Rows of the published size; if there are none, as in the quick grid, those of the small size."""
 
     @classmethod
     def build(cls, rows: pd.DataFrame) -> Findings:
-        """Choose the rows of each base."""
+        """Choose the rows, and compute CKA above chance."""
         rows = round_as_stored(rows)
         rows = rows.assign(group=rows.domain + " " + rows.base, adjusted=(rows.cka - rows.chance) / (1 - rows.chance))
-        small, large = rows[rows["size"] == "small"], rows[rows["size"] != "small"]
-        wanted = small.groupby("group").size()
-        groups = [group for group, n in large.groupby("group").size().items() if n >= wanted.get(group, 0)]
-        return cls(pd.concat([large[large.group.isin(groups)], small[~small.group.isin(groups)]]))
+        full = rows[rows["size"] == "published"]
+        return cls(rows if full.empty else full)
 
     @cached_property
     def distinct(self) -> pd.DataFrame:
@@ -115,11 +88,6 @@ class Findings:
         return {name: score_correlation(self.rows[subset]) for name, subset in subsets.items() if subset.any()}
 
     @cached_property
-    def domains(self) -> dict[str, Correlation]:
-        """Correlations of the domains of the paper."""
-        return {name: self.correlations[name] for name in DOMAINS if name in self.correlations}
-
-    @cached_property
     def by_kind(self) -> dict[tuple[str, str], Correlation]:
         """Correlations of each kind, of ranks within bases ("group") and of ranks within variants ("variant")."""
         kinds = {kind: self.distinct[self.distinct.kind == kind] for kind in KINDS}
@@ -139,10 +107,16 @@ class Findings:
         }
 
     @cached_property
-    def mixed_model(self) -> MixedModel:
-        """Fit the published model: stability = slope x CKA + an intercept of the base."""
+    def mixed_model(self) -> tuple[Fact, float]:
+        """Slope and intraclass correlation of the published model: stability = slope x CKA + an intercept of the base.
+
+        The intraclass correlation is the share of the residual variance that bases explain.
+        """
         there = self.rows.dropna(subset=["stability", "cka"])
-        return random_intercept(there.cka, there.stability, there.group)
+        design = np.column_stack([np.ones(len(there)), there.cka])
+        fit = random_intercept(design, there.stability.to_numpy(), pd.factorize(there.group, sort=True)[0])
+        slope, half = float(fit.betas[1]), 1.96 * float(fit.errors[1])
+        return Fact(slope, slope - half, slope + half), fit.between / (fit.between + fit.residual)
 
     @cached_property
     def explained_variance(self) -> float:

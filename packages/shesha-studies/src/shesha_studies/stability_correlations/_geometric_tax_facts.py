@@ -1,24 +1,109 @@
-"""Facts of the study `geometric-tax`, from our networks at equal width and from the paper's tables."""
+"""Facts of the study `geometric-tax`, from our networks, also at equal width, and from the paper's tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from math import comb
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t
+from scipy.stats import mannwhitneyu, t
 
 from shesha.studies.facts import NAN, Fact, Facts, as_facts, mean_correlation, rank_correlation
-from shesha.studies.published_checks import lines_of, number
+from shesha.studies.published_checks import lines_of, number, printed_table
 from shesha.support.types import Vector
-from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, Findings
 
+TARGETS = ("clothes", "photographs", "digits")
+_STABILITIES = {
+    "stability": "feature split",
+    "centred": "feature split, centred",
+    "equal": "feature split of 64 features",
+    "averaged": "basis-averaged",
+}
+_TRANSFERS = {"logme": "LogME", "accuracy": "accuracy of a linear probe", "leep": "LEEP", "variance": "variance ratio"}
+_DRAWS = 999
 _MODELS = 93
 """Number of models that all image sets of Table 28 have in common."""
 _GROUPS = (("objective", "contrastive", ("autoencoder", "rotation")), ("shape", "hierarchical", ("columnar",)))
+
+
+class Rank(NamedTuple):
+    """A rank correlation with its p-value from permuted networks; permuted within widths if ranks are."""
+
+    value: float
+    p: float
+
+    def __str__(self) -> str:
+        """Return both, as in the tables of the page."""
+        return f"{self.value:+.2f} (p {self.p:.3f})"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """One line per network, and the statistics computed from them."""
+
+    rows: pd.DataFrame
+
+    def rank_correlation(self, first: str, second: str, *, same_width: bool = False) -> Rank:
+        """Correlate two columns over networks, or their ranks within widths."""
+        table = self.rows.dropna(subset=[first, second])
+        groups = table.width.to_numpy() if same_width else np.zeros(len(table))
+        ranks = (table.groupby(groups)[name].rank() for name in (first, second))
+        x, y = (np.asarray(rank - rank.groupby(groups).transform("mean"), dtype=np.float64) for rank in ranks)
+        return _shuffled_correlation(x, y, groups)
+
+    def mean_score(self, name: str, *, widest: bool = False) -> float:
+        """Mean of a score over networks, or over the widest ones, and over targets."""
+        rows = self.rows[self.rows.width == self.rows.width.max()] if widest else self.rows
+        return float(rows[[f"{name} {target}" for target in TARGETS]].mean().mean())
+
+    def with_width(self, name: str) -> list[float]:
+        """Rank correlation of a score with the number of features, one per target."""
+        width = self.rows.width.astype(float)
+        return [float(self.rows[f"{name} {target}"].corr(width, method="spearman")) for target in TARGETS]
+
+    @cached_property
+    def trade(self) -> dict[tuple[str, str, str, bool], Rank]:
+        """Correlations of stability with transfer, by (stability, transfer, target, same width)."""
+        return {
+            (stability, transfer, target, same): self.rank_correlation(
+                f"{stability} {target}", f"{transfer} {target}", same_width=same
+            )
+            for stability in _STABILITIES
+            for transfer in _TRANSFERS
+            for target in TARGETS
+            for same in (False, True)
+        }
+
+
+def _shuffled_correlation(x: Vector, y: Vector, groups: Vector) -> Rank:
+    """Pearson's correlation of ranks, with a p-value from permutations of networks within groups."""
+    if len(x) < 4 or not x.any() or not y.any():
+        return Rank(NAN, NAN)
+    rng = np.random.default_rng(320)
+    by_group = np.argsort(groups, kind="stable")
+    size, drawn = np.sqrt((x @ x) * (y @ y)), np.empty(_DRAWS)
+    for draw in range(_DRAWS):
+        # Both index arrays sort by group, so values are permuted only within groups.
+        shuffled = np.empty_like(y)
+        shuffled[by_group] = y[np.lexsort((rng.random(len(x)), groups))]
+        drawn[draw] = x @ shuffled / size
+    value = float(x @ y / size)
+    return Rank(value, float((1 + (np.abs(drawn) >= abs(value) - 1e-12).sum()) / (_DRAWS + 1)))
+
+
+def trade_table(findings: Findings) -> pd.DataFrame:
+    """Correlations by stability and transfer score, with one column per target, also at equal width."""
+    cells = {
+        (_STABILITIES[stability], _TRANSFERS[transfer], f"{target}, same width" if same else target): str(rho)
+        for (stability, transfer, target, same), rho in findings.trade.items()
+    }
+    table = pd.Series(cells).rename_axis(["stability", "transfer", ""]).unstack(sort=False)
+    return table.reset_index().rename_axis(columns=None)
 
 
 def make_facts(findings: Findings, published: pd.DataFrame) -> Facts:
@@ -91,49 +176,45 @@ def _groups(findings: Findings) -> Mapping[str, Any]:
     The limits of the number of sets are the sets that show the difference and the sets that do not show the opposite.
     """
     facts: dict[str, Any] = {}
+    columns = [f"stability {target}" for target in TARGETS]
     for column, group, others in _GROUPS:
-        tests = {target: findings.compared(target, column, group, others) for target in TARGETS}
-        higher, lower = (
-            sum(sign * difference > 0 and p < 0.05 for difference, p in tests.values()) for sign in (1, -1)
-        )
-        known = not np.isnan([p for _, p in tests.values()]).any()
-        sizes = [findings.rows[column].isin(names).sum() for names in ((group,), others)]
+        one, other = (findings.rows[findings.rows[column].isin(names)][columns] for names in ((group,), others))
+        if other.empty:
+            continue
+        differences = (one.mean() - other.mean()).to_numpy()
+        p_values = np.asarray(mannwhitneyu(one, other).pvalue)
+        higher, lower = (((sign * differences > 0) & (p_values < 0.05)).sum() for sign in (1, -1))
         lines = [
             f"{difference:+.3f} ({target}, {'p < 0.001' if p < 0.001 else f'p = {p:.3f}'})"
-            for target, (difference, p) in tests.items()
+            for target, difference, p in zip(TARGETS, differences, p_values, strict=True)
         ]
         facts |= {
-            f"{group} sets": Fact(higher if known else NAN, higher, len(TARGETS) - lower),
-            f"{group} networks": " and ".join(map(str, sizes)),
+            f"{group} sets": Fact(higher, higher, len(TARGETS) - lower),
+            f"{group} networks": f"{len(one)} and {len(other)}",
             f"{group} in words": ", ".join(lines),
         }
     return facts
 
 
-def _column(published: pd.DataFrame, table: str, name: str) -> pd.Series[str]:
-    """Return a column of a published table, by row."""
-    lines = lines_of(published, table)
-    column: pd.Series[str] = lines[lines.number == name].set_index("row").published.astype(str)
-    return column
-
-
 def _scores_of(published: pd.DataFrame, table: int) -> pd.DataFrame:
     """Return a published table of families and image sets."""
-    wide = lines_of(published, f"Table {table}").pivot(index="row", columns="number", values="published")
-    scores: pd.DataFrame = wide.drop(columns="mean", errors="ignore").astype(float)
-    return scores
+    scores: pd.DataFrame = printed_table(published, f"Table {table}").drop(columns="mean", errors="ignore")
+    return scores.astype(float)
 
 
 def _dino(published: pd.DataFrame) -> Mapping[str, Any]:
     """Facts on the ranks of DINOv2: by stability, except on EuroSAT, and by LogME."""
-    ranks = _column(published, "Table 25", "FS rank").drop("EuroSAT")
+    table = printed_table(published, "Table 25")
+    ranks = table["FS rank"].drop("EuroSAT")
     rank, families = (ranks.str.split("/").str[part].astype(int) for part in (0, 1))
-    first = _column(published, "Table 25", "LogME rank").str.startswith("1/").sum()
+    first = table["LogME rank"].str.startswith("1/").sum()
     # Twice the standard error over its four models, whose stability is printed only for CIFAR-100.
-    models = _column(published, "Table 36", "CIFAR-100 FS").astype(float).filter(like="dinov2")
+    models = printed_table(published, "Table 36")["CIFAR-100 FS"].filter(like="dinov2")
     error = 2 * models.std() / np.sqrt(len(models))
     below = (families - rank).max()
-    fewest, most = (_most_below_dino(published, sign * error) for sign in (-1, 1))
+    # The largest number of families with lower scores than DINOv2's on any set, if its scores were off by the error.
+    scores = _scores_of(published, 29).drop(columns="EuroSAT")
+    fewest, most = ((scores < scores.loc["DINOv2"] + moved).drop("DINOv2").sum().max() for moved in (-error, error))
     return {
         "dino_below": Fact(below, min(fewest, below), max(most, below)),
         "dino_error": error,
@@ -145,12 +226,6 @@ def _dino(published: pd.DataFrame) -> Mapping[str, Any]:
     }
 
 
-def _most_below_dino(published: pd.DataFrame, moved: float) -> int:
-    """Largest number of families of Table 29 below a shifted DINOv2 score, on any set of images except EuroSAT."""
-    scores = _scores_of(published, 29).drop(columns="EuroSAT")
-    return int((scores.drop("DINOv2") < scores.loc["DINOv2"] + moved).sum().max())
-
-
 def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
     """Facts on the correlations of Tables 23 and 28, and on the families of Tables 29 and 41."""
     table = lines_of(published, "Table 23")
@@ -159,9 +234,12 @@ def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
     p = 2 * t.sf(np.abs(table) * np.sqrt(freedom / (1 - table**2)), freedom)
     stability, logme = _scores_of(published, 29).align(_scores_of(published, 41), join="inner")
     n_families = (stability.notna() & logme.notna()).sum().min()
-    domain, pairs = _column(published, "Table 22", "domain"), lines_of(published, "Table 28")
+    domain, pairs = printed_table(published, "Table 22").domain, lines_of(published, "Table 28")
     values, same_domain = pairs.published.astype(float), pairs.row.map(domain) == pairs.number.map(domain)
-    across = values[~same_domain]
+    within, lowest, highest = (
+        rank_correlation(rho, _MODELS)
+        for rho in (values[same_domain].min(), values[~same_domain].min(), values[~same_domain].max())
+    )
     return {
         "Oxford Pets": table["Oxford Pets"],
         "above the most negative": table["Oxford Pets"] - table.min(),
@@ -171,16 +249,12 @@ def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
         "number of families": n_families,
         "textures and pets": number(published, "Table 28", "DTD", "Oxford Pets"),
         "flowers and pets": number(published, "Table 28", "Flowers-102", "Oxford Pets"),
-        "within beyond across": _less(
-            rank_correlation(values[same_domain].min(), _MODELS), rank_correlation(across.max(), _MODELS)
+        # The difference has the widest limits that both intervals allow.
+        "within beyond across": Fact(
+            within.value - highest.value, within.low - highest.high, within.high - highest.low
         ),
-        "lowest across": rank_correlation(across.min(), _MODELS),
+        "lowest across": lowest,
     }
-
-
-def _less(first: Fact, second: Fact) -> Fact:
-    """Difference of two numbers, with the widest limits that their intervals allow."""
-    return Fact(first.value - second.value, first.low - second.high, first.high - second.low)
 
 
 def _p_values(published: pd.DataFrame) -> Mapping[str, float]:
@@ -205,11 +279,6 @@ def _family_ranks(published: pd.DataFrame) -> Mapping[str, float]:
     """Count the ranks of families that match their scores, and the pairs of families in opposite orders."""
     positions = _scores_of(published, 29).rank(ascending=False, method="min")
     positions, ranks = positions.align(_scores_of(published, 40), join="inner")
-    opposite = sum(_opposite_pairs(positions[name].to_numpy(), ranks[name].to_numpy()) for name in ranks)
-    return {"ranks that follow": (positions == ranks).sum().sum(), "pairs turned": opposite}
-
-
-def _opposite_pairs(first: Vector, second: Vector) -> int:
-    """Count the pairs that two rankings of the same families put in opposite orders."""
-    a, b = (np.sign(np.subtract.outer(ranks, ranks)) for ranks in (first, second))
-    return int((a * b < 0).sum()) // 2
+    # Signs of the differences between all pairs of families, in both directions.
+    a, b = (np.sign(table.to_numpy()[:, None] - table.to_numpy()) for table in (positions, ranks))
+    return {"ranks that follow": (positions == ranks).sum().sum(), "pairs turned": (a * b < 0).sum() / 2}

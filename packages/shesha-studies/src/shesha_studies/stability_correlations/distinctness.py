@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import cycle
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.descriptors import participation_ratio
+from shesha.kernels.standardisation import z_scores
 from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies.facts import Facts
@@ -19,23 +19,12 @@ from shesha.studies.page import Page
 from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha.views import Representation
+from shesha_studies.stability_correlations import _distinctness_representations as bases
 from shesha_studies.stability_correlations._distinctness_facts_and_page import make_facts, make_page
-from shesha_studies.stability_correlations._distinctness_representations import (
-    BASES,
-    SEEDS,
-    components,
-    is_drawn,
-    is_repeat,
-    rows_of,
-    standardised,
-    transformation_kind,
-    transformed,
-    variants,
-)
 from shesha_studies.stability_correlations._distinctness_statistics import Findings
 
 SMALL = 150
-_OF = {(base.domain, base.name): base for base in BASES}
+_N_ROWS = {(base.domain, base.name): base.n for base in bases.BASES}
 _SLOW = ("3-mers", "charge 100")
 _SPLITS, _ROTATIONS, _SHUFFLED_SPLITS = 30, 6, 5
 
@@ -43,8 +32,8 @@ _SPLITS, _ROTATIONS, _SHUFFLED_SPLITS = 30, 6, 5
 def _cells(size: str) -> list[dict[str, str]]:
     return [
         {"domain": base.domain, "base": base.name, "variant": variant, "size": size}
-        for base in BASES
-        for variant in variants(base.d)
+        for base in bases.BASES
+        for variant in bases.variants(base.d)
     ]
 
 
@@ -65,30 +54,28 @@ def distinctness(domain: str, base: str, variant: str, size: str) -> dict[str, f
     size "published" has the rows of the paper and 15 seeds. Similarity is measured to three forms of the base, as
     published: the base, its first 100 principal components, and the standardised base.
     """
-    entry = _OF[domain, base]
-    X = rows_of(domain, base, SMALL if size == "small" else entry.n)
+    n = SMALL if size == "small" else _N_ROWS[domain, base]
+    X = bases.rows_of(domain, base, n)
     cap = min(X.shape) - 1
     shortened = f"PCA {min(int(variant.split()[-1]), cap)}" if variant.startswith("PCA") else variant
     return {
-        "kind": transformation_kind(variant),
+        "kind": bases.kind_of(variant),
         "n": len(X),
-        "d_base": entry.d,
-        "repeat": int(is_repeat(variant, len(X), entry.d)),
-        **_averaged(domain, base, shortened, size),
+        "repeat": int(bases.is_repeat(variant, *X.shape)),
+        **_averaged(domain, base, shortened, n),
     }
 
 
 @cache
-def _averaged(domain: str, base: str, variant: str, size: str) -> dict[str, float | int]:
+def _averaged(domain: str, base: str, variant: str, n: int) -> dict[str, float]:
     """Average scores over seeds, each with its own random numbers."""
-    n, seeds = (SMALL, SEEDS[:1]) if size == "small" else (_OF[domain, base].n, SEEDS)
-    X, references = rows_of(domain, base, n), _references(domain, base, n)
+    seeds = bases.SEEDS[:1] if n == SMALL else bases.SEEDS
+    X, references = bases.rows_of(domain, base, n), _references(domain, base, n)
     # For transformations without random numbers, seeds change only the splits.
-    draws = seeds if is_drawn(variant) else seeds[:1]
-    Ys = [transformed(X, variant, np.random.default_rng([seed, 1])) for seed in draws]
+    draws = seeds if bases.kind_of(variant) in bases.RANDOM else seeds[:1]
+    Ys = [bases.transformed(X, variant, np.random.default_rng([seed, 1])) for seed in draws]
     similar = _means([_similarities(Y, references, domain) for Y in Ys])
-    scores = _means([_scores(Y, seed) for Y, seed in zip(cycle(Ys), seeds, strict=False)])
-    return {**similar, **scores, "d": Ys[0].shape[1], "microseconds": round(scores["microseconds"])}
+    return similar | _means([_scores(Y, seed) for Y, seed in zip(cycle(Ys), seeds, strict=False)])
 
 
 def _means(rows: Sequence[dict[str, float]]) -> dict[str, float]:
@@ -96,16 +83,12 @@ def _means(rows: Sequence[dict[str, float]]) -> dict[str, float]:
 
 
 def _scores(Y: Matrix, seed: int) -> dict[str, float]:
-    start = time.process_time()
-    stability = _stability(Y, _SPLITS, seed)
-    spent = time.process_time() - start
     shuffled = np.random.default_rng([seed, 2]).permuted(Y, axis=0)
     has_zero_rows = not (Y != 0).any(axis=1).all()
     return {
-        "stability": stability,
+        "stability": _stability(Y, _SPLITS, seed),
         "averaged": np.nan if has_zero_rows else float(basis_averaged_split(Y, n_rotations=_ROTATIONS, seed=seed)),
         "shuffled": _stability(shuffled, _SHUFFLED_SPLITS, seed),
-        "microseconds": 1e6 * spent,
     }
 
 
@@ -116,8 +99,8 @@ def _seen(X: Matrix) -> tuple[Representation, float]:
 
 @cache
 def _references(domain: str, base: str, n: int) -> list[tuple[Representation, float]]:
-    X = rows_of(domain, base, n)
-    return [_seen(matrix) for matrix in (X, components(X, 100), standardised(X))]
+    X = bases.rows_of(domain, base, n)
+    return [_seen(matrix) for matrix in (X, bases.components(X, 100), z_scores(X))]
 
 
 def _similarities(Y: Matrix, references: Sequence[tuple[Representation, float]], domain: str) -> dict[str, float]:

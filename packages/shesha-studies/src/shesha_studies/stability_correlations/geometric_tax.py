@@ -21,8 +21,8 @@ from shesha.transfer import leep, logme
 from shesha_studies.external_data import sklearn
 from shesha_studies.networks.images import Pictures, grey
 from shesha_studies.networks.networks_by_objective import IMAGES, OBJECTIVES, SHAPES, trained
-from shesha_studies.stability_correlations._geometric_tax_facts import make_facts
-from shesha_studies.stability_correlations._geometric_tax_statistics import STABILITIES, TARGETS, TRANSFERS, Findings
+from shesha_studies.stability_correlations._bootstrap_correlations import round_as_stored
+from shesha_studies.stability_correlations._geometric_tax_facts import TARGETS, Findings, make_facts, trade_table
 
 WIDTHS = (64, 128, 384)
 N, N_FEW, N_STABILITY, N_PROBED = 800, 200, 300, 400
@@ -110,35 +110,24 @@ def _target(name: str) -> tuple[Pictures, NDArray[np.int64]]:
 @geometric_tax.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Make the page: ranks of networks by both scores on every target, also at equal width."""
-    return make_page(Findings.build(rows), split_numbers_and_claims(published)[0])
+    findings = Findings(round_as_stored(rows))
+    columns = [f"{name} {target}" for target in TARGETS for name in ("stability", "averaged", "logme", "accuracy")]
+    families = findings.rows.groupby(["objective", "shape"])[columns].mean().reset_index()
+    tables = (
+        ("Rank correlations of stability and transfer scores over networks", trade_table(findings)),
+        ("Families", families),
+    )
+    answers = published_numbers(split_numbers_and_claims(published)[0])
+    return Page(tables=tables, pictures=(_picture(findings),), answers=answers)
 
 
 @geometric_tax.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the facts by which the claims are judged."""
-    return make_facts(Findings.build(rows), split_numbers_and_claims(published)[0])
+    return make_facts(Findings(round_as_stored(rows)), split_numbers_and_claims(published)[0])
 
 
 _MARKERS = "osv^D"
-
-
-def make_page(findings: Findings, published: pd.DataFrame) -> Page:
-    """Return the page."""
-    columns = [f"{name} {target}" for target in TARGETS for name in ("stability", "averaged", "logme", "accuracy")]
-    tables = (
-        ("Rank correlations of stability and transfer scores over networks", _trade(findings)),
-        ("Families", findings.rows.groupby("family")[columns].mean().reset_index()),
-    )
-    return Page(tables=tables, pictures=(_picture(findings),), answers=published_numbers(published))
-
-
-def _trade(findings: Findings) -> pd.DataFrame:
-    cells = {
-        (STABILITIES[stability], TRANSFERS[transfer], f"{target}, same width" if same else target): str(rho)
-        for (stability, transfer, target, same), rho in findings.trade.items()
-    }
-    table = pd.Series(cells).rename_axis(["stability", "transfer", ""]).unstack(sort=False)
-    return table.reset_index().rename_axis(columns=None)
 
 
 def _picture(findings: Findings) -> Picture:
