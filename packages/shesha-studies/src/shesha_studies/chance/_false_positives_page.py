@@ -42,21 +42,15 @@ TOO_FREE = ("free", "blocks", "blocks of 8", "blocks of 25", "stretches of 8", "
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Tabulate rates with their limits for measures, scores and designs, and draw those of measures."""
-    parts = dict(list(rows.groupby("part")))
-    titles = {
-        "scores": "Scores of one representation",
-        "designs": "Rows that depend on one another",
-        "groups": "Groups of cells without an effect",
+    sections = {
+        "measures": ("Measures", _measures_table),
+        "scores": ("Scores of one representation", _rates_table),
+        "designs": ("Rows that depend on one another", _rates_table),
+        "groups": ("Groups of cells without an effect", _rates_table),
+        "doubts": ("Doubts", _doubts_table),
     }
-    return Page(
-        "",
-        (
-            ("Measures", _measures_table(parts["measures"])),
-            *((title, _rates_table(rows[rows.part == part])) for part, title in titles.items()),
-            ("Doubts", _doubts_table(rows[rows.part == "doubts"])),
-        ),
-        (_picture(_independent_rates(rows)),),
-    )
+    tables = tuple((title, tabulate(rows[rows.part == part])) for part, (title, tabulate) in sections.items())
+    return Page("", tables, (_picture(_independent_rates(rows)),))
 
 
 def _picture(measures: pd.DataFrame) -> Picture:
