@@ -103,16 +103,14 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "spread": noise.over_columns.std(),
             "spread_unbiased": noise.unbiased.std(),
             "over_columns_null": over_draws(noise.over_columns),
-            "spread_ratio": resampled(lambda places: _spread_ratio(noise.iloc[places]), len(noise)),
+            "spread_ratio": resampled(
+                lambda places: float(noise.over_columns.iloc[places].std() / noise.unbiased.iloc[places].std()),
+                len(noise),
+            ),
             "no_value": noise.over_columns.isna().mean(),
             "noise_draws": len(noise),
         }
     )
-
-
-def _spread_ratio(noise: pd.DataFrame) -> float:
-    """Ratio of the standard deviations of the estimator of all columns and of unbiased CKA."""
-    return float(noise.over_columns.std() / noise.unbiased.std())
 
 
 def _largest_difference(rows: pd.DataFrame, name: str) -> Fact:

@@ -16,45 +16,44 @@ from shesha.studies.study_decorator import study
 from shesha_studies.chance import _interval_coverage as coverage
 
 RUNS, BATCHES = 10, 20
-SIMILARITIES = (
-    ("independent", 60, 30),
-    ("weak", 60, 6),
-    ("weak", 60, 30),
-    ("strong", 60, 30),
-    ("strong", 60, 44),
-    ("strong", 60, 120),
-    ("weak, t(3)", 60, 30),
-    ("clusters", 60, 6),
-    ("weak", 150, 15),
-    ("strong", 150, 75),
-    ("strong, t(3)", 150, 75),
-    ("strong", 300, 30),
-)
-SPLIT = "feature_split"
-_SIZES = ((40, 12), (300, 12), (20_000, 12), (40, 24), (20_000, 24), (40, 200), (300, 200))
-SCORES = (
-    *(("Gaussian", n, d, "-", SPLIT) for n, d in _SIZES),
-    *((data, 100, 24, "-", SPLIT) for data in ("clusters", "t(3)", "unequal scales")),
-    ("each row twice", 100, 24, "groups=", SPLIT),
-    ("each row twice", 100, 24, "-", SPLIT),
-    ("10 donors", 200, 24, "groups=", SPLIT),
-    ("10 donors", 200, 24, "-", SPLIT),
-    ("30 donors", 300, 24, "groups=", SPLIT),
-    ("Gaussian", 100, 24, "-", "basis_averaged_split"),
-    *(
-        (f"{kind} classes", n, d, told, "label scores")
-        for n, d in ((100, 12), (200, 24))
-        for kind, told in (("random", "-"), ("fixed", "blocks="))
-    ),
-)
+SIMILARITIES = [
+    ("similarities", data, n, d, "-", "all")
+    for data, n, d in (
+        ("independent", 60, 30),
+        ("weak", 60, 6),
+        ("weak", 60, 30),
+        ("strong", 60, 30),
+        ("strong", 60, 44),
+        ("strong", 60, 120),
+        ("weak, t(3)", 60, 30),
+        ("clusters", 60, 6),
+        ("weak", 150, 15),
+        ("strong", 150, 75),
+        ("strong, t(3)", 150, 75),
+        ("strong", 300, 30),
+    )
+]
+SPLIT, LABELS = "feature_split", "label scores"
+SCORES = [
+    *(("scores", "Gaussian", n, 12, "-", SPLIT) for n in (40, 300, 20_000)),
+    *(("scores", "Gaussian", n, 24, "-", SPLIT) for n in (40, 20_000)),
+    *(("scores", "Gaussian", n, 200, "-", SPLIT) for n in (40, 300)),
+    *(("scores", data, 100, 24, "-", SPLIT) for data in ("clusters", "t(3)", "unequal scales")),
+    *(("scores", "each row twice", 100, 24, told, SPLIT) for told in ("groups=", "-")),
+    *(("scores", "10 donors", 200, 24, told, SPLIT) for told in ("groups=", "-")),
+    ("scores", "30 donors", 300, 24, "groups=", SPLIT),
+    ("scores", "Gaussian", 100, 24, "-", "basis_averaged_split"),
+    ("scores", "random classes", 100, 12, "-", LABELS),
+    ("scores", "fixed classes", 100, 12, "blocks=", LABELS),
+    ("scores", "random classes", 200, 24, "-", LABELS),
+    ("scores", "fixed classes", 200, 24, "blocks=", LABELS),
+]
 BY = ["part", "data", "n", "d", "told", "score"]
-_CASES = [*(("scores", *case) for case in SCORES), *(("similarities", *case, "-", "all") for case in SIMILARITIES)]
 FULL: list[dict[str, Any]] = [
     {**dict(zip(BY, case, strict=True)), "batch": batch}
-    for part in ("scores", "similarities")
+    for cases in (SCORES, SIMILARITIES)
     for batch in range(BATCHES)
-    for case in _CASES
-    if case[0] == part
+    for case in cases
 ]
 _FEW = {("Gaussian", 40, 12), ("10 donors", 200, 24), ("weak", 60, 6)}
 QUICK = [one for one in FULL if one["batch"] < 2 and (one["data"], one["n"], one["d"]) in _FEW]

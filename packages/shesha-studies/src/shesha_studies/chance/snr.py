@@ -57,7 +57,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         for ax, (name, title) in zip(axes[:, column], {"raw": "raw", "score": "calibrated"}.items(), strict=True):
             plane = group.pivot_table(index="strength", columns="noise", values=name).sort_index(ascending=False)
             heat(ax, plane, title=f"{title}, rank {rank}")
-    edges = _edges(rows).rename("noise / strength at which the mean score falls below 0.1").reset_index()
+    edges = _edges(rows).rename("edge").reset_index()
     shows = f"Raw and calibrated CKA against noise and strength, by rank; factors of unit variance {power}"
     return Page("", (("Edges of detection", edges),), (Picture("snr", fig, shows),))
 
