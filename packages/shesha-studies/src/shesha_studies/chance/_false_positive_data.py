@@ -150,12 +150,9 @@ def _known_covariates(rng: Rng, n: int, data: str, shared: bool) -> Arguments:
     return {"X": X, "Y": Y, "covariates": covariates}
 
 
-PERIOD = 24.3
-
-
 def _periodic(rng: Rng, n: int, design: str, shared: bool) -> Arguments:
     """Draw two series with a common period that does not divide their length; phases of features are independent."""
-    angle = 2 * np.pi * np.arange(n)[:, None] / PERIOD
+    angle = 2 * np.pi * np.arange(n)[:, None] / 24.3
     both = rng.standard_normal((n, WIDTH)) * shared
     X, Y = (np.sin(angle + rng.uniform(0, 2 * np.pi, WIDTH)) + rng.standard_normal((n, WIDTH)) + both for _ in range(2))
     if design == "phase covariates":

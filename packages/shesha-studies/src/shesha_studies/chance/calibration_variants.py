@@ -79,8 +79,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     axes[0][0].legend(frameon=False, fontsize="xx-small")
     shows = "Gated, centred, chance-adjusted and z-scores against d / n, for unrelated and related data"
     widest = rows[(rows.strength == 0) & (rows.measure == "CKA") & (rows.ratio == rows.ratio.max())]
-    why = "The paper has another d / n; CKA of noise is d / (n + d)."
-    answers = {"raw_cka": draws(widest.raw, why, decimals=1)}
+    answers = {"raw_cka": draws(widest.raw, decimals=1)}
     return Page("", (("Means", _means(rows)),), (Picture("calibration_variants", fig, shows),), answers=answers)
 
 
@@ -111,15 +110,10 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "draws": len(wide),
             "skewness": _largest_skewness(unrelated[unrelated.ratio == wide.ratio.max()]),
             "skewness of narrow": _largest_skewness(unrelated[unrelated.ratio == narrow.ratio.max()]),
-            **{
-                f"signal {name}, {end}": signal[name].iloc[place]
-                for name in ("z", "adjusted")
-                for end, place in (("narrow", 0), ("wide", -1))
-            },
-            **{
-                f"raw {name}": _largest_mean(unrelated[unrelated.measure == name], "raw")
-                for name in ("RSA", "mutual kNN")
-            },
+            **{f"signal {name}, narrow": signal[name].iloc[0] for name in ("z", "adjusted")},
+            **{f"signal {name}, wide": signal[name].iloc[-1] for name in ("z", "adjusted")},
+            "raw RSA": _largest_mean(unrelated[unrelated.measure == "RSA"], "raw"),
+            "raw mutual kNN": _largest_mean(unrelated[unrelated.measure == "mutual kNN"], "raw"),
             **_approaches(),
         }
     )

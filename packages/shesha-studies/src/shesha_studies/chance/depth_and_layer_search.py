@@ -32,7 +32,6 @@ ALPHA = 0.05
 LAYERS = (2, 4, 8, 16, 32, 64, 128)
 _AGGREGATES = {"row_max": "best partner of each layer", "top_k": "ten best pairs"}
 
-
 _grid = grid_of("layers", "aggregate", "kinship", "seed")
 
 

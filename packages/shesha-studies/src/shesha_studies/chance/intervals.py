@@ -85,8 +85,6 @@ def intervals(part: str, data: str, n: int, d: int, told: str, score: str, batch
     return row
 
 
-FEWEST = 20
-"""Smallest number of runs with which a line is shown."""
 ASKED = 0.95
 
 
@@ -107,7 +105,7 @@ def pool_coverage(rows: pd.DataFrame) -> pd.DataFrame:
         for name in names:
             known = group[[f"{name} runs", f"{name} 90%", f"{name} 95%"]].dropna().to_numpy()
             runs = int(known[:, 0].sum())
-            if runs >= FEWEST:
+            if runs >= 20:
                 at_90, at_95 = (round(float(inside)) for inside in known[:, 0] @ known[:, 1:])
                 low, high = rate_interval(at_95, runs)
                 rates = {"at 90": at_90 / runs, "at 95": at_95 / runs, "from": low, "to": high}

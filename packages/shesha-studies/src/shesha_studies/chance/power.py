@@ -22,7 +22,6 @@ _PAIR = ["rank", "strength", "seed"]
 MEASURES = ("CKA", "CKA(kernel=rbf)", "RSA", "DistCorr", "mutual kNN")
 STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2)
 
-
 _grid = grid_of("measure", "rank", "strength", "seed")
 
 

@@ -34,8 +34,6 @@ CHEAP = (*KERNELS, "DistCorr", SVCCA, "RSA", "mutual kNN", "cycle kNN", "CKNNA")
 CANONICAL, PROCRUSTES = ("CCA", "PWCCA"), ("Procrustes similarity", "Procrustes similarity(published=True)")
 RATIOS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)
 KINDS = ("Gaussian", "Student's t", "Laplace")
-FEWEST = 128
-"""Smallest number of features in the paper."""
 _PAIR = ["kind", "n", "ratio", "seed"]
 """Columns that identify a pair of representations, to which all measures are applied."""
 _NAMES = {"CKA": "linear CKA", "CKA(kernel=rbf)": "RBF CKA", "DistCorr": "distance correlation"}
@@ -110,7 +108,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "ratio shown": shown.ratio.max(),
             "raw in words": ", ".join(f"{raw[name]:.2f} ({_NAMES.get(name, name)})" for name in named),
             **_rises(small[small.kind == "Gaussian"].sort_values("ratio", kind="stable")),
-            **_gap(rows[(rows.kind == "Gaussian") & (rows.n * rows.ratio >= FEWEST)]),
+            **_gap(rows[(rows.kind == "Gaussian") & (rows.n * rows.ratio >= 128)]),
             **_formulas(rows),
             **_tails(small),
         }
