@@ -9,7 +9,7 @@ import pandas as pd
 
 from shesha.calibration import calibrate_layers
 from shesha.nulls.null_summary import summarise
-from shesha.studies.facts import Facts, as_facts, largest, over_correlations, over_draws
+from shesha.studies.facts import largest, over_correlations, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.study_decorator import study
@@ -63,7 +63,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 
 @alpha.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Return correlations with capability and with width at the three levels, and their differences."""
     tables = {axis: trends(rows, COLUMNS, axis).groupby("measure") for axis in ("capability", "width")}
     sets = {str(name): group for name, group in tables["capability"]}
@@ -84,7 +84,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             f"raw trend, {measure}": over_correlations(group.raw),
             f"trend, {measure}": largest(over_correlations(group[name]) for name in NAMES),
         }
-    return as_facts(values)
+    return values
 
 
 def _in_words(sets: pd.DataFrame) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from shesha.charts import PALETTE
-from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import rate_interval
@@ -148,7 +147,7 @@ def _long(lines: pd.DataFrame) -> pd.DataFrame:
 
 
 @intervals.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Coverage of similarities and of scores: median, worst case, and how often it is too low."""
     lines = pool_coverage(rows)
     facts: dict[str, Any] = {"narrow": (lines["to"] < ASKED).mean()}
@@ -163,7 +162,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             f"{part}, worst in words": f'{worst.score} on data "{_label(worst)}"'
             + ("" if worst.told == "-" else f", {worst.told}"),
         }
-    return as_facts(facts)
+    return facts
 
 
 def _picture(lines: pd.DataFrame) -> Picture:

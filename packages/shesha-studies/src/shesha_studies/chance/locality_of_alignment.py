@@ -13,7 +13,7 @@ from scipy.spatial.distance import squareform
 
 from shesha.calibration import calibrate
 from shesha.kernels.distances import condensed_distances
-from shesha.studies.facts import Facts, as_facts, over_correlations, over_draws, share, smallest
+from shesha.studies.facts import over_correlations, over_draws, share, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import draws
@@ -196,49 +196,47 @@ def _draw(rows: pd.DataFrame) -> Any:
 
 
 @locality.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Return the agreement of local distances, and the score by a narrow kernel of a copy that keeps them."""
     rows = rows.assign(hit=rows.p_value <= 0.05)
     models, copies = (rows[rows.kind == kind] for kind in (MODELS, COPY))
     narrow, copies = (part[_is_kernel(part, BANDWIDTHS[0])] for part in (models, copies))
     near = _pairs(models).groupby("data")[["agreement", "agreement_p", "common"]].mean()
-    by_noise = {noise: group.set_index("data") for noise, group in copies.groupby("noise")}
+    by_noise: dict[Any, pd.DataFrame] = {noise: group.set_index("data") for noise, group in copies.groupby("noise")}
     noisy = list(by_noise.values())
-    return as_facts(
-        {
-            "distances": over_draws(near.agreement),
-            "distances in words": ", ".join(
-                f"{line.agreement:.2f} ({data}: {line.common:.0f} of 20 common, p = {line.agreement_p:.3f})"
-                for data, line in near.iterrows()
-            ),
-            "pairs": len(narrow),
-            "narrow": over_draws(narrow.groupby("data").score.mean()),
-            "narrow in words": ", ".join(
-                f"{over_draws(df.score):.4f} ({data}, {df.hit.sum():.0f} of {len(df)} pairs with p <= 0.05)"
-                for data, df in narrow.groupby("data")
-            ),
-            "narrow_median": narrow.score.median(),
-            "narrow_hits": share(narrow.hit),
-            "narrow_copy": over_draws(noisy[-1].score),
-            "narrow_fall": over_draws(noisy[0].score - noisy[-1].score),
-            "copies in words": "; ".join(
-                f"with {noise:.0%} noise (distance correlations of {df.agreement.min():.2f} to "
-                f"{df.agreement.max():.2f}) {df.score.min():.3f} to {df.score.max():.3f}"
-                for noise, df in by_noise.items()
-            ),
-            "own_hits": share(models[(models.scale == OWN) & (models.value == 0.5)].hit),
-            **{f"neighbour_{end}": rows.neighbour_distance.agg(end) for end in ("min", "max")},
-            **_neighbourhoods(models[models.lens == KNN]),
-            **_kernels(models, "half", 0.5),
-            **_kernels(models, "wide", 2.0, 5.0),
-        }
-    )
+    return {
+        "distances": over_draws(near.agreement),
+        "distances in words": ", ".join(
+            f"{line.agreement:.2f} ({data}: {line.common:.0f} of 20 common, p = {line.agreement_p:.3f})"
+            for data, line in near.iterrows()
+        ),
+        "pairs": len(narrow),
+        "narrow": over_draws(narrow.groupby("data").score.mean()),
+        "narrow in words": ", ".join(
+            f"{over_draws(df.score):.4f} ({data}, {df.hit.sum():.0f} of {len(df)} pairs with p <= 0.05)"
+            for data, df in narrow.groupby("data")
+        ),
+        "narrow_median": narrow.score.median(),
+        "narrow_hits": share(narrow.hit),
+        "narrow_copy": over_draws(noisy[-1].score),
+        "narrow_fall": over_draws(noisy[0].score - noisy[-1].score),
+        "copies in words": "; ".join(
+            f"with {noise:.0%} noise (distance correlations of {df.agreement.min():.2f} to "
+            f"{df.agreement.max():.2f}) {df.score.min():.3f} to {df.score.max():.3f}"
+            for noise, df in by_noise.items()
+        ),
+        "own_hits": share(models[(models.scale == OWN) & (models.value == 0.5)].hit),
+        **{f"neighbour_{end}": rows.neighbour_distance.agg(end) for end in ("min", "max")},
+        **_neighbourhoods(models[models.lens == KNN]),
+        **_kernels(models, "half", 0.5),
+        **_kernels(models, "wide", 2.0, 5.0),
+    }
 
 
-def _trends_by_value(models: pd.DataFrame) -> dict[float, pd.DataFrame]:
+def _trends_by_value(models: pd.DataFrame) -> dict[Any, pd.DataFrame]:
     """Correlate scores with capability in each data set, by neighbourhood size or kernel bandwidth."""
     table = trends(models.assign(measure=models.value), ["raw", "score"])
-    return {float(value): group.set_index("data") for value, group in table.groupby("measure")}
+    return {value: group.set_index("data") for value, group in table.groupby("measure")}
 
 
 def _neighbourhoods(knn: pd.DataFrame) -> dict[str, Any]:

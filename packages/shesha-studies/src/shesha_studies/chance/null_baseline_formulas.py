@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.measures import cka, mutual_knn
-from shesha.studies.facts import Facts, as_facts, over_draws, smallest, steps
+from shesha.studies.facts import over_draws, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure, logarithmic
 from shesha.studies.study_decorator import study
@@ -95,31 +97,29 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 
 @null_baselines.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Means and variances in units of their formulas, and CKA of related data against the width."""
     variance_of_row = K**2 * (N - 1 - K) ** 2 / ((N - 1) ** 2 * (N - 2))
     overlap, anchor = rows.overlap * (N - 1) / K, rows.common_variance / variance_of_row
     narrowest, widest = (rows[rows.d == end] for end in (rows.d.min(), rows.d.max()))
-    return as_facts(
-        {
-            "energy": rows.energy.mean(),
-            "cells": len(rows),
-            "draws": len(widest),
-            "overlap": overlap.mean(),
-            "anchor": anchor.mean(),
-            "energy_off": over_draws(rows.energy - 1),
-            "overlap_off": over_draws(overlap - 1),
-            "anchor_off": over_draws(anchor - 1),
-            "spread": over_draws(rows.overlap_variance / (variance_of_row / (N * K * K))),
-            "narrowest": rows.d.min(),
-            "widest": rows.d.max(),
-            "raw_narrowest": narrowest.related_raw.mean(),
-            "raw_widest": over_draws(widest.related_raw),
-            "smallest_step": smallest(steps(rows, "d", "related_raw")),
-            "adjusted": widest.related_adjusted.mean(),
-            "gated": widest.related_gated.mean(),
-            "population": RHO**2,
-            "gap": over_draws(widest.related_adjusted - RHO**2),
-            "gap_gated": over_draws(widest.related_gated - RHO**2),
-        }
-    )
+    return {
+        "energy": rows.energy.mean(),
+        "cells": len(rows),
+        "draws": len(widest),
+        "overlap": overlap.mean(),
+        "anchor": anchor.mean(),
+        "energy_off": over_draws(rows.energy - 1),
+        "overlap_off": over_draws(overlap - 1),
+        "anchor_off": over_draws(anchor - 1),
+        "spread": over_draws(rows.overlap_variance / (variance_of_row / (N * K * K))),
+        "narrowest": rows.d.min(),
+        "widest": rows.d.max(),
+        "raw_narrowest": narrowest.related_raw.mean(),
+        "raw_widest": over_draws(widest.related_raw),
+        "smallest_step": smallest(steps(rows, "d", "related_raw")),
+        "adjusted": widest.related_adjusted.mean(),
+        "gated": widest.related_gated.mean(),
+        "population": RHO**2,
+        "gap": over_draws(widest.related_adjusted - RHO**2),
+        "gap_gated": over_draws(widest.related_gated - RHO**2),
+    }

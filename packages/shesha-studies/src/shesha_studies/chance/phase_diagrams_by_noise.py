@@ -9,7 +9,7 @@ import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.checks import INCONCLUSIVE, Found
-from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, smallest
+from shesha.studies.facts import Fact, group_means, largest, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, heat
 from shesha.studies.study_decorator import study
@@ -67,7 +67,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 
 @phase_diagrams.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Return scores at the smallest and at the largest ratio of noise to signal, by kind of noise."""
     quiet, drowned = rows[rows.sigma == rows.sigma.min()], rows[rows.sigma == rows.sigma.max()]
     means, by_ratio = quiet.groupby(["kind", "ratio"])[["raw", "score"]].mean(), drowned.groupby("ratio").raw.mean()
@@ -84,7 +84,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         values[f"quiet, {kind}"] = _smallest_mean(quiet[quiet.kind == kind])
         values[f"left, {kind}"] = largest(group_means(drowned[drowned.kind == kind], ["ratio"], "score"))
     left = largest(group_means(drowned, ["kind", "ratio"], "score"))
-    return as_facts(values | {"quiet": _smallest_mean(quiet), "left": left})
+    return values | {"quiet": _smallest_mean(quiet), "left": left}
 
 
 def _smallest_mean(rows: pd.DataFrame) -> Fact:

@@ -14,9 +14,7 @@ from shesha.calibration import calibrate_layers
 from shesha.studies.checks import Found
 from shesha.studies.facts import (
     Fact,
-    Facts,
     absolute,
-    as_facts,
     largest,
     over_correlations,
     over_draws,
@@ -212,7 +210,7 @@ _OTHER_GLOBAL = tuple(name for name in GLOBAL.values() if name not in (*_KERNELS
 
 
 @platonic.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Correlations of scores with capability before and after calibration, over sets of stand-ins."""
     table = _set_trends(rows)
     table["lost"] = table.before - table.after
@@ -237,21 +235,19 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         for axis, suffix in (("capability", ""), ("width", ", with width")):
             part = means(_KERNELS, column + suffix)
             values |= {f"{key}, {axis}, lowest": smallest(part), f"{key}, {axis}, highest": largest(part)}
-    return as_facts(
-        {
-            **values,
-            "calibrated, highest": largest(values[f"calibrated, {axis}, highest"] for axis in ("capability", "width")),
-            "global in words": phrases(_OTHER_GLOBAL, "{} {:+.2f} to {:+.2f}"),
-            "global_before": smallest(means(_OTHER_GLOBAL, "before")),
-            "global_lost": smallest(means(_OTHER_GLOBAL, "lost")),
-            **{f"unbiased_{column}": largest(means(["unbiased CKA"], column)) for column in columns[:3]},
-            "local in words": phrases(LOCAL.values(), "{} {:+.2f} to {:+.2f}"),
-            "local_moved": largest(map(absolute, means(LOCAL.values(), "lost"))),
-            "local_before": smallest(means(LOCAL.values(), "before")),
-            **_differences(rows, table),
-            **_untrained_facts(rows),
-        }
-    )
+    return {
+        **values,
+        "calibrated, highest": largest(values[f"calibrated, {axis}, highest"] for axis in ("capability", "width")),
+        "global in words": phrases(_OTHER_GLOBAL, "{} {:+.2f} to {:+.2f}"),
+        "global_before": smallest(means(_OTHER_GLOBAL, "before")),
+        "global_lost": smallest(means(_OTHER_GLOBAL, "lost")),
+        **{f"unbiased_{column}": largest(means(["unbiased CKA"], column)) for column in columns[:3]},
+        "local in words": phrases(LOCAL.values(), "{} {:+.2f} to {:+.2f}"),
+        "local_moved": largest(map(absolute, means(LOCAL.values(), "lost"))),
+        "local_before": smallest(means(LOCAL.values(), "before")),
+        **_differences(rows, table),
+        **_untrained_facts(rows),
+    }
 
 
 def _over_data(table: pd.DataFrame, column: str) -> Fact:

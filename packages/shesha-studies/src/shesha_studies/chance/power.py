@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, rate, resampled_groups, share
+from shesha.studies.facts import Fact, group_means, largest, rate, resampled_groups, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
 from shesha.studies.study_decorator import grid_of, study
@@ -70,7 +70,7 @@ def _add_hits(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 @power.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Return the shares of pairs with a signal that calibration and a threshold from the true null detect."""
     rows, cell = _add_hits(rows), ["measure", "rank", "strength"]
     signal, strong = rows[rows.strength > 0], rows[rows.strength >= STRONG]
@@ -79,25 +79,23 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     least = means[means.hit >= 0.9].groupby(["measure", "rank"], sort=False).strength.min()
     pairs = signal.groupby(_PAIR).ngroups
     rates: dict[Any, Fact] = {strength: _rate_of_pairs(group) for strength, group in signal.groupby("strength")}
-    return as_facts(
-        {
-            "found": _rate_of_pairs(signal),
-            "found_by_known_null": _rate_of_pairs(signal, "hit_known"),
-            "lost": largest(resampled_groups(_lost, df, _PAIR, draws=200) for _, df in rows.groupby("measure")),
-            "none": share(none.hit),
-            "least strengths in words": ", ".join(
-                f"{strength:g} ({name})" for name, strength in least.groupby("measure", sort=False).max().items()
-            ),
-            "rates in words": ", ".join(f"{hit:.0%} at {strength:g}" for strength, hit in rates.items()),
-            "signal_pairs": pairs / len(rates),
-            "pairs": pairs,
-            "rate_of_strong": _rate_of_pairs(strong),
-            "rate_at_04": rates[0.4],
-            "alike": resampled_groups(_smallest_correlation, strong, "seed"),
-            "apart": (means.raw - means.score)[means.strength >= STRONG].abs().max(),
-            "weak": largest(group_means(rows[rows.strength <= 0.1], cell, "score")),
-        }
-    )
+    return {
+        "found": _rate_of_pairs(signal),
+        "found_by_known_null": _rate_of_pairs(signal, "hit_known"),
+        "lost": largest(resampled_groups(_lost, df, _PAIR, draws=200) for _, df in rows.groupby("measure")),
+        "none": share(none.hit),
+        "least strengths in words": ", ".join(
+            f"{strength:g} ({name})" for name, strength in least.groupby("measure", sort=False).max().items()
+        ),
+        "rates in words": ", ".join(f"{hit:.0%} at {strength:g}" for strength, hit in rates.items()),
+        "signal_pairs": pairs / len(rates),
+        "pairs": pairs,
+        "rate_of_strong": _rate_of_pairs(strong),
+        "rate_at_04": rates[0.4],
+        "alike": resampled_groups(_smallest_correlation, strong, "seed"),
+        "apart": (means.raw - means.score)[means.strength >= STRONG].abs().max(),
+        "weak": largest(group_means(rows[rows.strength <= 0.1], cell, "score")),
+    }
 
 
 def _rate_of_pairs(rows: pd.DataFrame, column: str = "hit") -> Fact:

@@ -12,7 +12,6 @@ from shesha.calibration import calibrate
 from shesha.studies.facts import (
     NAN,
     Fact,
-    Facts,
     absolute,
     as_facts,
     difference,
@@ -92,27 +91,25 @@ def _picture_rows(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 @width.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Raw and calibrated scores of independent data by width, and how much raw scores rise."""
     known, small, shown = rows.dropna(subset="p_value"), rows[rows.n == 128], _picture_rows(rows)
     tails = known[known.kind != "Gaussian"]
     widest_tails = tails[(tails.measure == "CKA") & (tails.ratio == tails.ratio.max())]
     raw = shown[shown.ratio == shown.ratio.max()].groupby("measure").raw.mean()
     named = [name for name in (*KERNELS[:2], "DistCorr", "RSA", "mutual kNN") if name in raw]
-    return as_facts(
-        {
-            **_calibrated(known),
-            **as_facts(_calibrated(tails), "tails_"),
-            "tails_wide": smallest(group_means(widest_tails, ["kind"], "raw")),
-            "n shown": shown.n.max(),
-            "ratio shown": shown.ratio.max(),
-            "raw in words": ", ".join(f"{raw[name]:.2f} ({_NAMES.get(name, name)})" for name in named),
-            **_rises(small[small.kind == "Gaussian"].sort_values("ratio", kind="stable")),
-            **_gap(rows[(rows.kind == "Gaussian") & (rows.n * rows.ratio >= 128)]),
-            **_formulas(rows),
-            **_tails(small),
-        }
-    )
+    return {
+        **_calibrated(known),
+        **as_facts(_calibrated(tails), "tails_"),
+        "tails_wide": smallest(group_means(widest_tails, ["kind"], "raw")),
+        "n shown": shown.n.max(),
+        "ratio shown": shown.ratio.max(),
+        "raw in words": ", ".join(f"{raw[name]:.2f} ({_NAMES.get(name, name)})" for name in named),
+        **_rises(small[small.kind == "Gaussian"].sort_values("ratio", kind="stable")),
+        **_gap(rows[(rows.kind == "Gaussian") & (rows.n * rows.ratio >= 128)]),
+        **_formulas(rows),
+        **_tails(small),
+    }
 
 
 def _calibrated(rows: pd.DataFrame) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.descriptors import participation_ratio
-from shesha.studies.facts import Facts, as_facts, over_draws, rank_correlation, smallest
+from shesha.studies.facts import over_draws, rank_correlation, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.study_decorator import study
@@ -98,7 +98,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 
 @width_real.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Correlation of the threshold with width and with effective dimension."""
     plain, trained = _as_trained(rows), rows[rows.epochs > 0]
     table = _correlations(plain)
@@ -107,13 +107,11 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     copies = trained.pivot(index=["data", "first", "second"], columns="variant", values="threshold")
     same = plain[plain["first"] == plain.second].pivot(index=["data", "first"], columns="training", values="threshold")
     same = same.reindex(columns=["trained", "untrained"])
-    return as_facts(
-        {
-            **{f"{name}_{end}": table[name].agg(end) for name in LABELS for end in ("min", "max")},
-            "highest_threshold": rows.threshold.max(),
-            "width": smallest(rank_correlation(rho, networks) for rho in table.total_width),
-            "width_given_effective": smallest(rank_correlation(rho, networks, 1) for rho in table.partial),
-            "same_width": over_draws(np.exp(np.abs(np.log(same.trained / same.untrained)))),
-            "copied": over_draws(copies[COPIED] / copies[AS_TRAINED]),
-        }
-    )
+    return {
+        **{f"{name}_{end}": table[name].agg(end) for name in LABELS for end in ("min", "max")},
+        "highest_threshold": rows.threshold.max(),
+        "width": smallest(rank_correlation(rho, networks) for rho in table.total_width),
+        "width_given_effective": smallest(rank_correlation(rho, networks, 1) for rho in table.partial),
+        "same_width": over_draws(np.exp(np.abs(np.log(same.trained / same.untrained)))),
+        "copied": over_draws(copies[COPIED] / copies[AS_TRAINED]),
+    }
