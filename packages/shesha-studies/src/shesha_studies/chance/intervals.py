@@ -91,6 +91,7 @@ ASKED = 0.95
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Coverage of similarities and of scores, with the limits of its rates."""
     lines = pool_coverage(rows)
+    lines = lines.assign(cell=_cells(lines))
     similarities, scores = (lines[lines.part == part] for part in ("similarities", "scores"))
     tables = (("Similarities", _wide(similarities)), ("Scores of one representation", _long(scores)))
     return Page("", tables, (_picture(lines),))
@@ -109,11 +110,8 @@ def pool_coverage(rows: pd.DataFrame) -> pd.DataFrame:
                 low, high = rate_interval(at_95, runs)
                 rates = {"at 90": at_90 / runs, "at 95": at_95 / runs, "from": low, "to": high}
                 lines.append({**dict(zip(BY, key, strict=True)), "score": name, "runs": runs, **rates})
-    return pd.DataFrame(lines)
-
-
-def _label(line: Any) -> str:
-    return f"{line.data}, {line.n:,} x {line.d}"
+    table = pd.DataFrame(lines)
+    return table.assign(label=table.data + table.n.map(", {:,} x ".format) + table.d.astype(str))
 
 
 def _cells(lines: pd.DataFrame) -> list[str]:
@@ -124,26 +122,18 @@ def _cells(lines: pd.DataFrame) -> list[str]:
 
 def _wide(lines: pd.DataFrame) -> pd.DataFrame:
     """One line per measure, one column per kind of data."""
-    most = lines.groupby(["data", "n", "d"]).runs.transform("max")
-    columns = [f"{_label(line)} ({runs})" for (_, line), runs in zip(lines.iterrows(), most, strict=True)]
-    wide = lines.assign(cell=_cells(lines), column=columns).pivot(index="score", columns="column", values="cell")
-    wide = wide.loc[lines.score.unique(), list(dict.fromkeys(columns))].fillna("-")
+    most = lines.groupby("label").runs.transform("max")
+    lines = lines.assign(column=lines.label + " (" + most.astype(str) + ")")
+    wide = lines.pivot(index="score", columns="column", values="cell")
+    wide = wide.loc[lines.score.unique(), lines.column.unique()].fillna("-")
     return wide.rename_axis(index="measure", columns=None).reset_index()
 
 
 def _long(lines: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "rows": [_label(line) for _, line in lines.iterrows()],
-            "told": ["" if told == "-" else f"`{told}`" for told in lines.told],
-            "score": lines.score,
-            "90 / 95": _cells(lines),
-            "limits at 95": [
-                f"{100 * low:.0f} to {100 * high:.0f}" for low, high in zip(lines["from"], lines["to"], strict=True)
-            ],
-            "runs": lines.runs,
-        }
-    )
+    limits = [f"{100 * low:.0f} to {100 * high:.0f}" for low, high in zip(lines["from"], lines["to"], strict=True)]
+    told = ["" if told == "-" else f"`{told}`" for told in lines.told]
+    table = lines.assign(told=told, limits=limits)
+    return table[["label", "told", "score", "cell", "limits", "runs"]]
 
 
 @intervals.facts
@@ -159,7 +149,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
             f"{part}, too low": (subset["to"] < ASKED).sum(),
             f"{part}, median": subset["at 95"].median(),
             f"{part}, worst": worst["at 95"],
-            f"{part}, worst in words": f'{worst.score} on data "{_label(worst)}"'
+            f"{part}, worst in words": f'{worst.score} on data "{worst.label}"'
             + ("" if worst.told == "-" else f", {worst.told}"),
         }
     return facts
