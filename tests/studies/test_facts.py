@@ -24,6 +24,8 @@ from shesha.studies.facts import (
     smallest,
     steps,
 )
+from shesha.studies.page_from_rows import study_facts
+from shesha.studies.study_decorator import study
 
 
 @pytest.mark.parametrize("n", [2, 3, 9])
@@ -143,3 +145,16 @@ def test_steps_are_paired_within_units():
     rows = pd.DataFrame({"d": [1, 1, 2, 2], "seed": [0, 1, 0, 1], "score": [0.0, 9.0, 1.0, 10.0]})
     assert steps(rows, "d", "score") == [Fact(1.0, 1.0, 1.0)]
     assert steps(rows, "d", "score")[0].high < group_means(rows, ["d"], "score")[1].high
+
+
+def test_a_study_may_return_numbers_and_words_as_facts():
+    def double(x):
+        """Is twice a number twice as large?"""
+        return {"twice": 2 * x}
+
+    one = study("double", paper="new", version=1, full={"x": [1]}, quick={"x": [1]})(double)
+    one.facts(lambda rows, published: {"largest": rows.twice.max(), "label": "two", "unknown": math.nan})
+    assert study_facts(one, pd.DataFrame({"x": [1], "twice": [2]})) == {
+        "largest": Fact(2.0),
+        "label": Fact(0.0, words="two"),
+    }

@@ -55,8 +55,8 @@ class Fact:
 
 
 Facts = Mapping[str, Fact]
-MakeFacts = Callable[["pd.DataFrame", Any], Facts]
-"""Function that takes all rows and the published numbers (a DataFrame, or None if there is no such file)."""
+MakeFacts = Callable[["pd.DataFrame", Any], Mapping[str, Any]]
+"""Function from all rows and the published numbers (a DataFrame or None) to facts, plain numbers or words, by name."""
 
 
 def as_facts(values: Mapping[str, Any], prefix: str = "") -> dict[str, Fact]:

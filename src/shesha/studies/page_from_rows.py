@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from shesha.studies.checks import NOT_RUN, OWN_NUMBERS, STAND_IN, UNREACHABLE, Check
 from shesha.studies.claim_files import claims_of_study
 from shesha.studies.claims import Claim, Judged, Line, judge
-from shesha.studies.facts import Fact, Facts
+from shesha.studies.facts import Fact, Facts, as_facts
 from shesha.studies.page import Page
 from shesha.studies.published_checks import against, read_published, split_numbers_and_claims
 from shesha.studies.rules_file import (
@@ -56,7 +56,7 @@ def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
     """Return the facts from a study's rows, by name; those that the rows cannot give (NaN) are omitted."""
     facts: dict[str, Fact] = {}
     for make in study.fact_makers:
-        facts |= make(rows, read_published(study))
+        facts |= as_facts(make(rows, read_published(study)))
     return {name: fact for name, fact in facts.items() if not isnan(fact.value)}
 
 

@@ -19,16 +19,12 @@ Arguments = dict[str, Any]
 CLUSTERS, WIDTH, WIDE, RANK = 8, 8, 300, 4
 
 
-def _two_clusters(rng: Rng, n: int, d: int) -> Matrix:
-    """Draw rows in two clusters; the membership of a row is independent in X and Y."""
-    return np.asarray(rng.standard_normal((n, d)) + 2 * rng.integers(0, 2, (n, 1)) * np.ones(d) / np.sqrt(d) * 3)
-
-
 CLOUDS: dict[str, Callable[[Rng, int, int], Matrix]] = {
     "Gaussian": lambda rng, n, d: rng.standard_normal((n, d)),
     "Student's t": lambda rng, n, d: rng.standard_t(3, (n, d)),
     "Laplace": lambda rng, n, d: rng.laplace(size=(n, d)),
-    "two clusters": _two_clusters,
+    # The membership of a row is independent in X and Y.
+    "two clusters": lambda rng, n, d: rng.standard_normal((n, d)) + 2 * rng.integers(0, 2, (n, 1)) / np.sqrt(d) * 3,
 }
 
 
@@ -154,12 +150,9 @@ def _known_covariates(rng: Rng, n: int, data: str, shared: bool) -> Arguments:
     return {"X": X, "Y": Y, "covariates": covariates}
 
 
-PERIOD = 24.3
-
-
 def _periodic(rng: Rng, n: int, design: str, shared: bool) -> Arguments:
     """Draw two series with a common period that does not divide their length; phases of features are independent."""
-    angle = 2 * np.pi * np.arange(n)[:, None] / PERIOD
+    angle = 2 * np.pi * np.arange(n)[:, None] / 24.3
     both = rng.standard_normal((n, WIDTH)) * shared
     X, Y = (np.sin(angle + rng.uniform(0, 2 * np.pi, WIDTH)) + rng.standard_normal((n, WIDTH)) + both for _ in range(2))
     if design == "phase covariates":
@@ -216,11 +209,6 @@ def _noisy_copies(rng: Rng) -> Matrix:
     return rows
 
 
-def _alternating(rng: Rng) -> Matrix:
-    step = (-1.0) ** np.arange(ROWS)
-    return np.asarray(rng.standard_normal((ROWS, 32)) + step[:, None] * rng.standard_normal(32))
-
-
 _Cases = dict[str, tuple[tuple[str, ...], Callable[[Rng], Matrix]]]
 WITHOUT_CAUSE: _Cases = {
     "Student's t, 3 degrees": (("few rows", "row scale"), lambda rng: rng.standard_t(3, (ROWS, 32))),
@@ -233,7 +221,10 @@ WITH_CAUSE: _Cases = {
     "two rogue features of 64": (("few coordinates",), lambda rng: _rogue(rng, 2)),
     "three rogue features of 64": (("few coordinates",), lambda rng: _rogue(rng, 3)),
     "noisy copies, r = 0.97": (("copied features",), _noisy_copies),
-    "alternating order": (("alternating order",), _alternating),
+    "alternating order": (
+        ("alternating order",),
+        lambda rng: rng.standard_normal((ROWS, 32)) + (-1.0) ** np.arange(ROWS)[:, None] * rng.standard_normal(32),
+    ),
 }
 """Data by name, with the warning that should be raised about them."""
 

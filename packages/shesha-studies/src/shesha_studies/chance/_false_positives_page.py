@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from scipy.stats import binom
 
 from shesha.charts import PALETTE
 from shesha.nulls import holm
-from shesha.studies.facts import Fact, Facts, as_facts, rate
+from shesha.studies.facts import Fact, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import binomial_limits, rate_interval
@@ -42,21 +43,15 @@ TOO_FREE = ("free", "blocks", "blocks of 8", "blocks of 25", "stretches of 8", "
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Tabulate rates with their limits for measures, scores and designs, and draw those of measures."""
-    parts = dict(list(rows.groupby("part")))
-    titles = {
-        "scores": "Scores of one representation",
-        "designs": "Rows that depend on one another",
-        "groups": "Groups of cells without an effect",
+    sections = {
+        "measures": ("Measures", _measures_table),
+        "scores": ("Scores of one representation", _rates_table),
+        "designs": ("Rows that depend on one another", _rates_table),
+        "groups": ("Groups of cells without an effect", _rates_table),
+        "doubts": ("Doubts", _doubts_table),
     }
-    return Page(
-        "",
-        (
-            ("Measures", _measures_table(parts["measures"])),
-            *((title, _rates_table(rows[rows.part == part])) for part, title in titles.items()),
-            ("Doubts", _doubts_table(rows[rows.part == "doubts"])),
-        ),
-        (_picture(_independent_rates(rows)),),
-    )
+    tables = tuple((title, tabulate(rows[rows.part == part])) for part, (title, tabulate) in sections.items())
+    return Page("", tables, (_picture(_independent_rates(rows)),))
 
 
 def _picture(measures: pd.DataFrame) -> Picture:
@@ -124,7 +119,7 @@ def _doubts_table(rows: pd.DataFrame) -> pd.DataFrame:
     return table.assign(raised=_cells(table))[["data", "score", "the warning would be", "raised"]]
 
 
-def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Rates of independent rows, of dependent rows with and without a design, of scores, and of doubts."""
     nothing, measures = rows[rows.truth == "nothing"], _independent_rates(rows)
     clusters, scaled = nothing[nothing.data == "clusters of rows"], nothing[nothing.data.isin(SCALED)]
@@ -135,30 +130,28 @@ def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     doubts = pool_rates(rows[rows.part == "doubts"], ["truth", "data"])
     wrong = doubts[doubts.truth == "nothing"].nlargest(1, "rate")
     right = doubts[doubts.truth == "signal"].nsmallest(1, "rate")
-    return as_facts(
-        {
-            "level": LEVEL,
-            "independent": _pooled(independent),
-            "pairs": independent.runs.sum(),
-            "measures": len(measures),
-            "measures off": outside(measures, LEVEL).sum(),
-            **{f"clusters, {key}": _pooled(clusters[clusters.design == key]).value for key in ("free", "blocks")},
-            **{f"scale, {key}": _pooled(scaled[scaled.design == key]).value for key in ("-", "row scale")},
-            "designs": len(declared),
-            "designs above": declared.above.sum(),
-            "designs above in words": "; ".join(_rates_by_rows(declared[declared.above])),
-            "free, lowest": free.rate.min(),
-            "free, highest": free.rate.max(),
-            "scores": len(unscaled),
-            "scores above": unscaled.above.sum(),
-            "groups, lowest": groups.rate.min(),
-            "groups, highest": groups.rate.max(),
-            "wrong doubts": wrong.rate.max(),
-            "wrong doubts in words": ", ".join(wrong.data),
-            "right doubts": right.rate.max(),
-            "right doubts in words": ", ".join(right.data),
-        }
-    )
+    return {
+        "level": LEVEL,
+        "independent": _pooled(independent),
+        "pairs": independent.runs.sum(),
+        "measures": len(measures),
+        "measures off": outside(measures, LEVEL).sum(),
+        **{f"clusters, {key}": _pooled(clusters[clusters.design == key]).value for key in ("free", "blocks")},
+        **{f"scale, {key}": _pooled(scaled[scaled.design == key]).value for key in ("-", "row scale")},
+        "designs": len(declared),
+        "designs above": declared.above.sum(),
+        "designs above in words": "; ".join(_rates_by_rows(declared[declared.above])),
+        "free, lowest": free.rate.min(),
+        "free, highest": free.rate.max(),
+        "scores": len(unscaled),
+        "scores above": unscaled.above.sum(),
+        "groups, lowest": groups.rate.min(),
+        "groups, highest": groups.rate.max(),
+        "wrong doubts": wrong.rate.max(),
+        "wrong doubts in words": ", ".join(wrong.data),
+        "right doubts": right.rate.max(),
+        "right doubts in words": ", ".join(right.data),
+    }
 
 
 def _pooled(rows: pd.DataFrame) -> Fact:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from shesha.calibration import calibrate_layers
 from shesha.nulls.null_summary import summarise
-from shesha.studies.facts import Facts, as_facts, group_means, largest, over_correlations, over_draws
+from shesha.studies.facts import largest, over_correlations, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.study_decorator import study
@@ -63,30 +63,30 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 
 @alpha.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Return correlations with capability and with width at the three levels, and their differences."""
-    tables = {axis: trends(rows, COLUMNS, axis) for axis in ("capability", "width")}
-    scores = tables["capability"][NAMES]
-    moved = tables["capability"].assign(moved=scores.max(axis=1) - scores.min(axis=1))
+    tables = {axis: trends(rows, COLUMNS, axis).groupby("measure") for axis in ("capability", "width")}
+    sets = {str(name): group for name, group in tables["capability"]}
+    cka_by_width, knn = tables["width"].get_group("CKA"), sets["mutual kNN(k=10)"]
     values: dict[str, Any] = {
         "largest_gap": (rows["score_0.1"] - rows["score_0.01"]).max(),
         "pairs": len(rows),
-        "moved": largest(group_means(moved, ["measure"], "moved")),
+        "moved": largest(over_draws(group[NAMES].max(axis=1) - group[NAMES].min(axis=1)) for group in sets.values()),
+        "width, CKA, raw": over_correlations(cka_by_width.raw),
+        "width, CKA, score_005": over_correlations(cka_by_width["score_0.05"]),
+        "lost, mutual kNN(k=10)": largest(over_draws(knn.raw - knn[name]) for name in NAMES),
     }
-    for measure in rows.measure.unique():
-        by_axis = {axis: table[table.measure == measure] for axis, table in tables.items()}
-        sets = by_axis["capability"]
-        means = {axis: {name: over_correlations(df[name]) for name in COLUMNS} for axis, df in by_axis.items()}
+    for measure, group in sets.items():
         values |= {
-            f"width, {measure}, raw": means["width"]["raw"],
-            f"width, {measure}, score_005": means["width"]["score_0.05"],
             f"{measure} in words": "; ".join(
-                f"correlation with {axis} {mean['raw']:+.2f} (raw), "
-                + ", ".join(f"{mean[name]:+.2f} (level {name.removeprefix('score_')})" for name in NAMES)
-                for axis, mean in means.items()
+                f"correlation with {axis} {_in_words(table.get_group(measure))}" for axis, table in tables.items()
             ),
-            f"raw trend, {measure}": means["capability"]["raw"],
-            f"trend, {measure}": largest(means["capability"][name] for name in NAMES),
-            f"lost, {measure}": largest(over_draws(sets.raw - sets[name]) for name in NAMES),
+            f"raw trend, {measure}": over_correlations(group.raw),
+            f"trend, {measure}": largest(over_correlations(group[name]) for name in NAMES),
         }
-    return as_facts(values)
+    return values
+
+
+def _in_words(sets: pd.DataFrame) -> str:
+    levels = (f"{over_correlations(sets[name]):+.2f} (level {name.removeprefix('score_')})" for name in NAMES)
+    return f"{over_correlations(sets.raw):+.2f} (raw), " + ", ".join(levels)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, over_draws, resampled, smallest
+from shesha.studies.facts import Fact, absolute, group_means, largest, over_draws, resampled, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
 from shesha.studies.study_decorator import grid_of, study
@@ -73,7 +75,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 
 @analytical_debiasing.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Return the largest mean differences of calibrated and of raw CKA from unbiased CKA."""
     means = rows.groupby(_CELL)[["raw", "unbiased", "adjusted", "gated"]].mean()
     off = means.sub(means.unbiased, axis=0)
@@ -83,36 +85,31 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     # The paper does not print its signal, so the advantage at each of our widths is a possible value.
     ahead = related.assign(more=related.over_columns - related[["unbiased", "gated"]].max(axis=1))
     more = sorted(group_means(ahead, ["ratio"], "more"), key=lambda fact: fact.value)
-    return as_facts(
-        {
-            "n": rows.n.max(),
-            # Use every n, because raw CKA needs no correction for our signal at the published n.
-            "apart, signal": _largest_difference(signal, "gated"),
-            "apart, noise": _largest_difference(noise, "gated"),
-            "raw apart, signal": _largest_difference(signal, "raw"),
-            "raw apart, noise": _largest_difference(noise, "raw"),
-            "adjusted_apart": off.adjusted.abs().max(),
-            "gated_lower": -off.gated.min(),
-            "bias": off.raw.abs().max(),
-            "over_columns": smallest(group_means(related, ["ratio"], "over_columns")),
-            "others_lowest": others.min(axis=None),
-            "others_highest": others.max(axis=None),
-            "over_columns_more": Fact(more[0].value, more[0].low, max(fact.high for fact in more)),
-            "over_columns_least": more[0].value,
-            "over_columns_most": more[-1].value,
-            "spread": noise.over_columns.std(),
-            "spread_unbiased": noise.unbiased.std(),
-            "over_columns_null": over_draws(noise.over_columns),
-            "spread_ratio": resampled(lambda places: _spread_ratio(noise.iloc[places]), len(noise)),
-            "no_value": noise.over_columns.isna().mean(),
-            "noise_draws": len(noise),
-        }
-    )
-
-
-def _spread_ratio(noise: pd.DataFrame) -> float:
-    """Ratio of the standard deviations of the estimator of all columns and of unbiased CKA."""
-    return float(noise.over_columns.std() / noise.unbiased.std())
+    return {
+        "n": rows.n.max(),
+        # Use every n, because raw CKA needs no correction for our signal at the published n.
+        "apart, signal": _largest_difference(signal, "gated"),
+        "apart, noise": _largest_difference(noise, "gated"),
+        "raw apart, signal": _largest_difference(signal, "raw"),
+        "raw apart, noise": _largest_difference(noise, "raw"),
+        "adjusted_apart": off.adjusted.abs().max(),
+        "gated_lower": -off.gated.min(),
+        "bias": off.raw.abs().max(),
+        "over_columns": smallest(group_means(related, ["ratio"], "over_columns")),
+        "others_lowest": others.min(axis=None),
+        "others_highest": others.max(axis=None),
+        "over_columns_more": Fact(more[0].value, more[0].low, max(fact.high for fact in more)),
+        "over_columns_least": more[0].value,
+        "over_columns_most": more[-1].value,
+        "spread": noise.over_columns.std(),
+        "spread_unbiased": noise.unbiased.std(),
+        "over_columns_null": over_draws(noise.over_columns),
+        "spread_ratio": resampled(
+            lambda places: float(noise.over_columns.iloc[places].std() / noise.unbiased.iloc[places].std()), len(noise)
+        ),
+        "no_value": noise.over_columns.isna().mean(),
+        "noise_draws": len(noise),
+    }
 
 
 def _largest_difference(rows: pd.DataFrame, name: str) -> Fact:

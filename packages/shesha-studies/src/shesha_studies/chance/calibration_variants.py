@@ -11,7 +11,7 @@ import pandas as pd
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
 from shesha.nulls.null_summary import summarise
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, over_draws, resampled
+from shesha.studies.facts import Fact, absolute, group_means, largest, over_draws, resampled
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, lines, logarithmic
 from shesha.studies.published_checks import draws
@@ -79,8 +79,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     axes[0][0].legend(frameon=False, fontsize="xx-small")
     shows = "Gated, centred, chance-adjusted and z-scores against d / n, for unrelated and related data"
     widest = rows[(rows.strength == 0) & (rows.measure == "CKA") & (rows.ratio == rows.ratio.max())]
-    why = "The paper has another d / n; CKA of noise is d / (n + d)."
-    answers = {"raw_cka": draws(widest.raw, why, decimals=1)}
+    answers = {"raw_cka": draws(widest.raw, decimals=1)}
     return Page("", (("Means", _means(rows)),), (Picture("calibration_variants", fig, shows),), answers=answers)
 
 
@@ -90,39 +89,32 @@ def _means(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 @calibration_variants.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Return the scores of each kind for unrelated and for related data."""
     unrelated, means = rows[rows.strength == 0], _means(rows)
     none, cka = means[means.strength == 0], unrelated[unrelated.measure == "CKA"]
     narrow, wide = (cka[cka.ratio == end] for end in (cka.ratio.min(), cka.ratio.max()))
     signal = means[(means.strength > 0) & (means.measure == "CKA")].sort_values("ratio")
     z = wide.z.to_numpy()
-    return as_facts(
-        {
-            "largest": none[SCALED].abs().max(axis=None),
-            "gated": _largest_mean(unrelated, "gated_05", "gated_10"),
-            **{name: _largest_mean(unrelated, name) for name in ("centred", "adjusted")},
-            **{f"{name}_{end}": none[name].agg(end) for name in ("z", "z_sd") for end in ("min", "max")},
-            # The standard deviation of z over draws, which are resampled.
-            "z_sd": resampled(lambda places: float(z[places].std(ddof=1)), len(z)),
-            "ratio": wide.ratio.max(),
-            "narrow ratio": narrow.ratio.max(),
-            "z": over_draws(wide.z),
-            "draws": len(wide),
-            "skewness": _largest_skewness(unrelated[unrelated.ratio == wide.ratio.max()]),
-            "skewness of narrow": _largest_skewness(unrelated[unrelated.ratio == narrow.ratio.max()]),
-            **{
-                f"signal {name}, {end}": signal[name].iloc[place]
-                for name in ("z", "adjusted")
-                for end, place in (("narrow", 0), ("wide", -1))
-            },
-            **{
-                f"raw {name}": _largest_mean(unrelated[unrelated.measure == name], "raw")
-                for name in ("RSA", "mutual kNN")
-            },
-            **_approaches(),
-        }
-    )
+    return {
+        "largest": none[SCALED].abs().max(axis=None),
+        "gated": _largest_mean(unrelated, "gated_05", "gated_10"),
+        **{name: _largest_mean(unrelated, name) for name in ("centred", "adjusted")},
+        **{f"{name}_{end}": none[name].agg(end) for name in ("z", "z_sd") for end in ("min", "max")},
+        # The standard deviation of z over draws, which are resampled.
+        "z_sd": resampled(lambda places: float(z[places].std(ddof=1)), len(z)),
+        "ratio": wide.ratio.max(),
+        "narrow ratio": narrow.ratio.max(),
+        "z": over_draws(wide.z),
+        "draws": len(wide),
+        "skewness": _largest_skewness(unrelated[unrelated.ratio == wide.ratio.max()]),
+        "skewness of narrow": _largest_skewness(unrelated[unrelated.ratio == narrow.ratio.max()]),
+        **{f"signal {name}, narrow": signal[name].iloc[0] for name in ("z", "adjusted")},
+        **{f"signal {name}, wide": signal[name].iloc[-1] for name in ("z", "adjusted")},
+        "raw RSA": _largest_mean(unrelated[unrelated.measure == "RSA"], "raw"),
+        "raw mutual kNN": _largest_mean(unrelated[unrelated.measure == "mutual kNN"], "raw"),
+        **_approaches(),
+    }
 
 
 def _largest_mean(rows: pd.DataFrame, *columns: str) -> Fact:

@@ -9,19 +9,7 @@ import pandas as pd
 
 from shesha.calibration import calibrate, calibrate_layers
 from shesha.charts import PALETTE
-from shesha.studies.facts import (
-    Fact,
-    Facts,
-    as_facts,
-    difference,
-    group_means,
-    largest,
-    over_draws,
-    resampled,
-    share,
-    smallest,
-    steps,
-)
+from shesha.studies.facts import Fact, difference, group_means, largest, over_draws, resampled, share, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import draw_with_intervals, figure, logarithmic
 from shesha.studies.study_decorator import grid_of, study
@@ -31,7 +19,6 @@ N, RATIO = 64, 8
 ALPHA = 0.05
 LAYERS = (2, 4, 8, 16, 32, 64, 128)
 _AGGREGATES = {"row_max": "best partner of each layer", "top_k": "ten best pairs"}
-
 
 _grid = grid_of("layers", "aggregate", "kinship", "seed")
 
@@ -121,43 +108,41 @@ def _ends(rows: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 @depth.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Return the rise of the raw maximum with depth, and how often the best pair and the maximum are significant."""
     table = _plain(rows)
     (few, many), deep = _ends(table), table[table.layers >= 16]
     others, kin = rows[rows["aggregate"] != "max"], rows[rows.kinship > 0]
     ends = {str(name): [df.raw for df in _ends(group)] for name, group in others.groupby("aggregate")}
     (kin_few, kin_many), free = _ends(kin), table[table.layers == kin.layers.max()]
-    return as_facts(
-        {
-            "rise": difference(many.raw, few.raw),
-            "calibrated": largest(group_means(table, ["layers"], "calibrated")),
-            "rise_share": _rise_share(table),
-            "rate": share(table.p_value <= ALPHA),
-            "models": len(table),
-            "alone_rate": share(deep.best_alone_p <= ALPHA),
-            "deep": len(deep),
-            "fewest": table.layers.min(),
-            "most": table.layers.max(),
-            "pair_mean": few.pair_mean.mean(),
-            "alone_fewest": few.best_alone.mean(),
-            "alone_most": many.best_alone.mean(),
-            "alone_rise": difference(many.best_alone, few.best_alone),
-            "aggregates in words": ", ".join(
-                f"{_AGGREGATES[name]}: {a.mean():.4f} to {b.mean():.4f}" for name, (a, b) in ends.items()
-            ),
-            "aggregates_rise": smallest(difference(b, a) for a, b in ends.values()),
-            "aggregates_share": largest(_rise_share(group) for _, group in others.groupby("aggregate")),
-            "aggregates_calibrated": largest(group_means(others, ["aggregate", "layers"], "calibrated")),
-            "kin_fewest": kin_few.raw.mean(),
-            "kin_most": kin_many.raw.mean(),
-            "free_most": free.raw.mean(),
-            "kin_rise": difference(kin_many.raw, kin_few.raw),
-            "kin_step": smallest(steps(kin, "layers", "raw")),
-            "kin_slower": difference(free.raw, kin_many.raw),
-            **_extremes(table),
-        }
-    )
+    return {
+        "rise": difference(many.raw, few.raw),
+        "calibrated": largest(group_means(table, ["layers"], "calibrated")),
+        "rise_share": _rise_share(table),
+        "rate": share(table.p_value <= ALPHA),
+        "models": len(table),
+        "alone_rate": share(deep.best_alone_p <= ALPHA),
+        "deep": len(deep),
+        "fewest": table.layers.min(),
+        "most": table.layers.max(),
+        "pair_mean": few.pair_mean.mean(),
+        "alone_fewest": few.best_alone.mean(),
+        "alone_most": many.best_alone.mean(),
+        "alone_rise": difference(many.best_alone, few.best_alone),
+        "aggregates in words": ", ".join(
+            f"{_AGGREGATES[name]}: {a.mean():.4f} to {b.mean():.4f}" for name, (a, b) in ends.items()
+        ),
+        "aggregates_rise": smallest(difference(b, a) for a, b in ends.values()),
+        "aggregates_share": largest(_rise_share(group) for _, group in others.groupby("aggregate")),
+        "aggregates_calibrated": largest(group_means(others, ["aggregate", "layers"], "calibrated")),
+        "kin_fewest": kin_few.raw.mean(),
+        "kin_most": kin_many.raw.mean(),
+        "free_most": free.raw.mean(),
+        "kin_rise": difference(kin_many.raw, kin_few.raw),
+        "kin_step": smallest(steps(kin, "layers", "raw")),
+        "kin_slower": difference(free.raw, kin_many.raw),
+        **_extremes(table),
+    }
 
 
 def _rise_share(table: pd.DataFrame) -> Fact:

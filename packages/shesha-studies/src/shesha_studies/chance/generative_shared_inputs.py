@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, Facts, as_facts, difference, group_means, largest, over_draws, smallest
+from shesha.studies.facts import Fact, difference, group_means, largest, over_draws, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
 from shesha.studies.study_decorator import study
@@ -61,27 +63,25 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 
 @generative.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Return calibrated CKA of the widest unrelated maps, for few and many inputs, and its rise with the width."""
     maps = rows[rows.map_of != "noise"]
     widest = maps[maps.d == maps.d.max()]
     few, many = (widest[widest.inputs == end] for end in (maps.inputs.min(), maps.inputs.max()))
     rises = _rises(maps, "score")
-    return as_facts(
-        {
-            "raw_rise": smallest(_rises(maps, "raw")),
-            "cases": len(rises),
-            "score_rise": _any_reading(rises),
-            "score_rise_least": smallest(rises).value,
-            "score_rise_most": largest(rises).value,
-            "any_inputs": _any_reading(group_means(widest, _CASE, "score")),
-            "noise": rows[rows.map_of == "noise"].groupby(["inputs", "d"]).score.mean().max(),
-            "few": few.inputs.max(),
-            "few_inputs": over_draws(few.score),
-            "many": many.inputs.max(),
-            **{f"many, {name}": over_draws(group.score) for name, group in many.groupby("map_of")},
-        }
-    )
+    return {
+        "raw_rise": smallest(_rises(maps, "raw")),
+        "cases": len(rises),
+        "score_rise": _any_reading(rises),
+        "score_rise_least": smallest(rises).value,
+        "score_rise_most": largest(rises).value,
+        "any_inputs": _any_reading(group_means(widest, _CASE, "score")),
+        "noise": rows[rows.map_of == "noise"].groupby(["inputs", "d"]).score.mean().max(),
+        "few": few.inputs.max(),
+        "few_inputs": over_draws(few.score),
+        "many": many.inputs.max(),
+        **{f"many, {name}": over_draws(group.score) for name, group in many.groupby("map_of")},
+    }
 
 
 def _rises(rows: pd.DataFrame, name: str) -> list[Fact]:

@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from shesha.charts import PALETTE
-from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import rate_interval
@@ -16,45 +15,44 @@ from shesha.studies.study_decorator import study
 from shesha_studies.chance import _interval_coverage as coverage
 
 RUNS, BATCHES = 10, 20
-SIMILARITIES = (
-    ("independent", 60, 30),
-    ("weak", 60, 6),
-    ("weak", 60, 30),
-    ("strong", 60, 30),
-    ("strong", 60, 44),
-    ("strong", 60, 120),
-    ("weak, t(3)", 60, 30),
-    ("clusters", 60, 6),
-    ("weak", 150, 15),
-    ("strong", 150, 75),
-    ("strong, t(3)", 150, 75),
-    ("strong", 300, 30),
-)
-SPLIT = "feature_split"
-_SIZES = ((40, 12), (300, 12), (20_000, 12), (40, 24), (20_000, 24), (40, 200), (300, 200))
-SCORES = (
-    *(("Gaussian", n, d, "-", SPLIT) for n, d in _SIZES),
-    *((data, 100, 24, "-", SPLIT) for data in ("clusters", "t(3)", "unequal scales")),
-    ("each row twice", 100, 24, "groups=", SPLIT),
-    ("each row twice", 100, 24, "-", SPLIT),
-    ("10 donors", 200, 24, "groups=", SPLIT),
-    ("10 donors", 200, 24, "-", SPLIT),
-    ("30 donors", 300, 24, "groups=", SPLIT),
-    ("Gaussian", 100, 24, "-", "basis_averaged_split"),
-    *(
-        (f"{kind} classes", n, d, told, "label scores")
-        for n, d in ((100, 12), (200, 24))
-        for kind, told in (("random", "-"), ("fixed", "blocks="))
-    ),
-)
+SIMILARITIES = [
+    ("similarities", data, n, d, "-", "all")
+    for data, n, d in (
+        ("independent", 60, 30),
+        ("weak", 60, 6),
+        ("weak", 60, 30),
+        ("strong", 60, 30),
+        ("strong", 60, 44),
+        ("strong", 60, 120),
+        ("weak, t(3)", 60, 30),
+        ("clusters", 60, 6),
+        ("weak", 150, 15),
+        ("strong", 150, 75),
+        ("strong, t(3)", 150, 75),
+        ("strong", 300, 30),
+    )
+]
+SPLIT, LABELS = "feature_split", "label scores"
+SCORES = [
+    *(("scores", "Gaussian", n, 12, "-", SPLIT) for n in (40, 300, 20_000)),
+    *(("scores", "Gaussian", n, 24, "-", SPLIT) for n in (40, 20_000)),
+    *(("scores", "Gaussian", n, 200, "-", SPLIT) for n in (40, 300)),
+    *(("scores", data, 100, 24, "-", SPLIT) for data in ("clusters", "t(3)", "unequal scales")),
+    *(("scores", "each row twice", 100, 24, told, SPLIT) for told in ("groups=", "-")),
+    *(("scores", "10 donors", 200, 24, told, SPLIT) for told in ("groups=", "-")),
+    ("scores", "30 donors", 300, 24, "groups=", SPLIT),
+    ("scores", "Gaussian", 100, 24, "-", "basis_averaged_split"),
+    ("scores", "random classes", 100, 12, "-", LABELS),
+    ("scores", "fixed classes", 100, 12, "blocks=", LABELS),
+    ("scores", "random classes", 200, 24, "-", LABELS),
+    ("scores", "fixed classes", 200, 24, "blocks=", LABELS),
+]
 BY = ["part", "data", "n", "d", "told", "score"]
-_CASES = [*(("scores", *case) for case in SCORES), *(("similarities", *case, "-", "all") for case in SIMILARITIES)]
 FULL: list[dict[str, Any]] = [
     {**dict(zip(BY, case, strict=True)), "batch": batch}
-    for part in ("scores", "similarities")
+    for cases in (SCORES, SIMILARITIES)
     for batch in range(BATCHES)
-    for case in _CASES
-    if case[0] == part
+    for case in cases
 ]
 _FEW = {("Gaussian", 40, 12), ("10 donors", 200, 24), ("weak", 60, 6)}
 QUICK = [one for one in FULL if one["batch"] < 2 and (one["data"], one["n"], one["d"]) in _FEW]
@@ -86,8 +84,6 @@ def intervals(part: str, data: str, n: int, d: int, told: str, score: str, batch
     return row
 
 
-FEWEST = 20
-"""Smallest number of runs with which a line is shown."""
 ASKED = 0.95
 
 
@@ -95,6 +91,7 @@ ASKED = 0.95
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Coverage of similarities and of scores, with the limits of its rates."""
     lines = pool_coverage(rows)
+    lines = lines.assign(cell=_cells(lines))
     similarities, scores = (lines[lines.part == part] for part in ("similarities", "scores"))
     tables = (("Similarities", _wide(similarities)), ("Scores of one representation", _long(scores)))
     return Page("", tables, (_picture(lines),))
@@ -108,16 +105,13 @@ def pool_coverage(rows: pd.DataFrame) -> pd.DataFrame:
         for name in names:
             known = group[[f"{name} runs", f"{name} 90%", f"{name} 95%"]].dropna().to_numpy()
             runs = int(known[:, 0].sum())
-            if runs >= FEWEST:
+            if runs >= 20:
                 at_90, at_95 = (round(float(inside)) for inside in known[:, 0] @ known[:, 1:])
                 low, high = rate_interval(at_95, runs)
                 rates = {"at 90": at_90 / runs, "at 95": at_95 / runs, "from": low, "to": high}
                 lines.append({**dict(zip(BY, key, strict=True)), "score": name, "runs": runs, **rates})
-    return pd.DataFrame(lines)
-
-
-def _label(line: Any) -> str:
-    return f"{line.data}, {line.n:,} x {line.d}"
+    table = pd.DataFrame(lines)
+    return table.assign(label=table.data + table.n.map(", {:,} x ".format) + table.d.astype(str))
 
 
 def _cells(lines: pd.DataFrame) -> list[str]:
@@ -128,30 +122,22 @@ def _cells(lines: pd.DataFrame) -> list[str]:
 
 def _wide(lines: pd.DataFrame) -> pd.DataFrame:
     """One line per measure, one column per kind of data."""
-    most = lines.groupby(["data", "n", "d"]).runs.transform("max")
-    columns = [f"{_label(line)} ({runs})" for (_, line), runs in zip(lines.iterrows(), most, strict=True)]
-    wide = lines.assign(cell=_cells(lines), column=columns).pivot(index="score", columns="column", values="cell")
-    wide = wide.loc[lines.score.unique(), list(dict.fromkeys(columns))].fillna("-")
+    most = lines.groupby("label").runs.transform("max")
+    lines = lines.assign(column=lines.label + " (" + most.astype(str) + ")")
+    wide = lines.pivot(index="score", columns="column", values="cell")
+    wide = wide.loc[lines.score.unique(), lines.column.unique()].fillna("-")
     return wide.rename_axis(index="measure", columns=None).reset_index()
 
 
 def _long(lines: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "rows": [_label(line) for _, line in lines.iterrows()],
-            "told": ["" if told == "-" else f"`{told}`" for told in lines.told],
-            "score": lines.score,
-            "90 / 95": _cells(lines),
-            "limits at 95": [
-                f"{100 * low:.0f} to {100 * high:.0f}" for low, high in zip(lines["from"], lines["to"], strict=True)
-            ],
-            "runs": lines.runs,
-        }
-    )
+    limits = [f"{100 * low:.0f} to {100 * high:.0f}" for low, high in zip(lines["from"], lines["to"], strict=True)]
+    told = ["" if told == "-" else f"`{told}`" for told in lines.told]
+    table = lines.assign(told=told, limits=limits)
+    return table[["label", "told", "score", "cell", "limits", "runs"]]
 
 
 @intervals.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Coverage of similarities and of scores: median, worst case, and how often it is too low."""
     lines = pool_coverage(rows)
     facts: dict[str, Any] = {"narrow": (lines["to"] < ASKED).mean()}
@@ -163,10 +149,10 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             f"{part}, too low": (subset["to"] < ASKED).sum(),
             f"{part}, median": subset["at 95"].median(),
             f"{part}, worst": worst["at 95"],
-            f"{part}, worst in words": f'{worst.score} on data "{_label(worst)}"'
+            f"{part}, worst in words": f'{worst.score} on data "{worst.label}"'
             + ("" if worst.told == "-" else f", {worst.told}"),
         }
-    return as_facts(facts)
+    return facts
 
 
 def _picture(lines: pd.DataFrame) -> Picture:

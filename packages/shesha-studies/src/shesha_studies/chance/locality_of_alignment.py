@@ -13,7 +13,7 @@ from scipy.spatial.distance import squareform
 
 from shesha.calibration import calibrate
 from shesha.kernels.distances import condensed_distances
-from shesha.studies.facts import Facts, as_facts, over_correlations, over_draws, share, smallest
+from shesha.studies.facts import over_correlations, over_draws, share, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import draws
@@ -157,18 +157,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     scores = rows.groupby(keys, sort=False)[["raw", "chance", "score", "hit"]].mean().reset_index()
     names = ["common", "agreement", "agreement_p", "neighbour_distance"]
     distances = _pairs(rows).groupby(["kind", "noise", "data"], sort=False)[names].mean().reset_index()
-    narrow = rows[_is_kernel(rows, BANDWIDTHS[0])]
-    copies = narrow[narrow.kind == COPY].groupby("noise")[["hit", "agreement"]].mean()
-    note = (
-        f"The copies have noise of {', '.join(f'{100 * noise:g} %' for noise in NOISES)} of the rows' length. "
-        f"The share of pairs above chance at sigma = 0.1 is {', '.join(f'{100 * hit:.0f} %' for hit in copies.hit)}, "
-        "although their local distances have correlations of "
-        f"{', '.join(f'{mean:.2f}' for mean in copies.agreement)}."
-    )
     shows = "Calibrated scores against neighbourhood size and against bandwidth; agreement of local distances"
     tables = (("Scores", scores), ("Distances to common neighbours", distances))
-    answers = {"narrow_raw": draws(narrow[narrow.kind == MODELS].raw, "Rows of another length.", decimals=1)}
-    return Page("", tables, (Picture("locality", _draw(rows), shows),), (STAND_IN, note), answers=answers)
+    narrow = rows[_is_kernel(rows, BANDWIDTHS[0]) & (rows.kind == MODELS)]
+    answers = {"narrow_raw": draws(narrow.raw, "Rows of another length.", decimals=1)}
+    return Page("", tables, (Picture("locality", _draw(rows), shows),), (STAND_IN,), answers=answers)
 
 
 def _is_kernel(rows: pd.DataFrame, *bandwidths: float) -> pd.Series[bool]:
@@ -203,72 +196,68 @@ def _draw(rows: pd.DataFrame) -> Any:
 
 
 @locality.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Return the agreement of local distances, and the score by a narrow kernel of a copy that keeps them."""
     rows = rows.assign(hit=rows.p_value <= 0.05)
     models, copies = (rows[rows.kind == kind] for kind in (MODELS, COPY))
-    narrow, copies = models[_is_kernel(models, BANDWIDTHS[0])], copies[_is_kernel(copies, BANDWIDTHS[0])]
-    knn, near = (
-        models[models.lens == KNN],
-        _pairs(models).groupby("data")[["agreement", "agreement_p", "common"]].mean(),
-    )
-    hits = {f"{size:g}": share(group.hit) for size, group in knn.groupby("value")}
-    by_noise = [(noise, group.set_index("data")) for noise, group in copies.groupby("noise")]
-    return as_facts(
-        {
-            "neighbours": share(knn.hit),
-            "distances": over_draws(near.agreement),
-            "distances in words": ", ".join(
-                f"{line.agreement:.2f} ({data}: {line.common:.0f} of 20 common, p = {line.agreement_p:.3f})"
-                for data, line in near.iterrows()
-            ),
-            "knn in words": ", ".join(f"{hit:.0%} at k = {size}" for size, hit in hits.items()),
-            "knn_lowest": smallest(hits.values()),
-            "pairs": len(narrow),
-            "narrow": over_draws(narrow.groupby("data").score.mean()),
-            "narrow in words": ", ".join(
-                f"{over_draws(df.score):.4f} ({data}, {df.hit.sum():.0f} of {len(df)} pairs with p <= 0.05)"
-                for data, df in narrow.groupby("data")
-            ),
-            "narrow_median": narrow.score.median(),
-            "narrow_hits": share(narrow.hit),
-            "narrow_copy": over_draws(by_noise[-1][1].score),
-            "narrow_fall": over_draws(by_noise[0][1].score - by_noise[-1][1].score),
-            "copies in words": "; ".join(_copy_in_words(noise, df) for noise, df in by_noise),
-            "own_hits": share(models[(models.scale == OWN) & (models.value == 0.5)].hit),
-            "half_hits": share(models[_is_kernel(models, 0.5)].hit),
-            "wide_hits": share(models[_is_kernel(models, 2.0, 5.0)].hit),
-            **{f"neighbour_{end}": rows.neighbour_distance.agg(end) for end in ("min", "max")},
-            **_trends(models),
-        }
-    )
-
-
-def _copy_in_words(noise: Any, copies: pd.DataFrame) -> str:
-    near, score = copies.agreement, copies.score
-    return (
-        f"with {noise:.0%} noise (distance correlations of {near.min():.2f} to {near.max():.2f}) "
-        f"{score.min():.3f} to {score.max():.3f}"
-    )
-
-
-def _trends(models: pd.DataFrame) -> dict[str, Any]:
-    """Correlate scores with capability, by neighbourhood size or kernel bandwidth."""
-    table = trends(models.assign(measure=models.lens + models.value.astype(str)), ["raw", "score"])
-    by_measure = dict(list(table.set_index("data").groupby("measure")))
-    knn = {size: by_measure[f"{KNN}{float(size)}"].score for size in SIZES}
-    half, *wide = (by_measure[f"{RBF}{value}"] for value in (0.5, 2.0, 5.0))
-
-    def phrases(kernels: list[pd.DataFrame]) -> str:
-        both = ([over_correlations(df[name]) for name in ("raw", "score")] for df in kernels)
-        return ", ".join(f"{raw:+.2f} raw and {score:+.2f} calibrated" for raw, score in both)
-
-    kernels = {"half": [half], "wide": wide}
+    narrow, copies = (part[_is_kernel(part, BANDWIDTHS[0])] for part in (models, copies))
+    near = _pairs(models).groupby("data")[["agreement", "agreement_p", "common"]].mean()
+    by_noise: dict[Any, pd.DataFrame] = {noise: group.set_index("data") for noise, group in copies.groupby("noise")}
+    noisy = list(by_noise.values())
     return {
-        "knn trends in words": ", ".join(f"{over_correlations(df):+.2f} (k = {size})" for size, df in knn.items()),
-        "knn_steeper": over_draws(knn[SIZES[0]] - knn[SIZES[-1]]),
-        "half trend in words": phrases([half]),
-        "wide trends in words": phrases(wide),
-        **{f"{name}_before": smallest(over_correlations(df.raw) for df in part) for name, part in kernels.items()},
-        **{f"{name}_flatter": smallest(over_draws(df.raw - df.score) for df in part) for name, part in kernels.items()},
+        "distances": over_draws(near.agreement),
+        "distances in words": ", ".join(
+            f"{line.agreement:.2f} ({data}: {line.common:.0f} of 20 common, p = {line.agreement_p:.3f})"
+            for data, line in near.iterrows()
+        ),
+        "pairs": len(narrow),
+        "narrow": over_draws(narrow.groupby("data").score.mean()),
+        "narrow in words": ", ".join(
+            f"{over_draws(df.score):.4f} ({data}, {df.hit.sum():.0f} of {len(df)} pairs with p <= 0.05)"
+            for data, df in narrow.groupby("data")
+        ),
+        "narrow_median": narrow.score.median(),
+        "narrow_hits": share(narrow.hit),
+        "narrow_copy": over_draws(noisy[-1].score),
+        "narrow_fall": over_draws(noisy[0].score - noisy[-1].score),
+        "copies in words": "; ".join(
+            f"with {noise:.0%} noise (distance correlations of {df.agreement.min():.2f} to "
+            f"{df.agreement.max():.2f}) {df.score.min():.3f} to {df.score.max():.3f}"
+            for noise, df in by_noise.items()
+        ),
+        "own_hits": share(models[(models.scale == OWN) & (models.value == 0.5)].hit),
+        **{f"neighbour_{end}": rows.neighbour_distance.agg(end) for end in ("min", "max")},
+        **_neighbourhoods(models[models.lens == KNN]),
+        **_kernels(models, "half", 0.5),
+        **_kernels(models, "wide", 2.0, 5.0),
+    }
+
+
+def _trends_by_value(models: pd.DataFrame) -> dict[Any, pd.DataFrame]:
+    """Correlate scores with capability in each data set, by neighbourhood size or kernel bandwidth."""
+    table = trends(models.assign(measure=models.value), ["raw", "score"])
+    return {value: group.set_index("data") for value, group in table.groupby("measure")}
+
+
+def _neighbourhoods(knn: pd.DataFrame) -> dict[str, Any]:
+    hits = {f"{size:g}": share(group.hit) for size, group in knn.groupby("value")}
+    scores = {size: group.score for size, group in _trends_by_value(knn).items()}
+    return {
+        "neighbours": share(knn.hit),
+        "knn_lowest": smallest(hits.values()),
+        "knn in words": ", ".join(f"{hit:.0%} at k = {size}" for size, hit in hits.items()),
+        "knn trends in words": ", ".join(f"{over_correlations(df):+.2f} (k = {size:g})" for size, df in scores.items()),
+        "knn_steeper": over_draws(scores[SIZES[0]] - scores[SIZES[-1]]),
+    }
+
+
+def _kernels(models: pd.DataFrame, name: str, *bandwidths: float) -> dict[str, Any]:
+    kernels = models[_is_kernel(models, *bandwidths)]
+    sets = _trends_by_value(kernels).values()
+    means = [(over_correlations(df.raw), over_correlations(df.score)) for df in sets]
+    return {
+        f"{name}_hits": share(kernels.hit),
+        f"{name} trends in words": ", ".join(f"{raw:+.2f} raw and {score:+.2f} calibrated" for raw, score in means),
+        f"{name}_before": smallest(raw for raw, _ in means),
+        f"{name}_flatter": smallest(over_draws(df.raw - df.score) for df in sets),
     }

@@ -9,7 +9,7 @@ import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.checks import INCONCLUSIVE, Found
-from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, smallest
+from shesha.studies.facts import Fact, group_means, largest, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, heat
 from shesha.studies.study_decorator import study
@@ -61,19 +61,13 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     table = rows.groupby(["kind", "ratio", "sigma"], sort=False)[["raw", "score", "threshold"]].mean().reset_index()
     picture = Picture("phase_diagrams", fig, "Raw and calibrated CKA against d / n and noise, by kind of noise")
     by_ratio = rows[rows.sigma == rows.sigma.max()].groupby("ratio").raw.mean()
-    why = (
-        "If noise hides the signal, raw CKA is about d / (n + d), and lower for Student's t: on average over "
-        f"{rows.kind.nunique()} kinds of noise with {rows.seed.nunique()} draws each it is {by_ratio.iloc[0]:.2f} to "
-        f"{by_ratio.iloc[-1]:.2f} for d / n of {by_ratio.index[0]:g} to {by_ratio.index[-1]:g}. The paper does not "
-        "print its d / n."
-    )
     ends = {"raw_low": by_ratio.min(), "raw_high": by_ratio.max()}
-    answers = {key: Found(float(value), decimals=1, why=why, verdict=INCONCLUSIVE) for key, value in ends.items()}
+    answers = {key: Found(float(value), decimals=1, verdict=INCONCLUSIVE) for key, value in ends.items()}
     return Page("", (("Means", table),), (picture,), answers=answers)
 
 
 @phase_diagrams.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Return scores at the smallest and at the largest ratio of noise to signal, by kind of noise."""
     quiet, drowned = rows[rows.sigma == rows.sigma.min()], rows[rows.sigma == rows.sigma.max()]
     means, by_ratio = quiet.groupby(["kind", "ratio"])[["raw", "score"]].mean(), drowned.groupby("ratio").raw.mean()
@@ -90,7 +84,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         values[f"quiet, {kind}"] = _smallest_mean(quiet[quiet.kind == kind])
         values[f"left, {kind}"] = largest(group_means(drowned[drowned.kind == kind], ["ratio"], "score"))
     left = largest(group_means(drowned, ["kind", "ratio"], "score"))
-    return as_facts(values | {"quiet": _smallest_mean(quiet), "left": left})
+    return values | {"quiet": _smallest_mean(quiet), "left": left}
 
 
 def _smallest_mean(rows: pd.DataFrame) -> Fact:

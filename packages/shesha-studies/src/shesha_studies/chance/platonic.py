@@ -14,9 +14,7 @@ from shesha.calibration import calibrate_layers
 from shesha.studies.checks import Found
 from shesha.studies.facts import (
     Fact,
-    Facts,
     absolute,
-    as_facts,
     largest,
     over_correlations,
     over_draws,
@@ -41,7 +39,7 @@ from shesha_studies.chance._two_modality_models import (
 )
 from shesha_studies.networks.images import IMAGES
 
-FOLDER, WIT = "platonic", "WIT"
+FOLDER = "platonic"
 LANGUAGE = (
     *(f"bigscience/bloomz-{size}" for size in ("560m", "1b1", "1b7", "3b", "7b1")),
     *(f"openlm-research/open_llama_{size}" for size in ("3b", "7b", "13b")),
@@ -87,9 +85,10 @@ LOCAL = {
 }
 MEASURES = GLOBAL | LOCAL
 FEW = ("CKA", "CKA(kernel=rbf)", "mutual kNN(k=10)", "CKNNA(k=10)")
+_KERNELS, _KNN = FEW[:2], FEW[2]
+_BOTH = (FEW[0], _KNN)
 _TRUNCATED = {"Procrustes similarity(published=True)": 64}
 """Number of leading components for measures that compute a decomposition in every draw."""
-
 
 _grid = grid_of("data", "epochs", "width", "partner", "measure", "null")
 _REST = [name for name in MEASURES.values() if name not in FEW]
@@ -100,14 +99,13 @@ STAND_INS = [
     *_grid(IMAGES, (0,), WIDTHS, (512,), FEW, ["free"]),
     *_grid(IMAGES, EPOCHS, WIDTHS, (512,), _REST, ["free"]),
     *_grid((SENTENCES,), EPOCHS, WIDTHS, (384,), _QUICK, ["free"]),
-    *_grid(IMAGES, EPOCHS, WIDTHS, (512,), (FEW[0], FEW[2]), ["within classes"]),
-    *_grid((SENTENCES,), EPOCHS, WIDTHS, (384,), (FEW[0], FEW[2]), ["within classes"]),
-    *_grid(IMAGES, EPOCHS, WIDTHS, (64,), (FEW[0], FEW[2]), ["free"]),
+    *_grid(IMAGES, EPOCHS, WIDTHS, (512,), _BOTH, ["within classes"]),
+    *_grid((SENTENCES,), EPOCHS, WIDTHS, (384,), _BOTH, ["within classes"]),
+    *_grid(IMAGES, EPOCHS, WIDTHS, (64,), _BOTH, ["free"]),
 ]
 PUBLISHED = [
-    cell
-    for data, others in ((WIT, VISION), ("PVD", VIDEO))
-    for cell in _grid([data], [-1], LANGUAGE, others, (FEW[0], FEW[2]), ["free"])
+    *_grid(["WIT"], [-1], LANGUAGE, VISION, _BOTH, ["free"]),
+    *_grid(["PVD"], [-1], LANGUAGE, VIDEO, _BOTH, ["free"]),
 ]
 
 
@@ -208,24 +206,24 @@ def _draw(free: pd.DataFrame) -> Any:
     return fig
 
 
-_KERNELS, _KNN = ("CKA", "CKA(kernel=rbf)"), "mutual kNN(k=10)"
 _OTHER_GLOBAL = tuple(name for name in GLOBAL.values() if name not in (*_KERNELS, "unbiased CKA"))
 
 
 @platonic.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Correlations of scores with capability before and after calibration, over sets of stand-ins."""
     table = _set_trends(rows)
     table["lost"] = table.before - table.after
     columns = ("before", "after", "lost", "before, with width", "after, with width")
     mean = {(name, column): _over_data(df, column) for name, df in table.groupby("measure") for column in columns}
 
+    called = {measure: name for name, measure in MEASURES.items() if (measure, "before") in mean}
+
     def means(names: Iterable[str], column: str) -> list[Fact]:
-        return [mean[name, column] for name in names if (name, column) in mean]
+        return [mean[name, column] for name in names if name in called]
 
     def phrases(names: Iterable[str], template: str) -> str:
-        called = {measure: name for name, measure in MEASURES.items() if (measure, "before") in mean}
-        known = [name for name in names if name in called]
+        known = (name for name in names if name in called)
         return ", ".join(template.format(called[name], mean[name, "before"], mean[name, "after"]) for name in known)
 
     values: dict[str, Any] = {
@@ -237,21 +235,19 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         for axis, suffix in (("capability", ""), ("width", ", with width")):
             part = means(_KERNELS, column + suffix)
             values |= {f"{key}, {axis}, lowest": smallest(part), f"{key}, {axis}, highest": largest(part)}
-    return as_facts(
-        {
-            **values,
-            "calibrated, highest": largest(values[f"calibrated, {axis}, highest"] for axis in ("capability", "width")),
-            "global in words": phrases(_OTHER_GLOBAL, "{} {:+.2f} to {:+.2f}"),
-            "global_before": smallest(means(_OTHER_GLOBAL, "before")),
-            "global_lost": smallest(means(_OTHER_GLOBAL, "lost")),
-            **{f"unbiased_{column}": largest(means(["unbiased CKA"], column)) for column in columns[:3]},
-            "local in words": phrases(LOCAL.values(), "{} {:+.2f} to {:+.2f}"),
-            "local_moved": largest(map(absolute, means(LOCAL.values(), "lost"))),
-            "local_before": smallest(means(LOCAL.values(), "before")),
-            **_differences(rows, table),
-            **_untrained_facts(rows),
-        }
-    )
+    return {
+        **values,
+        "calibrated, highest": largest(values[f"calibrated, {axis}, highest"] for axis in ("capability", "width")),
+        "global in words": phrases(_OTHER_GLOBAL, "{} {:+.2f} to {:+.2f}"),
+        "global_before": smallest(means(_OTHER_GLOBAL, "before")),
+        "global_lost": smallest(means(_OTHER_GLOBAL, "lost")),
+        **{f"unbiased_{column}": largest(means(["unbiased CKA"], column)) for column in columns[:3]},
+        "local in words": phrases(LOCAL.values(), "{} {:+.2f} to {:+.2f}"),
+        "local_moved": largest(map(absolute, means(LOCAL.values(), "lost"))),
+        "local_before": smallest(means(LOCAL.values(), "before")),
+        **_differences(rows, table),
+        **_untrained_facts(rows),
+    }
 
 
 def _over_data(table: pd.DataFrame, column: str) -> Fact:
@@ -266,15 +262,13 @@ def _differences(rows: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
     local = table[table.measure.isin(LOCAL.values())].groupby("data")
     free = rows[(rows.null == "free") & (rows.epochs > 0)]
     models = free.groupby(["data", "epochs", "width"]).ngroups / free.data.nunique()
-    hits = {
-        name: share(free[free.measure.isin(kind.values())].p_value <= 0.05)
-        for name, kind in (("global", GLOBAL), ("local", LOCAL))
-    }
+    hits = [share(free[free.measure.isin(kind.values())].p_value <= 0.05) for kind in (GLOBAL, LOCAL)]
     return {
         "sets in words": ", ".join(f"{value:+.2f} ({data})" for data, value in local.after.mean().items()),
         "lowest_set": smallest(rank_correlation(value, models) for value in local.after.mean()),
-        **{f"hits, {name}": hit for name, hit in hits.items()},
-        "fewest_hits": smallest(hits.values()),
+        "hits, global": hits[0],
+        "hits, local": hits[1],
+        "fewest_hits": smallest(hits),
         "lost_more": over_draws(table[table.measure == "CKA"].groupby("data").lost.mean() - local.lost.mean()),
     }
 

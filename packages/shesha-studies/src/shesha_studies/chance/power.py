@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, rate, resampled, resampled_groups, share
+from shesha.studies.facts import Fact, group_means, largest, rate, resampled_groups, share
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import curves, figure
+from shesha.studies.pictures import panels
 from shesha.studies.study_decorator import grid_of, study
 from shesha_studies.synthetic_data import shared
 
@@ -21,7 +21,6 @@ _PAIR = ["rank", "strength", "seed"]
 """Columns that identify a pair of representations, to which all measures are applied."""
 MEASURES = ("CKA", "CKA(kernel=rbf)", "RSA", "DistCorr", "mutual kNN")
 STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2)
-
 
 _grid = grid_of("measure", "rank", "strength", "seed")
 
@@ -56,11 +55,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     columns = ["raw", "score", "hit", "hit_known"]
     table = rows.groupby(["measure", "rank", "strength"], sort=False)[columns].mean().reset_index()
     titles = {"hit": "share with p <= 0.05", "raw": "raw score", "score": "calibrated score"}
-    fig, axes = figure(3, sharey=True)
-    for ax, (name, title) in zip(axes, titles.items(), strict=True):
-        wide = rows[rows["rank"] == 5].pivot_table(index="strength", columns="measure", values=name)
-        curves(ax, wide, {measure: measure for measure in rows.measure.unique()})
-        ax.set(xlabel="strength of the shared signal (noise: 1)", title=title, ylim=(-0.03, 1.03))
+    label = "strength of the shared signal (noise: 1)"
+    fig, axes = panels(table[table["rank"] == 5], "strength", "measure", titles, label=label, log=False)
     axes[0].legend(frameon=False, fontsize="small")
     shows = "Detection rate, raw score and calibrated score against the strength of a shared signal"
     return Page("", (("Means", table),), (Picture("power", fig, shows),))
@@ -74,7 +70,7 @@ def _add_hits(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 @power.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Return the shares of pairs with a signal that calibration and a threshold from the true null detect."""
     rows, cell = _add_hits(rows), ["measure", "rank", "strength"]
     signal, strong = rows[rows.strength > 0], rows[rows.strength >= STRONG]
@@ -83,25 +79,23 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     least = means[means.hit >= 0.9].groupby(["measure", "rank"], sort=False).strength.min()
     pairs = signal.groupby(_PAIR).ngroups
     rates: dict[Any, Fact] = {strength: _rate_of_pairs(group) for strength, group in signal.groupby("strength")}
-    return as_facts(
-        {
-            "found": _rate_of_pairs(signal),
-            "found_by_known_null": _rate_of_pairs(signal, "hit_known"),
-            "lost": largest(resampled_groups(_lost, df, _PAIR, draws=200) for _, df in rows.groupby("measure")),
-            "none": share(none.hit),
-            "least strengths in words": ", ".join(
-                f"{strength:g} ({name})" for name, strength in least.groupby("measure", sort=False).max().items()
-            ),
-            "rates in words": ", ".join(f"{hit:.0%} at {strength:g}" for strength, hit in rates.items()),
-            "signal_pairs": pairs / len(rates),
-            "pairs": pairs,
-            "rate_of_strong": _rate_of_pairs(strong),
-            "rate_at_04": rates[0.4],
-            "alike": _smallest_correlation(strong),
-            "apart": (means.raw - means.score)[means.strength >= STRONG].abs().max(),
-            "weak": largest(group_means(rows[rows.strength <= 0.1], cell, "score")),
-        }
-    )
+    return {
+        "found": _rate_of_pairs(signal),
+        "found_by_known_null": _rate_of_pairs(signal, "hit_known"),
+        "lost": largest(resampled_groups(_lost, df, _PAIR, draws=200) for _, df in rows.groupby("measure")),
+        "none": share(none.hit),
+        "least strengths in words": ", ".join(
+            f"{strength:g} ({name})" for name, strength in least.groupby("measure", sort=False).max().items()
+        ),
+        "rates in words": ", ".join(f"{hit:.0%} at {strength:g}" for strength, hit in rates.items()),
+        "signal_pairs": pairs / len(rates),
+        "pairs": pairs,
+        "rate_of_strong": _rate_of_pairs(strong),
+        "rate_at_04": rates[0.4],
+        "alike": resampled_groups(_smallest_correlation, strong, "seed"),
+        "apart": (means.raw - means.score)[means.strength >= STRONG].abs().max(),
+        "weak": largest(group_means(rows[rows.strength <= 0.1], cell, "score")),
+    }
 
 
 def _rate_of_pairs(rows: pd.DataFrame, column: str = "hit") -> Fact:
@@ -116,12 +110,7 @@ def _lost(rows: pd.DataFrame) -> float:
     return float((signal.hit_known - signal.hit).mean())
 
 
-def _smallest_correlation(strong: pd.DataFrame) -> Fact:
-    """Smallest correlation of mean raw and calibrated scores over ranks and strengths; draws are resampled."""
-    wide = strong.pivot_table(index="seed", columns=["measure", "rank", "strength"], values=["raw", "score"])
-    parts = [[wide[name][measure].to_numpy() for name in ("raw", "score")] for measure in strong.measure.unique()]
-
-    def lowest(places: Any) -> float:
-        return min(float(np.corrcoef(a[places].mean(axis=0), b[places].mean(axis=0))[0, 1]) for a, b in parts)
-
-    return resampled(lowest, len(wide))
+def _smallest_correlation(strong: pd.DataFrame) -> float:
+    """Smallest correlation of mean raw and calibrated scores of a measure, over ranks and strengths."""
+    means = strong.groupby(["measure", "rank", "strength"])[["raw", "score"]].mean()
+    return min(float(group.raw.corr(group.score)) for _, group in means.groupby("measure"))

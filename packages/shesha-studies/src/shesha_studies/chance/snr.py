@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, resampled_groups, smallest, steps
+from shesha.studies.facts import Fact, group_means, largest, resampled_groups, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, heat
 from shesha.studies.study_decorator import grid_of, study
@@ -57,7 +57,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         for ax, (name, title) in zip(axes[:, column], {"raw": "raw", "score": "calibrated"}.items(), strict=True):
             plane = group.pivot_table(index="strength", columns="noise", values=name).sort_index(ascending=False)
             heat(ax, plane, title=f"{title}, rank {rank}")
-    edges = _edges(rows).rename("noise / strength at which the mean score falls below 0.1").reset_index()
+    edges = _edges(rows).rename("edge").reset_index()
     shows = f"Raw and calibrated CKA against noise and strength, by rank; factors of unit variance {power}"
     return Page("", (("Edges of detection", edges),), (Picture("snr", fig, shows),))
 
@@ -93,42 +93,37 @@ def _more_doublings(rows: pd.DataFrame) -> float:
 
 
 _CELL = ["rank", "strength", "noise"]
-_OPEN_RATIOS = (1 / 4, 4)
-"""Values of d / n that the paper leaves open; raw CKA without a signal is d / (n + d)."""
 
 
 @snr.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Raw and calibrated scores over the plane of signal and noise, and the edge of detection by rank."""
     edges, factor, entry = _edges(rows), rows[rows.power == PER_FACTOR], rows[rows.power == PER_ENTRY]
     means = factor.groupby(_CELL)[["raw", "score"]].mean()
     end = means.xs(rows.noise.max(), level="noise").groupby("strength").score.max()
     rises = [resampled_groups(_edge_rise, table, "seed", draws=100) for table in (entry, factor)]
-    return as_facts(
-        {
-            "lowest_raw": smallest(group_means(factor, _CELL, "raw")),
-            # The limits are those of the widths that the paper leaves open.
-            "raw_floor": Fact(means.raw.min(), *(ratio / (1 + ratio) for ratio in _OPEN_RATIOS)),
-            "loud": smallest(group_means(factor[factor.noise <= factor.strength / 4], _CELL, "score")),
-            "drowned": largest(group_means(factor[factor.noise >= 32 * factor.strength], _CELL, "score")),
-            "largest_rise": largest(
-                step for _, group in factor.groupby(["rank", "strength"]) for step in steps(group, "noise", "score")
-            ),
-            "loudest noise": rows.noise.max(),
-            "left of strongest": end.iloc[-1],
-            "strongest": end.index[-1],
-            "edges in words": "; ".join(
-                f"unit variance {power} "
-                + ", ".join(f"{edge:.3g} (rank {rank})" for rank, edge in edges[power].items())
-                for power in rows.power.unique()
-            ),
-            "edge_rise": rises[0],
-            "edge_rise_per_factor": rises[1],
-            # The limits span both scalings, because the paper does not print its own.
-            "edge_rise_any": Fact(sum(rise.value for rise in rises) / 2, smallest(rises).low, largest(rises).high),
-            "more_gradual": smallest(
-                resampled_groups(_more_doublings, table, "seed", draws=100) for table in (factor, entry)
-            ),
-            "doublings in words": ", ".join(f"{n:.2f} (rank {rank})" for rank, n in _doublings(factor).items()),
-        }
-    )
+    return {
+        "lowest_raw": smallest(group_means(factor, _CELL, "raw")),
+        # Raw CKA without a signal is d / (n + d). The paper leaves d / n open; the limits are those of 1/4 and 4.
+        "raw_floor": Fact(means.raw.min(), 0.2, 0.8),
+        "loud": smallest(group_means(factor[factor.noise <= factor.strength / 4], _CELL, "score")),
+        "drowned": largest(group_means(factor[factor.noise >= 32 * factor.strength], _CELL, "score")),
+        "largest_rise": largest(
+            step for _, group in factor.groupby(["rank", "strength"]) for step in steps(group, "noise", "score")
+        ),
+        "loudest noise": rows.noise.max(),
+        "left of strongest": end.iloc[-1],
+        "strongest": end.index[-1],
+        "edges in words": "; ".join(
+            f"unit variance {power} " + ", ".join(f"{edge:.3g} (rank {rank})" for rank, edge in edges[power].items())
+            for power in rows.power.unique()
+        ),
+        "edge_rise": rises[0],
+        "edge_rise_per_factor": rises[1],
+        # The limits span both scalings, because the paper does not print its own.
+        "edge_rise_any": Fact(sum(rise.value for rise in rises) / 2, smallest(rises).low, largest(rises).high),
+        "more_gradual": smallest(
+            resampled_groups(_more_doublings, table, "seed", draws=100) for table in (factor, entry)
+        ),
+        "doublings in words": ", ".join(f"{n:.2f} (rank {rank})" for rank, n in _doublings(factor).items()),
+    }

@@ -10,7 +10,7 @@ import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.charts import PALETTE
-from shesha.studies.facts import Facts, as_facts, over_draws, share
+from shesha.studies.facts import over_draws, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import binomial_limits
@@ -108,7 +108,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 
 @type_1.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Return the shares of unrelated pairs that are called similar, for independent and for dependent rows."""
     hits, free = rows.p_value <= ALPHA, ~rows.kind.isin(DEPENDENT)
     # Pairs are the units, because all measures are applied to the same pairs.
@@ -116,14 +116,12 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     single = [share(part) for _, part in hits[free].groupby([rows[key] for key in _CONFIGURATION])]
     by_kind = {kind: share(hits[rows.kind == kind]) for kind in DEPENDENT}
     both = (by_kind["clusters, free"], by_kind["series, free"])
-    return as_facts(
-        {
-            "rate": over_draws(rates),
-            "pairs": len(rates),
-            "clustered": (rows.kind == "clusters, free").sum(),
-            "configurations": len(single),
-            "configurations_above": sum(fact.low > ALPHA for fact in single),
-            **{kind.replace(", ", "_").replace(" ", "_"): rate for kind, rate in by_kind.items()},
-            "dependent_free": min(both, key=lambda fact: fact.value),
-        }
-    )
+    return {
+        "rate": over_draws(rates),
+        "pairs": len(rates),
+        "clustered": (rows.kind == "clusters, free").sum(),
+        "configurations": len(single),
+        "configurations_above": sum(fact.low > ALPHA for fact in single),
+        **{kind.replace(", ", "_").replace(" ", "_"): rate for kind, rate in by_kind.items()},
+        "dependent_free": min(both, key=lambda fact: fact.value),
+    }

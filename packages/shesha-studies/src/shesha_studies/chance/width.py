@@ -10,8 +10,8 @@ import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import (
+    NAN,
     Fact,
-    Facts,
     absolute,
     as_facts,
     difference,
@@ -33,8 +33,6 @@ CHEAP = (*KERNELS, "DistCorr", SVCCA, "RSA", "mutual kNN", "cycle kNN", "CKNNA")
 CANONICAL, PROCRUSTES = ("CCA", "PWCCA"), ("Procrustes similarity", "Procrustes similarity(published=True)")
 RATIOS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)
 KINDS = ("Gaussian", "Student's t", "Laplace")
-FEWEST = 128
-"""Smallest number of features in the paper."""
 _PAIR = ["kind", "n", "ratio", "seed"]
 """Columns that identify a pair of representations, to which all measures are applied."""
 _NAMES = {"CKA": "linear CKA", "CKA(kernel=rbf)": "RBF CKA", "DistCorr": "distance correlation"}
@@ -93,49 +91,41 @@ def _picture_rows(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 @width.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     """Raw and calibrated scores of independent data by width, and how much raw scores rise."""
-    known, small = rows.dropna(subset="p_value"), rows[rows.n == 128]
+    known, small, shown = rows.dropna(subset="p_value"), rows[rows.n == 128], _picture_rows(rows)
     tails = known[known.kind != "Gaussian"]
     widest_tails = tails[(tails.measure == "CKA") & (tails.ratio == tails.ratio.max())]
-    shown = _picture_rows(rows)
     raw = shown[shown.ratio == shown.ratio.max()].groupby("measure").raw.mean()
     named = [name for name in (*KERNELS[:2], "DistCorr", "RSA", "mutual kNN") if name in raw]
-    gaussian = small[small.kind == "Gaussian"].sort_values("ratio", kind="stable")
-    cka = gaussian[gaussian.measure == "CKA"]
-    calibrated = {
-        "narrow": over_draws(cka[cka.ratio == cka.ratio.min()].raw),
-        "wide": over_draws(cka[cka.ratio == cka.ratio.max()].raw),
-        "calibrated": _largest_mean(known),
-        "rate": _rate_of_pairs(known),
-        "draws": len(known),
-        "pairs": known.groupby(_PAIR).ngroups,
-        "tails_rate": _rate_of_pairs(tails),
-        "tails_draws": len(tails),
-        "tails_pairs": tails.groupby(_PAIR).ngroups,
-        "tails_calibrated": _largest_mean(tails),
+    return {
+        **_calibrated(known),
+        **as_facts(_calibrated(tails), "tails_"),
         "tails_wide": smallest(group_means(widest_tails, ["kind"], "raw")),
-    }
-    picture = {
         "n shown": shown.n.max(),
         "ratio shown": shown.ratio.max(),
         "raw in words": ", ".join(f"{raw[name]:.2f} ({_NAMES.get(name, name)})" for name in named),
+        **_rises(small[small.kind == "Gaussian"].sort_values("ratio", kind="stable")),
+        **_gap(rows[(rows.kind == "Gaussian") & (rows.n * rows.ratio >= 128)]),
+        **_formulas(rows),
+        **_tails(small),
     }
-    gap = _gap(rows[(rows.kind == "Gaussian") & (rows.n * rows.ratio >= FEWEST)])
-    return as_facts(calibrated | _rises(gaussian) | gap | _ends(gaussian) | _formulas(rows) | _tails(small) | picture)
 
 
-def _rate_of_pairs(rows: pd.DataFrame) -> Fact:
-    """Share of significant scores; pairs are the units, because all measures are applied to the same pairs."""
+def _calibrated(rows: pd.DataFrame) -> dict[str, Any]:
+    """Largest mean calibrated score, and share of significant scores.
+
+    All measures are applied to the same pairs, which are the units. The share is a ratio of two sums, whose error is
+    that of the mean deviation of the pairs.
+    """
     hits = (rows.p_value <= 0.05).groupby([rows[name] for name in _PAIR]).agg(["sum", "size"])
     total = hits["sum"].sum() / hits["size"].sum()
-    # A ratio of two sums, whose error is that of the mean deviation of the pairs.
-    return over_draws(total + (hits["sum"] - total * hits["size"]) / hits["size"].mean())
-
-
-def _largest_mean(rows: pd.DataFrame) -> Fact:
-    """Largest mean calibrated score of a measure at a width."""
-    return largest(group_means(rows, ["measure", "ratio"], "score"))
+    return {
+        "calibrated": largest(group_means(rows, ["measure", "ratio"], "score")),
+        "rate": over_draws(total + (hits["sum"] - total * hits["size"]) / hits["size"].mean()),
+        "draws": len(rows),
+        "pairs": len(hits),
+    }
 
 
 def _minus(fact: Fact, other: Fact) -> Fact:
@@ -144,31 +134,43 @@ def _minus(fact: Fact, other: Fact) -> Fact:
 
 
 def _rises(gaussian: pd.DataFrame) -> dict[str, Any]:
-    """Facts on the raw scores that rise with the width, and by how much."""
-    scores = gaussian.dropna(subset="raw").groupby("measure")
-    means = {str(name): group_means(group, ["ratio"], "raw") for name, group in scores}
+    """Raw scores of the narrowest and the widest data, and the range of their means over widths."""
+    scores = {str(name): group for name, group in gaussian.dropna(subset="raw").groupby("measure")}
+    means = {name: group_means(group, ["ratio"], "raw") for name, group in scores.items()}
     rise = {name: _minus(largest(part), smallest(part)) for name, part in means.items()}
-
-    def rises(names: Iterable[str]) -> list[Fact]:
-        return [rise[name] for name in names if name in rise]
-
+    ends = {"svcca": SVCCA, "rsa": "RSA", "procrustes": PROCRUSTES[1], "scaled": PROCRUSTES[0]}
+    kernels, local, others = (
+        [rise[name] for name in names if name in rise] for names in (KERNELS, LOCAL, set(rise) - {*LOCAL, SVCCA, "RSA"})
+    )
     # If the features span the space of centred rows, canonical correlations are 1, and are missing from the rows.
     canonical = largest(_minus(Fact(1.0, 1.0, 1.0), smallest(means[name])) for name in CANONICAL if name in means)
-    others = set(rise) - {*LOCAL, SVCCA, "RSA"}
-    raw = gaussian.dropna(subset="raw").groupby(["measure", "ratio"]).raw.mean()
+    cca = gaussian[gaussian.measure == "CCA"].groupby("ratio").raw.mean()
+    cca_in_words = (f"{value:.2f} at d / n = {ratio:g}" for ratio, value in cca.dropna().items())
     return {
+        "narrow": means["CKA"][0],
+        "wide": means["CKA"][-1],
+        "cka": means["CKA"][-1].value,
+        "knn": means["mutual kNN"][-1].value,
+        **{f"{key}_first": means[name][0].value for key, name in ends.items() if name in means},
+        **{f"{key}_last": means[name][-1].value for key, name in ends.items() if name in means},
         "kernels in words": _phrases(KERNELS, rise, "rises by {:.2f}"),
-        "cka": raw["CKA"].iloc[-1],
-        "knn": raw["mutual kNN"].iloc[-1],
         "local in words": _phrases(LOCAL, rise, "moves by {:.3f}"),
-        "kernels_step": smallest(step for name, df in scores if name in KERNELS for step in steps(df, "ratio", "raw")),
+        "kernels_step": smallest(
+            step for name in KERNELS if name in scores for step in steps(scores[name], "ratio", "raw")
+        ),
         "canonical_rise": canonical,
-        "kernels_spectral": _minus(smallest(rises(KERNELS)), canonical),
-        "local_less": _minus(smallest(rises(others)), largest(rises(LOCAL))),
-        "svcca_range": largest(rises([SVCCA])),
+        "kernels_spectral": _minus(smallest(kernels), canonical),
+        "local_less": _minus(smallest(others), largest(local)),
+        "svcca_range": rise.get(SVCCA, NAN),
         "procrustes_rise": largest(_minus(means[name][-1], means[name][0]) for name in PROCRUSTES[1:] if name in means),
-        "rsa_most": largest(map(absolute, means.get("RSA", []))),
+        "rsa_most": largest(map(absolute, means["RSA"])),
+        "CCA in words": ", ".join([*cca_in_words, "1 from d = n - 1 on"]),
+        "CCA_decay": cca.fillna(1.0).max() - cca.fillna(1.0).iloc[-1:].max(),
     }
+
+
+def _phrases(names: Iterable[str], rise: dict[str, Fact], text: str) -> str:
+    return ", ".join(f"{_NAMES.get(name, name)} {text.format(rise[name].value)}" for name in names if name in rise)
 
 
 def _gap(rows: pd.DataFrame) -> dict[str, Any]:
@@ -181,26 +183,6 @@ def _gap(rows: pd.DataFrame) -> dict[str, Any]:
         low, high = cka.limits[0] / knn.limits[1], cka.limits[1] / knn.limits[0]
         ratios.append(Fact(cka.value / knn.value, low, high))
     return {"gap": smallest(ratios), "gap_cells": len(ratios), "gap_most": largest(ratios).value}
-
-
-def _phrases(names: Iterable[str], rise: dict[str, Fact], text: str) -> str:
-    known = [name for name in names if name in rise]
-    return ", ".join(f"{_NAMES.get(name, name)} {text.format(rise[name].value)}" for name in known)
-
-
-def _ends(gaussian: pd.DataFrame) -> dict[str, Any]:
-    """Raw scores of the narrowest and the widest data, and mean CCA by width."""
-    means = gaussian.groupby(["measure", "ratio"]).raw.mean().unstack()
-    known = {"svcca": SVCCA, "rsa": "RSA", "procrustes": PROCRUSTES[1], "scaled": PROCRUSTES[0]}
-    lines = {key: means.loc[name].dropna() for key, name in known.items() if name in means.index}
-    facts = {f"{key}_{end}": line.iloc[i] for key, line in lines.items() for i, end in ((0, "first"), (-1, "last"))}
-    if "CCA" not in means.index:
-        return facts
-    # From d = n - 1 on, all canonical correlations are 1 and the rows have no value.
-    cca = means.loc["CCA"]
-    phrases = ", ".join(f"{value:.2f} at d / n = {ratio:g}" for ratio, value in cca.dropna().items())
-    decay = cca.fillna(1.0).max() - cca.fillna(1.0).iloc[-1]
-    return facts | {"CCA in words": f"{phrases}, 1 from d = n - 1 on", "CCA_decay": decay}
 
 
 def _formulas(rows: pd.DataFrame) -> dict[str, Any]:
@@ -221,14 +203,13 @@ def _tails(rows: pd.DataFrame) -> dict[str, Any]:
     """Changes of raw scores by heavy tails, at single widths and on average; seeds are draws."""
     if "Student's t" not in set(rows.kind):
         return {}
-    means = rows.groupby(["kind", "measure", "ratio"]).raw.mean()
+    means = rows.pivot_table(index=["measure", "ratio"], columns="kind", values="raw")
     change = means["Student's t"] - means["Gaussian"]
-    spectral = rows[rows.measure.isin(KERNELS)]
-    by_seed = spectral.groupby(["kind", "seed"]).raw.mean()
+    by_seed = rows[rows.measure.isin(KERNELS)].pivot_table(index="seed", columns="kind", values="raw")
     return {
         **{f"t_spectral_{end}": change[list(KERNELS)].agg(how) for end, how in (("lowest", "min"), ("highest", "max"))},
-        "t_mean": over_draws(by_seed["Student's t"] - by_seed["Gaussian"]),
         **{f"t_{end}": change.agg(how) for end, how in (("lowest", "min"), ("highest", "max"))},
+        "t_mean": over_draws(by_seed["Student's t"] - by_seed["Gaussian"]),
         "t_most": largest(_mean_change(group) for _, group in rows.groupby("measure")),
     }
 

@@ -23,11 +23,6 @@ def seed_torch(seed: int) -> Iterator[Any]:
 
     Processors round differently, and training amplifies the differences. In double precision they stay below the digits
     that are reported.
-
-    Raises
-    ------
-    Unreachable
-        If torch is not installed.
     """
     torch = library("torch")
     threads, kind = torch.get_num_threads(), torch.get_default_dtype()
