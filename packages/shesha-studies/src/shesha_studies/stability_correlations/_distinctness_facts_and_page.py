@@ -16,6 +16,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import Answers, shown
 from shesha.studies.tolerance import interval_error
+from shesha_studies.printed_p_values import printed_p_values
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
 from shesha_studies.stability_correlations._distinctness_representations import (
     COMPONENTS,
@@ -181,7 +182,7 @@ _PER_BASE = {
 }
 
 
-def make_page(findings: Findings) -> Page:
+def make_page(findings: Findings, published: pd.DataFrame) -> Page:
     """Return the page."""
     tables = {
         "Rank correlation of stability and similarity, by the groups within which ranks are taken": _levels_table,
@@ -197,7 +198,7 @@ def make_page(findings: Findings) -> Page:
     return Page(
         tables=tuple((title, table(findings)) for title, table in tables.items()),
         pictures=(Picture("distinctness", fig, shows),),
-        answers=published_numbers(findings),
+        answers=published_numbers(findings) | printed_p_values(published),
     )
 
 
