@@ -140,9 +140,10 @@ def _rules() -> Iterator[str]:
     yield (
         "The same rules judge all claims. For *above* and *below*, the whole 95 % interval must lie on one side of "
         "the threshold. *within* is answered with yes if the interval lies between minus and plus the threshold, "
-        "and with no if it excludes zero. *significant* is answered with yes if the p-value is at most the "
-        "threshold; a larger p-value decides nothing. *often* requires that share of resampled tables to show the "
-        "claim. A *premise* must be true before the claim can be tested. Everything else is inconclusive."
+        "even if it excludes zero; otherwise with no if it excludes zero. *significant* is answered with yes if the "
+        "p-value is at most the threshold; a larger p-value decides nothing. *often* requires that share of resampled "
+        "tables to show the claim. A *premise* must be true before the claim can be tested. Everything else is "
+        "inconclusive."
     )
     yield (
         "Several claims share a threshold. A test of level 5 % counts as valid if its rate of false positives is "

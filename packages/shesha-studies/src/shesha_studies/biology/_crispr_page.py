@@ -13,6 +13,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.tolerance import correlation_error
 from shesha_studies.biology._crispr_rows import GAUSSIAN, SCREEN, STIMULATION, Results
+from shesha_studies.printed_p_values import printed_p_values
 
 _GREY = "0.55"
 _NAMED = ("STAT1", "IFNGR1", "SMAD4", "SPI1", "IRF1", "ATF2")
@@ -23,7 +24,9 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     results = Results(rows)
     shows = "Scores of control groups against group size; scores of targets against magnitude"
     picture = Picture("crispr", _draw(results), shows)
-    return Page(tables=_tables(results), pictures=(picture,), answers=published_numbers(results))
+    return Page(
+        tables=_tables(results), pictures=(picture,), answers=published_numbers(results) | printed_p_values(published)
+    )
 
 
 def published_numbers(results: Results) -> dict[str, Found]:
@@ -56,16 +59,14 @@ def _correlations(results: Results, n: int) -> dict[str, Found]:
         "rho": Found(results.get("coherence_rho", "method", "standard")),
         **{f"rho_{method}": Found(rho, error=correlation_error(rho, n)) for method, rho in rhos.items()},
         "rho_n": Found(size, error=sqrt(2) * correlation_error(size, n)),
-        "rho_p": Found(results.get("coherence_naive_p", "method", "standard"), p_value=True),
-        "rho_n_p": Found(results.get("naive_p", "confound", "coherence and n"), p_value=True),
         **dict.fromkeys(("partial", "partial_p"), Found("not estimable", verdict=INCONCLUSIVE)),
     }
 
 
 def _numbers_of_genes(results: Results, groups: pd.DataFrame) -> dict[str, Found]:
     """Numbers whose size depends on the genes, of which we do not have all."""
-    rho, p = (results.get(name, "confound", "coherence and spread") for name in ("rho", "naive_p"))
-    ours: dict[str, Any] = {"rho_spread": rho, "rho_spread_p": f"{p:.2g}"} if rho == rho else {}
+    rho = results.get("rho", "confound", "coherence and spread")
+    ours = {"rho_spread": rho} if rho == rho else {}
     for name, column in (("stability", "coherence"), ("magnitude", "magnitude")):
         summary = groups[column].agg(mean="mean", sd="std", min="min", max="max")
         ours |= {f"{name}_{how}": float(value) for how, value in summary.items()}

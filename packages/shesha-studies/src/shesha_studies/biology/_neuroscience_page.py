@@ -27,6 +27,7 @@ from shesha_studies.biology._recordings import (
     session_correlation,
     session_means,
 )
+from shesha_studies.printed_p_values import printed_p_values
 
 _CALLED = {
     "shesha": "odd and even trials",
@@ -39,7 +40,7 @@ _CALLED = {
 }
 _COUPLED = (*READINGS, "equal", "drift", "wuc")
 _REGIONS = ("Striatum", "Motor", "Visual", "Thalamus", "Midbrain", "Other", "Frontal", "Hippocampus")
-_CHOICE = "The choice of the conditions decides whether this p-value is below 0.05."
+_LEVEL = 0.05
 _PAIRS = (
     "This is for each pair of contrasts (16). With nine conditions, the number that the paper prints, it is {:.2g} "
     "(no, weak and full contrast on either side) or {:.2g} (contrast on the right minus that on the left)."
@@ -63,7 +64,7 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
             pd.DataFrame([_coupling_line(rows, name) for name in _COUPLED]),
         ),
     )
-    return Page("", tables, (picture,), answers=published_numbers(rows))
+    return Page("", tables, (picture,), answers=published_numbers(rows) | printed_p_values(published))
 
 
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
@@ -73,7 +74,7 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     named = {"drift_mean": "drift", "z": "drift_z", "thirds": "step"}
     means |= {key: over_sessions(rows, name) for key, name in named.items()}
     paired = ttest_rel(rows.early_middle, rows.middle_late)
-    t, wuc = float(paired.statistic), session_correlation(rows, "coupling", "wuc")
+    t, p = float(paired.statistic), float(paired.pvalue)
     not_comparable = {
         **{"n_sessions": len(change), "n_lines": len(rows), "n_areas": rows.area.nunique()},
         **{f"n {region}": len(group) for region, group in rows.groupby("region")},
@@ -81,7 +82,7 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
         **{f"wuc_{how}": float(rows.wuc.agg(how)) for how in ("min", "max", "mean")},
         **{f"wuc {region}": float(group.wuc.mean()) for region, group in rows.groupby("region")},
         "wuc_shesha": session_correlation(rows, "wuc", "shesha").rho.value,
-        **{"coupling_wuc": wuc.rho.value, "coupling_wuc_p": wuc.naive_p},
+        "coupling_wuc": session_correlation(rows, "coupling", "wuc").rho.value,
     }
     return {
         **shown(not_comparable),
@@ -91,7 +92,7 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
         "change_max": Found(float(change.max())),
         **{key: Found(mean.value, _error(mean)) for key, mean in means.items()},
         "thirds_t": Found(t, 1.0, verdict=INCONCLUSIVE if abs(t) <= JOINT else None),
-        "thirds_p": _p_value(float(paired.pvalue)),
+        "thirds_p": Found(p, why=UNDECIDED, verdict=INCONCLUSIVE) if p > _LEVEL else Found(p, p_value=True),
         **_correlations(rows),
         **_means_of_regions(rows),
     }
@@ -107,28 +108,19 @@ def _by_reading(values: Sequence[float], error: float) -> Found:
     return Found(values[0], error, note=_PAIRS.format(*values[1:]), admissible=(min(values), max(values)))
 
 
-def _p_value(p: float, *merged: float) -> Found:
-    """Return a p-value, which is judged only if it is below 0.05, also with nine conditions."""
-    flips = any((p <= 0.05) != (other <= 0.05) for other in merged)
-    why = " ".join([_CHOICE if flips else UNDECIDED] + ([_PAIRS.format(*merged)] if merged else []))
-    return Found(p, why=why, verdict=INCONCLUSIVE) if flips or p > 0.05 else Found(p, p_value=True)
-
-
 def _correlations(rows: pd.DataFrame) -> dict[str, Found]:
     """Correlations of scores with behaviour over areas, and of stability with the change of accuracy over sessions."""
     drift = session_correlation(rows, "coupling", "drift")
-    found = {"coupling_drift": Found(drift.rho.value, _error(drift.rho)), "coupling_drift_p": _p_value(drift.naive_p)}
+    found = {"coupling_drift": Found(drift.rho.value, _error(drift.rho))}
     pairs = {"coupling_shesha": "coupling", "accuracy_shesha": "accuracy", "change_shesha_areas": "accuracy_change"}
     for key, column in pairs.items():
         readings = [session_correlation(rows, column, score) for score in READINGS]
         found[key] = _by_reading([one.rho.value for one in readings], _error(readings[0].rho))
-        found[f"{key}_p"] = _p_value(*(one.naive_p for one in readings))
     sessions = session_means(rows)
     if len(sessions) > 3:
-        alone = [spearmanr(sessions[score], sessions.accuracy_change) for score in READINGS]
+        alone = [float(spearmanr(sessions[score], sessions.accuracy_change).statistic) for score in READINGS]
         error = float(1 / np.sqrt(len(sessions) - 3))
-        found["change_shesha"] = _by_reading([float(one.statistic) for one in alone], error)
-        found["change_shesha_p"] = _p_value(*(float(one.pvalue) for one in alone))
+        found["change_shesha"] = _by_reading(alone, error)
     return found
 
 

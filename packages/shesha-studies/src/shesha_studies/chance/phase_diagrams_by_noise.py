@@ -82,7 +82,9 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     }
     for kind in rows.kind.unique():
         values[f"quiet, {kind}"] = _smallest_mean(quiet[quiet.kind == kind])
-        values[f"left, {kind}"] = largest(group_means(drowned[drowned.kind == kind], ["ratio"], "score"))
+        part = drowned[drowned.kind == kind]
+        found = largest(group_means(part, ["ratio"], "score"))
+        values[f"left, {kind}"] = found if part.score.any() else Fact(0.0, words="0 in every draw")
     left = largest(group_means(drowned, ["kind", "ratio"], "score"))
     return values | {"quiet": _smallest_mean(quiet), "left": left}
 

@@ -19,6 +19,7 @@ from shesha.studies.tolerance import correlation_p
 from shesha.support.types import Vector
 from shesha_studies.causal_lm_embeddings import CAUSAL
 from shesha_studies.language._transfer_representations import TEST
+from shesha_studies.printed_p_values import printed_p_values
 
 LABELS = {
     "alignment": "label-RDM alignment",
@@ -197,8 +198,7 @@ def published_numbers(rows: Table, published: Table) -> Answers:
     correlations = by_k[[name for name in by_k if name.isdigit()]]
     ends = correlations.agg(["min", "max"], axis=1).set_axis(["lowest over k", "highest over k"], axis=1)
     answers |= judged(table_cells(correlations) | table_cells(full[["correlation"]]) | table_cells(ends))
-    split = "Split-Half (dims)"
-    answers[f"{split}: p"] = Found(correlation_p(full.correlation[split], MODELS))
+    answers |= printed_p_values(published)
     gaps = printed_table(published, "Table 58")
     differences = (gaps["label-informed"] - gaps["unsupervised"]).to_frame("gap")
     transfer = gaps.gap[gaps.index.str.startswith("Transfer")]

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binomtest
 
-from shesha.studies.facts import Fact, Facts, as_facts, rank_correlation, share, smallest
+from shesha.studies.facts import Fact, Facts, as_facts, largest, rank_correlation, share, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
 from shesha.studies.published_checks import Answers, Table, judged, number, printed_table, shown, table_cells
@@ -217,19 +218,30 @@ def _damage(changes: Table) -> dict[str, Fact | float | str]:
     """Drift by the smallest adapter, and the loss by fewer bits and by adapters."""
     least = changes[(changes.kind == "scale") & (changes.amount == 0.001)].mean(numeric_only=True)
     bits, adapters = changes[changes.kind.isin(["int8", "nf4"])], changes[changes.kind.isin(["rank", "scale"])]
-    rho, lost = adapters.shesha.corr(adapters["drop"], method="spearman"), int((bits.p_drop <= _LOST).sum())
+    drops = [_loss(drop, p) for drop, p in zip(bits["drop"], bits.p_drop, strict=True)]
+    rho = adapters.shesha.corr(adapters["drop"], method="spearman")
     low, high = np.tanh(np.arctanh(rho) + np.array([-1.96, 1.96]) / np.sqrt(len(adapters) - 3))
     return {
         "least_root": np.sqrt(2 * least.squared),
         "least_shesha": least.shesha,
-        # The upper limit is the number of all cases, because a p-value above the level does not exclude a loss.
-        "bits_that_lose": Fact(lost, lost, len(bits)),
-        "drops by bits": " and ".join(f"{value:.1f} %" for value in bits["drop"]),
-        "smallest p of bits": bits.p_drop.min(),
+        "bits_loss": largest(drops),
+        "drops by bits": " and ".join(f"{drop:.1%}" for drop in drops),
         "adapters": Fact(float(rho), float(low), float(high)),
         "n_adapters": len(adapters),
         "adapters_that_lose": int((adapters.p_drop < _LOST).sum()),
     }
+
+
+def _loss(drop: float, p: float) -> Fact:
+    """Return a loss, given in per cent, as a share, with the exact interval of the sentences that changed.
+
+    The rows have no number of changed sentences, but the p-value of the loss determines it.
+    """
+    net = round(drop * SENTENCES / 100)
+    changed = range(abs(net), SENTENCES + 1, 2)
+    p_values = {n: binomtest((n + net) // 2, n, 0.5, "greater").pvalue if n else 1.0 for n in changed}
+    n = min(p_values, key=lambda n: abs(p_values[n] - p))
+    return sign_difference((n + net) // 2, (n - net) // 2, SENTENCES)
 
 
 def _round_losses(rows: Table) -> Table:

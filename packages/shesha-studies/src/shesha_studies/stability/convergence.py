@@ -14,6 +14,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import shown
 from shesha.studies.study_decorator import grid_of, study
+from shesha.studies.tolerance import JOINT
 from shesha_studies.stability._stand_in_representations import DIGITS, NETWORKS, SENTENCES, stand_in
 
 PIXELS = "digits, pixels"
@@ -104,6 +105,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
             "largest_drift": sizes.max(),
             "beyond_5_percent": (sizes >= 0.05).sum(),
             "sd_of_400": table["sd of draws at 400"].mean(),
+            "spread_of_400": JOINT * table["sd of draws at 400"].max(),
             "sd_of_50": table["sd of draws at 50"].mean(),
             "mean_change": over_draws(change),
             "largest_change": change.abs().max(),

@@ -16,6 +16,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import Answers, shown
 from shesha.studies.tolerance import interval_error
+from shesha_studies.printed_p_values import printed_p_values
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
 from shesha_studies.stability_correlations._distinctness_representations import KINDS, SEEDS, kind_of, variants
 from shesha_studies.stability_correlations._distinctness_statistics import DOMAINS, TITLES, Findings, score_correlation
@@ -156,7 +157,7 @@ _OF_EVERY_WIDTH = ("PCA", "random projection", "noise", "normalisation", "origin
 """Kinds whose number of transformations does not depend on the number of features."""
 
 
-def make_page(findings: Findings) -> Page:
+def make_page(findings: Findings, published: pd.DataFrame) -> Page:
     """Return the page."""
     tables = (
         (
@@ -173,7 +174,8 @@ def make_page(findings: Findings) -> Page:
         "split and of the basis-averaged score with CKA, by kind"
     )
     pictures = (Picture("distinctness", fig, shows),)
-    return Page(tables=tables, pictures=pictures, answers=published_numbers(findings))
+    answers = published_numbers(findings) | printed_p_values(published)
+    return Page(tables=tables, pictures=pictures, answers=answers)
 
 
 def published_numbers(findings: Findings) -> Answers:

@@ -143,9 +143,9 @@ def chance_cka(x: float, y: float, n: int) -> float:
 
 
 @distinctness.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Correlate stability and similarity as published, and with controls."""
-    return make_page(Findings.build(rows))
+    return make_page(Findings.build(rows), published)
 
 
 @distinctness.facts
