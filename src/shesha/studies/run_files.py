@@ -50,7 +50,7 @@ def write(run: StudyRun, folder: Path) -> Path:
         (place / name).unlink(missing_ok=True)
     if found_facts:
         write_text(place / FACTS, facts_table(found_facts).to_csv(index=False, float_format="%.6g"))
-    write_text(place / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
+    write_text(place / CHECKS, as_table(page.checks).map(_six_digits).to_csv(index=False))
     write_text(place / SUMMARY, json.dumps(_summary(run, page.answer), indent=1) + "\n")
     return save_page(page, place, f"{study.name} ({study.paper})", study.question, "\n\n".join(describe_run(run, ROWS)))
 
@@ -73,6 +73,10 @@ def _summary(run: StudyRun, answer: str) -> dict[str, Any]:
         "days": list(dict.fromkeys((run.days[0], run.days[-1]))) if run.days else [],
         "places": dict(run.places),
     }
+
+
+def _six_digits(value: object) -> object:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def _write_rows(run: StudyRun, place: Path) -> None:

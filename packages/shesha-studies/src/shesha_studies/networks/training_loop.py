@@ -21,8 +21,8 @@ _TOGETHER = 500
 def seed_torch(seed: int) -> Iterator[Any]:
     """Return torch with its own random numbers, in double precision and one thread, so that results repeat.
 
-    Processors round differently, and training amplifies the differences. In double precision they stay below the digits
-    that are reported.
+    Processors round differently, and training amplifies the differences. In double precision most of them stay below
+    the digits that are reported.
     """
     torch = library("torch")
     threads, kind = torch.get_num_threads(), torch.get_default_dtype()
