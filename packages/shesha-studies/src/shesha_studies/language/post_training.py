@@ -99,12 +99,9 @@ def page(rows: Table, published: Table) -> Page:
     trained, pairs = training_ratios(rows), published_pairs(published)
     means = trained.groupby(["model", "change", "amount"])[[*SHOWN, *RATIOS]].mean()
     medians = trained.groupby(["model", "prompts"])[["shesha", "cka", *RATIOS]].median()
-    shuffled = rows[rows.change == "shuffled rows"].groupby("model")[SHOWN].mean()
     tables = (
         ("Drift after training (means over sets of sentences and draws)", means.reset_index()),
         ("Drift by set of sentences (medians)", medians.reset_index()),
-        ("Drift between unrelated rows (rows in another order)", shuffled.reset_index()),
-        ("The published Table 42 (drifts in per cent)", pairs.reset_index(names="pair")),
     )
     answers = published_numbers(medians.loc[stand_in(trained, LEAST)], pairs)
     return Page("", tables, (_picture(trained, pairs),), answers=answers)
