@@ -15,15 +15,8 @@ from shesha.studies.study_decorator import study
 from shesha.support.types import Labels, Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
 from shesha_studies.external_data import sklearn
+from shesha_studies.language import _transfer_statistics as statistics
 from shesha_studies.language._transfer_representations import FAMILIES, SOURCE, TRAIN, features, read_labels
-from shesha_studies.language._transfer_statistics import (
-    ACCURACY,
-    LABELS,
-    accuracy_correlations,
-    make_facts,
-    published_numbers,
-    table_57_correlations,
-)
 
 SHOTS = (16, 32, 64, 128, 256, 512)
 DRAWS, VALIDATION, SEED = 2, 88, 320
@@ -107,24 +100,19 @@ def _split(X: Matrix) -> float:
         return float(estimate(X, n_bootstrap=0, seed=SEED).value)
 
 
-transfer.facts(make_facts)
+transfer.facts(statistics.make_facts)
 
 
 @transfer.page
 def page(rows: Table, published: Table) -> Page:
     """Make the page: correlations of scores with accuracies over models, families and equal widths."""
-    correlations, paper_rhos = accuracy_correlations(rows), table_57_correlations(published)
-    columns = ["family", "part", "alignment", "split", "h_score", "logme", "accuracy 64", ACCURACY]
-    ours = "Rank correlations of scores of the source with accuracy (512 examples)"
-    theirs = "Rank correlations of alignment with accuracy in the published Table 57"
+    ours, theirs = statistics.accuracy_correlations(rows), statistics.table_57_correlations(published)
     tables = (
-        (ours, correlations.reset_index(names="number")),
-        (theirs, paper_rhos.reset_index(names="what")),
-        ("Models", rows[columns].sort_values("alignment", ascending=False)),
+        ("Rank correlations of scores of the source with accuracy (512 examples)", ours.reset_index(names="number")),
+        ("Rank correlations of alignment with accuracy in the published Table 57", theirs.reset_index(names="what")),
     )
     notes = (SINK,) if CAUSAL in set(rows.family) else ()
-    answers = published_numbers(rows, published)
-    return Page("", tables, (_picture(rows, correlations),), notes, answers=answers)
+    return Page("", tables, (_picture(rows, ours),), notes, answers=statistics.published_numbers(rows, published))
 
 
 def _picture(rows: Table, correlations: Table) -> Picture:
@@ -132,9 +120,9 @@ def _picture(rows: Table, correlations: Table) -> Picture:
     for ax, name in zip(axes, ("alignment", "split"), strict=True):
         for place, (family, group) in enumerate(rows.groupby("family", sort=False)):
             mark, colour = "os^Dv<>PX*"[place % 10], PALETTE[place % len(PALETTE)]
-            ax.plot(group[name], group[ACCURACY], mark, color=colour, label=str(family), markersize=5)
+            ax.plot(group[name], group[statistics.ACCURACY], mark, color=colour, label=str(family), markersize=5)
         title = f"rank correlation {correlations.rho[name]:.2f}"
-        ax.set(xlabel=LABELS[name], ylabel="accuracy, k = 512, %", title=title)
+        ax.set(xlabel=statistics.LABELS[name], ylabel="accuracy, k = 512, %", title=title)
     axes[0].legend(frameon=False, fontsize="x-small")
     shows = "Accuracy against alignment with labels and against the feature split, by family"
     return Picture("transfer", fig, shows)
