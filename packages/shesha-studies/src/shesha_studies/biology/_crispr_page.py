@@ -12,7 +12,7 @@ from shesha.studies.checks import INCONCLUSIVE, RECIPE, STAND_IN, UNREACHABLE, F
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.tolerance import correlation_error
-from shesha_studies.biology._crispr_rows import GAUSSIAN, SCREEN, STIMULATION, Results
+from shesha_studies.biology._crispr_rows import GAUSSIAN, Results
 
 _GREY = "0.55"
 _NAMED = ("STAT1", "IFNGR1", "SMAD4", "SPI1", "IRF1", "ATF2")
@@ -73,25 +73,16 @@ def _numbers_of_genes(results: Results, groups: pd.DataFrame) -> dict[str, Found
 
 
 def _tables(results: Results) -> tuple[tuple[str, pd.DataFrame], ...]:
-    groups, kinds = (
-        results.build("group", data).sort_values("unbiased", ascending=False) for data in (SCREEN, STIMULATION)
-    )
+    groups = results.build("group").sort_values("unbiased", ascending=False)
     scores = ["n", "coherence", "chance", "p_adj", "unbiased", "unbiased_ci_low", "unbiased_ci_high", "magnitude"]
-    sizes = results.build("size")[["coherence", "low", "high", "expected", "unbiased", "magnitude"]]
+    sizes = ["coherence", "low", "high", "expected", "unbiased", "magnitude"]
     links = [f"{score}_{name}" for score in ("coherence", "unbiased") for name in ("rho", "low", "high", "chance", "p")]
+    scores += ["guides_low", "guides_high"]
     return (
-        (
-            "Targets, with intervals of the pairwise score over cells and over guides",
-            _named(groups[[*scores, "guides_low", "guides_high"]], "target"),
-        ),
-        ("Stimulation with interferon-beta of seven cell types (Kang 2018)", _named(kinds[scores], "type")),
-        ("Groups of control cells, by number of cells", _named(sizes, "cells")),
-        ("Correlation of magnitude and score by three methods", _named(results.build("method")[links], "method")),
+        ("Targets, with intervals of the pairwise score over cells and over guides", groups[scores].reset_index()),
+        ("Groups of control cells, by number of cells", results.build("size")[sizes].reset_index()),
+        ("Correlation of magnitude and score by three methods", results.build("method")[links].reset_index()),
     )
-
-
-def _named(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    return table.rename_axis(name).reset_index()
 
 
 def _draw(results: Results) -> Any:

@@ -54,14 +54,11 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         "null values and the published values"
     )
     picture = Picture("neuroscience", _draw(rows, published), shows)
-    known = [region for region in _REGIONS if region in set(rows.region)]
+    coupling = "Correlation of scores with the coupling of response and outcome (Table 75)"
     tables = (
         ("All areas", pd.DataFrame([_score_line(rows, name) for name in _CALLED])),
-        ("Regions (Tables 76 and 77)", pd.DataFrame([_region_line(rows, region) for region in known])),
-        (
-            "Correlation of scores with the coupling of response and outcome (Table 75)",
-            pd.DataFrame([_coupling_line(rows, name) for name in _COUPLED]),
-        ),
+        ("Regions (Tables 76 and 77)", pd.DataFrame([_region_line(*group) for group in rows.groupby("region")])),
+        (coupling, pd.DataFrame([_coupling_line(rows, name) for name in _COUPLED])),
     )
     return Page("", tables, (picture,), answers=published_numbers(rows))
 
@@ -154,15 +151,9 @@ def _score_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
     }
 
 
-def _region_line(rows: pd.DataFrame, region: str) -> dict[str, Any]:
-    subset = rows[rows.region == region]
-    values: dict[str, Any] = {"region": region, "n": len(subset), "neurons": float(subset.n_neurons.median())}
-    for name, short in (("shesha", "odd and even"), ("equal", "4 trials each")):
-        values[short] = f"{over_sessions(subset, name):.2f}"
-        values[f"{short}: chance"] = float(subset[f"{name}_chance"].mean())
-        values[f"{short}: above"] = "{}/{}".format(*count_areas(subset, name))
-    values["and 20 neurons"] = f"{over_sessions(subset, 'few'):.2f}"
-    return values | {"drift": f"{over_sessions(subset, 'drift'):.2f}", "cut elsewhere": subset.shifted_chance.mean()}
+def _region_line(region: Any, rows: pd.DataFrame) -> dict[str, Any]:
+    scores = {name: f"{over_sessions(rows, name):.2f}" for name in ("shesha", "equal", "few", "drift")}
+    return {"region": region, "n": len(rows), "neurons": rows.n_neurons.median(), **scores}
 
 
 def _coupling_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
