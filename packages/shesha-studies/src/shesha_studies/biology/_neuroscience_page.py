@@ -16,17 +16,8 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import draw_with_intervals, figure
 from shesha.studies.published_checks import shown
 from shesha.studies.tolerance import JOINT, UNDECIDED
-from shesha_studies.biology._recordings import (
-    READINGS,
-    SIZES,
-    count_areas,
-    derived_columns,
-    interval_text,
-    over_sessions,
-    printed_regions,
-    session_correlation,
-    session_means,
-)
+from shesha_studies.biology import _recordings as recordings
+from shesha_studies.biology._recordings import READINGS, SIZES
 
 _CALLED = {
     "shesha": "odd and even trials",
@@ -48,7 +39,7 @@ _PAIRS = (
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Compare areas, regions and drift with Tables 75 to 78."""
-    rows = derived_columns(rows)
+    rows = recordings.derived_columns(rows)
     shows = (
         "Scores of regions for odd and even trials, equal numbers of trials, and halves of the session, with "
         "null values and the published values"
@@ -65,19 +56,19 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return our values of the published numbers, with standard errors over sessions."""
-    change = session_means(rows).accuracy_change
-    means = {key: over_sessions(rows, key) for key in ("drift_chance", "early_middle", "middle_late")}
+    change = recordings.session_means(rows).accuracy_change
+    means = {key: recordings.over_sessions(rows, key) for key in ("drift_chance", "early_middle", "middle_late")}
     named = {"drift_mean": "drift", "z": "drift_z", "thirds": "step"}
-    means |= {key: over_sessions(rows, name) for key, name in named.items()}
+    means |= {key: recordings.over_sessions(rows, name) for key, name in named.items()}
     paired = ttest_rel(rows.early_middle, rows.middle_late)
-    t, wuc = float(paired.statistic), session_correlation(rows, "coupling", "wuc")
+    t, wuc = float(paired.statistic), recordings.session_correlation(rows, "coupling", "wuc")
     not_comparable = {
         **{"n_sessions": len(change), "n_lines": len(rows), "n_areas": rows.area.nunique()},
         **{f"n {region}": len(group) for region, group in rows.groupby("region")},
         "change_min": float(change.min()),
         **{f"wuc_{how}": float(rows.wuc.agg(how)) for how in ("min", "max", "mean")},
         **{f"wuc {region}": float(group.wuc.mean()) for region, group in rows.groupby("region")},
-        "wuc_shesha": session_correlation(rows, "wuc", "shesha").rho.value,
+        "wuc_shesha": recordings.session_correlation(rows, "wuc", "shesha").rho.value,
         **{"coupling_wuc": wuc.rho.value, "coupling_wuc_p": wuc.naive_p},
     }
     return {
@@ -113,14 +104,14 @@ def _p_value(p: float, *merged: float) -> Found:
 
 def _correlations(rows: pd.DataFrame) -> dict[str, Found]:
     """Correlations of scores with behaviour over areas, and of stability with the change of accuracy over sessions."""
-    drift = session_correlation(rows, "coupling", "drift")
+    drift = recordings.session_correlation(rows, "coupling", "drift")
     found = {"coupling_drift": Found(drift.rho.value, _error(drift.rho)), "coupling_drift_p": _p_value(drift.naive_p)}
     pairs = {"coupling_shesha": "coupling", "accuracy_shesha": "accuracy", "change_shesha_areas": "accuracy_change"}
     for key, column in pairs.items():
-        readings = [session_correlation(rows, column, score) for score in READINGS]
+        readings = [recordings.session_correlation(rows, column, score) for score in READINGS]
         found[key] = _by_reading([one.rho.value for one in readings], _error(readings[0].rho))
         found[f"{key}_p"] = _p_value(*(one.naive_p for one in readings))
-    sessions = session_means(rows)
+    sessions = recordings.session_means(rows)
     if len(sessions) > 3:
         alone = [spearmanr(sessions[score], sessions.accuracy_change) for score in READINGS]
         error = float(1 / np.sqrt(len(sessions) - 3))
@@ -134,7 +125,7 @@ def _means_of_regions(rows: pd.DataFrame) -> dict[str, Found]:
     groups: Any = rows.groupby("region")
     for region, group in groups:
         # If there are few areas or sessions, the error is at least the standard error over areas.
-        means = {score: over_sessions(group, score) for score in (*READINGS, "drift")}
+        means = {score: recordings.over_sessions(group, score) for score in (*READINGS, "drift")}
         errors = {score: float(np.fmax(_error(mean), group[score].sem())) for score, mean in means.items()}
         found[f"shesha {region}"] = _by_reading([means[score].value for score in READINGS], errors["shesha"])
         found[f"drift {region}"] = Found(means["drift"].value, errors["drift"])
@@ -145,25 +136,25 @@ def _score_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
     has_chance = f"{name}_chance" in rows
     return {
         "score": _CALLED[name],
-        "mean, interval over sessions": f"{over_sessions(rows, name):.3f}",
+        "mean, interval over sessions": f"{recordings.over_sessions(rows, name):.3f}",
         "chance": float(rows[f"{name}_chance"].mean()) if has_chance else float("nan"),
-        "beyond": "{} of {}".format(*count_areas(rows, name)) if has_chance else "-",
+        "beyond": "{} of {}".format(*recordings.count_areas(rows, name)) if has_chance else "-",
     }
 
 
 def _region_line(region: Any, rows: pd.DataFrame) -> dict[str, Any]:
-    scores = {name: f"{over_sessions(rows, name):.2f}" for name in ("shesha", "equal", "few", "drift")}
+    scores = {name: f"{recordings.over_sessions(rows, name):.2f}" for name in ("shesha", "equal", "few", "drift")}
     return {"region": region, "n": len(rows), "neurons": rows.n_neurons.median(), **scores}
 
 
 def _coupling_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
-    plain, partial = (session_correlation(rows, "coupling", name, covariates) for covariates in ((), SIZES))
+    plain, partial = (recordings.session_correlation(rows, "coupling", name, covariates) for covariates in ((), SIZES))
     return {
         "score": _CALLED[name],
-        "rho": interval_text(plain.rho, "+"),
+        "rho": f"{plain.rho:+.2f}",
         "p over sessions": plain.p,
         "p as if areas were independent": plain.naive_p,
-        "given neurons, trials, rate": interval_text(partial.rho, "+"),
+        "given neurons, trials, rate": f"{partial.rho:+.2f}",
         "p of it": partial.p,
     }
 
@@ -181,10 +172,10 @@ def _draw(rows: pd.DataFrame, published: pd.DataFrame) -> Any:
     known = [region for region in _REGIONS if region in set(rows.region)]
     positions = np.arange(len(known))
     for ax, (score, (title, nulls)) in zip(axes, panels.items(), strict=True):
-        means = [over_sessions(rows[rows.region == region], score) for region in known]
+        means = [recordings.over_sessions(rows[rows.region == region], score) for region in known]
         draw_with_intervals(ax, positions - 0.12, means, fmt="o", color=PALETTE[0], label="ours")
         if score != "equal":
-            lines = printed_regions(published, score).loc[known]
+            lines = recordings.printed_regions(published, score).loc[known]
             printed = [Fact(*map(float, line)) for line in lines[["published", "low", "high"]].to_numpy()]
             draw_with_intervals(ax, positions + 0.12, printed, fmt="x", color="k", label="paper")
         for (column, description), colour in zip(nulls.items(), PALETTE[1:], strict=False):

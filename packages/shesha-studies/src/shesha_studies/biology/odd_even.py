@@ -121,7 +121,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     areas, rates = _recording_table(recorded), _rates(wave)
     shows = "Rates of false positives under slow drift; scores of recorded areas with two null values"
     tables = (
-        ("Recorded areas, by how trials are halved", areas.assign(mean=areas["mean"].map(recordings.interval_text))),
+        ("Recorded areas, by how trials are halved", areas.assign(mean=areas["mean"].map("{:.2f}".format))),
         ("Untuned neurons with a slow wave: share significant at the 5 % level", rates),
         (
             "Untuned neurons with equal and unequal numbers of trials: mean scores",

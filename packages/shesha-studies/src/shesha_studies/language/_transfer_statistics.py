@@ -18,7 +18,6 @@ from shesha.studies.published_checks import Answers, Table, judged, lines_of, pr
 from shesha.studies.tolerance import correlation_p
 from shesha.support.types import Vector
 from shesha_studies.causal_lm_embeddings import CAUSAL
-from shesha_studies.language._transfer_representations import TEST
 
 LABELS = {
     "alignment": "label-RDM alignment",
@@ -229,7 +228,7 @@ def _accuracies(rows: Table) -> Answers:
     values = {model: float(accuracy[part]) for model, part in AT_HAND.items() if part in accuracy.index}
     return {
         f"Table 57 | {model}: accuracy 1": Found(
-            value, float(np.sqrt(value * (1 - value) * (1 / TEST + 1 / TEST_ROWS))), basis=RECIPE
+            value, float(np.sqrt(value * (1 - value) * (1 / OURS["target test rows"] + 1 / TEST_ROWS))), basis=RECIPE
         )
         for model, value in values.items()
     }

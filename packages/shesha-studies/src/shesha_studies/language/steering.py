@@ -13,14 +13,8 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid
 from shesha.studies.study_decorator import grid_of, study
 from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_ENCODERS, SINK, encoder_rows
-from shesha_studies.language._steering_statistics import (
-    PREDICTORS,
-    Tables,
-    correlations,
-    encoder_tables,
-    make_facts,
-    published_numbers,
-)
+from shesha_studies.language import _steering_statistics as statistics
+from shesha_studies.language._steering_statistics import Tables
 from shesha_studies.sentence_encoders import ENCODERS
 from shesha_studies.sentences import SETS, read_set
 
@@ -71,7 +65,7 @@ def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
     small = steerability(X[second], y[second], **options, seed=seed)
     (alignment,) = (score for score in predictor_scores.scores if score.name == "supervised_alignment")
     row = {
-        **{name: value for name, value in predictor_scores.values().items() if name in PREDICTORS},
+        **{name: value for name, value in predictor_scores.values().items() if name in statistics.PREDICTORS},
         "max_drop": raw.max_drop.value,
         "accuracy": raw.accuracy.value,
         "random_drop": raw.random_drop,
@@ -89,7 +83,7 @@ def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
 @steering.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Correlate predictors with max drop over encoders, and over layers of a causal model; ask what max drop is."""
-    tables, causal = encoder_tables(rows)
+    tables, causal = statistics.encoder_tables(rows)
     shows = "Max drop against supervised alignment and against the accuracy of the probe"
     figure = draw(tables, ("supervised_alignment", "max_drop"), ("accuracy", "max_drop"))
     pictures = [Picture("steering", figure, shows)]
@@ -108,13 +102,13 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         page_tables.append((title, correlation_table(causal)))
         page_tables.append((f"{CAUSAL}: max drop and controls (means over layers)", controls_table(causal)))
     notes = (SINK,) if causal else ()
-    return Page("", tuple(page_tables), tuple(pictures), notes, answers=published_numbers(tables, published))
+    return Page("", tuple(page_tables), tuple(pictures), notes, answers=statistics.published_numbers(tables, published))
 
 
 @steering.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Correlations over encoders, and over the layers of the causal model with strengths in lengths of a row."""
-    return make_facts(*encoder_tables(rows))
+    return statistics.make_facts(*statistics.encoder_tables(rows))
 
 
 def correlation_table(tables: Tables) -> pd.DataFrame:
@@ -127,7 +121,7 @@ def correlation_table(tables: Tables) -> pd.DataFrame:
 
 
 def _estimates(table: pd.DataFrame, target: str) -> pd.DataFrame:
-    lines = pd.DataFrame(list(correlations(table, target))).set_index("predictor")
+    lines = pd.DataFrame(list(statistics.correlations(table, target))).set_index("predictor")
     lines.index = lines.index.str.replace("_", " ")
     return lines[["raw", "raw_low", "raw_high", "raw_p", "partial", "partial_p"]]
 
