@@ -100,15 +100,13 @@ def resi(
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Agreement by table, positions by domain, and the effects of calibration."""
     by_test = _test_table(rows[rows.part == "table"])
-    return Page(
-        tables=(
-            ("Agreement with the published columns", by_test),
-            ("Cora, number by number, the same networks", _cora()),
-            ("Positions of the measures", _positions(rows)),
-            ("Calibration, restricted permutations, basis averaging", option_table(rows)),
-        ),
-        pictures=(_agreement_picture(by_test),),
+    page_tables = (
+        ("Agreement with the published columns", by_test),
+        ("Cora, number by number, the same networks", _cora()),
+        ("Positions of the measures", _positions(rows)),
+        ("Calibration, restricted permutations, basis averaging", option_table(rows)),
     )
+    return Page("", page_tables, (_agreement_picture(by_test),))
 
 
 def _cora() -> pd.DataFrame:
@@ -126,8 +124,6 @@ def _cora() -> pd.DataFrame:
             "within 0.10": (part.difference <= 0.10).mean(),
             "median distance": part.difference.median(),
             "Spearman": tables.correlation(part.value, part["value here"]),
-            "spread over networks, published": part.groupby("measure").value.std().mean(),
-            "spread over networks, here": part.groupby("measure")["value here"].std().mean(),
         }
         for (test, quality), part in [*both.groupby(["test", "quality"], sort=False), (("all", ""), both)]
     ]
@@ -141,33 +137,25 @@ def _test_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _positions(rows: pd.DataFrame) -> pd.DataFrame:
-    by_domain, shares = places(rows), places(rows, " first")
-    lines: dict[str, object] = {"measure": by_domain.index}
-    for domain in DOMAINS:
-        both = zip(by_domain[domain, "published"], by_domain[domain, "small"], strict=True)
-        lines[domain] = [f"{published:.0f} / {small:.0f}" for published, small in both]
-        lines[f"{domain}, first"] = [f"{100 * share:.0f} %" for share in shares[domain, "published"]]
-    return pd.DataFrame(lines)
+    by_domain, shares = places(rows).astype(int), places(rows, " first").xs("published", axis=1, level="dataset")
+    table = by_domain.set_axis([", ".join(column) for column in by_domain], axis=1)
+    return table.join(shares.add_suffix(", first")).reset_index(names="measure")
 
 
 def _agreement_picture(by_test: pd.DataFrame) -> Picture:
     fig, axes = figure(3, width=3.6, height=3.8, sharey=True)
+    among_published = {"color": "0.3", "markersize": 11, "label": "published columns with each other"}
     for ax, domain in zip(axes, DOMAINS, strict=True):
         df = by_test[by_test.domain == domain]
         heights = np.arange(len(df))[::-1]
         ax.axvspan(-2 * CHANCE, 2 * CHANCE, color="0.92", zorder=0)
-        ax.plot(
-            df.published_agreement, heights, "|", color="0.3", markersize=11, label="published columns with each other"
-        )
+        ax.plot(df.published_agreement, heights, "|", **among_published)
         ax.plot(df.agreement, heights, "o", color=PALETTE[0], label="ours with published")
         ax.set(title=domain, xlabel="Spearman over 24 measures", xlim=(-0.6, 1.02))
     ax.set_yticks(heights, [f"{row.test.replace('_', ' ')}, {row.quality}" for _, row in df.iterrows()], fontsize=7.5)
     fig.legend(*axes[0].get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside lower center", ncol=2)
-    return Picture(
-        "agreement",
-        fig,
-        "Rank correlation of our columns with the published columns, by test; the grey band is for unrelated orders",
-    )
+    shows = "Rank correlation of our columns with the published columns, by test; the grey band is for unrelated orders"
+    return Picture("agreement", fig, shows)
 
 
 @resi.facts
