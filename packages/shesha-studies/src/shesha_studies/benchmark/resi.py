@@ -104,7 +104,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         ("Agreement with the published columns", by_test),
         ("Cora, number by number, the same networks", _cora()),
         ("Positions of the measures", _positions(rows)),
-        ("Calibration, restricted permutations, basis averaging", option_table(rows)),
+        ("Calibration, restricted permutations, basis averaging", option_table(rows).reset_index(names="score")),
     )
     return Page("", page_tables, (_agreement_picture(by_test),))
 
@@ -138,7 +138,7 @@ def _test_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _positions(rows: pd.DataFrame) -> pd.DataFrame:
     by_domain, shares = places(rows).astype(int), places(rows, " first").xs("published", axis=1, level="dataset")
-    table = by_domain.set_axis([", ".join(column) for column in by_domain], axis=1)
+    table = by_domain.set_axis(by_domain.columns.map(", ".join), axis=1)
     return table.join(shares.add_suffix(", first")).reset_index(names="measure")
 
 

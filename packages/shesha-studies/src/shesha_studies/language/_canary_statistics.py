@@ -111,9 +111,10 @@ def published_numbers(rows: Table, published: Table) -> Answers:
         "models: Shesha and CKA tied": ties,
         "models: CKA before Shesha": later,
         "models: Procrustes before Shesha and CKA": contest(early, "procrustes", "shesha")[0],
-        "models: Wasserstein never beyond 0.05": int((early.wasserstein == NEVER).sum()),
+        "models: Wasserstein never beyond 0.05": (early.wasserstein == NEVER).sum(),
         "per cent of models that differ: Shesha first": 100 * sees / max(1, sees + later),
     }
+    ours |= table_cells(levels.rename(index="{:.2f}".format)) | table_cells(scores)
     follows = {
         "counts: observations": 26 * 51,
         "counts: models": len(printed_table(published, "Table 54")),
@@ -122,12 +123,8 @@ def published_numbers(rows: Table, published: Table) -> Answers:
         "per cent of models: CKA before Shesha": 0,
     }
     families = {MINILM: "MiniLM", MPNET: "MPNet"}
-    return {
-        **shown(table_cells(levels.rename(index="{:.2f}".format)) | table_cells(scores)),
-        **shown({key: float(value) for key, value in ours.items()}),
-        **{f"sentence-transformers/{model}: family": Found(family) for model, family in families.items()},
-        **judged(follows),
-    }
+    named = {f"sentence-transformers/{model}: family": Found(family) for model, family in families.items()}
+    return shown({key: float(value) for key, value in ours.items()}) | named | judged(follows)
 
 
 def make_facts(rows: Table, published: Table) -> Facts:
@@ -137,15 +134,10 @@ def make_facts(rows: Table, published: Table) -> Facts:
     noise, unchanged = noisy_rows(rows)
     alarms = first_alarms(noise, unchanged)
     first_on_other_task = contest(alarms.loc[FIXED].xs("STS-B", level="task"), "shesha", "cka")
-    return as_facts(
-        {
-            "earlier_other": rate(first_on_other_task[0], sum(first_on_other_task)),
-            **_published_facts(noise, published),
-            **_correlations(noise[noise.task == TASK]),
-            **_alarms(noise[noise.task == TASK], alarms.xs(TASK, level="task")),
-            **_losses(noise[noise.task == TASK]),
-        }
-    )
+    facts = {"earlier_other": rate(first_on_other_task[0], sum(first_on_other_task))}
+    facts |= _published_facts(noise, published)
+    noise, alarms = noise[noise.task == TASK], alarms.xs(TASK, level="task")
+    return as_facts(facts | _correlations(noise) | _alarms(noise, alarms) | _losses(noise))
 
 
 def _correlations(noise: Table) -> dict[str, Fact | float]:
@@ -216,7 +208,7 @@ def _losses(noise: Table) -> dict[str, Fact | float]:
     }
 
 
-def _published_facts(noise: Table, published: Table) -> dict[str, float]:
+def _published_facts(noise: Table, published: Table) -> dict[str, Fact | float]:
     """Facts on the formula and the task that fit the published table, and on the numbers in the text."""
     fits = join_table_47(noise, published)
     growth = fits[fits.task == TASK].set_index("level")[["procrustes", "squared", "published procrustes"]]
