@@ -16,21 +16,6 @@ from shesha_studies.benchmark import _resi_scores_and_places as tables
 from shesha_studies.benchmark._resi_calibration_and_axes import option_facts, option_scores, option_table
 from shesha_studies.benchmark._resi_facts import CHANCE, DOMAINS, make_facts, places
 
-OURS = {
-    "graph": [("Cora", one, "-") for one in ("GCN", "SAGE", "GAT", "PGNN")],
-    "language": [
-        (data, one, pooling)
-        for data in ("SST2", "MNLI")
-        for one in ("MiniLM", "SmallBERT")
-        for pooling in ("cls", "mean")
-    ],
-    "vision": [(data, one, "-") for data in ("FashionMNIST", "CIFAR10") for one in ("ResNet", "VGG", "ViT")],
-}
-QUALITIES = (
-    *((test, "spearman") for test in ("accuracy", "jsd", "disagreement")),
-    *((test, one) for test in ("label_randomization", "shortcut", "augmentation") for one in ("auprc", "conformity")),
-    *(("layer_monotonicity", one) for one in ("conformity", "spearman")),
-)
 NAMES = ("part", "domain", "dataset", "architecture", "pooling", "test", "quality")
 
 
@@ -38,16 +23,9 @@ def _cells(*rows: tuple[str, ...]) -> list[dict[str, Any]]:
     return [dict(zip(NAMES, row, strict=True)) for row in rows]
 
 
-# The augmentation test drops edges, which would change the distances that P-GNN uses.
 READ = _cells(
-    *(
-        ("table", domain, *column, test, quality)
-        for domain, columns in OURS.items()
-        for column in columns
-        for test, quality in QUALITIES
-        if (column[1], test) != ("PGNN", "augmentation")
-    ),
-    *(("ranks", domain, source, "-", "-", "-", "-") for domain in OURS for source in ("published", "small")),
+    *(("table", *block) for block in tables.small_suites()[list(tables.BLOCK)].itertuples(index=False)),
+    *(("ranks", domain, source, "-", "-", "-", "-") for domain in DOMAINS for source in ("published", "small")),
 )
 TRAINED = _cells(
     *(
