@@ -161,13 +161,11 @@ def _coupling_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
 
 def _draw(rows: pd.DataFrame, published: pd.DataFrame) -> Any:
     drawn, axes = figure(3, width=4.3, height=4.1)
+    shifted = {"shifted_chance": "session cut elsewhere"}
     panels = {
         "shesha": ("odd and even trials", {"shesha_chance": "conditions shifted"}),
         "equal": ("4 trials of each condition per half", {"equal_chance": "conditions shifted"}),
-        "drift": (
-            "first and second half",
-            {"drift_chance": "trials in random order", "shifted_chance": "session cut elsewhere"},
-        ),
+        "drift": ("first and second half", {"drift_chance": "trials in random order", **shifted}),
     }
     known = [region for region in _REGIONS if region in set(rows.region)]
     positions = np.arange(len(known))
