@@ -53,6 +53,16 @@ class Fact:
         """The limits of the interval; without an interval, both limits are the number itself."""
         return (self.value, self.value) if isnan(self.low) else (self.low, self.high)
 
+    def transform(self, increasing: Callable[[float], float]) -> Fact:
+        """Apply an increasing function to the number and its limits.
+
+        Examples
+        --------
+        >>> f"{Fact(0.0, -1.0, 1.0).transform(np.exp):.2f}"
+        '1.00 [0.37, 2.72]'
+        """
+        return Fact(*(float(increasing(end)) for end in (self.value, self.low, self.high)))
+
 
 Facts = Mapping[str, Fact]
 MakeFacts = Callable[["pd.DataFrame", Any], Facts]
@@ -235,8 +245,7 @@ def over_correlations(rhos: ArrayLike) -> Fact:
     >>> f"{over_correlations([0.5, 0.7, 0.9]):.2f}"
     '0.75 [-0.20, 0.97]'
     """
-    mean = over_draws(np.arctanh(np.clip(np.asarray(rhos, dtype=np.float64), -0.999999, 0.999999)))
-    return Fact(*(float(np.tanh(value)) for value in (mean.value, mean.low, mean.high)))
+    return over_draws(np.arctanh(np.clip(np.asarray(rhos, dtype=np.float64), -0.999999, 0.999999))).transform(np.tanh)
 
 
 def rate(hits: int, n: int) -> Fact:

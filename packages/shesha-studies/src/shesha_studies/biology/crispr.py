@@ -145,8 +145,9 @@ def _differences(results: Results, values: Mapping[str, Any]) -> dict[str, Any]:
         "size": rank_correlation(results.get("rho", "confound", "coherence and n"), len(screens.TARGETS)),
         **{"size_alone": _size_alone(results, "50"), "size_alone_of_ten": _size_alone(results, "10")},
         "pairwise_size_alone": results.get("unbiased", "size", "50") - results.get("unbiased", "size", "400"),
-        **{"slopes": slopes, "slopes_null": null_slopes, "slopes_beyond_null": _less(slopes, null_slopes)},
-        "pooled_beyond_fakes": _less(pairs, limit),
+        **{"slopes": slopes, "slopes_null": null_slopes},
+        "slopes_beyond_null": slopes.transform(lambda ratio: ratio - null_slopes),
+        "pooled_beyond_fakes": pairs.transform(lambda rho: rho - limit),
         "between_printed": _between_printed(),
         "given_snr_beyond": Fact(0.176 - given.value, 0.176 - given.high, 0.176 - given.low),
         "left_out_change": max(high - whole, whole - low),
@@ -179,10 +180,6 @@ def _between_printed() -> Fact:
     spread = draws.var(axis=1, ddof=1) - 2 * np.mean(errors**2)
     low, high = np.percentile(spread, [2.5, 97.5])
     return Fact(float(means.var(ddof=1) - np.mean(errors**2)), float(low), float(high))
-
-
-def _less(one: Fact, number: float) -> Fact:
-    return Fact(*(end - number for end in (one.value, one.low, one.high)))
 
 
 def _methods(results: Results) -> dict[str, Any]:

@@ -134,8 +134,8 @@ def make_facts(rows: Table, published: Table) -> Facts:
     noise, unchanged = noisy_rows(rows)
     alarms = first_alarms(noise, unchanged)
     first_on_other_task = contest(alarms.loc[FIXED].xs("STS-B", level="task"), "shesha", "cka")
-    facts = {"earlier_other": rate(first_on_other_task[0], sum(first_on_other_task))}
-    facts |= _published_facts(noise, published)
+    earlier = rate(first_on_other_task[0], sum(first_on_other_task))
+    facts = {"earlier_other": earlier} | _published_facts(noise, published)
     noise, alarms = noise[noise.task == TASK], alarms.xs(TASK, level="task")
     return as_facts(facts | _correlations(noise) | _alarms(noise, alarms) | _losses(noise))
 

@@ -216,19 +216,10 @@ def facts(rows: Table, published: Table) -> Facts:
     """Return ratios of the two drift scores in the published table, and ours, raw and as amounts of noise."""
     pairs, trained = published_pairs(published), training_ratios(rows)
     medians = trained.groupby("model")[RATIOS].median()
-    ratio, dose = (over_draws(np.log(medians[name])) for name in RATIOS)
+    ratio, dose = (over_draws(np.log(medians[name])).transform(np.exp) for name in RATIOS)
     texts = {f"{name} in words": ", ".join(f"{v:.2f} ({m})" for m, v in medians[name].items()) for name in RATIOS}
-    return as_facts(
-        {
-            "ratio": Fact(*np.exp([ratio.value, ratio.low, ratio.high])),
-            "ratio_of_noise": Fact(*np.exp([dose.value, dose.low, dose.high])),
-            "real": stand_in(trained, LEAST),
-            **texts,
-            **_steps(trained),
-            **_pair_facts(pairs),
-            **_own_kind(trained),
-        }
-    )
+    facts = {"ratio": ratio, "ratio_of_noise": dose, "real": stand_in(trained, LEAST), **texts}
+    return as_facts(facts | _steps(trained) | _pair_facts(pairs) | _own_kind(trained))
 
 
 def _steps(trained: Table) -> dict[str, Fact | float | str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -129,7 +130,7 @@ def facts(rows: Table, published: Table) -> Facts:
     """Return the facts by which the claims are judged."""
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
-    facts = {"model": name, **_drifts(means.loc[name]), **_published_steps(published)}
+    facts: dict[str, Any] = {"model": name, **_drifts(means.loc[name]), **_published_steps(published)}
     facts |= {**_over_prompts(rows[rows.model == name]), **_over_models(means)}
     tiny = {f"tiny GPT, {score}": means.loc[(TINY[0], "noise", 0.5), score] for score in _THREE}
     return as_facts(facts | tiny)
@@ -174,7 +175,8 @@ def _over_prompts(rows: Table) -> dict[str, Fact]:
     return {
         "smallest_step": smallest_step(rows, "noise"),
         # Drift by adapters covers several orders of magnitude, so its steps are factors.
-        **{f"smallest_factor of {kind}": _exp(smallest_step(logarithms, kind)) for kind in ("rank", "scale")},
+        "smallest_factor of rank": smallest_step(logarithms, "rank").transform(np.exp),
+        "smallest_factor of scale": smallest_step(logarithms, "scale").transform(np.exp),
         "low_order_of_roots": order("procrustes"),
         "roots_largest": excess("procrustes"),
         "low_order": order("squared"),
@@ -184,17 +186,12 @@ def _over_prompts(rows: Table) -> dict[str, Fact]:
     }
 
 
-def _exp(fact: Fact) -> Fact:
-    return Fact(*np.exp([fact.value, fact.low, fact.high]))
-
-
 def _over_models(means: Table) -> dict[str, Fact | float | str]:
     """How many times more drift adapters of the largest scale cause than those of the smallest, at the same rank."""
     scale = means.shesha.xs("scale", level="kind").unstack("amount")
     times = (scale[SCALES[-1]] / scale[SCALES[0]]).dropna()
-    mean = over_draws(np.log(times))
     return {
-        "scale_times": _exp(mean),
+        "scale_times": over_draws(np.log(times)).transform(np.exp),
         "scale_times in words": ", ".join(f"{value:,.0f} in {name}" for name, value in times.items()),
         "scale_models": len(times),
     }
