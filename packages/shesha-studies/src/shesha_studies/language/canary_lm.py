@@ -152,18 +152,11 @@ def facts(rows: Table, published: Table) -> Facts:
     real = models.stand_in(rows, LEAST)
     changes = rows[rows.model == real]
     untrained = _numbers(rows[rows.model == TINY[1]])
-    first = {name: number(published, "10.4", name, "first noise") for name in ("shesha", "cka")}
-    return as_facts(
-        {
-            "model": real,
-            **_harmless_changes(changes),
-            **_detection(changes),
-            "probe of untrained": untrained.loc["shesha", "probe"],
-            **{f"published first, {name}": value for name, value in first.items()},
-            "shesha_earlier": first["cka"] - first["shesha"],
-            **_damage(changes),
-        }
-    )
+    shesha, cka = (number(published, "10.4", name, "first noise") for name in ("shesha", "cka"))
+    facts = {"model": real, **_harmless_changes(changes), **_detection(changes)}
+    facts["probe of untrained"] = untrained.loc["shesha", "probe"]
+    facts |= {"published first, shesha": shesha, "published first, cka": cka, "shesha_earlier": cka - shesha}
+    return as_facts(facts | _damage(changes))
 
 
 def _harmless_changes(changes: Table) -> dict[str, Fact | float]:

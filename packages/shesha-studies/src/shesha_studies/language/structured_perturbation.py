@@ -32,7 +32,6 @@ CHANGES = [
 ]
 MODELS = published_models("structured_perturbation.csv", "experiment 4")
 """Published models, and whether the paper measures their loss as well."""
-DRAWN = ("noise", "rank", "scale")
 SHOWN = ("shesha", "cka", "procrustes", "squared")
 TABLES = ("Table 43", "Table 44", "Table 45", "Table 46")
 LEAST = 96
@@ -45,7 +44,7 @@ def _grid(model: str, n_seeds: int, changes: list[tuple[str, float]]) -> list[di
         {"model": model, "kind": kind, "amount": amount, "seed": seed, "prompts": prompt}
         for seed in range(n_seeds)
         for kind, amount in changes
-        if seed == 0 or kind in DRAWN
+        if seed == 0 or kind in ("noise", "rank", "scale")
         for prompt in PROMPT_SETS
     ]
 
