@@ -27,8 +27,8 @@ class Fact:
 
     Examples
     --------
-    >>> f"{Fact(0.323, 0.05, 0.55):+.2f}, {Fact(3.0):.0f}"
-    '+0.32 [+0.05, +0.55], 3'
+    >>> f"{Fact(0.323, 0.05, 0.55):+.2f}, {Fact(3.0):.0f}, {Fact(0.0, -1.0, 1.0).transform(np.exp):.2f}"
+    '+0.32 [+0.05, +0.55], 3, 1.00 [0.37, 2.72]'
     """
 
     value: float
@@ -54,13 +54,7 @@ class Fact:
         return (self.value, self.value) if isnan(self.low) else (self.low, self.high)
 
     def transform(self, increasing: Callable[[float], float]) -> Fact:
-        """Apply an increasing function to the number and its limits.
-
-        Examples
-        --------
-        >>> f"{Fact(0.0, -1.0, 1.0).transform(np.exp):.2f}"
-        '1.00 [0.37, 2.72]'
-        """
+        """Apply an increasing function to the number and its limits."""
         return Fact(*(float(increasing(end)) for end in (self.value, self.low, self.high)))
 
 
@@ -288,9 +282,8 @@ def rank_correlations(rows: pd.DataFrame, first: str, second: str) -> Vector:
     """Spearman's correlation between two columns, within each draw."""
     from scipy.stats import spearmanr
 
-    return np.array(
-        [spearmanr(group[first], group[second]).statistic for _, group in rows.groupby("seed")], dtype=np.float64
-    )
+    rhos = [spearmanr(group[first], group[second]).statistic for _, group in rows.groupby("seed")]
+    return np.array(rhos, dtype=np.float64)
 
 
 def mean_correlation(rhos: ArrayLike, n: float, given: int = 0) -> Fact:
