@@ -27,8 +27,8 @@ class Fact:
 
     Examples
     --------
-    >>> f"{Fact(0.323, 0.05, 0.55):+.2f}, {Fact(3.0):.0f}"
-    '+0.32 [+0.05, +0.55], 3'
+    >>> f"{Fact(0.323, 0.05, 0.55):+.2f}, {Fact(3.0):.0f}, {Fact(0.0, -1.0, 1.0).transform(np.exp):.2f}"
+    '+0.32 [+0.05, +0.55], 3, 1.00 [0.37, 2.72]'
     """
 
     value: float
@@ -52,6 +52,10 @@ class Fact:
     def limits(self) -> tuple[float, float]:
         """The limits of the interval; without an interval, both limits are the number itself."""
         return (self.value, self.value) if isnan(self.low) else (self.low, self.high)
+
+    def transform(self, increasing: Callable[[float], float]) -> Fact:
+        """Apply an increasing function to the number and its limits."""
+        return Fact(*(float(increasing(end)) for end in (self.value, self.low, self.high)))
 
 
 Facts = Mapping[str, Fact]
@@ -235,8 +239,7 @@ def over_correlations(rhos: ArrayLike) -> Fact:
     >>> f"{over_correlations([0.5, 0.7, 0.9]):.2f}"
     '0.75 [-0.20, 0.97]'
     """
-    mean = over_draws(np.arctanh(np.clip(np.asarray(rhos, dtype=np.float64), -0.999999, 0.999999)))
-    return Fact(*(float(np.tanh(value)) for value in (mean.value, mean.low, mean.high)))
+    return over_draws(np.arctanh(np.clip(np.asarray(rhos, dtype=np.float64), -0.999999, 0.999999))).transform(np.tanh)
 
 
 def rate(hits: int, n: int) -> Fact:
@@ -279,9 +282,8 @@ def rank_correlations(rows: pd.DataFrame, first: str, second: str) -> Vector:
     """Spearman's correlation between two columns, within each draw."""
     from scipy.stats import spearmanr
 
-    return np.array(
-        [spearmanr(group[first], group[second]).statistic for _, group in rows.groupby("seed")], dtype=np.float64
-    )
+    rhos = [spearmanr(group[first], group[second]).statistic for _, group in rows.groupby("seed")]
+    return np.array(rhos, dtype=np.float64)
 
 
 def mean_correlation(rhos: ArrayLike, n: float, given: int = 0) -> Fact:

@@ -45,7 +45,7 @@ def _all_checks(study: Study, page: Page, published: pd.DataFrame | None, facts:
     if "key" not in published:
         if page.answers or read_rules(study).get("claim"):
             raise ValueError(
-                f"{study.published} must have the columns where, what, key and published, got {', '.join(published)}"
+                f"{study.published} must have the columns where, what, key and published, got {', '.join(map(str, published))}"
             )
         return page.checks
     lines = split_numbers_and_claims(published)[1] if page.checks else published

@@ -117,25 +117,15 @@ def _chance(groups: Mapping[str, list[str]]) -> dict[str, float]:
 
 
 def option_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one line per test and measure: mean AUPRC over networks in each design, with the range of chance."""
-    records = []
-    for test, lines in rows[rows.part == "options"].groupby("test", sort=False):
-        means = lines.filter(like="auprc").mean()
-        records += [
-            {
-                **{"test": str(test).replace("_", " "), "networks": len(lines), "measure": name},
-                **{column: means.get(f"{name}, {column} auprc", float("nan")) for column in (*DESIGNS, *AXES)},
-                **{"chance": means["chance auprc"], "95 % of chance": means["chance auprc, 95 %"]},
-            }
-            for name in (*MEASURES, "stability difference")
-        ]
-    return pd.DataFrame(records)
+    """Return the mean AUPRC over networks by test, with one line per measure and design, and of random values."""
+    means = rows[rows.part == "options"].groupby("test", sort=False).mean(numeric_only=True).filter(like="auprc")
+    return means.rename(columns=lambda name: name.replace(" auprc", "")).T
 
 
 def option_facts(options: pd.DataFrame) -> dict[str, float]:
     """Return how much each option changes the scores."""
     facts: dict[str, float] = {}
-    for name, before in (("calibrated", "raw"), ("within classes", "calibrated")):
-        move, option = options[name] - options[before], "calibration" if name == "calibrated" else name
+    raw, calibrated, within = (options.loc[[f"{name}, {design}" for name in MEASURES]].to_numpy() for design in DESIGNS)
+    for option, move in (("calibration", calibrated - raw), ("within classes", within - calibrated)):
         facts |= {f"{option} moves": move.mean(), f"{option}, lowest": move.min(), f"{option}, highest": move.max()}
     return facts

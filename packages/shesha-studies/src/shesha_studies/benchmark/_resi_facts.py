@@ -17,8 +17,6 @@ from shesha_studies.benchmark import _resi_scores_and_places as tables
 
 DOMAINS = ("graph", "language", "vision")
 SOURCES = ("published", "small")
-_RESAMPLED = {"published": "resampled", "small": "small"}
-"""Ends of the names of facts whose limits come from draws of the data sets and networks."""
 CHANCE = 1 / np.sqrt(23)
 """Standard deviation of the rank correlation between two random orders of 24 measures."""
 _NEIGHBOURS = ("2nd-Cos", "Jaccard", "RankSim")
@@ -55,18 +53,9 @@ def make_facts(rows: pd.DataFrame) -> Facts:
     """Positions of measures in the published tables and in our small suites, and how often they keep these
     positions."""
     by_domain = places(rows).astype(int)
-    parts = (
-        _first_places(by_domain, places(rows, " first")),
-        _places_with_intervals(by_domain),
-        _procrustes(),
-        _column_scores(),
-        _scores_on_bert(),
-        _places_in_words(by_domain),
-        _for_outputs(),
-        _orders(rows, by_domain),
-        _orders_by_table(rows[rows.part == "table"]),
-    )
-    return as_facts({name: value for part in parts for name, value in part.items()})
+    facts = _first_places(by_domain, places(rows, " first")) | _places_with_intervals(by_domain)
+    facts |= _procrustes() | _column_scores() | _scores_on_bert() | _places_in_words(by_domain) | _for_outputs()
+    return as_facts(facts | _orders(rows, by_domain) | _orders_by_table(rows[rows.part == "table"]))
 
 
 def _first_places(by_domain: pd.DataFrame, shares: pd.DataFrame) -> dict[str, Any]:
@@ -85,7 +74,7 @@ def _first_places(by_domain: pd.DataFrame, shares: pd.DataFrame) -> dict[str, An
 def _places_with_intervals(by_domain: pd.DataFrame) -> dict[str, Any]:
     """Statistics of places, with the interval of draws of the data sets and networks."""
     facts: dict[str, Any] = {}
-    for source, end in _RESAMPLED.items():
+    for source, end in (("published", "resampled"), ("small", "small")):
         observed = _statistics({domain: by_domain[[(domain, source)]].T for domain in DOMAINS})
         drawn = _statistics({domain: tables.places(source, domain)[1] for domain in DOMAINS})
         facts |= {name.format(source): values[0] for name, values in observed.items()}

@@ -18,13 +18,17 @@ BLOCK = (*COLUMN, "test", "quality")
 RESAMPLES = 400
 
 
+def small_suites() -> pd.DataFrame:
+    """Return the scores of our small suites, with one column per measure."""
+    return pd.read_csv(PUBLISHED / "resi_small_suites.csv", comment="#", keep_default_na=False, na_values=[""])
+
+
 @cache
 def scores(source: str) -> pd.DataFrame:
     """Return a long table of scores: "published", our "small" suites (24 measures), or "all" our suites."""
     if source == "published":
         return published()
-    wide = pd.read_csv(PUBLISHED / "resi_small_suites.csv", comment="#", keep_default_na=False, na_values=[""])
-    table = wide.melt(id_vars=list(BLOCK), var_name="measure")
+    table = small_suites().melt(id_vars=list(BLOCK), var_name="measure")
     table["pooling"] = table.pooling.replace("-", "")
     return table if source == "all" else table[table.measure.isin(set(published().measure))]
 

@@ -16,21 +16,6 @@ from shesha_studies.benchmark import _resi_scores_and_places as tables
 from shesha_studies.benchmark._resi_calibration_and_axes import option_facts, option_scores, option_table
 from shesha_studies.benchmark._resi_facts import CHANCE, DOMAINS, make_facts, places
 
-OURS = {
-    "graph": [("Cora", one, "-") for one in ("GCN", "SAGE", "GAT", "PGNN")],
-    "language": [
-        (data, one, pooling)
-        for data in ("SST2", "MNLI")
-        for one in ("MiniLM", "SmallBERT")
-        for pooling in ("cls", "mean")
-    ],
-    "vision": [(data, one, "-") for data in ("FashionMNIST", "CIFAR10") for one in ("ResNet", "VGG", "ViT")],
-}
-QUALITIES = (
-    *((test, "spearman") for test in ("accuracy", "jsd", "disagreement")),
-    *((test, one) for test in ("label_randomization", "shortcut", "augmentation") for one in ("auprc", "conformity")),
-    *(("layer_monotonicity", one) for one in ("conformity", "spearman")),
-)
 NAMES = ("part", "domain", "dataset", "architecture", "pooling", "test", "quality")
 
 
@@ -38,16 +23,9 @@ def _cells(*rows: tuple[str, ...]) -> list[dict[str, Any]]:
     return [dict(zip(NAMES, row, strict=True)) for row in rows]
 
 
-# The augmentation test drops edges, which would change the distances that P-GNN uses.
 READ = _cells(
-    *(
-        ("table", domain, *column, test, quality)
-        for domain, columns in OURS.items()
-        for column in columns
-        for test, quality in QUALITIES
-        if (column[1], test) != ("PGNN", "augmentation")
-    ),
-    *(("ranks", domain, source, "-", "-", "-", "-") for domain in OURS for source in ("published", "small")),
+    *(("table", *block) for block in tables.small_suites()[list(tables.BLOCK)].itertuples(index=False)),
+    *(("ranks", domain, source, "-", "-", "-", "-") for domain in DOMAINS for source in ("published", "small")),
 )
 TRAINED = _cells(
     *(
@@ -100,15 +78,13 @@ def resi(
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Agreement by table, positions by domain, and the effects of calibration."""
     by_test = _test_table(rows[rows.part == "table"])
-    return Page(
-        tables=(
-            ("Agreement with the published columns", by_test),
-            ("Cora, number by number, the same networks", _cora()),
-            ("Positions of the measures", _positions(rows)),
-            ("Calibration, restricted permutations, basis averaging", option_table(rows)),
-        ),
-        pictures=(_agreement_picture(by_test),),
+    page_tables = (
+        ("Agreement with the published columns", by_test),
+        ("Cora, number by number, the same networks", _cora()),
+        ("Positions of the measures", _positions(rows)),
+        ("Calibration, restricted permutations, basis averaging", option_table(rows).reset_index(names="score")),
     )
+    return Page("", page_tables, (_agreement_picture(by_test),))
 
 
 def _cora() -> pd.DataFrame:
@@ -126,8 +102,6 @@ def _cora() -> pd.DataFrame:
             "within 0.10": (part.difference <= 0.10).mean(),
             "median distance": part.difference.median(),
             "Spearman": tables.correlation(part.value, part["value here"]),
-            "spread over networks, published": part.groupby("measure").value.std().mean(),
-            "spread over networks, here": part.groupby("measure")["value here"].std().mean(),
         }
         for (test, quality), part in [*both.groupby(["test", "quality"], sort=False), (("all", ""), both)]
     ]
@@ -141,33 +115,25 @@ def _test_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _positions(rows: pd.DataFrame) -> pd.DataFrame:
-    by_domain, shares = places(rows), places(rows, " first")
-    lines: dict[str, object] = {"measure": by_domain.index}
-    for domain in DOMAINS:
-        both = zip(by_domain[domain, "published"], by_domain[domain, "small"], strict=True)
-        lines[domain] = [f"{published:.0f} / {small:.0f}" for published, small in both]
-        lines[f"{domain}, first"] = [f"{100 * share:.0f} %" for share in shares[domain, "published"]]
-    return pd.DataFrame(lines)
+    by_domain, shares = places(rows).astype(int), places(rows, " first").xs("published", axis=1, level="dataset")
+    table = by_domain.set_axis(by_domain.columns.map(", ".join), axis=1)
+    return table.join(shares.add_suffix(", first")).reset_index(names="measure")
 
 
 def _agreement_picture(by_test: pd.DataFrame) -> Picture:
     fig, axes = figure(3, width=3.6, height=3.8, sharey=True)
+    among_published = {"color": "0.3", "markersize": 11, "label": "published columns with each other"}
     for ax, domain in zip(axes, DOMAINS, strict=True):
         df = by_test[by_test.domain == domain]
         heights = np.arange(len(df))[::-1]
         ax.axvspan(-2 * CHANCE, 2 * CHANCE, color="0.92", zorder=0)
-        ax.plot(
-            df.published_agreement, heights, "|", color="0.3", markersize=11, label="published columns with each other"
-        )
+        ax.plot(df.published_agreement, heights, "|", **among_published)
         ax.plot(df.agreement, heights, "o", color=PALETTE[0], label="ours with published")
         ax.set(title=domain, xlabel="Spearman over 24 measures", xlim=(-0.6, 1.02))
     ax.set_yticks(heights, [f"{row.test.replace('_', ' ')}, {row.quality}" for _, row in df.iterrows()], fontsize=7.5)
     fig.legend(*axes[0].get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside lower center", ncol=2)
-    return Picture(
-        "agreement",
-        fig,
-        "Rank correlation of our columns with the published columns, by test; the grey band is for unrelated orders",
-    )
+    shows = "Rank correlation of our columns with the published columns, by test; the grey band is for unrelated orders"
+    return Picture("agreement", fig, shows)
 
 
 @resi.facts

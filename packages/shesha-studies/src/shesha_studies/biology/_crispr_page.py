@@ -12,11 +12,8 @@ from shesha.studies.checks import INCONCLUSIVE, RECIPE, STAND_IN, UNREACHABLE, F
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.tolerance import correlation_error
-from shesha_studies.biology._crispr_rows import GAUSSIAN, SCREEN, STIMULATION, Results
+from shesha_studies.biology._crispr_rows import GAUSSIAN, Results
 from shesha_studies.printed_p_values import printed_p_values
-
-_GREY = "0.55"
-_NAMED = ("STAT1", "IFNGR1", "SMAD4", "SPI1", "IRF1", "ATF2")
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
@@ -74,55 +71,35 @@ def _numbers_of_genes(results: Results, groups: pd.DataFrame) -> dict[str, Found
 
 
 def _tables(results: Results) -> tuple[tuple[str, pd.DataFrame], ...]:
-    groups, kinds = (
-        results.build("group", data).sort_values("unbiased", ascending=False) for data in (SCREEN, STIMULATION)
-    )
+    groups = results.build("group").sort_values("unbiased", ascending=False)
     scores = ["n", "coherence", "chance", "p_adj", "unbiased", "unbiased_ci_low", "unbiased_ci_high", "magnitude"]
-    sizes = results.build("size")[["coherence", "low", "high", "expected", "unbiased", "magnitude"]]
+    sizes = ["coherence", "low", "high", "expected", "unbiased", "magnitude"]
     links = [f"{score}_{name}" for score in ("coherence", "unbiased") for name in ("rho", "low", "high", "chance", "p")]
+    scores += ["guides_low", "guides_high"]
     return (
-        (
-            "Targets, with intervals of the pairwise score over cells and over guides",
-            _named(groups[[*scores, "guides_low", "guides_high"]], "target"),
-        ),
-        ("Stimulation with interferon-beta of seven cell types (Kang 2018)", _named(kinds[scores], "type")),
-        ("Groups of control cells, by number of cells", _named(sizes, "cells")),
-        ("Correlation of magnitude and score by three methods", _named(results.build("method")[links], "method")),
+        ("Targets, with intervals of the pairwise score over cells and over guides", groups[scores].reset_index()),
+        ("Groups of control cells, by number of cells", results.build("size")[sizes].reset_index()),
+        ("Correlation of magnitude and score by three methods", results.build("method")[links].reset_index()),
     )
-
-
-def _named(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    return table.rename_axis(name).reset_index()
 
 
 def _draw(results: Results) -> Any:
     drawn, (left, right) = figure(2, width=4.4, height=3.7)
-    _sizes(left, results.build("size"))
-    _groups(right, results.build("group"))
-    return drawn
-
-
-def _sizes(ax: Any, sizes: pd.DataFrame) -> None:
+    sizes, groups = results.build("size"), results.build("group")
     n = sizes.index.astype(float).to_numpy()
     spread = [sizes.coherence - sizes.low, sizes.high - sizes.coherence]
-    ax.errorbar(n, sizes.coherence, yerr=spread, fmt="o-", color=PALETTE[0], capsize=3, label="mean cosine, 95 %")
-    ax.plot(n, sizes.expected, ":", color="black", zorder=5, label="isotropic noise, closed form")
-    ax.plot(n, sizes.unbiased, "s-", color=PALETTE[1], label="pairwise")
-    logarithmic(ax, n)
-    ax.axhline(0, color="0.7", linewidth=0.8)
-    ax.set(xlabel="control cells in a group", ylabel="score", title="Control cells (no effect)")
-    ax.legend(frameon=False, fontsize="small")
-
-
-def _groups(ax: Any, groups: pd.DataFrame) -> None:
-    ax.plot(groups.magnitude_chance, groups.chance, "x", color=_GREY, label="mean cosine of null groups")
-    ax.plot(groups.magnitude, groups.coherence, "o", color=PALETTE[0], label="mean cosine of targets")
-    ax.plot(groups.magnitude, groups.unbiased, "s", color=PALETTE[1], markersize=4, label="pairwise")
-    for name in _NAMED:
-        place = (groups.magnitude[name], groups.coherence[name])
-        ax.annotate(name, place, (-4, 5), textcoords="offset points", fontsize=7, ha="right")
-    ax.set_xscale("log")
-    ax.set_xticks([0.2, 0.5, 1, 2], ["0.2", "0.5", "1", "2"])
-    ax.set_xticks([], minor=True)
-    ax.set(xlabel="magnitude", ylabel="score", title="25 targets")
-    ax.legend(frameon=False, fontsize="small")
+    left.errorbar(n, sizes.coherence, yerr=spread, fmt="o-", color=PALETTE[0], capsize=3, label="mean cosine, 95 %")
+    left.plot(n, sizes.expected, ":", color="black", zorder=5, label="isotropic noise, closed form")
+    left.plot(n, sizes.unbiased, "s-", color=PALETTE[1], label="pairwise")
+    left.axhline(0, color="0.7", linewidth=0.8)
+    left.set(xlabel="control cells in a group", title="Control cells (no effect)")
+    logarithmic(left, n)
+    right.plot(groups.magnitude_chance, groups.chance, "x", color="0.55", label="mean cosine of null groups")
+    right.plot(groups.magnitude, groups.coherence, "o", color=PALETTE[0], label="mean cosine of targets")
+    right.plot(groups.magnitude, groups.unbiased, "s", color=PALETTE[1], markersize=4, label="pairwise")
+    right.set(xlabel="magnitude", title="25 targets")
+    logarithmic(right, (0.2, 0.5, 1, 2))
+    for ax in (left, right):
+        ax.set_ylabel("score")
+        ax.legend(frameon=False, fontsize="small")
+    return drawn

@@ -18,7 +18,6 @@ from shesha_studies.biology import _single_cell_data as screens
 Row = dict[str, float | int | str]
 SCREEN, STIMULATION, BOTH, GAUSSIAN = "papalexi2021", "kang2018", "both", "Gaussian"
 SCORES = ("coherence", "unbiased")
-RHO, NULL = ("rho", "rho_low", "rho_high"), ("chance", "fake_low", "fake_high")
 DRAWS = {"standard": 999, "whitened": 999, "knn": 99}
 NULL_MODELS: Mapping[str, Mapping[str, Any]] = {
     "effect 0.3, 100 cells": {},

@@ -16,17 +16,8 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import draw_with_intervals, figure
 from shesha.studies.published_checks import shown
 from shesha.studies.tolerance import JOINT, UNDECIDED
-from shesha_studies.biology._recordings import (
-    READINGS,
-    SIZES,
-    count_areas,
-    derived_columns,
-    interval_text,
-    over_sessions,
-    printed_regions,
-    session_correlation,
-    session_means,
-)
+from shesha_studies.biology import _recordings as recordings
+from shesha_studies.biology._recordings import READINGS, SIZES
 from shesha_studies.printed_p_values import printed_p_values
 
 _CALLED = {
@@ -49,30 +40,27 @@ _PAIRS = (
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Compare areas, regions and drift with Tables 75 to 78."""
-    rows = derived_columns(rows)
+    rows = recordings.derived_columns(rows)
     shows = (
         "Scores of regions for odd and even trials, equal numbers of trials, and halves of the session, with "
         "null values and the published values"
     )
     picture = Picture("neuroscience", _draw(rows, published), shows)
-    known = [region for region in _REGIONS if region in set(rows.region)]
+    coupling = "Correlation of scores with the coupling of response and outcome (Table 75)"
     tables = (
         ("All areas", pd.DataFrame([_score_line(rows, name) for name in _CALLED])),
-        ("Regions (Tables 76 and 77)", pd.DataFrame([_region_line(rows, region) for region in known])),
-        (
-            "Correlation of scores with the coupling of response and outcome (Table 75)",
-            pd.DataFrame([_coupling_line(rows, name) for name in _COUPLED]),
-        ),
+        ("Regions (Tables 76 and 77)", pd.DataFrame([_region_line(*group) for group in rows.groupby("region")])),
+        (coupling, pd.DataFrame([_coupling_line(rows, name) for name in _COUPLED])),
     )
     return Page("", tables, (picture,), answers=published_numbers(rows) | printed_p_values(published))
 
 
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return our values of the published numbers, with standard errors over sessions."""
-    change = session_means(rows).accuracy_change
-    means = {key: over_sessions(rows, key) for key in ("drift_chance", "early_middle", "middle_late")}
+    change = recordings.session_means(rows).accuracy_change
+    means = {key: recordings.over_sessions(rows, key) for key in ("drift_chance", "early_middle", "middle_late")}
     named = {"drift_mean": "drift", "z": "drift_z", "thirds": "step"}
-    means |= {key: over_sessions(rows, name) for key, name in named.items()}
+    means |= {key: recordings.over_sessions(rows, name) for key, name in named.items()}
     paired = ttest_rel(rows.early_middle, rows.middle_late)
     t, p = float(paired.statistic), float(paired.pvalue)
     not_comparable = {
@@ -81,8 +69,8 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
         "change_min": float(change.min()),
         **{f"wuc_{how}": float(rows.wuc.agg(how)) for how in ("min", "max", "mean")},
         **{f"wuc {region}": float(group.wuc.mean()) for region, group in rows.groupby("region")},
-        "wuc_shesha": session_correlation(rows, "wuc", "shesha").rho.value,
-        "coupling_wuc": session_correlation(rows, "coupling", "wuc").rho.value,
+        "wuc_shesha": recordings.session_correlation(rows, "wuc", "shesha").rho.value,
+        "coupling_wuc": recordings.session_correlation(rows, "coupling", "wuc").rho.value,
     }
     return {
         **shown(not_comparable),
@@ -110,13 +98,13 @@ def _by_reading(values: Sequence[float], error: float) -> Found:
 
 def _correlations(rows: pd.DataFrame) -> dict[str, Found]:
     """Correlations of scores with behaviour over areas, and of stability with the change of accuracy over sessions."""
-    drift = session_correlation(rows, "coupling", "drift")
+    drift = recordings.session_correlation(rows, "coupling", "drift")
     found = {"coupling_drift": Found(drift.rho.value, _error(drift.rho))}
     pairs = {"coupling_shesha": "coupling", "accuracy_shesha": "accuracy", "change_shesha_areas": "accuracy_change"}
     for key, column in pairs.items():
-        readings = [session_correlation(rows, column, score) for score in READINGS]
+        readings = [recordings.session_correlation(rows, column, score) for score in READINGS]
         found[key] = _by_reading([one.rho.value for one in readings], _error(readings[0].rho))
-    sessions = session_means(rows)
+    sessions = recordings.session_means(rows)
     if len(sessions) > 3:
         alone = [float(spearmanr(sessions[score], sessions.accuracy_change).statistic) for score in READINGS]
         error = float(1 / np.sqrt(len(sessions) - 3))
@@ -129,7 +117,7 @@ def _means_of_regions(rows: pd.DataFrame) -> dict[str, Found]:
     groups: Any = rows.groupby("region")
     for region, group in groups:
         # If there are few areas or sessions, the error is at least the standard error over areas.
-        means = {score: over_sessions(group, score) for score in (*READINGS, "drift")}
+        means = {score: recordings.over_sessions(group, score) for score in (*READINGS, "drift")}
         errors = {score: float(np.fmax(_error(mean), group[score].sem())) for score, mean in means.items()}
         found[f"shesha {region}"] = _by_reading([means[score].value for score in READINGS], errors["shesha"])
         found[f"drift {region}"] = Found(means["drift"].value, errors["drift"])
@@ -140,52 +128,44 @@ def _score_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
     has_chance = f"{name}_chance" in rows
     return {
         "score": _CALLED[name],
-        "mean, interval over sessions": f"{over_sessions(rows, name):.3f}",
+        "mean, interval over sessions": f"{recordings.over_sessions(rows, name):.3f}",
         "chance": float(rows[f"{name}_chance"].mean()) if has_chance else float("nan"),
-        "beyond": "{} of {}".format(*count_areas(rows, name)) if has_chance else "-",
+        "beyond": "{} of {}".format(*recordings.count_areas(rows, name)) if has_chance else "-",
     }
 
 
-def _region_line(rows: pd.DataFrame, region: str) -> dict[str, Any]:
-    subset = rows[rows.region == region]
-    values: dict[str, Any] = {"region": region, "n": len(subset), "neurons": float(subset.n_neurons.median())}
-    for name, short in (("shesha", "odd and even"), ("equal", "4 trials each")):
-        values[short] = f"{over_sessions(subset, name):.2f}"
-        values[f"{short}: chance"] = float(subset[f"{name}_chance"].mean())
-        values[f"{short}: above"] = "{}/{}".format(*count_areas(subset, name))
-    values["and 20 neurons"] = f"{over_sessions(subset, 'few'):.2f}"
-    return values | {"drift": f"{over_sessions(subset, 'drift'):.2f}", "cut elsewhere": subset.shifted_chance.mean()}
+def _region_line(region: Any, rows: pd.DataFrame) -> dict[str, Any]:
+    scores = {name: f"{recordings.over_sessions(rows, name):.2f}" for name in ("shesha", "equal", "few", "drift")}
+    return {"region": region, "n": len(rows), "neurons": rows.n_neurons.median(), **scores}
 
 
 def _coupling_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
-    plain, partial = (session_correlation(rows, "coupling", name, covariates) for covariates in ((), SIZES))
+    plain, partial = (recordings.session_correlation(rows, "coupling", name, covariates) for covariates in ((), SIZES))
     return {
         "score": _CALLED[name],
-        "rho": interval_text(plain.rho, "+"),
+        "rho": f"{plain.rho:+.2f}",
         "p over sessions": plain.p,
         "p as if areas were independent": plain.naive_p,
-        "given neurons, trials, rate": interval_text(partial.rho, "+"),
+        "given neurons, trials, rate": f"{partial.rho:+.2f}",
         "p of it": partial.p,
     }
 
 
 def _draw(rows: pd.DataFrame, published: pd.DataFrame) -> Any:
     drawn, axes = figure(3, width=4.3, height=4.1)
+    shifted = {"shifted_chance": "session cut elsewhere"}
     panels = {
         "shesha": ("odd and even trials", {"shesha_chance": "conditions shifted"}),
         "equal": ("4 trials of each condition per half", {"equal_chance": "conditions shifted"}),
-        "drift": (
-            "first and second half",
-            {"drift_chance": "trials in random order", "shifted_chance": "session cut elsewhere"},
-        ),
+        "drift": ("first and second half", {"drift_chance": "trials in random order", **shifted}),
     }
     known = [region for region in _REGIONS if region in set(rows.region)]
     positions = np.arange(len(known))
     for ax, (score, (title, nulls)) in zip(axes, panels.items(), strict=True):
-        means = [over_sessions(rows[rows.region == region], score) for region in known]
+        means = [recordings.over_sessions(rows[rows.region == region], score) for region in known]
         draw_with_intervals(ax, positions - 0.12, means, fmt="o", color=PALETTE[0], label="ours")
         if score != "equal":
-            lines = printed_regions(published, score).loc[known]
+            lines = recordings.printed_regions(published, score).loc[known]
             printed = [Fact(*map(float, line)) for line in lines[["published", "low", "high"]].to_numpy()]
             draw_with_intervals(ax, positions + 0.12, printed, fmt="x", color="k", label="paper")
         for (column, description), colour in zip(nulls.items(), PALETTE[1:], strict=False):

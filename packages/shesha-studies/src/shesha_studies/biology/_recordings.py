@@ -122,11 +122,6 @@ def over_sessions(rows: pd.DataFrame, column: str) -> Fact:
     return Fact(float(values.mean()), *mean_interval(values, known.session.tolist(), 0.95))
 
 
-def interval_text(fact: Fact, sign: str = "") -> str:
-    """Print a number with three decimals and its limits with two."""
-    return f"{fact.value:{sign}.3f} [{fact.low:{sign}.2f}, {fact.high:{sign}.2f}]"
-
-
 class SessionCorrelation(NamedTuple):
     """Rank correlation over areas, with its interval and p over whole sessions, and p for independent areas."""
 

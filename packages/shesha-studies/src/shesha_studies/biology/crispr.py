@@ -15,19 +15,9 @@ from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, rank_
 from shesha.studies.study_decorator import study
 from shesha_studies.biology import _single_cell_data as screens
 from shesha_studies.biology._crispr_page import make_page
-from shesha_studies.biology._crispr_rows import (
-    BOTH,
-    GAUSSIAN,
-    NULL,
-    NULL_MODELS,
-    PARTS,
-    RHO,
-    SCORES,
-    SCREEN,
-    STIMULATION,
-    Results,
-    Row,
-)
+from shesha_studies.biology._crispr_rows import BOTH, GAUSSIAN, NULL_MODELS, PARTS, SCORES, SCREEN, STIMULATION, Results
+
+RHO, NULL = ("rho", "rho_low", "rho_high"), ("chance", "fake_low", "fake_high")
 
 
 def _cells(part: str, settings: Sequence[str], data: str = SCREEN) -> list[dict[str, str]]:
@@ -67,7 +57,7 @@ _FULL = [
     published="crispr.csv",
     on=DATA,
 )
-def crispr(part: str, data: str, setting: str) -> Row:
+def crispr(part: str, data: str, setting: str) -> dict[str, Any]:
     """Do larger perturbations shift cells more coherently, beyond the effect of group size on both numbers?
 
     The data are 25 knocked-out targets of Papalexi et al. (2021), and seven types of blood cells with and without
@@ -84,11 +74,10 @@ crispr.page(make_page)
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the correlations of the screen, compared with control cells in groups of the same sizes."""
     found = Results(rows)
-    numbers = {name: found.get(*place) for name, place in _NUMBERS.items()}
-    intervals = {name: found.fact(*place) for name, place in _INTERVALS.items()}
-    values = numbers | intervals
-    parts = (_groups(found), _differences(found, values), _methods(found), _gaussian(found), _discordance(found))
-    return as_facts({name: value for part in (values, *parts) for name, value in part.items()})
+    values: dict[str, Any] = {name: found.get(*place) for name, place in _NUMBERS.items()}
+    values |= {name: found.fact(*place) for name, place in _INTERVALS.items()}
+    values |= _groups(found) | _differences(found, values) | _methods(found) | _gaussian(found) | _discordance(found)
+    return as_facts(values)
 
 
 _STANDARD, _STIMULATED = ("method", "standard"), ("method", "standard", STIMULATION)
@@ -131,7 +120,7 @@ _INTERVALS: Mapping[str, Any] = {
 """Facts with limits: three columns, part, setting and data set."""
 
 
-def _groups(results: Results) -> Mapping[str, Any]:
+def _groups(results: Results) -> dict[str, Any]:
     """Numbers of targets and cell types above chance, and correlations under three normalisations."""
     groups, types, readings = results.build("group"), results.build("group", STIMULATION), results.build("reading")
     guided = sorted(groups.index[groups.guides_low > 0])
@@ -146,7 +135,7 @@ def _groups(results: Results) -> Mapping[str, Any]:
     }
 
 
-def _differences(results: Results, values: Mapping[str, Any]) -> Mapping[str, Any]:
+def _differences(results: Results, values: Mapping[str, Any]) -> dict[str, Any]:
     """Effects of group size, and differences from groups without an effect."""
     low, high = values["left_out_lowest"], values["left_out_highest"]
     whole, given = values["coherence"].value, values["given_snr_fakes"]
@@ -156,8 +145,9 @@ def _differences(results: Results, values: Mapping[str, Any]) -> Mapping[str, An
         "size": rank_correlation(results.get("rho", "confound", "coherence and n"), len(screens.TARGETS)),
         **{"size_alone": _size_alone(results, "50"), "size_alone_of_ten": _size_alone(results, "10")},
         "pairwise_size_alone": results.get("unbiased", "size", "50") - results.get("unbiased", "size", "400"),
-        **{"slopes": slopes, "slopes_null": null_slopes, "slopes_beyond_null": _less(slopes, null_slopes)},
-        "pooled_beyond_fakes": _less(pairs, limit),
+        **{"slopes": slopes, "slopes_null": null_slopes},
+        "slopes_beyond_null": slopes.transform(lambda ratio: ratio - null_slopes),
+        "pooled_beyond_fakes": pairs.transform(lambda rho: rho - limit),
         "between_printed": _between_printed(),
         "given_snr_beyond": Fact(0.176 - given.value, 0.176 - given.high, 0.176 - given.low),
         "left_out_change": max(high - whole, whole - low),
@@ -192,11 +182,7 @@ def _between_printed() -> Fact:
     return Fact(float(means.var(ddof=1) - np.mean(errors**2)), float(low), float(high))
 
 
-def _less(one: Fact, number: float) -> Fact:
-    return Fact(*(end - number for end in (one.value, one.low, one.high)))
-
-
-def _methods(results: Results) -> Mapping[str, Any]:
+def _methods(results: Results) -> dict[str, Any]:
     """Correlations by three definitions of shifts, and with 10 to 100 components."""
     methods = results.build("method").reindex(["standard", "whitened", "knn"])
     facts: dict[str, Any] = {
@@ -222,7 +208,7 @@ def _each(rows: pd.DataFrame, names: Sequence[str]) -> list[Fact]:
     return [Fact(*map(float, line)) for line in rows[list(names)].to_numpy()]
 
 
-def _gaussian(results: Results) -> Mapping[str, Any]:
+def _gaussian(results: Results) -> dict[str, Any]:
     """Correlations of simulated groups over four choices of effects and numbers of cells."""
     gaussian = results.build("null model", GAUSSIAN)
     lowest, highest = gaussian.within_noise.min(), gaussian.within_noise_highest.max()
@@ -235,7 +221,7 @@ def _gaussian(results: Results) -> Mapping[str, Any]:
     }
 
 
-def _discordance(results: Results) -> Mapping[str, Any]:
+def _discordance(results: Results) -> dict[str, Any]:
     """Ratios of spread of the most and least discordant quarters of targets, with the limits of the F test."""
     table: Any = results.build("quartiles")
     n = len(results.build("group")) // 4

@@ -14,7 +14,6 @@ from shesha.studies.checks import DATA
 from shesha.studies.facts import Fact, Facts, as_facts, resampled_groups, share
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import draw_with_intervals, figure
-from shesha.studies.rates import binomial_limits
 from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix, Vector
 from shesha_studies.biology import _recordings as recordings
@@ -110,8 +109,7 @@ def _numbers_row(uneven: bool, seed: int) -> dict[str, float]:
     }
 
 
-_SCORES = {"value": "all trials", "equal": "4 trials each", "wuc": "whitened unbiased cosine"}
-_NULLS = {"conditions shuffled": "free_p", "circular shifts": "value_p"}
+_NULLS = {"free_p": "conditions shuffled", "value_p": "circular shifts"}
 
 
 @odd_even.page
@@ -119,14 +117,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Make the page: the share of areas that are called stable, by split and null distribution."""
     recorded, wave, still = split_data(rows)
     areas, rates = _recording_table(recorded), _rates(wave)
+    scores = still.groupby("data", sort=False)[["value", "equal", "wuc"]].mean().reset_index()
     shows = "Rates of false positives under slow drift; scores of recorded areas with two null values"
     tables = (
-        ("Recorded areas, by how trials are halved", areas.assign(mean=areas["mean"].map(recordings.interval_text))),
+        ("Recorded areas, by how trials are halved", areas.assign(mean=areas["mean"].map("{:.2f}".format))),
         ("Untuned neurons with a slow wave: share significant at the 5 % level", rates),
-        (
-            "Untuned neurons with equal and unequal numbers of trials: mean scores",
-            still.groupby("data", sort=False)[list(_SCORES)].mean().rename(columns=_SCORES).reset_index(),
-        ),
+        ("Untuned neurons with equal and unequal numbers of trials: mean scores", scores),
     )
     return Page("", tables, (Picture("odd_even", _draw(areas, rates), shows),))
 
@@ -154,20 +150,16 @@ def _recording_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rates(rows: pd.DataFrame) -> pd.DataFrame:
-    lines = []
-    for split, group in rows.groupby("split", sort=False):
-        low, high = binomial_limits(0.05, len(group))
-        rates = {name: (group[p] <= 0.05).mean() for name, p in _NULLS.items()}
-        lines.append({"halves": split, "runs": len(group), **rates, "95 % of 5 %": f"{low:.2f} to {high:.2f}"})
-    return pd.DataFrame(lines)
+    hits = rows[list(_NULLS)] <= 0.05
+    return hits.groupby(rows.split, sort=False).mean().rename(columns=_NULLS).reset_index(names="trials")
 
 
 def _draw(areas: pd.DataFrame, rates: pd.DataFrame) -> Any:
     drawn, (left, right) = figure(2, width=4.4, height=4.1)
-    for shift, name in enumerate(_NULLS):
+    for shift, name in enumerate(_NULLS.values()):
         left.bar(rates.index + 0.38 * shift - 0.19, rates[name], width=0.36, color=PALETTE[shift], label=name)
     left.axhline(0.05, color="0.4", linewidth=0.8, linestyle="--")
-    left.set_xticks(rates.index, rates.halves, rotation=25, ha="right")
+    left.set_xticks(rates.index, rates.trials, rotation=25, ha="right")
     left.set(ylabel="share significant at 5 %", title="Untuned neurons with a slow wave")
     left.legend(frameon=False, fontsize="small", title="null", title_fontsize="small")
     draw_with_intervals(right, areas.index, areas["mean"], fmt="o", color=PALETTE[0], label="areas")

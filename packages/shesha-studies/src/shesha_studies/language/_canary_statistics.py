@@ -21,11 +21,10 @@ from shesha.studies.facts import (
 )
 from shesha.studies.published_checks import Answers, Table, judged, number, printed_table, shown, table_cells
 from shesha.studies.rates import sign_difference
-from shesha.support.types import Vector
 from shesha_studies.language._drift_and_loss import BOUND, METRICS, NEVER, contest, correlation_within_groups, firsts
 from shesha_studies.language_models import MINILM, MPNET
 
-UNIT = ["model", "task", "layer", "seed"]
+UNIT = ["model", "task", "layer", "last", "seed"]
 TASK = "SST-2"
 """The task of the paper's method (10.3, step 4)."""
 THREE = ["shesha", "cka", "procrustes"]
@@ -43,24 +42,19 @@ def noisy_rows(rows: Table) -> tuple[Table, Table]:
     return rows[rows.kind == "noise"], rows[rows.kind == "unchanged"]
 
 
-def first_alarms(noise: Table, unchanged: Table) -> dict[str, Table]:
-    """Return the lowest noise that each score detects in each unit, by the kind of bound."""
+def first_alarms(noise: Table, unchanged: Table) -> Table:
+    """Return the lowest noise that each score detects, by the kind of bound and by unit."""
     units = noise.groupby(UNIT)[list(METRICS)].first()
     largest = unchanged.groupby(UNIT[:-1])[list(METRICS)].max()
     # A bound from chance is the largest drift of the re-encodings of a layer and task, for every draw of the noise.
     chance = largest.reindex(units.index.droplevel("seed")).set_axis(units.index)
-    return {FIXED: firsts(noise, units * 0 + BOUND, UNIT), CHANCE: firsts(noise, chance, UNIT)}
+    bounds = {FIXED: units * 0 + BOUND, CHANCE: chance}
+    return pd.concat({name: firsts(noise, bound, UNIT) for name, bound in bounds.items()}, names=["bound"])
 
 
-def last_layer_alarms(noise: Table, alarms: dict[str, Table]) -> dict[str, Table]:
-    """Return the lowest noise that is detected in each unit of the last layers."""
-    units = pd.MultiIndex.from_frame(noise.loc[noise["last"], UNIT].drop_duplicates())
-    return {name: table.loc[units].replace(NEVER, LATE) for name, table in alarms.items()}
-
-
-def of_task(alarms: Table, task: str) -> Table:
-    """Return the alarms for one task."""
-    return alarms[alarms.index.get_level_values("task") == task]
+def last_layer_alarms(alarms: Table) -> Table:
+    """Return the lowest noise that is detected in the last layers, by the kind of bound and by unit."""
+    return alarms.xs(True, level="last").replace(NEVER, LATE)
 
 
 def correlation_table(noise: Table) -> Table:
@@ -80,23 +74,15 @@ def last_layer_correlations(noise: Table) -> Table:
     return pd.DataFrame([{name: df[name].corr(df["drop"], method="spearman") for name in names} for _, df in units])
 
 
-def equal_alarm_bounds(noise: Table) -> Table:
-    """Bounds that 5 % of harmless changes exceed, set on one draw of the noise and tested on the other draws."""
-    columns = ["sensitivity", "false alarms", "bound"]
-    lines = {name: losses_found(noise, name) for name in (*METRICS, "level")}
-    return pd.DataFrame.from_dict(lines, orient="index", columns=columns)[["bound", *columns[:2]]]
-
-
-def losses_found(noise: Table, name: str) -> Vector:
-    """Return the shares of losses and of harmless changes beyond such a bound, and the bound."""
-    scores, seeds = noise[name].to_numpy(dtype=float), noise.seed.to_numpy()
-    lost, rates = (noise.p_drop <= LOST).to_numpy(), []
+def losses_found(noise: Table, name: str) -> float:
+    """Share of losses beyond the bound that 5 % of harmless changes exceed, set on the other draws of the noise."""
+    scores, seeds, lost = noise[name].to_numpy(dtype=float), noise.seed.to_numpy(), (noise.p_drop <= LOST).to_numpy()
+    shares = []
     for seed in np.unique(seeds):
         mask = seeds == seed
         rest = ~mask if (~mask).any() else mask
-        bound = np.quantile(scores[rest & ~lost], 0.95)
-        rates.append(((scores[mask & lost] > bound).mean(), (scores[mask & ~lost] > bound).mean(), bound))
-    return np.asarray(np.mean(rates, axis=0))
+        shares.append((scores[mask & lost] > np.quantile(scores[rest & ~lost], 0.95)).mean())
+    return float(np.mean(shares))
 
 
 def join_table_47(noise: Table, published: Table) -> Table:
@@ -114,10 +100,9 @@ def published_numbers(rows: Table, published: Table) -> Answers:
     levels = noise[noise["last"] & (noise.task == TASK)].groupby("level")[["drop", *THREE]].mean()
     levels.loc[0.0] = 0.0
     alarms = first_alarms(noise, unchanged)
-    first = last_layer_alarms(noise, alarms)[FIXED].mean()
-    rhos = last_layer_correlations(noise).mean()
+    first, rhos = last_layer_alarms(alarms).loc[FIXED].mean(), last_layer_correlations(noise).mean()
     scores = pd.DataFrame({"first noise beyond 0.05": first, "correlation with the drop": rhos}).T
-    early = of_task(alarms[FIXED], TASK)
+    early = alarms.loc[FIXED].xs(TASK, level="task")
     sees, ties, later = contest(early, "shesha", "cka")
     ours = {
         "counts: levels of noise": noise.level.nunique() + 1,
@@ -126,9 +111,10 @@ def published_numbers(rows: Table, published: Table) -> Answers:
         "models: Shesha and CKA tied": ties,
         "models: CKA before Shesha": later,
         "models: Procrustes before Shesha and CKA": contest(early, "procrustes", "shesha")[0],
-        "models: Wasserstein never beyond 0.05": int((early.wasserstein == NEVER).sum()),
+        "models: Wasserstein never beyond 0.05": (early.wasserstein == NEVER).sum(),
         "per cent of models that differ: Shesha first": 100 * sees / max(1, sees + later),
     }
+    ours |= table_cells(levels.rename(index="{:.2f}".format)) | table_cells(scores)
     follows = {
         "counts: observations": 26 * 51,
         "counts: models": len(printed_table(published, "Table 54")),
@@ -137,12 +123,8 @@ def published_numbers(rows: Table, published: Table) -> Answers:
         "per cent of models: CKA before Shesha": 0,
     }
     families = {MINILM: "MiniLM", MPNET: "MPNet"}
-    return {
-        **shown(table_cells(levels.rename(index="{:.2f}".format)) | table_cells(scores)),
-        **shown({key: float(value) for key, value in ours.items()}),
-        **{f"sentence-transformers/{model}: family": Found(family) for model, family in families.items()},
-        **judged(follows),
-    }
+    named = {f"sentence-transformers/{model}: family": Found(family) for model, family in families.items()}
+    return shown({key: float(value) for key, value in ours.items()}) | named | judged(follows)
 
 
 def make_facts(rows: Table, published: Table) -> Facts:
@@ -151,16 +133,11 @@ def make_facts(rows: Table, published: Table) -> Facts:
         return {}
     noise, unchanged = noisy_rows(rows)
     alarms = first_alarms(noise, unchanged)
-    first_on_other_task = contest(of_task(alarms[FIXED], "STS-B"), "shesha", "cka")
-    return as_facts(
-        {
-            "earlier_other": rate(first_on_other_task[0], sum(first_on_other_task)),
-            **_published_facts(noise, published),
-            **_correlations(noise[noise.task == TASK]),
-            **_alarms(noise[noise.task == TASK], {name: of_task(table, TASK) for name, table in alarms.items()}),
-            **_losses(noise[noise.task == TASK]),
-        }
-    )
+    first_on_other_task = contest(alarms.loc[FIXED].xs("STS-B", level="task"), "shesha", "cka")
+    earlier = rate(first_on_other_task[0], sum(first_on_other_task))
+    facts = {"earlier_other": earlier} | _published_facts(noise, published)
+    noise, alarms = noise[noise.task == TASK], alarms.xs(TASK, level="task")
+    return as_facts(facts | _correlations(noise) | _alarms(noise, alarms) | _losses(noise))
 
 
 def _correlations(noise: Table) -> dict[str, Fact | float]:
@@ -181,14 +158,13 @@ def _correlations(noise: Table) -> dict[str, Fact | float]:
     }
 
 
-def _alarms(noise: Table, alarms: dict[str, Table]) -> dict[str, Fact | float]:
+def _alarms(noise: Table, alarms: Table) -> dict[str, Fact | float]:
     """Which score detects noise first, with the published bound and with bounds from re-encodings."""
-    fixed, chance = (contest(alarms[bound], "shesha", "cka") for bound in (FIXED, CHANCE))
-    last = last_layer_alarms(noise, alarms)
-    cases = sum(fixed)
-    first_of = {
-        name: [contest(alarms[FIXED], name, other) for other in ("shesha", "cka")] for name in ("procrustes", "squared")
-    }
+    fixed, chance = (contest(alarms.loc[bound], "shesha", "cka") for bound in (FIXED, CHANCE))
+    last, cases = last_layer_alarms(alarms), sum(fixed)
+    procrustes, squared = (
+        [contest(alarms.loc[FIXED], name, other) for other in ("shesha", "cka")] for name in ("procrustes", "squared")
+    )
     return {
         "cases": cases,
         "earlier": rate(fixed[0], cases),
@@ -197,14 +173,14 @@ def _alarms(noise: Table, alarms: dict[str, Table]) -> dict[str, Fact | float]:
         "earlier_than_chance": rate(chance[0], cases),
         "earlier_less_later_than_chance": sign_difference(chance[0], chance[2], cases),
         # Of the two other scores, the one that Procrustes leads less often decides.
-        "procrustes_not_first": max(cases - first for first, _, _ in first_of["procrustes"]),
-        "squared_first": smallest(sign_difference(first, later, cases) for first, _, later in first_of["squared"]),
+        "procrustes_not_first": max(cases - first for first, _, _ in procrustes),
+        "squared_first": smallest(sign_difference(first, later, cases) for first, _, later in squared),
         "later_between_levels": _reached_later(noise),
         "lowest noise": noise.level.min(),
-        **{f"first, {name}": last[FIXED][name].mean() for name in (*THREE, "squared")},
-        **{f"first by chance, {name}": last[CHANCE][name].mean() for name in THREE},
-        "first, wasserstein": over_draws(last[FIXED].wasserstein),
-        "first by chance, wasserstein": over_draws(last[CHANCE].wasserstein),
+        **{f"first, {name}": last.loc[FIXED, name].mean() for name in (*THREE, "squared")},
+        **{f"first by chance, {name}": last.loc[CHANCE, name].mean() for name in THREE},
+        "first, wasserstein": over_draws(last.loc[FIXED, "wasserstein"]),
+        "first by chance, wasserstein": over_draws(last.loc[CHANCE, "wasserstein"]),
     }
 
 
@@ -222,17 +198,17 @@ def _losses(noise: Table) -> dict[str, Fact | float]:
     """Losses found at equal rates of false alarms."""
 
     def gain(sample: Table) -> float:
-        shesha, *others = (float(losses_found(sample, name)[0]) for name in THREE)
+        shesha, *others = (losses_found(sample, name) for name in THREE)
         return shesha - max(others)
 
     return {
-        **{f"losses, {name}": losses_found(noise, name)[0] for name in (*THREE, "level")},
+        **{f"losses, {name}": losses_found(noise, name) for name in (*THREE, "level")},
         # Both draws of an encoder, task and layer form one unit, because its bounds need both.
         "gain": resampled_groups(gain, noise, ["model", "task", "layer"], draws=200),
     }
 
 
-def _published_facts(noise: Table, published: Table) -> dict[str, float]:
+def _published_facts(noise: Table, published: Table) -> dict[str, Fact | float]:
     """Facts on the formula and the task that fit the published table, and on the numbers in the text."""
     fits = join_table_47(noise, published)
     growth = fits[fits.task == TASK].set_index("level")[["procrustes", "squared", "published procrustes"]]

@@ -18,7 +18,6 @@ from shesha.studies.published_checks import Answers, Table, judged, lines_of, pr
 from shesha.studies.tolerance import correlation_p
 from shesha.support.types import Vector
 from shesha_studies.causal_lm_embeddings import CAUSAL
-from shesha_studies.language._transfer_representations import TEST
 from shesha_studies.printed_p_values import printed_p_values
 
 LABELS = {
@@ -146,8 +145,7 @@ def _published_facts(published: Table) -> dict[str, Any]:
     t55, t56, t58 = (printed_table(published, f"Table {place}") for place in (55, 56, 58))
     printed = {"Exp1": t55.loc["Label-RDM Align.", "512"], "Exp2": t56.loc["Label-RDM Alignment", "correlation"]}
     table = table_57_correlations(published).set_axis(list(printed))
-    jina = table_57(published).loc["jina-embeddings-v2-base-en"]
-    accuracies = jina[["accuracy 1", "accuracy 2"]]
+    jina = table_57(published).loc["jina-embeddings-v2-base-en", ["alignment", "accuracy 1", "accuracy 2"]]
     keys = ["rho", "rho_families", "p_families", "at_equal_width"]
     return {
         **{f"{name} {key}": table.loc[name, key] for name in printed for key in keys},
@@ -161,8 +159,8 @@ def _published_facts(published: Table) -> dict[str, Any]:
         "labelled_table_58": t58.loc[REAL_TASKS, "label-informed"].min(),
         "labelled_64": t55.loc["Label-RDM Align.", "64"],
         "jina": jina.alignment,
-        **{f"jina {name}": value for name, value in accuracies.items()},
-        "jina accuracy": accuracies.max(),
+        **jina[1:].add_prefix("jina "),
+        "jina accuracy": jina[1:].max(),
     }
 
 
@@ -230,7 +228,7 @@ def _accuracies(rows: Table) -> Answers:
     values = {model: float(accuracy[part]) for model, part in AT_HAND.items() if part in accuracy.index}
     return {
         f"Table 57 | {model}: accuracy 1": Found(
-            value, float(np.sqrt(value * (1 - value) * (1 / TEST + 1 / TEST_ROWS))), basis=RECIPE
+            value, float(np.sqrt(value * (1 - value) * (1 / OURS["target test rows"] + 1 / TEST_ROWS))), basis=RECIPE
         )
         for model, value in values.items()
     }

@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.stats import spearmanr
 
 from shesha.studies.page import Page, Picture
@@ -14,16 +13,7 @@ from shesha.studies.pictures import curves, figure
 from shesha.studies.published_checks import Table
 from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
-from shesha_studies.language._canary_statistics import (
-    correlation_table,
-    equal_alarm_bounds,
-    first_alarms,
-    join_table_47,
-    last_layer_alarms,
-    make_facts,
-    noisy_rows,
-    published_numbers,
-)
+from shesha_studies.language import _canary_statistics as statistics
 from shesha_studies.language._drift_and_loss import BOUND, METRICS, NAMED, answers, drifts, fewer_right, less_correlated
 from shesha_studies.language._model_outputs import embedded, load, perturbed
 from shesha_studies.language_models import MINILM, MPNET
@@ -104,24 +94,22 @@ def _rows(name: str, task: str, kind: str, level: float, seed: int) -> dict[int,
     return {layer: rows[module][back] for layer, module in names.items()}
 
 
-canary.facts(make_facts)
+canary.facts(statistics.make_facts)
 
 
 @canary.page
 def page(rows: Table, published: Table) -> Page:
     """Make the page: the verdicts on Table 47 and on the text."""
-    noise, unchanged = noisy_rows(rows)
-    alarms, correlations = first_alarms(noise, unchanged), correlation_table(noise)
-    first = pd.DataFrame({bound: table.mean() for bound, table in last_layer_alarms(noise, alarms).items()}).T
+    noise, unchanged = statistics.noisy_rows(rows)
+    printed, correlations = statistics.join_table_47(noise, published), statistics.correlation_table(noise)
+    first = statistics.last_layer_alarms(statistics.first_alarms(noise, unchanged)).groupby("bound").mean()
     title = "Lowest noise detected in the last layer (means over encoders, tasks and draws; 0.55 stands for never)"
-    matched = equal_alarm_bounds(noise).reset_index(names="number")
     tables = (
-        ("Comparison with Table 47 (last layers; means over encoders and draws)", join_table_47(noise, published)),
+        ("Comparison with Table 47 (last layers; means over encoders and draws)", printed),
         ("Rank correlations of scores with the loss (both tasks)", correlations.reset_index(names="number")),
-        (title, first.reset_index(names="bound")),
-        ("Bounds with a rate of false alarms of 5 %, set on the other draw of the noise (both tasks)", matched),
+        (title, first.reset_index()),
     )
-    return Page("", tables, (_picture(noise),), answers=published_numbers(rows, published))
+    return Page("", tables, (_picture(noise),), answers=statistics.published_numbers(rows, published))
 
 
 def _picture(noise: Table) -> Picture:

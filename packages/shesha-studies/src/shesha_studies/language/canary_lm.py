@@ -16,16 +16,8 @@ from shesha.studies.published_checks import Answers, Table, judged, number, prin
 from shesha.studies.rates import sign_difference
 from shesha.studies.study_decorator import study
 from shesha_studies.external_data import sklearn
+from shesha_studies.language import _model_outputs as models
 from shesha_studies.language._drift_and_loss import BOUND, NAMED, answers, drifts, fewer_right
-from shesha_studies.language._model_outputs import (
-    change_name,
-    last_states,
-    load,
-    next_words,
-    perturbed,
-    rows_of,
-    stand_in,
-)
 from shesha_studies.language._tiny_gpt import TINY, right_verdicts
 from shesha_studies.language.structured_perturbation import MODELS, RANKS
 from shesha_studies.language_models import SMOLLM2
@@ -38,6 +30,7 @@ SCALES = (0.001, 0.01, 0.05, 0.1, 0.2, 0.4)
 TASKS = {"drop": "probe", "drop_verdicts": "verdicts", "drop_words": "next words"}
 """Losses, and the tasks that they are of."""
 SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
+THREE = list(SHOWN[:3])
 STABLE = 1.0
 LEAST = 27
 """Minimum number of rows of a model that is reported: all changes except rounding, once."""
@@ -88,13 +81,13 @@ def canary_lm(model: str, kind: str, amount: float, seed: int) -> dict[str, floa
 @lru_cache(maxsize=2)
 def _seen(name: str, kind: str, amount: float, seed: int) -> dict[str, Any]:
     """Return rows of the sentences, and which answers of the probe and of the model itself are correct."""
-    model = load(name)
+    model = models.load(name)
     texts, labels = sst2(SENTENCES)
-    with perturbed(model.network, kind, amount, seed):
-        states = last_states(model, texts)
-        outputs: dict[str, Any] = {"rows": rows_of(states)}
+    with models.perturbed(model.network, kind, amount, seed):
+        states = models.last_states(model, texts)
+        outputs: dict[str, Any] = {"rows": models.rows_of(states)}
         if model.head is not None:
-            predictions, true = next_words(model, texts, states)
+            predictions, true = models.next_words(model, texts, states)
             outputs["next words"] = predictions == true
         if name in TINY:
             outputs["verdicts"] = right_verdicts(model, texts, labels)
@@ -105,7 +98,7 @@ def _seen(name: str, kind: str, amount: float, seed: int) -> dict[str, Any]:
 def page(rows: Table, published: Table) -> Page:
     """Make the page: Tables 48 to 51, as far as the available models allow."""
     rows = _round_losses(rows)
-    real = stand_in(rows, LEAST)
+    real = models.stand_in(rows, LEAST)
     changes = rows[rows.model == real]
     numbers = {name: _numbers(rows[rows.model == name]) for name in dict.fromkeys((real, *TINY))}
     means = changes.groupby(["kind", "amount"])[[*TASKS, *SHOWN]].mean()
@@ -137,7 +130,7 @@ def _picture(rows: Table, model: str) -> Picture:
 def published_numbers(means: Table, numbers: Table, published: Table) -> Answers:
     """Return numbers of the stand-in by change and by score, and quotients of printed numbers."""
     by_change = means.assign(**{"drop as a share": 0.01 * means["drop"]})
-    by_change = by_change.set_axis([change_name(*key) for key in means.index])
+    by_change = by_change.set_axis([models.change_name(*key) for key in means.index])
     columns = {"probe": "correlation", "first noise beyond 0.05": "first noise"}
     by_score = numbers[list(columns)].rename(columns=columns)
     printed = printed_table(published, "3.3")
@@ -157,59 +150,48 @@ def published_numbers(means: Table, numbers: Table, published: Table) -> Answers
 def facts(rows: Table, published: Table) -> Facts:
     """Return false alarms of the reported model, correlations of its drift with losses, and its losses by change."""
     rows = _round_losses(rows)
-    real = stand_in(rows, LEAST)
+    real = models.stand_in(rows, LEAST)
     changes = rows[rows.model == real]
     untrained = _numbers(rows[rows.model == TINY[1]])
-    first = {name: number(published, "10.4", name, "first noise") for name in ("shesha", "cka")}
-    return as_facts(
-        {
-            "model": real,
-            **_harmless_changes(changes),
-            **_detection(changes),
-            "probe of untrained": untrained.loc["shesha", "probe"],
-            **{f"published first, {name}": value for name, value in first.items()},
-            "shesha_earlier": first["cka"] - first["shesha"],
-            **_damage(changes),
-        }
-    )
+    shesha, cka = (number(published, "10.4", name, "first noise") for name in ("shesha", "cka"))
+    facts = {"model": real, **_harmless_changes(changes), **_detection(changes)}
+    facts["probe of untrained"] = untrained.loc["shesha", "probe"]
+    facts |= {"published first, shesha": shesha, "published first, cka": cka, "shesha_earlier": cka - shesha}
+    return as_facts(facts | _damage(changes))
 
 
 def _harmless_changes(changes: Table) -> dict[str, Fact | float]:
     """Shares of changes with a loss below 1 % that exceed the bound, and in which Procrustes exceeds Shesha."""
     still = changes[(changes.kind != "precision") & (changes["drop"] < STABLE)]
-    alarms = still[["shesha", "cka", "procrustes", "squared"]].gt(BOUND).astype(float)
-    more = {
-        f"{name}_more": smallest(_more_alarms(alarms[name] - alarms[other]) for other in ("shesha", "cka"))
-        for name in ("procrustes", "squared")
-    }
+    alarms = still[list(NAMED)].gt(BOUND)
+
+    def more(name: str, other: str) -> Fact:
+        """Share of changes with an alarm of the first score only minus that of the second only (sign test)."""
+        first, second = alarms[name] > alarms[other], alarms[name] < alarms[other]
+        return sign_difference(int(first.sum()), int(second.sum()), len(alarms))
+
     return {
         "changes": len(still),
         **{str(name): share(alarms[name]) for name in alarms},
-        **more,
+        **{f"{name}_more": smallest(more(name, other) for other in THREE[:2]) for name in ("procrustes", "squared")},
         "root_larger": share(still.procrustes > still.shesha),
         "squared_larger": share(still.squared > still.shesha),
     }
 
 
-def _more_alarms(difference: Table) -> Fact:
-    """Share of changes with an alarm of the first score only minus that of the second only (sign test)."""
-    return sign_difference(int((difference > 0).sum()), int((difference < 0).sum()), len(difference))
-
-
 def _detection(changes: Table) -> dict[str, Fact | float]:
     """Correlations of drift with losses under noise, and areas under the curve."""
     numbers, noise = _numbers(changes), changes[changes.kind == "noise"]
-    three = numbers.loc[["shesha", "cka", "procrustes"]]
-    areas = three["area under the curve"]
+    areas, probe = numbers["area under the curve"][THREE], numbers.probe[THREE]
     return {
-        **{f"next words, {name}": numbers["next words"][name] for name in (*three.index, "amount")},
+        **{f"next words, {name}": numbers["next words"][name] for name in (*THREE, "amount")},
         **{f"probe, {name}": numbers.probe[name] for name in ("shesha", "amount")},
-        **{f"area, {name}": area for name, area in areas.items()},
-        "probe_lowest": rank_correlation(float(three.probe.min()), len(noise)),
+        **areas.add_prefix("area, "),
+        "probe_lowest": rank_correlation(probe.min(), len(noise)),
         "noise_cases": len(noise),
         "area_cases": int((changes.kind != "precision").sum()),
-        "drift_and_noise": noise[list(three.index)].corrwith(noise.amount, method="spearman").min(),
-        "beyond_noise": three.probe.max() - numbers.probe["amount"],
+        "drift_and_noise": noise[THREE].corrwith(noise.amount, method="spearman").min(),
+        "beyond_noise": probe.max() - numbers.probe["amount"],
         "shesha_surer": areas["shesha"] - areas[["cka", "procrustes"]].max(),
     }
 

@@ -114,22 +114,14 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     loss = draws[drawn] - draws[whole]
     losses = {name: over_draws(loss[name]) for name in (COUNTS, MINILM) if name in accuracy.index}
     different = len(np.unique(grammar()["text"]))
-    return as_facts(
-        {
-            "different": different,
-            "copies": N_CORPUS - different,
-            "counts_drawn": accuracy.loc[COUNTS, drawn],
-            "counts_whole": accuracy.loc[COUNTS, whole],
-            "counts_lose": losses[COUNTS],
-            **({"encoder_drawn": accuracy.loc[MINILM, drawn], "encoder_lose": losses[MINILM]} if others else {}),
-            "least_lose": smallest(losses.values()),
-            "shared": _shared(),
-            "corpora": CORPORA,
-            "draws": len(loss[COUNTS]),
-            "others": "; ".join(
-                f"{name}: {accuracy.loc[name, drawn]:.2f} and {accuracy.loc[name, whole]:.2f}" for name in others
-            ),
-            "chance_drawn": chance[drawn],
-            "chance_whole": chance[whole],
-        }
-    )
+    both = (f"{name}: {accuracy.loc[name, drawn]:.2f} and {accuracy.loc[name, whole]:.2f}" for name in others)
+    facts = {
+        **{"different": different, "copies": N_CORPUS - different},
+        **{"counts_drawn": accuracy.loc[COUNTS, drawn], "counts_whole": accuracy.loc[COUNTS, whole]},
+        "counts_lose": losses[COUNTS],
+        **({"encoder_drawn": accuracy.loc[MINILM, drawn], "encoder_lose": losses[MINILM]} if others else {}),
+        "least_lose": smallest(losses.values()),
+        **{"shared": _shared(), "corpora": CORPORA, "draws": len(loss[COUNTS]), "others": "; ".join(both)},
+        **{"chance_drawn": chance[drawn], "chance_whole": chance[whole]},
+    }
+    return as_facts(facts)

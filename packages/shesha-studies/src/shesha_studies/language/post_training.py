@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -20,14 +21,18 @@ from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import Answers, Table, judged, printed_table, shown, table_cells
 from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
+from shesha_studies.external_data import table
 from shesha_studies.language._drift_and_loss import NAMES, drifts
 from shesha_studies.language._model_outputs import load, prompt_rows, published_models, stand_in
 from shesha_studies.language._tiny_gpt import TINY
-from shesha_studies.language._tuning import TASKS, tuned
-from shesha_studies.language_models import MINILM, SMOLLM2
+from shesha_studies.language_models import MINILM, SMOLLM2, Model
 from shesha_studies.sentences import PROMPT_SETS
 
+TASKS = ("sentiment", "contradiction")
 STEPS = (4.0, 8.0, 16.0, 32.0)
+BATCH = 8
+RATES = {TINY[0]: 1e-3, MINILM: 5e-5, SMOLLM2: 5e-5}
+"""Learning rates."""
 NOISE = (3.2, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.02)
 SHOWN = ["shesha", "cka", "procrustes", "squared"]
 THREE = SHOWN[:3]
@@ -90,7 +95,48 @@ def post_training(model: str, change: str, amount: float, seed: int, prompts: st
 @lru_cache(maxsize=4)
 def _rows(name: str, change: str = "", steps: int = 0, seed: int = 0) -> dict[str, Matrix]:
     """Return the rows of the prompts by a model, after further training, or by its published second version."""
-    return prompt_rows(tuned(name, change, seed)[steps] if change in TASKS else load(change or name))
+    return prompt_rows(_tuned(name, change, seed)[steps] if change in TASKS else load(change or name))
+
+
+@lru_cache(maxsize=1)
+def _tuned(name: str, task: str, seed: int) -> dict[int, Model]:
+    """Return copies of a model after 4, 8, 16 and 32 steps of training it, with a linear head, on a task."""
+    import torch
+
+    model, values = load(name), {}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = copy.deepcopy(model.network).eval()
+        head = torch.nn.Linear(network.config.hidden_size, 2, dtype=network.dtype)
+        optimiser = torch.optim.AdamW([*network.parameters(), *head.parameters()], lr=RATES[name])
+        for step, (texts, labels) in enumerate(_batches(task, seed), start=1):
+            logits = head(_means(network, model.reader, texts))
+            loss: Any = torch.nn.functional.cross_entropy(logits, torch.tensor(labels))
+            loss.backward()
+            optimiser.step()
+            optimiser.zero_grad()
+            if step in STEPS:
+                values[step] = Model(copy.deepcopy(network), model.reader, model.final)
+    return values
+
+
+def _means(network: Any, reader: Any, texts: list[str]) -> Any:
+    tokens = reader(texts, padding=True, truncation=True, max_length=40, return_tensors="pt")
+    states = network(**tokens).last_hidden_state
+    mask = tokens["attention_mask"][..., None].to(states.dtype)
+    return (states * mask).sum(1) / mask.sum(1)
+
+
+def _batches(task: str, seed: int) -> list[tuple[list[str], list[int]]]:
+    if task == "sentiment":
+        rows = table("sst2", "train_sentences.csv")
+        texts, labels = rows["sentence"], rows["label"]
+    else:
+        rows = table("mnli", "mnli_matched_1000.csv")
+        texts, labels = rows["premise"] + " " + rows["hypothesis"], (rows["label"] == "contradiction").astype(int)
+    chosen = texts.sample(int(BATCH * STEPS[-1]), random_state=seed).index
+    starts = range(0, len(chosen), BATCH)
+    return [(texts[chosen[i : i + BATCH]].tolist(), labels[chosen[i : i + BATCH]].tolist()) for i in starts]
 
 
 @post_training.page
@@ -104,7 +150,6 @@ def page(rows: Table, published: Table) -> Page:
         ("Drift after training (means over sets of sentences and draws)", means.reset_index()),
         ("Drift by set of sentences (medians)", medians.reset_index()),
         ("Drift between unrelated rows (rows in another order)", shuffled.reset_index()),
-        ("The published Table 42 (drifts in per cent)", pairs.reset_index(names="pair")),
     )
     answers = published_numbers(medians.loc[stand_in(trained, LEAST)], pairs)
     return Page("", tables, (_picture(trained, pairs),), answers=answers)
@@ -148,11 +193,11 @@ def _dose(noise: Table, name: str, drift: float) -> float:
 
 def published_pairs(published: Table) -> Table:
     """Return Table 42, one line per pair, with its family."""
-    table = printed_table(published, "Table 42")
-    weights = [float(size[:-1]) / (1000 if size.endswith("M") else 1) for size in table["size"]]
-    family = [re.findall(FAMILIES, pair)[0] for pair in table.index]
-    table = table.assign(weights=weights, family=family)
-    return table.assign(large=table.weights >= 1.5, relative=table.procrustes / table.cka).sort_values("weights")
+    pairs = printed_table(published, "Table 42")
+    weights = [float(size[:-1]) / (1000 if size.endswith("M") else 1) for size in pairs["size"]]
+    family = [re.findall(FAMILIES, pair)[0] for pair in pairs.index]
+    relative = pairs.procrustes / pairs.cka
+    return pairs.assign(weights=weights, family=family, relative=relative).sort_values("weights")
 
 
 def published_numbers(medians: Table, pairs: Table) -> Answers:
@@ -171,19 +216,10 @@ def facts(rows: Table, published: Table) -> Facts:
     """Return ratios of the two drift scores in the published table, and ours, raw and as amounts of noise."""
     pairs, trained = published_pairs(published), training_ratios(rows)
     medians = trained.groupby("model")[RATIOS].median()
-    ratio, dose = (over_draws(np.log(medians[name])) for name in RATIOS)
+    ratio, dose = (over_draws(np.log(medians[name])).transform(np.exp) for name in RATIOS)
     texts = {f"{name} in words": ", ".join(f"{v:.2f} ({m})" for m, v in medians[name].items()) for name in RATIOS}
-    return as_facts(
-        {
-            "ratio": Fact(*np.exp([ratio.value, ratio.low, ratio.high])),
-            "ratio_of_noise": Fact(*np.exp([dose.value, dose.low, dose.high])),
-            "real": stand_in(trained, LEAST),
-            **texts,
-            **_steps(trained),
-            **_pair_facts(pairs),
-            **_own_kind(trained),
-        }
-    )
+    facts = {"ratio": ratio, "ratio_of_noise": dose, "real": stand_in(trained, LEAST), **texts}
+    return as_facts(facts | _steps(trained) | _pair_facts(pairs) | _own_kind(trained))
 
 
 def _steps(trained: Table) -> dict[str, Fact | float | str]:
@@ -202,9 +238,8 @@ def _steps(trained: Table) -> dict[str, Fact | float | str]:
 
 def _pair_facts(pairs: Table) -> dict[str, Fact | float | str]:
     """Compare the scores in the published table, also by size, and list pairs that are not base and instruct."""
-    small, large = pairs[~pairs.large].relative, pairs[pairs.large].relative
-    other = [pair for pair in pairs.index if "Deduped" in pair]
-    sizes = {"small": small, "large": large}
+    small, large = pairs.relative[pairs.weights < 1.5], pairs.relative[pairs.weights >= 1.5]
+    other, sizes = [pair for pair in pairs.index if "Deduped" in pair], {"small": small, "large": large}
     return {
         "published": pairs.shesha.mean() / pairs.cka.mean(),
         "same_order": rank_correlation(float(pairs.shesha.corr(pairs.cka, method="spearman")), len(pairs)),

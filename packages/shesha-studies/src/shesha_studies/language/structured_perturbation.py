@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from shesha.studies.checks import Found
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import PAPER, Answers, Table, judged, lines_of, printed_table, shown, table_cells
+from shesha.studies.published_checks import Answers, Table, judged, lines_of, printed_table, shown, table_cells
 from shesha.studies.study_decorator import study
 from shesha.studies.tolerance import JOINT
 from shesha.support.types import Matrix
@@ -32,13 +32,11 @@ CHANGES = [
 ]
 MODELS = published_models("structured_perturbation.csv", "experiment 4")
 """Published models, and whether the paper measures their loss as well."""
-DRAWN = ("noise", "rank", "scale")
 SHOWN = ("shesha", "cka", "procrustes", "squared")
 TABLES = ("Table 43", "Table 44", "Table 45", "Table 46")
 LEAST = 96
 """Minimum number of rows of a model that is compared with the published means: all changes except rounding."""
 _THREE = list(SHOWN[:3])
-_UNIT = ["prompts", "seed"]
 
 
 def _grid(model: str, n_seeds: int, changes: list[tuple[str, float]]) -> list[dict[str, object]]:
@@ -46,7 +44,7 @@ def _grid(model: str, n_seeds: int, changes: list[tuple[str, float]]) -> list[di
         {"model": model, "kind": kind, "amount": amount, "seed": seed, "prompts": prompt}
         for seed in range(n_seeds)
         for kind, amount in changes
-        if seed == 0 or kind in DRAWN
+        if seed == 0 or kind in ("noise", "rank", "scale")
         for prompt in PROMPT_SETS
     ]
 
@@ -89,22 +87,8 @@ def page(rows: Table, published: Table) -> Page:
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
     table = means.loc[name]
-    title = f"Comparison with Tables 43 to 46: {name} (means over draws and sets of sentences)"
-    tables, pictures = ((title, _join_published(table, published)),), (_picture(means, published, name),)
-    return Page("", tables, pictures, answers=published_numbers(table, published))
-
-
-def _join_published(means: Table, published: Table) -> Table:
-    """Return our means next to those of Tables 43 to 46."""
-    lines = lines_of(published, *TABLES).dropna(subset="row").astype({"published": float})
-    lines["change"] = lines.key.str.partition(":")[0]
-    printed = lines.pivot(index=["where", "change"], columns="number", values="published")
-    ours = means.reset_index().assign(change=[change_name(*key) for key in means.index])
-    both = printed.add_suffix(", published").reset_index().merge(ours, on="change")
-    both = both.sort_values(["where", "kind", "amount"], ignore_index=True)
-    columns = {name: both[name] for three in _THREE for name in (three, f"{three}, published")}
-    start = {"table": both["where"].str.removeprefix(PAPER), "change": both.kind, "amount": both.amount}
-    return pd.DataFrame({**start, **columns, "squared": both.squared})
+    tables = ((f"Drift of {name} (means over draws and sets of sentences)", table.reset_index()),)
+    return Page("", tables, (_picture(means, published, name),), answers=published_numbers(table, published))
 
 
 def _picture(means: Table, published: Table, real: str) -> Picture:
@@ -145,17 +129,10 @@ def facts(rows: Table, published: Table) -> Facts:
     """Return the facts by which the claims are judged."""
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
+    facts: dict[str, Any] = {"model": name, **_drifts(means.loc[name]), **_published_steps(published)}
+    facts |= {**_over_prompts(rows[rows.model == name]), **_over_models(means)}
     tiny = {f"tiny GPT, {score}": means.loc[(TINY[0], "noise", 0.5), score] for score in _THREE}
-    return as_facts(
-        {
-            "model": name,
-            **_drifts(means.loc[name]),
-            **_published_steps(published),
-            **_over_prompts(rows[rows.model == name]),
-            **_over_models(means),
-            **tiny,
-        }
-    )
+    return as_facts(facts | tiny)
 
 
 def _drifts(means: Table) -> dict[str, float | str]:
@@ -177,9 +154,13 @@ def _drifts(means: Table) -> dict[str, float | str]:
 
 def _over_prompts(rows: Table) -> dict[str, Fact]:
     """Differences and ratios within kinds of prompts; the model has one draw of noise and of adapters."""
-    parts = {key: part.set_index(_UNIT) for key, part in rows.groupby(["kind", "amount"])}
+    parts = {key: part.set_index(["prompts", "seed"]) for key, part in rows.groupby(["kind", "amount"])}
     low, high, harmless = parts["noise", 0.05], parts["noise", 0.5], parts["precision", 16.0]
-    ratio, logarithms = high.shesha / high.cka, rows.assign(**np.log(rows[list(_THREE)]))
+    ratio, logarithms = high.shesha / high.cka, rows.assign(**np.log(rows[_THREE]))
+
+    def smallest_step(table: Table, kind: str) -> Fact:
+        changes = table[table.kind == kind]
+        return smallest(step for name in _THREE for step in steps(changes, "amount", name, ["prompts", "seed"]))
 
     def order(procrustes: str) -> Fact:
         """Return the smaller of two differences: Procrustes minus Shesha, and Shesha minus CKA."""
@@ -191,9 +172,10 @@ def _over_prompts(rows: Table) -> dict[str, Fact]:
         return smallest(over_draws(part[procrustes] - part[["shesha", "cka"]].max(axis=1)) for part in bits)
 
     return {
-        "smallest_step": _smallest_step(rows, "noise"),
+        "smallest_step": smallest_step(rows, "noise"),
         # Drift by adapters covers several orders of magnitude, so its steps are factors.
-        **{f"smallest_factor of {kind}": _exp(_smallest_step(logarithms, kind)) for kind in ("rank", "scale")},
+        "smallest_factor of rank": smallest_step(logarithms, "rank").transform(np.exp),
+        "smallest_factor of scale": smallest_step(logarithms, "scale").transform(np.exp),
         "low_order_of_roots": order("procrustes"),
         "roots_largest": excess("procrustes"),
         "low_order": order("squared"),
@@ -203,23 +185,12 @@ def _over_prompts(rows: Table) -> dict[str, Fact]:
     }
 
 
-def _smallest_step(rows: Table, kind: str) -> Fact:
-    """Smallest mean step of a score from one amount of a change to the next, over kinds of prompts."""
-    changes = rows[rows.kind == kind]
-    return smallest(step for name in _THREE for step in steps(changes, "amount", name, _UNIT))
-
-
-def _exp(fact: Fact) -> Fact:
-    return Fact(*np.exp([fact.value, fact.low, fact.high]))
-
-
 def _over_models(means: Table) -> dict[str, Fact | float | str]:
     """How many times more drift adapters of the largest scale cause than those of the smallest, at the same rank."""
     scale = means.shesha.xs("scale", level="kind").unstack("amount")
     times = (scale[SCALES[-1]] / scale[SCALES[0]]).dropna()
-    mean = over_draws(np.log(times))
     return {
-        "scale_times": _exp(mean),
+        "scale_times": over_draws(np.log(times)).transform(np.exp),
         "scale_times in words": ", ".join(f"{value:,.0f} in {name}" for name, value in times.items()),
         "scale_models": len(times),
     }

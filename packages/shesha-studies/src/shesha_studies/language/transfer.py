@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,34 @@ from shesha.studies.pictures import figure
 from shesha.studies.published_checks import Table
 from shesha.studies.study_decorator import study
 from shesha.support.types import Labels, Matrix
-from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
-from shesha_studies.external_data import sklearn
-from shesha_studies.language._transfer_representations import FAMILIES, SOURCE, TRAIN, features, read_labels
-from shesha_studies.language._transfer_statistics import (
-    ACCURACY,
-    LABELS,
-    accuracy_correlations,
-    make_facts,
-    published_numbers,
-    table_57_correlations,
-)
+from shesha_studies.causal_lm_embeddings import CAUSAL, POOLINGS, SINK, pool_layers
+from shesha_studies.external_data import sklearn, table
+from shesha_studies.language import _transfer_statistics as statistics
+from shesha_studies.language._model_outputs import embedded, load, perturbed
+from shesha_studies.language._tiny_gpt import TINY
+from shesha_studies.language_models import MINILM, MPNET, untrained
 
+SOURCE, TRAIN, TEST = 300, 600, 300
+FAMILIES: dict[str, tuple[int, ...]] = {
+    "random features": (8, 32, 128, 256, 512),
+    "words": (8, 16, 64, 128, 256),
+    "tiny GPT, untrained": (1, 2, 3),
+    "tiny GPT": (1, 2, 3),
+    "MiniLM": (1, 2, 3, 4, 5, 6),
+    "MiniLM, noise 0.2": (2, 4),
+    "MiniLM, noise 0.4": (2, 4, 6),
+    "MiniLM, untrained": (2, 4, 6),
+    "MPNet": (2, 4, 6, 8, 10, 12),
+    CAUSAL: (6, 18, 30),
+    f"{CAUSAL}, {POOLINGS[1]}": (6, 18, 30),
+}
+"""Parts of each family: numbers of features, or layers."""
+_SETS = {
+    "source": ("train_phrases_8000.csv", SOURCE),
+    "train": ("train_sentences.csv", TRAIN),
+    "test": ("validation.csv", TEST),
+}
+"""File and number of rows of each set."""
 SHOTS = (16, 32, 64, 128, 256, 512)
 DRAWS, VALIDATION, SEED = 2, 88, 320
 CELLS = [{"family": family, "part": part} for family, parts in FAMILIES.items() for part in parts]
@@ -49,13 +66,68 @@ def transfer(family: str, part: int) -> dict[str, float]:
     sentences, tested on 300. The probe is the best of seven on 88 other sentences, as published. Accuracies for k
     examples are means of two draws.
     """
-    X = features(family, part)
-    y = {which: read_labels(which) for which in X}
+    X = _features(family, part)
+    y = {which: _choose_rows(which)[1] for which in X}
     row = {**_scores(X["source"], y["source"]), "width": float(X["source"].shape[1])}
     for k in SHOTS:
         n_draws = DRAWS if k < TRAIN - VALIDATION else 1
         row[f"accuracy {k}"] = float(np.mean([_accuracy(X, y, k, draw) for draw in range(n_draws)]))
     return row
+
+
+def _features(family: str, part: int) -> dict[str, Matrix]:
+    """Return the rows of the three sets, of length 1."""
+    if family in ("random features", "words"):
+        return _word_features(family, part)
+    if family.startswith(CAUSAL):
+        pooling = family.partition(", ")[2] or POOLINGS[0]
+        return {which: _unit(_causal(which)[pooling, part]) for which in _SETS}
+    return {which: rows[part] for which, rows in _layers(family).items()}
+
+
+def _choose_rows(which: str) -> tuple[list[str], Labels]:
+    file, n = _SETS[which]
+    rows = table("sst2", file)
+    # Omit phrases of fewer than four words, which carry little meaning.
+    rows = rows[[len(text.split()) >= 4 for text in rows["sentence"]]]
+    half = rows.groupby("label").sample(n // 2, random_state=0).sample(frac=1.0, random_state=0)
+    return half["sentence"].tolist(), half["label"].to_numpy(dtype=np.intp)
+
+
+def _word_features(family: str, part: int) -> dict[str, Matrix]:
+    """Weighted counts of words, in random directions or in those of greatest variance among the phrases."""
+    texts = {which: _choose_rows(which)[0] for which in _SETS}
+    counts = sklearn("feature_extraction.text").TfidfVectorizer().fit(texts["source"] + texts["train"])
+    features = {which: counts.transform(sentences) for which, sentences in texts.items()}
+    if family == "words":
+        turned = sklearn("decomposition").TruncatedSVD(part, random_state=0).fit(features["source"])
+        return {which: _unit(turned.transform(matrix)) for which, matrix in features.items()}
+    directions = np.random.default_rng(part).standard_normal((features["source"].shape[1], part))
+    return {which: _unit(np.maximum(0.0, matrix @ directions)) for which, matrix in features.items()}
+
+
+def _unit(rows: Matrix) -> Matrix:
+    # A sentence without a known word has a row of zeros, which is replaced by the mean row.
+    rows = np.where(np.linalg.norm(rows, axis=1, keepdims=True) > 0, rows, rows.mean(axis=0))
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+@cache
+def _causal(which: str) -> dict[tuple[str, int], Matrix]:
+    return pool_layers(_choose_rows(which)[0], FAMILIES[CAUSAL])
+
+
+@lru_cache(maxsize=1)
+def _layers(family: str) -> dict[str, dict[int, Matrix]]:
+    model = load(family if family in TINY else MPNET if family == "MPNet" else MINILM)
+    if family == "MiniLM, untrained":
+        model = untrained(model)
+    prefix = "h" if family in TINY else "encoder.layer"
+    names = {part: f"{prefix}.{part - 1}" for part in FAMILIES[family]}
+    level = float(family.rpartition(" ")[2]) if "noise" in family else 0.0
+    with perturbed(model.network, "noise", level, 0):
+        matrices = {which: embedded(model, _choose_rows(which)[0], list(names.values())) for which in _SETS}
+    return {which: {part: rows[name] for part, name in names.items()} for which, rows in matrices.items()}
 
 
 def _scores(X: Matrix, y: Labels) -> dict[str, float]:
@@ -107,24 +179,19 @@ def _split(X: Matrix) -> float:
         return float(estimate(X, n_bootstrap=0, seed=SEED).value)
 
 
-transfer.facts(make_facts)
+transfer.facts(statistics.make_facts)
 
 
 @transfer.page
 def page(rows: Table, published: Table) -> Page:
     """Make the page: correlations of scores with accuracies over models, families and equal widths."""
-    correlations, paper_rhos = accuracy_correlations(rows), table_57_correlations(published)
-    columns = ["family", "part", "alignment", "split", "h_score", "logme", "accuracy 64", ACCURACY]
-    ours = "Rank correlations of scores of the source with accuracy (512 examples)"
-    theirs = "Rank correlations of alignment with accuracy in the published Table 57"
+    ours, theirs = statistics.accuracy_correlations(rows), statistics.table_57_correlations(published)
     tables = (
-        (ours, correlations.reset_index(names="number")),
-        (theirs, paper_rhos.reset_index(names="what")),
-        ("Models", rows[columns].sort_values("alignment", ascending=False)),
+        ("Rank correlations of scores of the source with accuracy (512 examples)", ours.reset_index(names="number")),
+        ("Rank correlations of alignment with accuracy in the published Table 57", theirs.reset_index(names="what")),
     )
     notes = (SINK,) if CAUSAL in set(rows.family) else ()
-    answers = published_numbers(rows, published)
-    return Page("", tables, (_picture(rows, correlations),), notes, answers=answers)
+    return Page("", tables, (_picture(rows, ours),), notes, answers=statistics.published_numbers(rows, published))
 
 
 def _picture(rows: Table, correlations: Table) -> Picture:
@@ -132,9 +199,9 @@ def _picture(rows: Table, correlations: Table) -> Picture:
     for ax, name in zip(axes, ("alignment", "split"), strict=True):
         for place, (family, group) in enumerate(rows.groupby("family", sort=False)):
             mark, colour = "os^Dv<>PX*"[place % 10], PALETTE[place % len(PALETTE)]
-            ax.plot(group[name], group[ACCURACY], mark, color=colour, label=str(family), markersize=5)
+            ax.plot(group[name], group[statistics.ACCURACY], mark, color=colour, label=str(family), markersize=5)
         title = f"rank correlation {correlations.rho[name]:.2f}"
-        ax.set(xlabel=LABELS[name], ylabel="accuracy, k = 512, %", title=title)
+        ax.set(xlabel=statistics.LABELS[name], ylabel="accuracy, k = 512, %", title=title)
     axes[0].legend(frameon=False, fontsize="x-small")
     shows = "Accuracy against alignment with labels and against the feature split, by family"
     return Picture("transfer", fig, shows)
