@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 
 from shesha.studies.claims import NO, OPEN, YES, fact_names
-from shesha.studies.facts import Fact, from_table
+from shesha.studies.fact_tables import read_facts
+from shesha.studies.facts import Fact
 from shesha.studies.rules_file import read_rules, study_answer
 from shesha.studies.run_files import FACTS
 from shesha.studies.study_lookup import studies
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
-FOUND = {place.parent.name: from_table(pd.read_csv(place)) for place in PAGES.glob(f"*/{FACTS}")}
+FOUND = {place.parent.name: read_facts(pd.read_csv(place)) for place in PAGES.glob(f"*/{FACTS}")}
 ANSWERS = [(one, entry) for one in studies() for entry in read_rules(one).get("answer", ())]
 RULED = [pytest.param(one, entry, id=f"{one.name}, {entry['fact']}") for one, entry in ANSWERS if "fact" in entry]
 NAMED = [

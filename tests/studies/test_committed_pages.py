@@ -8,8 +8,7 @@ import pytest
 
 from shesha.studies import Unreachable, find, studies
 from shesha.studies.checks import AGREES, NOT_RUN, as_table
-from shesha.studies.facts import as_table as facts_table
-from shesha.studies.facts import from_table
+from shesha.studies.fact_tables import facts_table, read_facts
 from shesha.studies.page_from_rows import build_page
 from shesha.studies.rules_file import read_rules
 from shesha.studies.run_files import CHECKS, FACTS, SUMMARY
@@ -39,7 +38,7 @@ def test_the_page_says_what_its_rows_say(name):
     assert made.verdict.tolist() == kept.verdict.tolist()
     assert made.what.tolist() == kept.what.tolist()
     if facts:
-        known = facts_table(from_table(pd.read_csv(PAGES / name / FACTS)))
+        known = facts_table(read_facts(pd.read_csv(PAGES / name / FACTS)))
         pd.testing.assert_frame_equal(facts_table(facts), known, rtol=1e-4, atol=1e-5)
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAN = float("nan")
-_COLUMNS = ("value", "low", "high", "words")
 
 
 @dataclass(frozen=True)
@@ -290,21 +289,3 @@ def mean_correlation(rhos: ArrayLike, n: float, given: int = 0) -> Fact:
     """Mean of correlations over the same n cases (Fisher's scale), with the interval of a single one."""
     values = np.asarray(rhos, dtype=np.float64)
     return rank_correlation(float(np.tanh(np.arctanh(np.clip(values, -0.999999, 0.999999)).mean())), n, given)
-
-
-def as_table(facts: Facts) -> pd.DataFrame:
-    """Return a table with one line per fact."""
-    import pandas as pd
-
-    lines = [(name, fact.value, fact.low, fact.high, fact.words) for name, fact in facts.items()]
-    return pd.DataFrame(lines, columns=["fact", *_COLUMNS])
-
-
-def from_table(table: pd.DataFrame) -> dict[str, Fact]:
-    """Return the facts in a table, by name."""
-    *numbers, words = _COLUMNS
-    text = table[words].fillna("") if words in table else [""] * len(table)
-    return {
-        str(name): Fact(float(value), float(low), float(high), words=str(words))
-        for name, value, low, high, words in zip(table.fact, *(table[column] for column in numbers), text, strict=True)
-    }

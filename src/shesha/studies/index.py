@@ -16,7 +16,8 @@ from shesha.studies.appendix import APPENDIX, write_appendix
 from shesha.studies.checks import AGREES, NOT_RUN, UNREACHABLE, Check
 from shesha.studies.claim_files import findings
 from shesha.studies.claims import Judged
-from shesha.studies.facts import Facts, from_table
+from shesha.studies.fact_tables import read_facts
+from shesha.studies.facts import Facts
 from shesha.studies.run_files import CHECKS, FACTS, FAILED_PAGE, PAGE, ROWS, SUMMARY
 from shesha.studies.scorecards import CLAIMS, GROUPS, bars, claims_page, counts, judge_papers, page_name, scorecard
 from shesha.studies.tolerance import LOOSE
@@ -86,7 +87,7 @@ def _collect_checks(folder: Path, names: list[str]) -> pd.DataFrame:
 def _facts_in(folder: Path) -> dict[str, Facts]:
     import pandas as pd
 
-    return {place.parent.name: from_table(pd.read_csv(place)) for place in sorted(folder.glob(f"*/{FACTS}"))}
+    return {place.parent.name: read_facts(pd.read_csv(place)) for place in sorted(folder.glob(f"*/{FACTS}"))}
 
 
 def _parts(

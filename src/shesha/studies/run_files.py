@@ -8,7 +8,7 @@ from traceback import extract_tb
 from typing import Any
 
 from shesha.studies.checks import as_table
-from shesha.studies.facts import as_table as facts_table
+from shesha.studies.fact_tables import facts_table
 from shesha.studies.page import save_page
 from shesha.studies.page_from_rows import build_page
 from shesha.studies.run_description import describe_run
