@@ -32,9 +32,9 @@ from shesha.studies.claims import (
     Rule,
     judge,
 )
+from shesha.studies.fact_tables import read_facts
 from shesha.studies.facts import (
     Fact,
-    from_table,
     mean_correlation,
     over_draws,
     rank_correlation,
@@ -47,7 +47,7 @@ from shesha.studies.scorecards import GROUPS, judge_papers
 from shesha.studies.study_lookup import studies
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
-FOUND = {place.parent.name: from_table(pd.read_csv(place)) for place in PAGES.glob(f"*/{FACTS}")}
+FOUND = {place.parent.name: read_facts(pd.read_csv(place)) for place in PAGES.glob(f"*/{FACTS}")}
 LESSER = [one for study in studies() for one in lesser_claims(study).values()]
 EVERY = [*claims(), *LESSER]
 RULES = [

@@ -7,13 +7,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from shesha.studies.fact_tables import facts_table, read_facts
 from shesha.studies.facts import (
     Fact,
     absolute,
     as_facts,
-    as_table,
     difference,
-    from_table,
     group_means,
     largest,
     mean_correlation,
@@ -89,9 +88,9 @@ def test_numbers_and_words_become_facts_once():
 
 def test_facts_return_from_their_table():
     facts = {"rho": Fact(0.3, 0.1, 0.6), "best": Fact(0.0, 0.0, 0.0, words="CKA")}
-    table = as_table(facts)
-    assert from_table(table) == facts
-    assert from_table(table.drop(columns="words"))["best"] == Fact(0.0, 0.0, 0.0)
+    table = facts_table(facts)
+    assert read_facts(table) == facts
+    assert read_facts(table.drop(columns="words"))["best"] == Fact(0.0, 0.0, 0.0)
 
 
 def test_one_unit_or_one_draw_has_no_interval():

@@ -44,9 +44,8 @@ def _all_checks(study: Study, page: Page, published: pd.DataFrame | None, facts:
         return page.checks
     if "key" not in published:
         if page.answers or read_rules(study).get("claim"):
-            raise ValueError(
-                f"{study.published} must have the columns where, what, key and published, got {', '.join(map(str, published))}"
-            )
+            columns = ", ".join(map(str, published))
+            raise ValueError(f"{study.published} must have the columns where, what, key and published, got {columns}")
         return page.checks
     lines = split_numbers_and_claims(published)[1] if page.checks else published
     return (*page.checks, *against(lines, explain(study, page.answers, facts), missing_reasons(study, facts)))
