@@ -15,7 +15,6 @@ from shesha.studies.tolerance import correlation_error
 from shesha_studies.biology._crispr_rows import GAUSSIAN, SCREEN, STIMULATION, Results
 from shesha_studies.printed_p_values import printed_p_values
 
-_GREY = "0.55"
 _NAMED = ("STAT1", "IFNGR1", "SMAD4", "SPI1", "IRF1", "ATF2")
 
 
@@ -115,7 +114,7 @@ def _sizes(ax: Any, sizes: pd.DataFrame) -> None:
 
 
 def _groups(ax: Any, groups: pd.DataFrame) -> None:
-    ax.plot(groups.magnitude_chance, groups.chance, "x", color=_GREY, label="mean cosine of null groups")
+    ax.plot(groups.magnitude_chance, groups.chance, "kx", markersize=4, zorder=3, label="mean cosine of null groups")
     ax.plot(groups.magnitude, groups.coherence, "o", color=PALETTE[0], label="mean cosine of targets")
     ax.plot(groups.magnitude, groups.unbiased, "s", color=PALETTE[1], markersize=4, label="pairwise")
     for name in _NAMED:

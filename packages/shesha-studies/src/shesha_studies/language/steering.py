@@ -171,7 +171,7 @@ def draw_causal(tables: Tables) -> Any:
             label = f"{str(family).partition(', ')[2]} (larger: deeper)"
             for ax, x, y in ((above, "length", "max_drop"), (below, "supervised_alignment", "small_drop")):
                 ax.plot(group[x], group[y], color=colour, linewidth=0.6, alpha=0.5)
-                ax.scatter(group[x], group[y], s=sizes, color=colour, marker=mark, label=label)
+                ax.scatter(group[x], group[y], s=sizes, edgecolors=colour, facecolors="none", marker=mark, label=label)
         above.axhline(table.max_drop_chance.mean(), color="0.5", linestyle=":", label="shuffled labels (mean)")
         above.set(title=name, xlabel="mean row norm", xscale="log")
         below.set(xlabel="supervised alignment")
