@@ -129,7 +129,7 @@ def _picture(rows: Table, model: str) -> Picture:
     axes[2].set(xscale="log", xlabel="scale of random adapters of rank 8", ylabel="drift", title="adapters")
     for ax in axes[::2]:
         ax.axhline(BOUND, color="0.5", linestyle="--", linewidth=0.8, label=f"published bound, {BOUND:g}")
-    for ax in axes[:2]:
+    for ax in axes[1:]:
         ax.legend(frameon=False, fontsize="x-small")
     shows = f"Drift and losses of {model} against noise, and its drift against the scale of random adapters"
     return Picture("canary_lm", fig, shows)
