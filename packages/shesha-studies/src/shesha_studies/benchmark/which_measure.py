@@ -162,7 +162,7 @@ def _picture(lines: pd.DataFrame) -> Picture:
     parts = list(lines.groupby(["data", "widths"], sort=False))
     fig, axes = figure(len(parts), width=3.6, height=3.6, sharey=True)
     names = list(dict.fromkeys(lines.measure))
-    low = lines[["raw auprc", "calibrated auprc"]].min(axis=None)
+    low = lines[["raw auprc", "calibrated auprc"]].to_numpy().min()
     for ax, ((data, widths), part) in zip(axes, parts, strict=True):
         places = [len(names) - 1 - names.index(name) for name in part.measure]
         ax.hlines(places, part["raw auprc"], part["calibrated auprc"], color="0.7")
