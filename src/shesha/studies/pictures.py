@@ -40,15 +40,17 @@ def lines(
 ) -> None:
     """Draw the mean of y against x, one line per value of `by`, with one standard deviation over draws.
 
-    If `dashed` is true, a line that coincides with an earlier line is dashed, so that both are visible.
+    If `dashed` is true, a line that coincides with earlier lines is dashed, so that all are visible.
     """
     earlier: list[Any] = []
+    near = 0.01 * float(np.ptp(rows[y]))
     for place, name in enumerate(rows[by].unique() if order is None else order):
         summary = rows[rows[by] == name].groupby(x)[y].agg(["mean", "std"])
         colour = PALETTE[place % len(PALETTE)]
-        hides = dashed and any(_overlap(line, summary["mean"]) for line in earlier)
+        hides = sum(_overlap(line, summary["mean"], near) for line in earlier) if dashed else 0
         earlier.append(summary["mean"])
-        style: dict[str, Any] = {"linestyle": (0, (5, 5))} if hides else {"marker": "o", "markersize": 3.5}
+        dashes = {"linestyle": (5 * hides - 5, (5, 5 * hides))}
+        style: dict[str, Any] = dashes if hides else {"marker": "o", "markersize": 3.5}
         ax.plot(summary.index, summary["mean"], color=colour, label=str(name), **style)
         spread = summary["std"].fillna(0.0)
         ax.fill_between(
@@ -63,6 +65,7 @@ def panels(
     titles: Mapping[str, str],
     *,
     label: str,
+    ylabel: str = "mean of the draws (band: one sd)",
     width: float = 4.3,
     sharey: bool = True,
     log: bool = True,
@@ -75,18 +78,21 @@ def panels(
         ax.set(xlabel=label, title=title)
         if log:
             logarithmic(ax, rows[x])
+    axes[0].set_ylabel(ylabel)
     return fig, axes
 
 
-def curves(ax: Any, table: pd.DataFrame, titles: Mapping[str, str], style: str = "o-") -> None:
+def curves(
+    ax: Any, table: pd.DataFrame, titles: Mapping[str, str], style: str = "o-", colours: Sequence[str] = PALETTE
+) -> None:
     """Draw one curve per column of `titles` against the index of the table."""
-    for colour, (column, title) in zip(PALETTE, titles.items(), strict=False):
+    for colour, (column, title) in zip(colours, titles.items(), strict=False):
         ax.plot(table.index, table[column], style, markersize=3, color=colour, label=title)
 
 
-def _overlap(first: pd.Series, second: pd.Series) -> bool:
-    """Return whether two lines with values between 0 and 1 are too close to be distinguished."""
-    return first.index.equals(second.index) and bool((first - second).abs().max() < 0.01)
+def _overlap(first: pd.Series, second: pd.Series, near: float) -> bool:
+    """Return whether two lines are nowhere further apart than `near`, too close to be distinguished."""
+    return first.index.equals(second.index) and bool((first - second).abs().max() < near)
 
 
 def draw_with_intervals(ax: Any, x: Iterable[float], found: Iterable[Fact], **style: Any) -> None:

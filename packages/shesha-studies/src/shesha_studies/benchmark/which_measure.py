@@ -140,6 +140,7 @@ def _picture(lines: pd.DataFrame) -> Picture:
     parts = list(lines.groupby(["data", "widths"], sort=False))
     fig, axes = figure(len(parts), width=3.6, height=3.6, sharey=True)
     names = list(dict.fromkeys(lines.measure))
+    low = lines[["raw auprc", "calibrated auprc"]].to_numpy().min()
     for ax, ((data, widths), part) in zip(axes, parts, strict=True):
         places = [len(names) - 1 - names.index(name) for name in part.measure]
         ax.hlines(places, part["raw auprc"], part["calibrated auprc"], color="0.7")
@@ -147,8 +148,8 @@ def _picture(lines: pd.DataFrame) -> Picture:
         ax.plot(part["calibrated auprc"], places, "o", color=PALETTE[0], markersize=4.5, label="calibrated")
         ax.set(
             xlabel="AUPRC of pairs within a group",
-            title=f"{data}, {widths} widths" if data == "noise" else "layers of a digits network, 4 to 32 features",
-            xlim=(None, 1.03),
+            title=f"{data}, {widths} widths" if data == "noise" else "digits network, 4 to 32 features",
+            xlim=(low - 0.04, 1.03),
         )
     axes[0].set_yticks(range(len(names)), names[::-1])
     axes[0].legend(frameon=False, fontsize=8)

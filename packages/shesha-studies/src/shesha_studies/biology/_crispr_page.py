@@ -94,7 +94,7 @@ def _draw(results: Results) -> Any:
     left.axhline(0, color="0.7", linewidth=0.8)
     left.set(xlabel="control cells in a group", title="Control cells (no effect)")
     logarithmic(left, n)
-    right.plot(groups.magnitude_chance, groups.chance, "x", color="0.55", label="mean cosine of null groups")
+    right.plot(groups.magnitude_chance, groups.chance, "kx", markersize=4, zorder=3, label="mean cosine of null groups")
     right.plot(groups.magnitude, groups.coherence, "o", color=PALETTE[0], label="mean cosine of targets")
     right.plot(groups.magnitude, groups.unbiased, "s", color=PALETTE[1], markersize=4, label="pairwise")
     right.set(xlabel="magnitude", title="25 targets")

@@ -153,6 +153,7 @@ def _coupling_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
 
 def _draw(rows: pd.DataFrame, published: pd.DataFrame) -> Any:
     drawn, axes = figure(3, width=4.3, height=4.1)
+    axes[1].sharey(axes[0])
     shifted = {"shifted_chance": "session cut elsewhere"}
     panels = {
         "shesha": ("odd and even trials", {"shesha_chance": "conditions shifted"}),

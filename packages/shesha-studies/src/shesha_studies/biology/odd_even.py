@@ -157,11 +157,13 @@ def _rates(rows: pd.DataFrame) -> pd.DataFrame:
 def _draw(areas: pd.DataFrame, rates: pd.DataFrame) -> Any:
     drawn, (left, right) = figure(2, width=4.4, height=4.1)
     for shift, name in enumerate(_NULLS.values()):
-        left.bar(rates.index + 0.38 * shift - 0.19, rates[name], width=0.36, color=PALETTE[shift], label=name)
-    left.axhline(0.05, color="0.4", linewidth=0.8, linestyle="--")
+        left.bar(
+            rates.index + 0.38 * shift - 0.19, rates[name], width=0.36, color=PALETTE[shift], label=f"null: {name}"
+        )
+    left.axhline(0.05, color="0.4", linewidth=0.8, linestyle="--", label="level, 5 %")
     left.set_xticks(rates.index, rates.trials, rotation=25, ha="right")
     left.set(ylabel="share significant at 5 %", title="Untuned neurons with a slow wave")
-    left.legend(frameon=False, fontsize="small", title="null", title_fontsize="small")
+    left.legend(frameon=False, fontsize="small")
     draw_with_intervals(right, areas.index, areas["mean"], fmt="o", color=PALETTE[0], label="areas")
     style = {"marker": "_", "markersize": 15, "markeredgewidth": 2, "linestyle": ""}
     right.plot(areas.index, areas.shifted, label="chance: conditions shifted", color=PALETTE[1], **style)
@@ -169,7 +171,8 @@ def _draw(areas: pd.DataFrame, rates: pd.DataFrame) -> Any:
     right.axhline(0, color="0.7", linewidth=0.8)
     right.set_xticks(areas.index, areas.trials, rotation=40, ha="right", fontsize=7)
     right.set(ylabel="rank correlation of distances", title="Recorded areas")
-    right.legend(frameon=False, fontsize="small")
+    names = right.get_legend_handles_labels()
+    drawn.legend(*names, frameon=False, fontsize="small", loc="outside lower right", ncols=3)
     return drawn
 
 

@@ -59,13 +59,14 @@ def _picture(measures: pd.DataFrame) -> Picture:
     few = measures[measures.n == measures.n.min()]
     places = np.arange(len(few))[::-1]
     fig, (ax,) = figure(width=5.2, height=5.6)
-    ax.axvspan(*binomial_limits(LEVEL, int(few.runs.median())), color="0.9", zorder=0)
-    ax.axvline(LEVEL, color="0.5", linewidth=0.8, linestyle="--")
+    ax.axvspan(*binomial_limits(LEVEL, int(few.runs.median())), color="0.9", zorder=0, label="95 % of rates by chance")
+    ax.axvline(LEVEL, color="0.5", linewidth=0.8, linestyle="--", label=f"level, {LEVEL:g}")
     ax.hlines(places, few["from"], few["to"], color=PALETTE[0], linewidth=1.2)
     ax.plot(few.rate, places, "o", markersize=3.5, color=PALETTE[0])
     ax.set_yticks(places, list(few.score), fontsize=6.5)
     ax.set(ylim=(-0.7, len(few) - 0.3), xlim=(0, None), title=f"{few.n.min()} independent rows")
     ax.set_xlabel("false positives at p <= 0.05, with 95 % limits")
+    fig.legend(frameon=False, fontsize="small", loc="outside lower center", ncol=2)
     shows = "Rates of false positives of every measure with exact 95 % limits; the level is 5 %"
     return Picture("measures", fig, shows)
 

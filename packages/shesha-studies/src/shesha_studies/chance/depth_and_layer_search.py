@@ -85,11 +85,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     ):
         means = plain.groupby("layers")[column].apply(summary)
         draw_with_intervals(ax, means.index, means, fmt="o-", color=colour, label=name)
+    axes[2].axhline(ALPHA, color="0.6", linewidth=0.8, linestyle="--", label=f"level, {ALPHA:g}")
     for ax, label in zip(axes, ("raw CKA", "calibrated CKA", "share with p <= 0.05"), strict=True):
         logarithmic(ax, plain.layers)
         ax.set(xlabel="layers of each model", ylabel=label)
         ax.legend(frameon=False, fontsize="small")
-    axes[2].axhline(ALPHA, color="0.6", linewidth=0.8, linestyle="--")
     axes[2].set_ylim(-0.02, 1.02)
     shows = (
         "Maximum over layer pairs of unrelated models, and rate of false positives, against depth, with 95 % intervals"

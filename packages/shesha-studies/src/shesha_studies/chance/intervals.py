@@ -161,10 +161,14 @@ def _picture(lines: pd.DataFrame) -> Picture:
         points = lines[lines.part == part]
         names = list(dict.fromkeys(points.score))[::-1]
         places, low = points.score.map(names.index), points["to"] < ASKED
-        ax.plot(points["at 95"], places, "o", markersize=4, color=PALETTE[0], alpha=0.6)
-        ax.plot(points["at 95"][low], places[low], "o", markersize=5, color=PALETTE[4])
-        ax.axvline(ASKED, color="0.5", linewidth=0.8, linestyle="--")
+        ax.plot(
+            points["at 95"], places, "o", markersize=4, color=PALETTE[0], alpha=0.6, label="not significantly below"
+        )
+        ax.plot(points["at 95"][low], places[low], "o", markersize=5, color=PALETTE[4], label="significantly below")
+        ax.axvline(ASKED, color="0.5", linewidth=0.8, linestyle="--", label="95 %")
         ax.set_yticks(range(len(names)), names, fontsize=7)
         ax.set(xlabel="share of 95 % intervals that contain the mean", xlim=(-0.03, 1.03), title=part)
+    handles = axes[0].get_legend_handles_labels()
+    fig.legend(*handles, frameon=False, fontsize="small", loc="outside lower center", ncols=3)
     shows = "Coverage of 95 % intervals, with one dot per kind of data; orange dots are significantly below 95 %"
     return Picture("coverage", fig, shows)

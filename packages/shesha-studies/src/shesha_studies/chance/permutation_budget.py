@@ -45,7 +45,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     errors, new = _threshold_errors(rows), rows[rows.pairs == NEW]
     grouped = new.assign(above=new.score > 0).groupby(["measure", "budget"], sort=False)
     scores = grouped.agg(mean=("score", "mean"), largest=("score", "max"), above=("above", "mean")).reset_index()
-    fig, axes = figure(2)
+    fig, axes = figure(2, height=3.9)
     for ax, table, column, label in (
         (axes[0], errors, "threshold_error", "error of the threshold / spread of the null"),
         (axes[1], scores, "largest", "largest calibrated score of unrelated pairs"),
@@ -53,7 +53,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         wide = table.pivot(index="budget", columns="measure", values=column)
         curves(ax, wide, {name: name for name in table.measure.unique()})
         ax.set(xlabel="permutations", ylabel=label, ylim=(0, None))
-        logarithmic(ax, rows.budget)
+        logarithmic(ax, wide.index)
     axes[0].legend(frameon=False, fontsize="small")
     shows = (
         "Error of the threshold, and largest calibrated score of unrelated pairs, against the number of permutations"

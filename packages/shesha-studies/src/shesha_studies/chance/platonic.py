@@ -199,7 +199,7 @@ def _draw(free: pd.DataFrame) -> Any:
             lines(ax, group, "rank", score, "models", order=list(free.models.unique()))
             ax.set(title=f"{measure}, {label}", ylim=(-0.03, 1.03), xlabel="rank of the first model's accuracy")
             ax.xaxis.get_major_locator().set_params(integer=True)
-    title = "data, second model's units"
+    title = "data, second model's units\n(64: only with CKA and mutual kNN)"
     axes[0][2].legend(
         frameon=False, fontsize="x-small", title=title, title_fontsize="x-small", loc="upper center", ncols=2
     )

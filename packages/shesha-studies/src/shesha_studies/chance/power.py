@@ -55,9 +55,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     columns = ["raw", "score", "hit", "hit_known"]
     table = rows.groupby(["measure", "rank", "strength"], sort=False)[columns].mean().reset_index()
     titles = {"hit": "share with p <= 0.05", "raw": "raw score", "score": "calibrated score"}
-    label = "strength of the shared signal (noise: 1)"
-    fig, axes = panels(table[table["rank"] == 5], "strength", "measure", titles, label=label, log=False)
-    axes[0].legend(frameon=False, fontsize="small")
+    label = "strength of a signal of rank 5 (noise: 1; n = d = 128)"
+    five, ylabel = table[table["rank"] == 5], "mean of the draws"
+    fig, axes = panels(five, "strength", "measure", titles, label=label, ylabel=ylabel, log=False, dashed=True)
+    axes[0].legend(handles=axes[1].lines, frameon=False, fontsize="small")
     shows = "Detection rate, raw score and calibrated score against the strength of a shared signal"
     return Page("", (("Means", table),), (Picture("power", fig, shows),))
 

@@ -91,12 +91,16 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     table = groups.agg(rate=("hit", "mean"), draws=("hit", "size")).reset_index()
     free, bound = table[~table.kind.isin(DEPENDENT)], table[table.kind.isin(DEPENDENT)]
     fig, axes = figure(2, width=4.8)
-    for measure, group in free.groupby("measure", sort=False):
-        axes[0].plot([measure] * len(group), group.rate, "o", markersize=4)
-    axes[0].axhspan(*binomial_limits(ALPHA, int(free.draws.min())), color="0.9", zorder=0)
-    axes[0].axhline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
-    axes[0].set(ylabel="share with p <= 0.05", ylim=(0, max(0.2, free.rate.max() * 1.1)), title="independent rows")
-    axes[0].tick_params(axis="x", labelsize="small")
+    for place, (_, group) in enumerate(free.groupby("measure", sort=False)):
+        axes[0].plot(place + np.linspace(-0.35, 0.35, len(group)), group.rate, "o", markersize=3)
+    axes[0].set_xticks(range(free.measure.nunique()), free.measure.unique())
+    axes[0].axhspan(
+        *binomial_limits(ALPHA, int(free.draws.min())), color="0.9", zorder=0, label="95 % of rates by chance"
+    )
+    axes[0].axhline(ALPHA, color="0.5", linewidth=0.8, linestyle="--", label=f"level, {ALPHA:g}")
+    axes[0].legend(frameon=False, fontsize="small", loc="upper right")
+    axes[0].set(ylabel="share with p <= 0.05", ylim=(-0.005, max(0.2, free.rate.max() * 1.1)), title="independent rows")
+    axes[0].tick_params(axis="x", labelsize="x-small")
     axes[1].barh(bound.kind, bound.rate, color=PALETTE[0])
     axes[1].invert_yaxis()
     axes[1].axvline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")

@@ -75,8 +75,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw raw and calibrated scores against the width."""
     subset = _picture_rows(rows)
     label, titles = f"features per row, d / n (n = {subset.n.max()})", {"raw": "raw", "score": "calibrated"}
-    fig, axes = panels(subset, "ratio", "measure", titles, label=label, dashed=True)
+    fig, axes = panels(subset, "ratio", "measure", titles, label=label, dashed=True, sharey=False)
     axes[0].set_ylabel("score of independent data")
+    axes[1].set_ylabel("score of independent data (own scale)")
     axes[1].legend(handles=axes[0].lines, frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     by, columns = ["measure", "kind", "n", "ratio"], ["raw", "score", "adjusted", "z"]
     table = rows.groupby(by, sort=False)[columns].mean().reset_index()

@@ -116,7 +116,7 @@ def _picture(noise: Table) -> Picture:
     fig, (ax,) = figure(width=4.8)
     means = noise[noise["last"]].groupby("level")[[*METRICS, "drop"]].mean()
     curves(ax, means, NAMED, "-")
-    ax.axhline(BOUND, color="0.5", linewidth=0.8, linestyle="--")
+    ax.axhline(BOUND, color="0.5", linewidth=0.8, linestyle="--", label=f"published bound, {BOUND:g}")
     ax.plot(means.index, means["drop"] / 100, color="0.2", linestyle=":", label="loss / 100")
     ax.set(xlabel="noise", ylabel="drift, loss", title="last layer")
     ax.legend(frameon=False, fontsize="x-small")

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
+from shesha.charts import PALETTE
 from shesha.studies.facts import Fact, Facts, as_facts, largest, rank_correlation, share, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
@@ -115,13 +116,13 @@ def _picture(rows: Table, model: str) -> Picture:
     noise, scales = (rows[rows.kind == kind].groupby("amount")[[*SHOWN, *TASKS]].mean() for kind in ("noise", "scale"))
     curves(axes[0], noise, NAMED, "-")
     axes[0].set(xlabel="noise", ylabel="drift", title="drift")
-    curves(axes[1], noise, {loss: task for loss, task in TASKS.items() if noise[loss].notna().any()}, "-")
+    curves(axes[1], noise, {loss: task for loss, task in TASKS.items() if noise[loss].notna().any()}, "-", PALETTE[4:])
     axes[1].set(xlabel="noise", ylabel="loss, %", title="loss")
     curves(axes[2], scales, NAMED)
     axes[2].set(xscale="log", xlabel="scale of random adapters of rank 8", ylabel="drift", title="adapters")
     for ax in axes[::2]:
-        ax.axhline(BOUND, color="0.5", linestyle="--", linewidth=0.8)
-    for ax in axes[:2]:
+        ax.axhline(BOUND, color="0.5", linestyle="--", linewidth=0.8, label=f"published bound, {BOUND:g}")
+    for ax in axes[1:]:
         ax.legend(frameon=False, fontsize="x-small")
     shows = f"Drift and losses of {model} against noise, and its drift against the scale of random adapters"
     return Picture("canary_lm", fig, shows)

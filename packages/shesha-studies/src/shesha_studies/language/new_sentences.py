@@ -91,10 +91,12 @@ def _means(rows: pd.DataFrame) -> Any:
 
 def _draw(table: Any) -> Any:
     fig, axes = figure(2, width=4.6)
-    for colour, (name, line) in zip(PALETTE, table.groupby(level="encoder", sort=False), strict=False):
-        axes[0].plot(line.accuracy.to_numpy(), "o-", color=colour, label=str(name))
-        axes[1].plot(line.max_drop.to_numpy(), "o-", color=colour)
-        axes[1].plot(line.max_drop_chance.to_numpy(), "s--", color=colour)
+    for place, (name, line) in enumerate(table.groupby(level="encoder", sort=False)):
+        # Encoders are side by side, so that equal values are visible.
+        x, style = np.arange(len(line)) + 0.08 * (place - 1.5), {"color": PALETTE[place], "markersize": 5}
+        axes[0].plot(x, line.accuracy, "o-", label=str(name), **style)
+        axes[1].plot(x, line.max_drop, "o-", **style)
+        axes[1].plot(x, line.max_drop_chance, "s--", **style)
     axes[1].plot([], [], "s--", color="0.4", label="shuffled labels")
     short = ("as\npublished", "512\ndifferent", "frames\nwhole", "adjectives\nwhole")
     for ax, label in zip(axes, ("accuracy", "max drop"), strict=True):

@@ -160,11 +160,11 @@ def _picture(trained: Table, pairs: Table) -> Picture:
     for place, (name, part) in enumerate(trained.groupby("model", sort=False)):
         axes[0].plot(part.cka, part.shesha, "o", markersize=4, color=PALETTE[place], label=str(name))
     axes[0].plot(pairs.cka / 100, pairs.shesha / 100, "^", markersize=4, color="0.5", label="published pairs")
-    axes[0].axline((0, 0), slope=1, color="0.7", linewidth=0.8)
+    axes[0].axline((0, 0), slope=1, color="0.7", linewidth=0.8, label="equal")
     axes[0].set(xlabel="CKA drift", ylabel="Shesha drift", title="two scales")
     axes[1].plot(pairs.weights, pairs.relative, "o", color=PALETTE[2], label=f"{NAMES['procrustes']} / CKA")
     axes[1].plot(pairs.weights, pairs.shesha / pairs.cka, "^", color=PALETTE[0], label=f"{NAMES['shesha']} / CKA")
-    axes[1].axvline(1.3, color="0.7", linestyle="--", linewidth=0.8)
+    axes[1].axvline(1.3, color="0.7", linestyle="--", linewidth=0.8, label="1.3 billion weights")
     logarithmic(axes[1], (0.1, 0.3, 1.0, 3.0, 7.0))
     axes[1].set(xlabel="weights, billions", ylabel="published, times CKA", title="Table 42")
     for ax in axes:

@@ -138,7 +138,7 @@ def draw(tables: Tables, *panels: tuple[str, str]) -> Any:
         row[0].set_ylabel(AXES[y])
         for ax, (name, table) in zip(row, tables.items(), strict=True):
             for colour, (family, group) in zip(PALETTE, table.groupby("family", sort=False), strict=False):
-                ax.scatter(group[x], group[y], color=colour, s=26, label=str(family))
+                ax.scatter(group[x], group[y], edgecolors=colour, facecolors="none", s=26, label=str(family))
             ax.set(title=name, xlabel=AXES[x], xscale="log" if x == "length" else "linear")
             if y == "max_drop":
                 ax.axhline(table.max_drop_chance.mean(), color="0.5", linestyle=":", label="shuffled labels (mean)")

@@ -104,7 +104,9 @@ def _picture(means: Table, published: Table, real: str) -> Picture:
     axes[0].set_ylabel("drift")
     axes[1].legend(frameon=False, fontsize="x-small")
     curves(axes[3], means.loc[(real, "noise")] / means.loc[(real, "precision", 16.0)], NAMED)
-    axes[3].set(yscale="log", title="in units of bfloat16", xlabel="noise")
+    axes[3].set(yscale="log", title="in units of bfloat16", xlabel="noise", ylabel="drift / drift of bfloat16 weights")
+    for ax in axes:
+        ax.lines[1].set_linestyle("--")
     shows = (
         "Drift against noise, published and in two stand-ins; drift of the stand-in divided by that of bfloat16 weights"
     )

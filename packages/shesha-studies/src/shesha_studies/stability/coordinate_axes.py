@@ -125,8 +125,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     kinds = rows.family.where(~rows["name"].str.endswith(STANDARDISED), f"{CAUSAL}, standardised")
     for family, part in rows.groupby(kinds, sort=False):
         ax.scatter(part.averaged_centred, part.split_centred, s=16, label=str(family))
-    ax.plot([-0.1, 1], [-0.1, 1], color="0.7", linewidth=0.8)
-    ax.set(xlabel="averaged over bases", ylabel="feature split on the given axes")
+    ax.plot([-0.1, 1], [-0.1, 1], color="0.7", linewidth=0.8, label="equal")
+    ax.set(xlabel="feature split averaged over bases", ylabel="feature split on the given axes")
     ax.legend(frameon=False, fontsize="small", loc="upper left")
     picture = Picture("axes", fig, "Feature split on the given axes against the basis-averaged split")
     return Page("", (("Scores", table),), (picture,), notes)

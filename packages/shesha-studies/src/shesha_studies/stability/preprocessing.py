@@ -74,7 +74,7 @@ def _preprocess(X: Matrix, condition: str) -> Matrix:
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Compare the conditions at k = 30 with Table 12, and the two curves with Figure 5."""
     label = "principal components removed"
-    fig, axes = panels(rows, "k", "condition", SCORES, label=label, log=False, order=CONDITIONS)
+    fig, axes = panels(rows, "k", "condition", SCORES, label=label, log=False, order=CONDITIONS, dashed=True)
     axes[0].legend(frameon=False, fontsize="small")
     table = rows[rows.k.isin(FEW)].groupby(["condition", "k"], sort=False)[[*SCORES]].mean()
     shows = "Feature split and CKA against the number of components removed, by preprocessing"

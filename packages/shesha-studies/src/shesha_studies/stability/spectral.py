@@ -60,9 +60,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Compare the four columns with Table 11."""
     means = rows.groupby("k")[[*NUMBERS, "halves_cka"]].mean()
     fig, (ax,) = figure(width=5.4)
-    curves(ax, means, NUMBERS)
+    curves(ax, means, NUMBERS | {"procrustes": "Procrustes, squared"})
     ax.plot(means.halves_cka, color="0.4", linestyle="--", label="unbiased CKA of two halves")
-    ax.axhline(0.5, color="0.7", linewidth=0.8)
+    ax.axhline(0.5, color="0.7", linewidth=0.8, label="0.5, the level of the claims")
     ax.set(xlabel="principal components removed", ylabel="score")
     ax.legend(frameon=False, fontsize="small")
     picture = Picture("spectral", fig, "Four scores against the number of principal components removed")

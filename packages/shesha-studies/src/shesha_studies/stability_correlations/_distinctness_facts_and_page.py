@@ -265,5 +265,6 @@ def _draw_kinds(ax: Any, rows: pd.DataFrame) -> None:
         ax.plot([rho.value for rho in rhos], places + shift, "o", markersize=5, color=colour, label=TITLES[name])
     ax.axvline(0, color="0.6", linewidth=0.8)
     ax.set_yticks(places, KINDS)
-    ax.set(xlabel="rank correlation with CKA (bases resampled)", xlim=(-1, 1.05), ylim=(-0.6, len(KINDS) + 0.3))
+    ax.set_xlabel("rank correlation with CKA, between and\nwithin bases (95 %, bases resampled)")
+    ax.set(xlim=(-1, 1.05), ylim=(-0.6, len(KINDS) + 0.3))
     ax.legend(frameon=False, fontsize="x-small", ncols=2, loc="upper center")

@@ -133,7 +133,7 @@ _MARKERS = "osv^D"
 def _picture(findings: Findings) -> Picture:
     """Draw stability against LogME for every target, and LogME against width for both computations."""
     rows = findings.rows
-    fig, (*axes, last) = figure(len(TARGETS) + 1, width=3.6, height=3.6)
+    fig, (*axes, last) = figure(len(TARGETS) + 1, width=3.0, height=3.6)
     for ax, target in zip(axes, TARGETS, strict=True):
         for marker, (objective, group) in zip(_MARKERS, rows.groupby("objective", sort=False), strict=False):
             style = {"s": np.sqrt(group.width) * 3.5, "marker": marker, "alpha": 0.75, "linewidths": 0}
@@ -141,15 +141,17 @@ def _picture(findings: Findings) -> Picture:
         rho = findings.trade["stability", "logme", target, True]
         ax.set(xlabel="LogME", title=f"{target}: {rho.value:+.2f} at equal width")
         ax.title.set_fontsize("medium")
+        ax.sharey(axes[0])
     axes[0].set_ylabel("stability (chance: 0; marker size: width)")
-    axes[0].legend(frameon=False, fontsize="x-small")
+    axes[2].legend(frameon=False, fontsize="small")
     names = {"few published logme": "LogME as published, 200 rows", "few logme": "LogME, 200 rows", "logme": "LogME"}
     for marker, (name, label) in zip(_MARKERS, names.items(), strict=False):
         means = rows.groupby("width")[[f"{name} {target}" for target in TARGETS]].mean().mean(axis=1)
         last.plot(means.index, means, marker=marker, label=label)
     last.axvline(200, color="0.6", linewidth=0.8, linestyle="--")
+    last.set_title("LogME against width", fontsize="medium")
     last.set(xlabel="features (dashed: 200 rows)", ylabel="LogME, mean over images")
-    last.legend(frameon=False, fontsize="x-small")
+    last.legend(frameon=False, fontsize="small")
     shows = (
         "Stability against LogME of every network on three image sets; mean LogME against the number of features, "
         "exact and as computed by the public code"
