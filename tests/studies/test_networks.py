@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shesha.studies import Unreachable
-from shesha_studies.external_data import library, opened
+from shesha_studies.external_data import library, read_arrays
 from shesha_studies.networks.images import as_rows, grey, in_colour
 from shesha_studies.networks.perceptrons import Perceptron
 from shesha_studies.networks.training_loop import descend, seed_torch
@@ -48,7 +48,7 @@ def test_training_learns_and_repeats():
 )
 def test_missing_images_say_where_they_are_looked_for(monkeypatch, tmp_path, images, asked):
     monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
-    opened.cache_clear()
+    read_arrays.cache_clear()
     with pytest.raises(Unreachable, match=r"cifar10/cifar10_subset\.npz is not in the folder that SHESHA_DATA names"):
         images.__wrapped__(*asked)
 

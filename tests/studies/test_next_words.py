@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 
-from shesha_studies.language._model_outputs import embedded, last_states, next_words, perturbed, rows_of  # noqa: E402
+from shesha_studies.language._model_outputs import embed_texts, last_states, mean_states, next_words, perturb_weights  # noqa: E402
 from shesha_studies.language_models import Model  # noqa: E402
 
 WORDS = ("<pad>", "<unk>", "<s>", "a", "fine", "film", "dull", "and", "long", "short")
@@ -45,14 +45,14 @@ def test_words_are_those_of_one_text_at_a_time(model):
 
 
 def test_rows_are_the_means_that_encoding_gives(model):
-    rows = rows_of(last_states(model, TEXTS))
-    np.testing.assert_allclose(rows, embedded(model, TEXTS, ["norm"])["norm"], atol=1e-6)
+    rows = mean_states(last_states(model, TEXTS))
+    np.testing.assert_allclose(rows, embed_texts(model, TEXTS, ["norm"])["norm"], atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1)
 
 
 def test_words_are_scored_as_before_a_change(model):
     before = next_words(model, TEXTS, last_states(model, TEXTS))
-    with perturbed(model.network, "noise", 2.0, 0):
+    with perturb_weights(model.network, "noise", 2.0, 0):
         during = next_words(model, TEXTS, last_states(model, TEXTS))
     after = next_words(model, TEXTS, last_states(model, TEXTS))
     assert (before[0] == after[0]).all() and (before[0] != during[0]).any()

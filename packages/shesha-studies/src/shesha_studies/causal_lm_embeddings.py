@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.support.types import Array, Matrix
 from shesha_studies.language_models import smollm2
-from shesha_studies.sentence_encoders import encoded
+from shesha_studies.sentence_encoders import encode_sentences
 from shesha_studies.sentences import read_set
 
 CAUSAL = "SmolLM2"
@@ -32,7 +32,7 @@ def encoder_rows(sentences: str, encoder: str) -> Matrix:
     """Return the rows of a set of sentences by an encoder or by a layer of the causal model."""
     family, _, layer = encoder.partition(": layer ")
     if family not in CAUSAL_FAMILIES:
-        return encoded(sentences, encoder)
+        return encode_sentences(sentences, encoder)
     return _of_set(sentences)[family.partition(", ")[2], int(layer)]
 
 

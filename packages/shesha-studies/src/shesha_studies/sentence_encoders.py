@@ -10,8 +10,8 @@ from itertools import chain
 import numpy as np
 
 from shesha.support.types import Matrix
-from shesha_studies.external_data import library, opened
-from shesha_studies.language_models import minilm, untrained
+from shesha_studies.external_data import library, read_arrays
+from shesha_studies.language_models import minilm
 from shesha_studies.sentences import Text, read_set
 
 WIDTH = 384
@@ -29,7 +29,7 @@ ENCODERS = (
 )
 
 
-def encoded(sentences: str, encoder: str) -> Matrix:
+def encode_sentences(sentences: str, encoder: str) -> Matrix:
     """Return the rows of a set of sentences by an encoder."""
     texts, _ = read_set(sentences)
     family, _, which = encoder.partition(": ")
@@ -41,7 +41,7 @@ def encoded(sentences: str, encoder: str) -> Matrix:
 @cache
 def _transformer(texts: tuple[Text, ...], kind: str) -> dict[str, Matrix]:
     """Encode by layers 0 to 6 (mean over tokens) or 1 to 6 (first token) of MiniLM, trained or untrained."""
-    model = minilm() if kind == "MiniLM" else untrained(minilm())
+    model = minilm() if kind == "MiniLM" else randomise_weights(minilm())
     layers: dict[str, list[Matrix]] = {}
     for start in range(0, len(texts), 50):
         first, second = map(list, zip(*texts[start : start + 50], strict=True))
@@ -72,7 +72,7 @@ def _words(texts: tuple[Text, ...]) -> dict[str, Matrix]:
 
 def _vectors(bags: Sequence[Sequence[str]]) -> Matrix:
     """Return the mean of the word vectors; words without a vector count as zeros."""
-    arrays = opened("word2vec_1000", "word2vec_1000.npz")
+    arrays = read_arrays("word2vec_1000", "word2vec_1000.npz")
     vectors = dict(zip(arrays["words"].tolist(), arrays["vectors"], strict=True))
     unknown = np.zeros(300)
     return np.array([np.mean([vectors.get(word, unknown) for word in bag], axis=0) for bag in bags], dtype=np.float64)

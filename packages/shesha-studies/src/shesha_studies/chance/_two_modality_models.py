@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.support.types import Matrix
-from shesha_studies.external_data import opened, table
+from shesha_studies.external_data import read_arrays, table
 from shesha_studies.networks.images import IMAGES, Labels, as_rows
 from shesha_studies.networks.perceptrons import Perceptron, network
 
@@ -66,7 +66,7 @@ def _sentences() -> tuple[Matrix, Labels, Matrix]:
     frequent = sorted(total, key=lambda word: (-total[word], word))[:_N_WORDS]
     counts = [Counter(text) for text in split]
     words = np.array([[count[word] for word in frequent] for count in counts], dtype=np.float64)
-    stored = opened("minilm_sst2", "minilm_l6_sst2_validation.npz")
+    stored = read_arrays("minilm_sst2", "minilm_l6_sst2_validation.npz")
     layers = np.swapaxes(stored["embeddings"].astype(np.float64), 0, 1)
     return np.sqrt(words), stored["label"].astype(np.int64), layers
 

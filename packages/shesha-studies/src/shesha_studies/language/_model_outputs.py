@@ -16,7 +16,7 @@ from shesha.studies.study_decorator import Unreachable
 from shesha.support.types import Array, Labels, Matrix
 from shesha_studies.external_data import PUBLISHED
 from shesha_studies.language._tiny_gpt import TINY, tiny
-from shesha_studies.language_models import MINILM, MPNET, SMOLLM2, Model, minilm, mpnet, opened, smollm2
+from shesha_studies.language_models import MINILM, MPNET, SMOLLM2, Model, minilm, mpnet, open_model, smollm2
 from shesha_studies.sentences import PROMPT_SETS, prompts
 
 _PACKAGED = {MINILM: minilm, MPNET: mpnet, SMOLLM2: smollm2}
@@ -33,7 +33,7 @@ def load(name: str) -> Model:
     if name in _PACKAGED:
         return _PACKAGED[name]()
     try:
-        return opened(name, {"local_files_only": True}, "norm")
+        return open_model(name, {"local_files_only": True}, "norm")
     except OSError:
         raise Unreachable(f"weights of {name} are not in the cache of transformers (`hf download {name}`)") from None
 
@@ -45,26 +45,28 @@ def stand_in(rows: Table, least: int) -> str:
     return next((name for name in (SMOLLM2, MINILM) if sizes.get(name, 0) >= least), TINY[0])
 
 
-def embedded(model: Model, texts: Sequence[str], layers: Sequence[str], *, batch_size: int = 32) -> dict[str, Matrix]:
+def embed_texts(
+    model: Model, texts: Sequence[str], layers: Sequence[str], *, batch_size: int = 32
+) -> dict[str, Matrix]:
     """Return one row of length 1 per text and layer: the mean over its tokens."""
-    matrices = _encoded(model, texts, layers, "mean", batch_size)
+    matrices = _encode_texts(model, texts, layers, "mean", batch_size)
     return {name: _unit(np.asarray(matrices[name], dtype=np.float64)) for name in layers}
 
 
 def prompt_rows(model: Model) -> dict[str, Matrix]:
     """Return the rows of the final layer for each set of prompts."""
     texts = {kind: prompts(kind) for kind in PROMPT_SETS}
-    matrix = embedded(model, list(chain(*texts.values())), [model.final])[model.final]
+    matrix = embed_texts(model, list(chain(*texts.values())), [model.final])[model.final]
     ends = np.cumsum([len(group) for group in texts.values()])
     return dict(zip(texts, np.split(matrix, ends[:-1]), strict=True))
 
 
 def last_states(model: Model, texts: Sequence[str]) -> Array:
     """Return the last hidden state of each token, of shape (n, n_tokens, d), NaN after the end of a text."""
-    return np.asarray(_encoded(model, texts, [model.final], None, 32)[model.final])
+    return np.asarray(_encode_texts(model, texts, [model.final], None, 32)[model.final])
 
 
-def _encoded(model: Model, texts: Sequence[str], layers: Sequence[str], pool: Any, batch_size: int) -> Any:
+def _encode_texts(model: Model, texts: Sequence[str], layers: Sequence[str], pool: Any, batch_size: int) -> Any:
     from shesha.extract import encode
 
     options: dict[str, Any] = {"chat": False, "max_tokens": _MOST_TOKENS, "batch_size": batch_size}
@@ -75,7 +77,7 @@ def _unit(rows: Matrix) -> Matrix:
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
-def perturbed(network: Any, kind: str, amount: float, seed: int) -> AbstractContextManager[None]:
+def perturb_weights(network: Any, kind: str, amount: float, seed: int) -> AbstractContextManager[None]:
     """Change a network's weights as the published experiments do, until the end of the block.
 
     The amount is the level of "noise", or that of random adapters in the attention projections: their "rank" (with
@@ -91,7 +93,7 @@ def perturbed(network: Any, kind: str, amount: float, seed: int) -> AbstractCont
         "scale": lambda: perturb.lora(network, 8, amount, seed=seed),
         "int8": lambda: perturb.int8(network),
         "nf4": lambda: perturb.nf4(network),
-        "precision": lambda: _rounded(network, amount),
+        "precision": lambda: _round_weights(network, amount),
     }
     return changes[kind]()
 
@@ -108,7 +110,7 @@ def published_models(file: str, column: str) -> dict[str, str]:
 
 
 @contextmanager
-def _rounded(network: Any, amount: float) -> Iterator[None]:
+def _round_weights(network: Any, amount: float) -> Iterator[None]:
     import torch
 
     kind = torch.bfloat16 if amount == 16 else torch.float16
@@ -122,7 +124,7 @@ def _rounded(network: Any, amount: float) -> Iterator[None]:
         network.load_state_dict(kept, strict=False)
 
 
-def rows_of(states: Any) -> Matrix:
+def mean_states(states: Any) -> Matrix:
     """Return one row of length 1 per text: the mean over its tokens; states are NaN after the end of a text."""
     return _unit(np.nanmean(np.asarray(states, dtype=np.float64), axis=1))
 

@@ -201,7 +201,7 @@ def published_numbers(rows: Table, published: Table) -> Answers:
     differences = (gaps["label-informed"] - gaps["unsupervised"]).to_frame("gap")
     transfer = gaps.gap[gaps.index.str.startswith("Transfer")]
     answers |= judged({**table_cells(differences), "gap: lowest": transfer.min(), "gap: highest": transfer.max()})
-    return answers | _accuracies(rows) | _of_table_57(table_57(published), correlations.shape[1])
+    return answers | _accuracies(rows) | _table_57_answers(table_57(published), correlations.shape[1])
 
 
 def _score_table(rows: Table, published: Table, place: str) -> Answers:
@@ -234,7 +234,7 @@ def _accuracies(rows: Table) -> Answers:
     }
 
 
-def _of_table_57(table: Table, n_sizes: int) -> Answers:
+def _table_57_answers(table: Table, n_sizes: int) -> Answers:
     """Numbers of the text that follow from Table 57: its lines, its ends and its counts."""
     text = {f"11.4 | {key}": value for key, value in table_cells(table.select_dtypes(float)).items()}
     accuracies = table.sort_values("alignment")[["accuracy 1", "accuracy 2"]]

@@ -15,7 +15,7 @@ from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha_studies.language import _canary_statistics as statistics
 from shesha_studies.language._drift_and_loss import BOUND, METRICS, NAMED, answers, drifts, fewer_right, less_correlated
-from shesha_studies.language._model_outputs import embedded, load, perturbed
+from shesha_studies.language._model_outputs import embed_texts, load, perturb_weights
 from shesha_studies.language_models import MINILM, MPNET
 from shesha_studies.sentences import sst2, stsb
 
@@ -83,13 +83,13 @@ def _rows(name: str, task: str, kind: str, level: float, seed: int) -> dict[int,
     model = load(name)
     first = sst2(SENTENCES)[0] if task == "SST-2" else [*stsb(PAIRS)[0], *stsb(PAIRS)[1]]
     names = {layer: f"encoder.layer.{layer - 1}" for layer in LAYERS[name]}
-    order, size, change = np.arange(len(first)), 32, perturbed(model.network, "noise", level, seed)
+    order, size, change = np.arange(len(first)), 32, perturb_weights(model.network, "noise", level, seed)
     if kind == "unchanged" and seed >= 0:
         rng = np.random.default_rng(seed)
         order, size = rng.permutation(len(first)), int(rng.choice([4, 8, 16, 64]))
-        change = perturbed(model.network, "precision" if seed % 2 else "none", (11, 16)[seed // 2 % 2], seed)
+        change = perturb_weights(model.network, "precision" if seed % 2 else "none", (11, 16)[seed // 2 % 2], seed)
     with change:
-        rows = embedded(model, [first[i] for i in order], list(names.values()), batch_size=size)
+        rows = embed_texts(model, [first[i] for i in order], list(names.values()), batch_size=size)
     back = np.argsort(order)
     return {layer: rows[module][back] for layer, module in names.items()}
 

@@ -84,9 +84,9 @@ def _seen(name: str, kind: str, amount: float, seed: int) -> dict[str, Any]:
     """Return rows of the sentences, and which answers of the probe and of the model itself are correct."""
     model = models.load(name)
     texts, labels = sst2(SENTENCES)
-    with models.perturbed(model.network, kind, amount, seed):
+    with models.perturb_weights(model.network, kind, amount, seed):
         states = models.last_states(model, texts)
-        outputs: dict[str, Any] = {"rows": models.rows_of(states)}
+        outputs: dict[str, Any] = {"rows": models.mean_states(states)}
         if model.head is not None:
             predictions, true = models.next_words(model, texts, states)
             outputs["next words"] = predictions == true

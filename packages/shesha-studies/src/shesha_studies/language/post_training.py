@@ -95,11 +95,11 @@ def post_training(model: str, change: str, amount: float, seed: int, prompts: st
 @lru_cache(maxsize=4)
 def _rows(name: str, change: str = "", steps: int = 0, seed: int = 0) -> dict[str, Matrix]:
     """Return the rows of the prompts by a model, after further training, or by its published second version."""
-    return prompt_rows(_tuned(name, change, seed)[steps] if change in TASKS else load(change or name))
+    return prompt_rows(_tune(name, change, seed)[steps] if change in TASKS else load(change or name))
 
 
 @lru_cache(maxsize=1)
-def _tuned(name: str, task: str, seed: int) -> dict[int, Model]:
+def _tune(name: str, task: str, seed: int) -> dict[int, Model]:
     """Return copies of a model after 4, 8, 16 and 32 steps of training it, with a linear head, on a task."""
     import torch
 

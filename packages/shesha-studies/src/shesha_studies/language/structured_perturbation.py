@@ -16,7 +16,14 @@ from shesha.studies.study_decorator import study
 from shesha.studies.tolerance import JOINT
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_and_loss import NAMED, drifts
-from shesha_studies.language._model_outputs import change_name, load, perturbed, prompt_rows, published_models, stand_in
+from shesha_studies.language._model_outputs import (
+    change_name,
+    load,
+    perturb_weights,
+    prompt_rows,
+    published_models,
+    stand_in,
+)
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language_models import MINILM, SMOLLM2
 from shesha_studies.sentences import PROMPT_SETS
@@ -77,7 +84,7 @@ def structured_perturbation(model: str, kind: str, amount: float, seed: int, pro
 @lru_cache(maxsize=4)
 def _rows(name: str, kind: str, amount: float, seed: int) -> dict[str, Matrix]:
     model = load(name)
-    with perturbed(model.network, kind, amount, seed):
+    with perturb_weights(model.network, kind, amount, seed):
         return prompt_rows(model)
 
 

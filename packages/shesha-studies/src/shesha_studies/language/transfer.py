@@ -17,9 +17,9 @@ from shesha.support.types import Labels, Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, POOLINGS, SINK, pool_layers
 from shesha_studies.external_data import sklearn, table
 from shesha_studies.language import _transfer_statistics as statistics
-from shesha_studies.language._model_outputs import embedded, load, perturbed
+from shesha_studies.language._model_outputs import embed_texts, load, perturb_weights
 from shesha_studies.language._tiny_gpt import TINY
-from shesha_studies.language_models import MINILM, MPNET, untrained
+from shesha_studies.language_models import MINILM, MPNET, randomise_weights
 
 SOURCE, TRAIN, TEST = 300, 600, 300
 FAMILIES: dict[str, tuple[int, ...]] = {
@@ -121,12 +121,12 @@ def _causal(which: str) -> dict[tuple[str, int], Matrix]:
 def _layers(family: str) -> dict[str, dict[int, Matrix]]:
     model = load(family if family in TINY else MPNET if family == "MPNet" else MINILM)
     if family == "MiniLM, untrained":
-        model = untrained(model)
+        model = randomise_weights(model)
     prefix = "h" if family in TINY else "encoder.layer"
     names = {part: f"{prefix}.{part - 1}" for part in FAMILIES[family]}
     level = float(family.rpartition(" ")[2]) if "noise" in family else 0.0
-    with perturbed(model.network, "noise", level, 0):
-        matrices = {which: embedded(model, _choose_rows(which)[0], list(names.values())) for which in _SETS}
+    with perturb_weights(model.network, "noise", level, 0):
+        matrices = {which: embed_texts(model, _choose_rows(which)[0], list(names.values())) for which in _SETS}
     return {which: {part: rows[name] for part, name in names.items()} for which, rows in matrices.items()}
 
 

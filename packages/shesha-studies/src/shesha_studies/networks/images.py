@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.support.types import Matrix
-from shesha_studies.external_data import opened
+from shesha_studies.external_data import read_arrays
 
 IMAGES = ("Fashion-MNIST", "CIFAR-10")
 SEEN = ("all", "left", "right")
@@ -28,7 +28,7 @@ Pictures = NDArray[np.float64]
 def _part(data: str, part: str) -> tuple[NDArray[Any], Labels]:
     """Return pixels and classes of "train" or "test"."""
     folder = _FOLDERS[data]
-    arrays = opened(folder, f"{folder}_subset.npz")
+    arrays = read_arrays(folder, f"{folder}_subset.npz")
     return arrays[f"x_{part}"], arrays[f"y_{part}"].astype(np.int64)
 
 

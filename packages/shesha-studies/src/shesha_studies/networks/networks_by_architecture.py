@@ -20,7 +20,7 @@ _RATE = {"dense": 1e-3, "plain": 2e-3, "wide": 1e-3, "residual": 2e-3, "transfor
 
 
 @cache
-def trained(data: str, architecture: str, seed: int) -> tuple[Matrix, ...]:
+def train_network(data: str, architecture: str, seed: int) -> tuple[Matrix, ...]:
     """Train a network, and return its last hidden layer on held-out images before training and after every epoch."""
     pixels, labels, held_out, _ = in_colour(data)
     with seed_torch(seed) as torch:

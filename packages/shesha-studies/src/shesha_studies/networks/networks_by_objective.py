@@ -46,7 +46,7 @@ class Network:
 
 
 @cache
-def trained(source: str, objective: str, shape: str, width: int, seed: int) -> Network:
+def train_network(source: str, objective: str, shape: str, width: int, seed: int) -> Network:
     """Train a network on 2,000 images in one thread, or return it with random weights ("untrained")."""
     images, labels = (part[:_N_TRAIN] for part in grey(source, "train"))
     loss, sizes = _LOSSES[objective]

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from shesha.data import digits_network
 from shesha.stability import feature_split
 from shesha.support.types import Matrix
-from shesha_studies.external_data import opened
+from shesha_studies.external_data import read_arrays
 from shesha_studies.networks.images import IMAGES, in_colour
-from shesha_studies.networks.networks_by_architecture import ARCHITECTURES, trained
+from shesha_studies.networks.networks_by_architecture import ARCHITECTURES, train_network
 
 Labelled = tuple[Matrix, NDArray[np.int64]]
 DIGITS = "digits, trained_layer1"
@@ -35,17 +35,17 @@ def _load(family: str, which: str) -> Labelled:
         layers, labels = digits_network()
         return np.asarray(layers[which], dtype=np.float64), np.asarray(labels, dtype=np.int64)
     if family == "MiniLM":
-        arrays = opened("minilm_sst2", "minilm_l6_sst2_validation.npz")
+        arrays = read_arrays("minilm_sst2", "minilm_l6_sst2_validation.npz")
         embeddings = arrays["embeddings"][:, int(which.removeprefix("layer "))]
         return embeddings.astype(np.float64), arrays["label"].astype(np.int64)
-    features = trained(family, which, 0)[-1]
+    features = train_network(family, which, 0)[-1]
     return features, in_colour(family)[3][: len(features)]
 
 
-def untrained(name: str) -> float:
+def score_before_training(name: str) -> float:
     """Feature split of 400 rows of a network before training; NaN if there is no such network."""
     family, which = name.split(", ")
     if family == "MiniLM":
         return float("nan")
-    X = trained(family, which, 0)[0] if family in IMAGES else _load(family, "init_layer1")[0]
+    X = train_network(family, which, 0)[0] if family in IMAGES else _load(family, "init_layer1")[0]
     return feature_split(X[:400], seed=320)

@@ -18,10 +18,10 @@ from shesha.studies.pictures import figure
 from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, POOLINGS, SINK, encoder_rows
-from shesha_studies.external_data import opened
+from shesha_studies.external_data import read_arrays
 from shesha_studies.networks.images import IMAGES
-from shesha_studies.networks.networks_by_architecture import EPOCHS, trained
-from shesha_studies.sentence_encoders import encoded
+from shesha_studies.networks.networks_by_architecture import EPOCHS, train_network
+from shesha_studies.sentence_encoders import encode_sentences
 from shesha_studies.synthetic_data import mixture, noise, principal_component_scores
 
 N_ROWS = 300
@@ -72,12 +72,12 @@ _ENCODERS = {"trained": "MiniLM", "untrained": "untrained"}
 _LOADERS: dict[str, Callable[[str, str, int], Any]] = {
     "synthetic": _synthetic,
     "digits": lambda name, state, seed: digits_network()[0][f"{'init' if state == 'untrained' else state}_{name}"],
-    "cells": lambda name, state, seed: opened(CELLS[name][0], f"{CELLS[name][0]}.npz")[CELLS[name][1]],
+    "cells": lambda name, state, seed: read_arrays(CELLS[name][0], f"{CELLS[name][0]}.npz")[CELLS[name][1]],
     # Spikes of each neuron in each trial, summed over windows.
-    "neurons": lambda name, state, seed: opened("steinmetz2019", f"{name}.npz")["counts"].sum(axis=2),
-    "MiniLM": lambda name, state, seed: encoded("SST-2", f"{_ENCODERS[state]}, mean: {name}"),
+    "neurons": lambda name, state, seed: read_arrays("steinmetz2019", f"{name}.npz")["counts"].sum(axis=2),
+    "MiniLM": lambda name, state, seed: encode_sentences("SST-2", f"{_ENCODERS[state]}, mean: {name}"),
     CAUSAL: _causal,
-    "network": lambda name, state, seed: trained(*name.split(", "), seed)[EPOCH_STATES.index(state)],
+    "network": lambda name, state, seed: train_network(*name.split(", "), seed)[EPOCH_STATES.index(state)],
 }
 _CHEAP = ("synthetic", "digits", "cells", "neurons")
 

@@ -17,7 +17,13 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
-from shesha_studies.stability._stand_in_representations import DIGITS, SENTENCES, STAND_INS, stand_in, untrained
+from shesha_studies.stability._stand_in_representations import (
+    DIGITS,
+    SENTENCES,
+    STAND_INS,
+    score_before_training,
+    stand_in,
+)
 from shesha_studies.stability._validation_facts import make_facts, published_numbers
 
 NOISE = {"noise, 10 classes": (500, 128, 10), "noise, 100 classes": (500, 512, 100)}
@@ -46,10 +52,10 @@ def baseline(n: int, d: int, n_classes: int, seed: int) -> dict[str, float]:
     """Test 10: scores by the three variants for independent noise with random labels."""
     rng = np.random.default_rng([seed, n, d, n_classes])
     X, y = rng.standard_normal((n, d)), rng.integers(0, n_classes, n)
-    return {"n": n, "d": d, "feature_split_noise": feature_split(X, seed=seed), **_supervised("{}_noise", X, y)}
+    return {"n": n, "d": d, "feature_split_noise": feature_split(X, seed=seed), **_supervised_scores("{}_noise", X, y)}
 
 
-def _supervised(pattern: str, X: Matrix, y: Labels) -> dict[str, float]:
+def _supervised_scores(pattern: str, X: Matrix, y: Labels) -> dict[str, float]:
     return {pattern.format(name): float(score(X, y)) for name, score in SUPERVISED.items()}
 
 
@@ -61,7 +67,7 @@ def _sizes(X: Matrix) -> dict[str, float]:
 
 def _validity(X: Matrix, y: Labels) -> dict[str, float]:
     """Tests 3 and 4: whether the score repeats exactly, and is finite and within bounds at several scales."""
-    first, second = ({"feature_split_400": split(X), **_supervised("{}_400", X, y)} for _ in range(2))
+    first, second = ({"feature_split_400": split(X), **_supervised_scores("{}_400", X, y)} for _ in range(2))
     at_scales = [split(scale * X[:200]) for scale in (1e-6, 1e6)]
     return {
         "identical": float(sum(first[name] == second[name] for name in first)),
@@ -85,15 +91,15 @@ def _components(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, flo
         "feature_split_pca_fresh": split(fresh - fresh.mean(axis=0)),
         "feature_split_pca_turned": split(components @ turn),
         "components_correlate": float(np.abs(np.corrcoef(components.T) - np.eye(keep)).max()),
-        **_supervised("{}_pca", components, y[:400]),
+        **_supervised_scores("{}_pca", components, y[:400]),
     }
 
 
 def _labels(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, float]:
     """Test 6: scores with true and with random labels."""
     return {
-        **_supervised("{}_true", X, y),
-        **_supervised("{}_random", X, rng.permutation(y)),
+        **_supervised_scores("{}_true", X, y),
+        **_supervised_scores("{}_random", X, rng.permutation(y)),
         "variance_expected": (len(np.unique(y)) - 1) / (len(y) - 1),
     }
 
@@ -103,7 +109,10 @@ def _imbalance(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, floa
     first, *others = np.unique(y)
     chosen = np.concatenate([np.flatnonzero(y == first)[:100], *(np.flatnonzero(y == other)[:5] for other in others)])
     X, y = X[chosen], y[chosen]
-    return {**_supervised("{}_imbalanced", X, y), **_supervised("{}_imbalanced_random", X, rng.permutation(y))}
+    return {
+        **_supervised_scores("{}_imbalanced", X, y),
+        **_supervised_scores("{}_imbalanced_random", X, rng.permutation(y)),
+    }
 
 
 def _noise(X: Matrix, rng: np.random.Generator) -> dict[str, float]:
@@ -131,7 +140,7 @@ def validation(representation: str, seed: int) -> dict[str, float]:
     """
     if representation in NOISE:
         return baseline(*NOISE[representation], seed)
-    return all_tests(*stand_in(representation)) | {"feature_split_untrained": untrained(representation)}
+    return all_tests(*stand_in(representation)) | {"feature_split_untrained": score_before_training(representation)}
 
 
 @validation.page

@@ -18,7 +18,12 @@ from shesha.studies.published_checks import Answers, shown
 from shesha.studies.tolerance import interval_error
 from shesha_studies.printed_p_values import printed_p_values
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
-from shesha_studies.stability_correlations._distinctness_representations import KINDS, SEEDS, kind_of, variants
+from shesha_studies.stability_correlations._distinctness_representations import (
+    KINDS,
+    SEEDS,
+    transformation_kind,
+    variants,
+)
 from shesha_studies.stability_correlations._distinctness_statistics import DOMAINS, TITLES, Findings, score_correlation
 
 
@@ -206,7 +211,7 @@ def _counts() -> Answers:
     """Counts that follow from the transformations of Table 14 and the widths of the published models."""
     counts = {name: sum(len(variants(d)) for d in widths) for name, widths in _PUBLISHED_WIDTHS.items()}
     total = sum(counts.values())
-    kinds = [kind_of(variant) for variant in variants(768)]
+    kinds = [transformation_kind(variant) for variant in variants(768)]
     counts |= {kind: _N_BASES * kinds.count(kind) for kind in _OF_EVERY_WIDTH}
     counts |= {"Machine learning": total, "Only transformer domains": total, "Seeds": len(SEEDS)}
     return {f"{name}: N": Found(float(count)) for name, count in counts.items()}

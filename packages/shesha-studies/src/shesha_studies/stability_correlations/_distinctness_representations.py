@@ -11,9 +11,9 @@ from scipy.sparse import csr_array
 
 from shesha.kernels.standardisation import z_scores
 from shesha.support.types import Matrix, Vector
-from shesha_studies.external_data import lines, opened
+from shesha_studies.external_data import lines, read_arrays
 from shesha_studies.networks.images import grey
-from shesha_studies.networks.networks_by_objective import trained
+from shesha_studies.networks.networks_by_objective import train_network
 from shesha_studies.synthetic_data import principal_component_scores
 
 
@@ -63,7 +63,7 @@ BASES = (
 
 
 @cache
-def rows_of(domain: str, name: str, n: int) -> Matrix:
+def load_rows(domain: str, name: str, n: int) -> Matrix:
     """Return at most n rows of a base, drawn once with a fixed seed."""
     X = _LOADERS[domain](name)
     return np.asarray(X[np.sort(np.random.default_rng(320).permutation(len(X))[:n])], dtype=np.float64)
@@ -76,7 +76,7 @@ def _blood(name: str) -> Matrix:
         X = _dense("kang2018", "lognorm")
         X = X[:, np.sort(np.argsort(-X.var(axis=0), kind="stable")[:1000])]
     else:
-        X = opened("pbmc68k_reduced", "pbmc68k_reduced.npz")["lognorm"].astype(np.float64)
+        X = read_arrays("pbmc68k_reduced", "pbmc68k_reduced.npz")["lognorm"].astype(np.float64)
     return {"log": X, "counts": np.expm1(X), "binary": X > 0}[kind]
 
 
@@ -90,7 +90,7 @@ def _brain(kind: str) -> Matrix:
 
 
 def _dense(folder: str, name: str) -> Matrix:
-    file = opened(folder, f"{folder}.npz")
+    file = read_arrays(folder, f"{folder}.npz")
     parts = tuple(file[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
     return np.asarray(csr_array(parts, shape=tuple(file[f"{name}_shape"])).toarray(), dtype=np.float64)
 
@@ -139,15 +139,15 @@ def _profile(sequence: str, scale: dict[str, float], bins: int) -> Vector:
 
 
 def _pictures(source: str, name: str) -> Matrix:
-    return trained(source, *NETWORKS[name], WIDTH, 0).features(grey(source)[0][:1000])
+    return train_network(source, *NETWORKS[name], WIDTH, 0).features(grey(source)[0][:1000])
 
 
 _LOADERS: dict[str, Callable[[str], Any]] = {
-    "language": lambda name: opened(*SENTENCES)["embeddings"][:, int(name.split()[-1])],
+    "language": lambda name: read_arrays(*SENTENCES)["embeddings"][:, int(name.split()[-1])],
     "clothes": partial(_pictures, "clothes"),
     "photographs": partial(_pictures, "photographs"),
     "proteins": _proteins,
-    "neurons": lambda name: opened("steinmetz2019", f"session{name.split()[-1]}.npz")["counts"].mean(axis=2),
+    "neurons": lambda name: read_arrays("steinmetz2019", f"session{name.split()[-1]}.npz")["counts"].mean(axis=2),
     "blood cells": _blood,
     "brain cells": _brain,
 }
@@ -182,7 +182,7 @@ def variants(d: int) -> list[str]:
     ]
 
 
-def kind_of(variant: str) -> str:
+def transformation_kind(variant: str) -> str:
     """Return the row of the table to which a transformation belongs."""
     return next(kind for kind in KINDS if variant.startswith(kind))
 
@@ -195,9 +195,9 @@ def is_repeat(variant: str, n: int, d: int) -> bool:
     return any(cap <= other < k for other in COMPONENTS)
 
 
-def transformed(X: Matrix, variant: str, rng: np.random.Generator) -> Matrix:
+def transform(X: Matrix, variant: str, rng: np.random.Generator) -> Matrix:
     """Apply a transformation."""
-    kind, what = kind_of(variant), variant.split()[-1]
+    kind, what = transformation_kind(variant), variant.split()[-1]
     return X if kind == "original" else _TRANSFORMATIONS[kind](X, what, rng)
 
 

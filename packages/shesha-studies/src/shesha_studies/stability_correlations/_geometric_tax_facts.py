@@ -61,7 +61,7 @@ class Findings:
         rows = self.rows[self.rows.width == self.rows.width.max()] if widest else self.rows
         return float(rows[[f"{name} {target}" for target in TARGETS]].mean().mean())
 
-    def with_width(self, name: str) -> list[float]:
+    def correlate_with_width(self, name: str) -> list[float]:
         """Rank correlation of a score with the number of features, one per target."""
         width = self.rows.width.astype(float)
         return [float(self.rows[f"{name} {target}"].corr(width, method="spearman")) for target in TARGETS]
@@ -160,7 +160,7 @@ def _scores(findings: Findings) -> Mapping[str, Any]:
 
 def _width_facts(findings: Findings) -> Mapping[str, Any]:
     """Mean scores, and correlations with the number of features."""
-    rhos = {name: findings.with_width(name) for name in ("logme", "accuracy", "stability", "equal")}
+    rhos = {name: findings.correlate_with_width(name) for name in ("logme", "accuracy", "stability", "equal")}
     means = ("shuffled", "stability", "repeated stability", "logme", "repeated logme")
     n = len(findings.rows)
     return {
@@ -196,7 +196,7 @@ def _groups(findings: Findings) -> Mapping[str, Any]:
     return facts
 
 
-def _scores_of(published: pd.DataFrame, table: int) -> pd.DataFrame:
+def _table_scores(published: pd.DataFrame, table: int) -> pd.DataFrame:
     """Return a published table of families and image sets."""
     scores: pd.DataFrame = printed_table(published, f"Table {table}").drop(columns="mean", errors="ignore")
     return scores.astype(float)
@@ -213,7 +213,7 @@ def _dino(published: pd.DataFrame) -> Mapping[str, Any]:
     error = 2 * models.std() / np.sqrt(len(models))
     below = (families - rank).max()
     # The largest number of families with lower scores than DINOv2's on any set, if its scores were off by the error.
-    scores = _scores_of(published, 29).drop(columns="EuroSAT")
+    scores = _table_scores(published, 29).drop(columns="EuroSAT")
     fewest, most = ((scores < scores.loc["DINOv2"] + moved).drop("DINOv2").sum().max() for moved in (-error, error))
     return {
         "dino_below": Fact(below, min(fewest, below), max(most, below)),
@@ -232,7 +232,7 @@ def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
     table = table[table.row == "LogME vs Shesha-FS"].set_index("number").published.astype(float)
     freedom = _MODELS - 2
     p = 2 * t.sf(np.abs(table) * np.sqrt(freedom / (1 - table**2)), freedom)
-    stability, logme = _scores_of(published, 29).align(_scores_of(published, 41), join="inner")
+    stability, logme = _table_scores(published, 29).align(_table_scores(published, 41), join="inner")
     n_families = (stability.notna() & logme.notna()).sum().min()
     domain, pairs = printed_table(published, "Table 22").domain, lines_of(published, "Table 28")
     values, same_domain = pairs.published.astype(float), pairs.row.map(domain) == pairs.number.map(domain)
@@ -277,8 +277,8 @@ def _count_significant(p_values: Iterable[str]) -> int:
 
 def _family_ranks(published: pd.DataFrame) -> Mapping[str, float]:
     """Count the ranks of families that match their scores, and the pairs of families in opposite orders."""
-    positions = _scores_of(published, 29).rank(ascending=False, method="min")
-    positions, ranks = positions.align(_scores_of(published, 40), join="inner")
+    positions = _table_scores(published, 29).rank(ascending=False, method="min")
+    positions, ranks = positions.align(_table_scores(published, 40), join="inner")
     # Signs of the differences between all pairs of families, in both directions.
     a, b = (np.sign(table.to_numpy()[:, None] - table.to_numpy()) for table in (positions, ranks))
     return {"ranks that follow": (positions == ranks).sum().sum(), "pairs turned": (a * b < 0).sum() / 2}

@@ -55,11 +55,11 @@ def distinctness(domain: str, base: str, variant: str, size: str) -> dict[str, f
     published: the base, its first 100 principal components, and the standardised base.
     """
     n = SMALL if size == "small" else _N_ROWS[domain, base]
-    X = bases.rows_of(domain, base, n)
+    X = bases.load_rows(domain, base, n)
     cap = min(X.shape) - 1
     shortened = f"PCA {min(int(variant.split()[-1]), cap)}" if variant.startswith("PCA") else variant
     return {
-        "kind": bases.kind_of(variant),
+        "kind": bases.transformation_kind(variant),
         "n": len(X),
         "repeat": int(bases.is_repeat(variant, *X.shape)),
         **_averaged(domain, base, shortened, n),
@@ -70,10 +70,10 @@ def distinctness(domain: str, base: str, variant: str, size: str) -> dict[str, f
 def _averaged(domain: str, base: str, variant: str, n: int) -> dict[str, float]:
     """Average scores over seeds, each with its own random numbers."""
     seeds = bases.SEEDS[:1] if n == SMALL else bases.SEEDS
-    X, references = bases.rows_of(domain, base, n), _references(domain, base, n)
+    X, references = bases.load_rows(domain, base, n), _references(domain, base, n)
     # For transformations without random numbers, seeds change only the splits.
-    draws = seeds if bases.kind_of(variant) in bases.RANDOM else seeds[:1]
-    Ys = [bases.transformed(X, variant, np.random.default_rng([seed, 1])) for seed in draws]
+    draws = seeds if bases.transformation_kind(variant) in bases.RANDOM else seeds[:1]
+    Ys = [bases.transform(X, variant, np.random.default_rng([seed, 1])) for seed in draws]
     similar = _means([_similarities(Y, references, domain) for Y in Ys])
     return similar | _means([_scores(Y, seed) for Y, seed in zip(cycle(Ys), seeds, strict=False)])
 
@@ -99,7 +99,7 @@ def _seen(X: Matrix) -> tuple[Representation, float]:
 
 @cache
 def _references(domain: str, base: str, n: int) -> list[tuple[Representation, float]]:
-    X = bases.rows_of(domain, base, n)
+    X = bases.load_rows(domain, base, n)
     return [_seen(matrix) for matrix in (X, bases.components(X, 100), z_scores(X))]
 
 

@@ -20,7 +20,7 @@ from shesha.support.types import Matrix
 from shesha.transfer import leep, logme
 from shesha_studies.external_data import sklearn
 from shesha_studies.networks.images import Pictures, grey
-from shesha_studies.networks.networks_by_objective import IMAGES, OBJECTIVES, SHAPES, trained
+from shesha_studies.networks.networks_by_objective import IMAGES, OBJECTIVES, SHAPES, train_network
 from shesha_studies.stability_correlations._bootstrap_correlations import round_as_stored
 from shesha_studies.stability_correlations._geometric_tax_facts import TARGETS, Findings, make_facts, trade_table
 
@@ -49,7 +49,7 @@ def geometric_tax(source: str, seed: int, objective: str, shape: str, width: int
     Small networks (five objectives, two shapes, three widths) replace 94 pretrained models. They are trained on 2,000
     images of Fashion-MNIST or CIFAR-10, and tested on images of Fashion-MNIST, CIFAR-10 and handwritten digits.
     """
-    network = trained(source, objective, shape, width, seed)
+    network = train_network(source, objective, shape, width, seed)
     values: dict[str, float] = {}
     for target in TARGETS:
         X, y = _target(target)
