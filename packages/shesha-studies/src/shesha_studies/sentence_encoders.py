@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha.support.types import Matrix
 from shesha_studies.external_data import library, read_arrays
-from shesha_studies.language_models import minilm
+from shesha_studies.language_models import minilm, randomise_weights
 from shesha_studies.sentences import Text, read_set
 
 WIDTH = 384
