@@ -52,20 +52,22 @@ def test_a_printed_interval_gives_the_error_that_made_it():
     assert interval_error(float("nan"), 0.3) == interval_error(0.3, float("nan")) == 0
 
 
-def test_a_range_of_readings_is_an_interval():
-    found = judge_number("P", "a", 0.639, -0.56, why="unknown", admissible=(-0.56, 0.79))
-    assert (found.verdict, found.loose) == ("agrees", True)
-    assert judge_number("P", "a", 0.9, -0.56, why="unknown", admissible=(-0.56, 0.79)).verdict == "differs"
-    for end in (-0.56, 0.79):
-        assert judge_number("P", "a", end, 0.1, admissible=(-0.56, 0.79)).verdict == "agrees"
+def test_a_number_agrees_only_if_all_readings_of_the_recipe_do():
+    found = judge_number("P", "a", 0.639, -0.56, why="unknown", readings=[(0.79, 0.0)])
+    assert found.verdict == "inconclusive"
+    assert found.why == "Choices that the paper leaves open give -0.56 to 0.79, and not all of these agree."
+    assert judge_number("P", "a", 0.3, 0.3, error=0.1, readings=[(0.2, 0.1), (0.35, 0.1)]).verdict == "agrees"
+    assert judge_number("P", "a", 0.9, -0.56, why="unknown", readings=[(0.79, 0.0)]).verdict == "differs"
+    for end in (0.1, 0.79):
+        assert judge_number("P", "a", end, 0.1, readings=[(0.79, 0.0)]).verdict == "inconclusive"
 
 
 def test_a_line_of_a_table_is_judged_by_its_interval_by_our_readings_and_with_a_note():
     line = {"where": "P", "what": "a", "published": 0.3, "low": 0.1, "high": 0.5, "decimals": 1}
     assert judge_line(line, Found(0.45)).verdict == "agrees"
     assert judge_line({**line, "low": np.nan, "high": np.nan}, Found(0.45)).verdict == "differs"
-    found = judge_line(line, Found(0.9, admissible=(0.2, 0.9), note="It is open."))
-    assert found.why == "loose: choices that the paper leaves open give 0.2 to 0.9. It is open."
+    found = judge_line(line, Found(0.9, readings=((0.2, 0.0),), note="It is open."))
+    assert found.why == "Choices that the paper leaves open give 0.2 to 0.9, and not all of these agree. It is open."
     assert judge_line(line, Found(0.9, why="Other data", note="It is open.")).why == "Other data. It is open."
 
 

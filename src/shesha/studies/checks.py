@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from math import isnan
 from typing import TYPE_CHECKING
@@ -59,12 +59,14 @@ class Found:
         Note that is shown even if the numbers agree.
     n : int
         Number of draws of which a number is the mean; it is shown with `error`. 0 if there are none.
+    unit : str
+        What the draws are, in the plural.
     basis : str
         Basis of our value, if it is not that of the study.
     p_value : bool
         Whether the number is a p-value, which agrees within a factor of three.
-    admissible : (float, float), optional
-        Range of our values over the choices that the paper leaves open. Default: no such range.
+    readings : tuple of (float, float)
+        Other values, and their standard errors, for choices that the paper leaves open.
     """
 
     ours: float | str | None
@@ -74,9 +76,10 @@ class Found:
     decimals: int | None = None
     note: str = ""
     n: int = 0
+    unit: str = "draws"
     basis: str = ""
     p_value: bool = False
-    admissible: tuple[float, float] | None = None
+    readings: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ def judge_number(
     published_error: float = 0.0,
     decimals: int = 3,
     why: str = "",
-    admissible: tuple[float, float] | None = None,
+    readings: Sequence[tuple[float, float]] = (),
 ) -> Check:
     """Compare our number with a published one, given their joint 95 % uncertainty or rounding.
 
@@ -162,8 +165,9 @@ def judge_number(
         Number of decimals with which the published number is printed.
     why : str
         Reason to report if the numbers differ or our number is missing.
-    admissible : (float, float), optional
-        Range of our values over the choices that the paper leaves open. Default: no such range.
+    readings : sequence of (float, float)
+        Our other values, and their standard errors, for choices that the paper leaves open. The numbers agree only if
+        all values do, and differ only if none does and all lie on one side.
 
     Returns
     -------
@@ -182,12 +186,17 @@ def judge_number(
     if ours is None or isnan(ours):
         return Check(where, what, published, None, NOT_RUN, why)
     within = tolerance.allowed_difference(error, published_error, decimals)
-    if abs(ours - published) <= within:
+    agree = [
+        abs(value - published) <= tolerance.allowed_difference(own_error, published_error, decimals)
+        for value, own_error in ((ours, error), *readings)
+    ]
+    if all(agree):
         rounded = tolerance.allowed_difference(decimals=decimals) == within
         return Check(where, what, published, ours, AGREES, "" if rounded else loosely(published, within, ours))
-    if admissible is not None and admissible[0] <= published <= admissible[1]:
-        reason = f"{LOOSE} choices that the paper leaves open give {admissible[0]:.3g} to {admissible[1]:.3g}"
-        return Check(where, what, published, ours, AGREES, reason)
+    low, high = (extreme([ours, *(value for value, _ in readings)]) for extreme in (min, max))
+    if any(agree) or low <= published <= high:
+        reason = f"Choices that the paper leaves open give {low:.3g} to {high:.3g}, and not all of these agree."
+        return Check(where, what, published, ours, INCONCLUSIVE, reason)
     return Check(where, what, published, ours, DIFFERS, why)
 
 

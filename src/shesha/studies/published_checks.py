@@ -35,10 +35,10 @@ Answers = dict[str, "Found"]
 """Our answers, by the key of the published line."""
 
 
-def draws(values: pd.Series, why: str = "", decimals: int | None = None) -> Found:
-    """Mean of our draws, with the number of draws and the standard deviation over them."""
+def draws(values: pd.Series, why: str = "", decimals: int | None = None, unit: str = "draws") -> Found:
+    """Mean of our draws, with the number of draws (or another unit) and the standard deviation over them."""
     error = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-    return Found(float(values.mean()) if len(values) else None, error, why, decimals=decimals, n=len(values))
+    return Found(float(values.mean()) if len(values) else None, error, why, decimals=decimals, n=len(values), unit=unit)
 
 
 def unreachable(why: str, ours: float | str | None = None) -> Found:
@@ -157,11 +157,13 @@ def _judge_line(line: Any, answer: Found) -> Check:
         published_error=_or(line.get("error"), interval_error(_or(line.get("low"), nan), _or(line.get("high"), nan))),
         decimals=answer.decimals if answer.decimals is not None else int(_or(line.get("decimals"), 3)),
         why=answer.why or (ABSENT if absent else ""),
-        admissible=answer.admissible,
+        readings=answer.readings,
     )
     if absent:
         return check
-    spread = f"Mean of {answer.n} draws with a standard deviation of {answer.error:.2g}." if answer.n > 1 else ""
+    spread = (
+        f"Mean of {answer.n} {answer.unit} with a standard deviation of {answer.error:.2g}." if answer.n > 1 else ""
+    )
     notes = ". ".join(filter(None, (text.removesuffix(".") for text in (check.why, spread, answer.note))))
     return replace(check, why=f"{notes}." if spread or answer.note else check.why)
 

@@ -3,8 +3,8 @@
 Two numbers agree if they differ by no more than their joint 95 % uncertainty, or only by rounding. The uncertainty of
 our number comes from resampling or from repeated draws of independent units. The uncertainty of the published number
 comes from its printed interval, or from the sampling error of the statistic for its n. If the paper leaves its recipe
-open, all values from admissible readings agree. An agreement is loose if more than a quarter of the plausible range of
-the statistic would agree.
+open, a number agrees only if the values from all admissible recipes do, and differs only if none does. An agreement is
+loose if more than a quarter of the plausible range of the statistic would agree.
 """
 
 from __future__ import annotations

@@ -38,6 +38,8 @@ _FEW_MODELS = (
     ". Two sets of ten networks of our own, trained in the same way, have rank correlations of only 0.04 to 0.58 in "
     "the tests of accuracy and outputs."
 )
+_OUTPUT_TESTS = ("jsd", "disagreement")
+"""Columns of the test of output differences."""
 _FOR_OUTPUTS = [("vision", "Jaccard"), ("language", "DistCorr"), ("graph", "RSA")]
 """Measures that the text recommends for the output test."""
 
@@ -186,14 +188,14 @@ def _for_outputs() -> dict[str, Any]:
     """Return the places in the output test of the measures that the text recommends for it."""
     facts: dict[str, Any] = {}
     for source in SOURCES:
-        ranks = rank(tables.scores(source), tests=["disagreement"]).set_index(["domain", "measure"])
+        ranks = rank(tables.scores(source), tests=list(_OUTPUT_TESTS)).set_index(["domain", "measure"])
         chosen: Any = ranks.groupby("domain")[["position", "mean"]].rank(method="min").loc[_FOR_OUTPUTS]
         for how, name in (("position", ""), ("mean", " by mean")):
             facts[f"outputs, {source}{name}, in words"] = ", ".join(
                 f"{measure} {place:.0f} ({domain})" for (domain, measure), place in chosen[how].items()
             )
         if source == "published":
-            drawn = [tables.places(source, domain, "disagreement")[1][name] for domain, name in _FOR_OUTPUTS]
+            drawn = [tables.places(source, domain, _OUTPUT_TESTS)[1][name] for domain, name in _FOR_OUTPUTS]
             phrases = (f"{(draws == 1).mean():.0%} ({draws.name})" for draws in drawn)
             facts |= {"outputs, published": chosen.max().min(), "outputs, first in words": ", ".join(phrases)}
             facts["outputs, resampled"] = _with_interval(chosen.position.max(), np.max(drawn, axis=0))

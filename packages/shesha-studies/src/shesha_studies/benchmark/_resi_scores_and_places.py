@@ -90,8 +90,8 @@ def _samples(score_table: pd.DataFrame) -> tuple[list[str], Matrix, list[np.ndar
 
 
 @cache
-def places(source: str, domain: str, test: str = "") -> tuple[dict[str, int], pd.DataFrame]:
-    """Return the positions of the measures, over all tests or in one, and those in every draw."""
+def places(source: str, domain: str, test: str | tuple[str, ...] = "") -> tuple[dict[str, int], pd.DataFrame]:
+    """Return the positions of the measures, over all tests or in those that start so, and those in every draw."""
     table = scores(source)
     return _places(table[(table.domain == domain) & (table.test.str.startswith(test))])
 

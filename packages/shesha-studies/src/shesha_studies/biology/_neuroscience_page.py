@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -91,9 +90,10 @@ def _error(mean: Fact) -> float:
     return (mean.high - mean.low) / (2 * JOINT)
 
 
-def _by_reading(values: Sequence[float], error: float) -> Found:
-    """Return a number that depends on how conditions are counted, in the order of the readings."""
-    return Found(values[0], error, note=_PAIRS.format(*values[1:]), admissible=(min(values), max(values)))
+def _by_reading(*readings: tuple[float, float]) -> Found:
+    """Return a number, with its standard error, that depends on how conditions are counted."""
+    (value, error), *others = readings
+    return Found(value, error, note=_PAIRS.format(*(other for other, _ in others)), readings=tuple(others))
 
 
 def _correlations(rows: pd.DataFrame) -> dict[str, Found]:
@@ -102,13 +102,13 @@ def _correlations(rows: pd.DataFrame) -> dict[str, Found]:
     found = {"coupling_drift": Found(drift.rho.value, _error(drift.rho))}
     pairs = {"coupling_shesha": "coupling", "accuracy_shesha": "accuracy", "change_shesha_areas": "accuracy_change"}
     for key, column in pairs.items():
-        readings = [recordings.session_correlation(rows, column, score) for score in READINGS]
-        found[key] = _by_reading([one.rho.value for one in readings], _error(readings[0].rho))
+        rhos = [recordings.session_correlation(rows, column, score).rho for score in READINGS]
+        found[key] = _by_reading(*((rho.value, _error(rho)) for rho in rhos))
     sessions = recordings.session_means(rows)
     if len(sessions) > 3:
         alone = [float(spearmanr(sessions[score], sessions.accuracy_change).statistic) for score in READINGS]
         error = float(1 / np.sqrt(len(sessions) - 3))
-        found["change_shesha"] = _by_reading(alone, error)
+        found["change_shesha"] = _by_reading(*((rho, error) for rho in alone))
     return found
 
 
@@ -119,7 +119,7 @@ def _means_of_regions(rows: pd.DataFrame) -> dict[str, Found]:
         # If there are few areas or sessions, the error is at least the standard error over areas.
         means = {score: recordings.over_sessions(group, score) for score in (*READINGS, "drift")}
         errors = {score: float(np.fmax(_error(mean), group[score].sem())) for score, mean in means.items()}
-        found[f"shesha {region}"] = _by_reading([means[score].value for score in READINGS], errors["shesha"])
+        found[f"shesha {region}"] = _by_reading(*((means[score].value, errors[score]) for score in READINGS))
         found[f"drift {region}"] = Found(means["drift"].value, errors["drift"])
     return found
 

@@ -160,7 +160,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     shows = "Calibrated scores against neighbourhood size and against bandwidth; agreement of local distances"
     tables = (("Scores", scores), ("Distances to common neighbours", distances))
     narrow = rows[_is_kernel(rows, BANDWIDTHS[0]) & (rows.kind == MODELS)]
-    answers = {"narrow_raw": draws(narrow.raw, "Rows of another length.", decimals=1)}
+    answers = {"narrow_raw": draws(narrow.raw, "Rows of another length.", decimals=1, unit="pairs of models")}
     return Page("", tables, (Picture("locality", _draw(rows), shows),), (STAND_IN,), answers=answers)
 
 
