@@ -29,7 +29,7 @@ def test_batches_add_up_and_lines_without_a_run_are_left_out():
 
 
 def test_coverage_is_that_of_all_runs_together():
-    cell = {"part": "scores", "data": "x", "n": 9, "d": 3, "told": "-", "score": "all"}
+    cell = {"part": "scores", "data": "x", "n": 9, "d": 3, "declared": "-", "score": "all"}
     batches = [{"CKA runs": 10, "CKA 90%": 0.8, "CKA 95%": 0.9}, {"CKA runs": 15, "CKA 90%": 0.6, "CKA 95%": 1.0}]
     (line,) = pool_coverage(pd.DataFrame([cell | one for one in batches])).to_dict("records")
     assert (line["runs"], line["at 90"], line["at 95"]) == (25, 17 / 25, 24 / 25)

@@ -119,16 +119,16 @@ def similarity_ends(data: str, n: int, d: int, run: int) -> Ends:
 
 
 @cache
-def score_truth(data: str, n: int, d: int, told: str, score: str) -> dict[str, float]:
+def score_truth(data: str, n: int, d: int, declared: str, score: str) -> dict[str, float]:
     """Return the mean of each score over other samples and over partitions."""
     samples = range(N_TRUTH["scores"] if n < 1000 else N_TRUTH["scores"] // 4)
-    lines = [_scores(data, n, d, told, score, [0, run, n, d], 10_000 + run, n_bootstrap=0) for run in samples]
+    lines = [_scores(data, n, d, declared, score, [0, run, n, d], 10_000 + run, n_bootstrap=0) for run in samples]
     return {name: float(np.nanmean([line[name][0] for line in lines])) for name in lines[0]}
 
 
-def score_ends(data: str, n: int, d: int, told: str, score: str, run: int) -> Ends:
+def score_ends(data: str, n: int, d: int, declared: str, score: str, run: int) -> Ends:
     """Return the ends of the intervals of `estimate` at both levels, if they are finite."""
-    found = _scores(data, n, d, told, score, [1, run, n, d], run, n_bootstrap=100)
+    found = _scores(data, n, d, declared, score, [1, run, n, d], run, n_bootstrap=100)
     return {name: ends for name, (value, ends) in found.items() if np.isfinite([value, *np.ravel(ends)]).all()}
 
 

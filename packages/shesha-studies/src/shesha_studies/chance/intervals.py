@@ -38,8 +38,8 @@ SCORES = [
     *(("scores", "Gaussian", n, 24, "-", SPLIT) for n in (40, 20_000)),
     *(("scores", "Gaussian", n, 200, "-", SPLIT) for n in (40, 300)),
     *(("scores", data, 100, 24, "-", SPLIT) for data in ("clusters", "t(3)", "unequal scales")),
-    *(("scores", "each row twice", 100, 24, told, SPLIT) for told in ("groups=", "-")),
-    *(("scores", "10 donors", 200, 24, told, SPLIT) for told in ("groups=", "-")),
+    *(("scores", "each row twice", 100, 24, declared, SPLIT) for declared in ("groups=", "-")),
+    *(("scores", "10 donors", 200, 24, declared, SPLIT) for declared in ("groups=", "-")),
     ("scores", "30 donors", 300, 24, "groups=", SPLIT),
     ("scores", "Gaussian", 100, 24, "-", "basis_averaged_split"),
     ("scores", "random classes", 100, 12, "-", LABELS),
@@ -47,7 +47,7 @@ SCORES = [
     ("scores", "random classes", 200, 24, "-", LABELS),
     ("scores", "fixed classes", 200, 24, "blocks=", LABELS),
 ]
-BY = ["part", "data", "n", "d", "told", "score"]
+BY = ["part", "data", "n", "d", "declared", "score"]
 FULL: list[dict[str, Any]] = [
     {**dict(zip(BY, case, strict=True)), "batch": batch}
     for cases in (SCORES, SIMILARITIES)
@@ -59,7 +59,7 @@ QUICK = [one for one in FULL if one["batch"] < 2 and (one["data"], one["n"], one
 
 
 @study("intervals", paper="new", version=1, full=FULL, quick=QUICK)
-def intervals(part: str, data: str, n: int, d: int, told: str, score: str, batch: int) -> dict[str, float | int]:
+def intervals(part: str, data: str, n: int, d: int, declared: str, score: str, batch: int) -> dict[str, float | int]:
     """Do intervals contain the mean value over samples of the same size as often as they should?
 
     A batch has ten samples. It gives the number of samples with an interval for each score. It also gives the shares of
@@ -72,8 +72,8 @@ def intervals(part: str, data: str, n: int, d: int, told: str, score: str, batch
             truth = coverage.similarity_truth(data, n, d)
             run_ends = [coverage.similarity_ends(data, n, d, run) for run in runs]
         else:
-            truth = coverage.score_truth(data, n, d, told, score)
-            run_ends = [coverage.score_ends(data, n, d, told, score, run) for run in runs]
+            truth = coverage.score_truth(data, n, d, declared, score)
+            run_ends = [coverage.score_ends(data, n, d, declared, score, run) for run in runs]
     row: dict[str, float | int] = {}
     for name, value in truth.items():
         known = [ends[name] for ends in run_ends if name in ends]
@@ -131,9 +131,9 @@ def _wide(lines: pd.DataFrame) -> pd.DataFrame:
 
 def _long(lines: pd.DataFrame) -> pd.DataFrame:
     limits = [f"{100 * low:.0f} to {100 * high:.0f}" for low, high in zip(lines["from"], lines["to"], strict=True)]
-    told = ["" if told == "-" else f"`{told}`" for told in lines.told]
-    table = lines.assign(told=told, limits=limits)
-    return table[["label", "told", "score", "cell", "limits", "runs"]]
+    declared = ["" if declared == "-" else f"`{declared}`" for declared in lines.declared]
+    table = lines.assign(declared=declared, limits=limits)
+    return table[["label", "declared", "score", "cell", "limits", "runs"]]
 
 
 @intervals.facts
@@ -150,7 +150,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
             f"{part}, median": subset["at 95"].median(),
             f"{part}, worst": worst["at 95"],
             f"{part}, worst in words": f'{worst.score} on data "{worst.label}"'
-            + ("" if worst.told == "-" else f", {worst.told}"),
+            + ("" if worst.declared == "-" else f", {worst.declared}"),
         }
     return facts
 

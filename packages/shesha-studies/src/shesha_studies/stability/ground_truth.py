@@ -59,7 +59,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     noise = subset[subset.level == 0]
     answers = {
         "rho": draws(pd.Series(rank_correlations(subset, "level", "shesha"))),
-        # The p-value is printed beside the highest of the published correlations.
+        # The p-value is printed next to the highest of the published correlations.
         "p": Found(correlation_p(0.997, len(LEVELS))),
         "biased": Found(float(rows.noise_cka.mean()), verdict=INCONCLUSIVE),
         "unbiased": draws(noise.noise_unbiased_cka),
