@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-UNANSWERED = "The cells computed so far do not answer the question."
+UNANSWERED = "No answer: the cells of this run do not decide the question, or the study states none."
 
 
 @dataclass(frozen=True)
