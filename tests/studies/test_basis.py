@@ -15,7 +15,7 @@ from shesha.studies.checks import (
     STAND_IN,
     judge_number,
 )
-from shesha.studies.page_from_rows import classify
+from shesha.studies.page_from_rows import set_basis_and_kind
 from shesha.studies.rules_file import read_rules
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
@@ -63,12 +63,12 @@ def test_each_check_says_what_it_is_based_on(monkeypatch):
         check("models: n"),
         check("models: noise level"),
     ]
-    found = classify(standing, given)
+    found = set_basis_and_kind(standing, given)
     assert [one.basis for one in found] == [OWN_NUMBERS, RECIPE, STAND_IN, "", STAND_IN, STAND_IN, STAND_IN]
     assert [one.verdict for one in found] == [one.verdict for one in given]
     assert [one.what for one in found if one.transcribed] == ["models: n"]
     rules["own_numbers"] = [""]
-    assert classify(standing, found)[1].basis == RECIPE, "a basis is kept"
+    assert set_basis_and_kind(standing, found)[1].basis == RECIPE, "a basis is kept"
 
 
 @pytest.mark.parametrize("one", studies(), ids=lambda one: one.name)

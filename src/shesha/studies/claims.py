@@ -50,7 +50,7 @@ def _judge_upper_limit(fact: Fact, threshold: float) -> str:
 
 
 def _judge_absence(fact: Fact, threshold: float) -> str:
-    """Test of absence: an interval within the threshold supports it, and one without zero refutes it."""
+    """Test of absence: an interval within the threshold supports it, otherwise, one that excludes zero refutes it."""
     low, high = fact.limits
     if -threshold <= low and high <= threshold:
         return YES

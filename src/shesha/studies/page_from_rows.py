@@ -61,7 +61,7 @@ def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
 
 def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
     """Set the basis and kind of each check, and the verdict of those checks that claims decide."""
-    return classify(study, _decide(study.name, tuple(checks), facts, lesser_claims(study)))
+    return set_basis_and_kind(study, _decide(study.name, tuple(checks), facts, lesser_claims(study)))
 
 
 def _decide(study: str, checks: tuple[Check, ...], facts: Facts, lesser: Mapping[Line, Claim]) -> tuple[Check, ...]:
@@ -86,7 +86,7 @@ def _apply_decision(check: Check, decision: Judged | None) -> Check:
     return replace(check, ours=decision.found or None, verdict=decision.verdict, why=decision.why, basis=basis)
 
 
-def classify(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
+def set_basis_and_kind(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
     """Set the basis of each check and whether it is a transcription, by the words in the rules of the study."""
     rules = read_rules(study)
     own, repeated, transcribed = (tuple(rules.get(name, ())) for name in ("own_numbers", "repeated", "transcribed"))

@@ -46,23 +46,23 @@ def unreachable(why: str, ours: float | str | None = None) -> Found:
     return Found(ours, why=why, verdict=UNREACHABLE)
 
 
-def shown(values: Mapping[str, float | str | None]) -> Answers:
+def unjudged_answers(values: Mapping[str, float | str | None]) -> Answers:
     """Return values that are shown but not judged, for the reasons that `against` takes as `missing`."""
     return {key: Found(ours, verdict=UNREACHABLE) for key, ours in values.items()}
 
 
-def judged(values: Mapping[str, float]) -> Answers:
+def derived_answers(values: Mapping[str, float]) -> Answers:
     """Return values that follow from other published numbers, so that they must agree up to rounding."""
     return {key: Found(float(value)) for key, value in values.items()}
 
 
-def table_cells(table: Table) -> dict[str, float]:
+def numbers_by_cell(table: Table) -> dict[str, float]:
     """Return the numbers of a table by "row: column", the key of a published line that has no other key.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> table_cells(pd.DataFrame({"loss": [0.5, float("nan")]}, index=["int8", "nf4"]))
+    >>> numbers_by_cell(pd.DataFrame({"loss": [0.5, float("nan")]}, index=["int8", "nf4"]))
     {'int8: loss': 0.5}
     """
     return {f"{row}: {column}": float(value) for (row, column), value in table.stack().dropna().items()}

@@ -17,11 +17,11 @@ def printed_p_values(published: Table) -> Answers:
     answers = {}
     for where, key, p in lines[["where", "key", "published"]].itertuples(index=False):
         n, rho = key.removeprefix(_START).split("/")
-        answers[f"{where.rpartition(', ')[2]} | {key}"] = _found(n, rho, str(p))
+        answers[f"{where.rpartition(', ')[2]} | {key}"] = _judge_p_value(n, rho, str(p))
     return answers
 
 
-def _found(n: str, rho: str, published: str) -> Found:
+def _judge_p_value(n: str, rho: str, published: str) -> Found:
     """Return the p-value; it agrees if a correlation that rounds to the printed one has it."""
     size, half = abs(float(rho)), _half_unit(rho)
     values = (min(value, _LARGEST) for value in (size + half, size, max(0.0, size - half)))

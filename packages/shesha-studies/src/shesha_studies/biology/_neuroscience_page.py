@@ -13,7 +13,7 @@ from shesha.studies.checks import INCONCLUSIVE, Found
 from shesha.studies.facts import Fact
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import draw_with_intervals, figure
-from shesha.studies.published_checks import shown
+from shesha.studies.published_checks import unjudged_answers
 from shesha.studies.tolerance import JOINT, UNDECIDED
 from shesha_studies.biology import _recordings as recordings
 from shesha_studies.biology._recordings import READINGS, SIZES
@@ -72,7 +72,7 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
         "coupling_wuc": recordings.session_correlation(rows, "coupling", "wuc").rho.value,
     }
     return {
-        **shown(not_comparable),
+        **unjudged_answers(not_comparable),
         "n_conditions": Found(float(rows.n_conditions.median())),
         "change_mean": Found(float(change.mean()), float(change.std() / np.sqrt(len(change)))),
         "change_sd": Found(float(change.std()), float(change.std() / np.sqrt(2 * len(change)))),

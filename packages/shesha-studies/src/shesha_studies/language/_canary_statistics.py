@@ -19,7 +19,15 @@ from shesha.studies.facts import (
     smallest,
     steps,
 )
-from shesha.studies.published_checks import Answers, Table, judged, number, printed_table, shown, table_cells
+from shesha.studies.published_checks import (
+    Answers,
+    Table,
+    derived_answers,
+    number,
+    numbers_by_cell,
+    printed_table,
+    unjudged_answers,
+)
 from shesha.studies.rates import sign_difference
 from shesha_studies.language._drift_and_loss import BOUND, METRICS, NEVER, contest, correlation_within_groups, firsts
 from shesha_studies.language_models import MINILM, MPNET
@@ -114,7 +122,7 @@ def published_numbers(rows: Table, published: Table) -> Answers:
         "models: Wasserstein never beyond 0.05": (early.wasserstein == NEVER).sum(),
         "per cent of models that differ: Shesha first": 100 * sees / max(1, sees + later),
     }
-    ours |= table_cells(levels.rename(index="{:.2f}".format)) | table_cells(scores)
+    ours |= numbers_by_cell(levels.rename(index="{:.2f}".format)) | numbers_by_cell(scores)
     follows = {
         "counts: observations": 26 * 51,
         "counts: models": len(printed_table(published, "Table 54")),
@@ -124,7 +132,7 @@ def published_numbers(rows: Table, published: Table) -> Answers:
     }
     families = {MINILM: "MiniLM", MPNET: "MPNet"}
     named = {f"sentence-transformers/{model}: family": Found(family) for model, family in families.items()}
-    return shown({key: float(value) for key, value in ours.items()}) | named | judged(follows)
+    return unjudged_answers({key: float(value) for key, value in ours.items()}) | named | derived_answers(follows)
 
 
 def make_facts(rows: Table, published: Table) -> Facts:

@@ -14,7 +14,15 @@ from scipy.stats import rankdata, spearmanr
 from shesha.neuro.score_correlations import partial_rank_correlation
 from shesha.studies.checks import RECIPE, Found
 from shesha.studies.facts import Fact, Facts, as_facts, rank_correlation, resampled_groups
-from shesha.studies.published_checks import Answers, Table, judged, lines_of, printed_table, shown, table_cells
+from shesha.studies.published_checks import (
+    Answers,
+    Table,
+    derived_answers,
+    lines_of,
+    numbers_by_cell,
+    printed_table,
+    unjudged_answers,
+)
 from shesha.studies.tolerance import correlation_p
 from shesha.support.types import Vector
 from shesha_studies.causal_lm_embeddings import CAUSAL
@@ -195,12 +203,16 @@ def published_numbers(rows: Table, published: Table) -> Answers:
     # Numbers of the text repeat, or follow from, correlations in these tables.
     correlations = by_k[[name for name in by_k if name.isdigit()]]
     ends = correlations.agg(["min", "max"], axis=1).set_axis(["lowest over k", "highest over k"], axis=1)
-    answers |= judged(table_cells(correlations) | table_cells(full[["correlation"]]) | table_cells(ends))
+    answers |= derived_answers(
+        numbers_by_cell(correlations) | numbers_by_cell(full[["correlation"]]) | numbers_by_cell(ends)
+    )
     answers |= printed_p_values(published)
     gaps = printed_table(published, "Table 58")
     differences = (gaps["label-informed"] - gaps["unsupervised"]).to_frame("gap")
     transfer = gaps.gap[gaps.index.str.startswith("Transfer")]
-    answers |= judged({**table_cells(differences), "gap: lowest": transfer.min(), "gap: highest": transfer.max()})
+    answers |= derived_answers(
+        {**numbers_by_cell(differences), "gap: lowest": transfer.min(), "gap: highest": transfer.max()}
+    )
     return answers | _accuracies(rows) | _table_57_answers(table_57(published), correlations.shape[1])
 
 
@@ -218,7 +230,7 @@ def _score_table(rows: Table, published: Table, place: str) -> Answers:
             answers[key] = Found(float(sum(p < level for level in (0.05, 0.01, 0.001))))
         else:
             accuracy = ACCURACY if column == "correlation" else f"accuracy {column}"
-            answers |= shown({key: float(spearmanr(rows[name], rows[accuracy]).statistic)})
+            answers |= unjudged_answers({key: float(spearmanr(rows[name], rows[accuracy]).statistic)})
     return answers
 
 
@@ -236,7 +248,7 @@ def _accuracies(rows: Table) -> Answers:
 
 def _table_57_answers(table: Table, n_sizes: int) -> Answers:
     """Numbers of the text that follow from Table 57: its lines, its ends and its counts."""
-    text = {f"11.4 | {key}": value for key, value in table_cells(table.select_dtypes(float)).items()}
+    text = {f"11.4 | {key}": value for key, value in numbers_by_cell(table.select_dtypes(float)).items()}
     accuracies = table.sort_values("alignment")[["accuracy 1", "accuracy 2"]]
     gains = 100 * (accuracies.tail(5).mean() - accuracies.head(5).mean())
     counts = {
@@ -247,4 +259,4 @@ def _table_57_answers(table: Table, n_sizes: int) -> Answers:
     }
     text |= {f"top 5 less bottom 5: {name}": gain for name, gain in gains.items()}
     text |= {f"counts: {name}": count for name, count in counts.items()}
-    return judged(text) | shown({f"counts: {name}": float(count) for name, count in OURS.items()})
+    return derived_answers(text) | unjudged_answers({f"counts: {name}": float(count) for name, count in OURS.items()})

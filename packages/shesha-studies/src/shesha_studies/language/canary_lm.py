@@ -13,7 +13,15 @@ from shesha.charts import PALETTE
 from shesha.studies.facts import Fact, Facts, as_facts, largest, rank_correlation, share, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import Answers, Table, judged, number, printed_table, shown, table_cells
+from shesha.studies.published_checks import (
+    Answers,
+    Table,
+    derived_answers,
+    number,
+    numbers_by_cell,
+    printed_table,
+    unjudged_answers,
+)
 from shesha.studies.rates import sign_difference
 from shesha.studies.study_decorator import study
 from shesha_studies.external_data import sklearn
@@ -143,8 +151,10 @@ def published_numbers(means: Table, numbers: Table, published: Table) -> Answers
         "stable (drop below 1 %): times as many, procrustes": times,
         "scale 0.001: times the drift of shesha, procrustes": smallest_adapter.procrustes / smallest_adapter.shesha,
     }
-    ours = table_cells(by_change) | table_cells(by_score)
-    return shown({key: "never" if np.isinf(value) else value for key, value in ours.items()}) | judged(follows)
+    ours = numbers_by_cell(by_change) | numbers_by_cell(by_score)
+    return unjudged_answers(
+        {key: "never" if np.isinf(value) else value for key, value in ours.items()}
+    ) | derived_answers(follows)
 
 
 @canary_lm.facts

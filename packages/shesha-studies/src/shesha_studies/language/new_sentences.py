@@ -12,7 +12,7 @@ from shesha.steering import steerability
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published_checks import judged
+from shesha.studies.published_checks import derived_answers
 from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Index
 from shesha_studies.causal_lm_embeddings import CAUSAL_FAMILIES, encoder_rows
@@ -81,7 +81,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Compare the ways to split."""
     table, labels = _means(rows), grammar()["label"]
     picture = Picture("new_sentences", _draw(table), "Accuracy and max drop of the probe, by kind of split")
-    answers = judged({name: (labels == name).sum() for name in ("positive", "negative")})
+    answers = derived_answers({name: (labels == name).sum() for name in ("positive", "negative")})
     return Page("", (("Means over draws", table.reset_index()),), (picture,), answers=answers)
 
 

@@ -18,7 +18,14 @@ from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correla
 from shesha.studies.facts import steps as steps_of
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published_checks import Answers, Table, judged, printed_table, shown, table_cells
+from shesha.studies.published_checks import (
+    Answers,
+    Table,
+    derived_answers,
+    numbers_by_cell,
+    printed_table,
+    unjudged_answers,
+)
 from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
 from shesha_studies.external_data import table
@@ -207,8 +214,8 @@ def published_numbers(medians: Table, pairs: Table) -> Answers:
     ratios = means.div(means.cka, axis=0).add_prefix("times CKA, ")
     ours = medians[["times CKA"]].rename(index=KINDS, columns={"times CKA": "times CKA, shesha"})
     counts = {"pairs": len(pairs), "families": pairs.family.nunique(), "observations": 4 * len(pairs)}
-    follows = table_cells(means) | table_cells(ratios) | {f"counts: {name}": n for name, n in counts.items()}
-    return shown(table_cells(ours)) | judged(follows)
+    follows = numbers_by_cell(means) | numbers_by_cell(ratios) | {f"counts: {name}": n for name, n in counts.items()}
+    return unjudged_answers(numbers_by_cell(ours)) | derived_answers(follows)
 
 
 @post_training.facts

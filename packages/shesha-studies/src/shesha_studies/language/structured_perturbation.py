@@ -11,7 +11,15 @@ from shesha.studies.checks import Found
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import Answers, Table, judged, lines_of, printed_table, shown, table_cells
+from shesha.studies.published_checks import (
+    Answers,
+    Table,
+    derived_answers,
+    lines_of,
+    numbers_by_cell,
+    printed_table,
+    unjudged_answers,
+)
 from shesha.studies.study_decorator import study
 from shesha.studies.tolerance import JOINT
 from shesha.support.types import Matrix
@@ -130,7 +138,7 @@ def published_numbers(means: Table, published: Table) -> Answers:
         "nf4: times int8": per_cent["nf4: shesha"] / per_cent["int8: shesha"],
     }
     text = {f"per cent, {key}": Found(value, 0.05 / JOINT) for key, value in per_cent.items()}
-    return shown(table_cells(ours)) | text | judged(ratios)
+    return unjudged_answers(numbers_by_cell(ours)) | text | derived_answers(ratios)
 
 
 @structured_perturbation.facts

@@ -22,7 +22,7 @@ from shesha.studies.facts import (
     share,
     smallest,
 )
-from shesha.studies.published_checks import draws, shown
+from shesha.studies.published_checks import draws, unjudged_answers
 
 SUPERVISED = ("variance", "zscore")
 VARIANTS = ("feature_split", *SUPERVISED)
@@ -36,7 +36,7 @@ def published_numbers(models: pd.DataFrame, noise: pd.DataFrame, published: pd.D
     differences, labelled = models.seed_difference, _with_ten_classes(models)
     ten, hundred = (noise[noise.representation.str.contains(f"{n} classes")] for n in (10, 100))
     values = {
-        **shown({"seeds/mean": differences.mean(), "seeds/largest": differences.max()}),
+        **unjudged_answers({"seeds/mean": differences.mean(), "seeds/largest": differences.max()}),
         # A hundred rows of the first class, and five of every other class.
         **{f"rows/CIFAR-{n_classes}": Found(100.0 + 5 * (n_classes - 1)) for n_classes in (10, 100)},
         **{f"baseline/{name}": draws(ten[f"{name}_noise"]) for name in VARIANTS},

@@ -13,7 +13,7 @@ from shesha.studies.checks import Found
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, over_draws, rank_correlations, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
-from shesha.studies.published_checks import draws, judged, lines_of
+from shesha.studies.published_checks import derived_answers, draws, lines_of
 from shesha.studies.study_decorator import grid_of, study
 from shesha.studies.tolerance import correlation_p
 from shesha.support.types import Matrix
@@ -98,7 +98,9 @@ def published_numbers(rows: pd.DataFrame, published: pd.DataFrame) -> dict[str, 
             for (condition, k), group in rows[rows.k.isin((0, 30))].groupby(["condition", "k"])
             for name in SCORES
         },
-        **judged({f"difference/{cell}": lines[f"shesha/{cell}"] - lines[f"unbiased_cka/{cell}"] for cell in cells}),
+        **derived_answers(
+            {f"difference/{cell}": lines[f"shesha/{cell}"] - lines[f"unbiased_cka/{cell}"] for cell in cells}
+        ),
         "rho": draws(pd.Series(rank_correlations(both, *_CURVES))),
         "p": Found(correlation_p(0.9995, 51), why=note, note=note),
     }

@@ -14,7 +14,7 @@ from shesha.studies.checks import DATA, Found
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled_groups
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published_checks import Answers, shown
+from shesha.studies.published_checks import Answers, unjudged_answers
 from shesha.studies.tolerance import interval_error
 from shesha_studies.printed_p_values import printed_p_values
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
@@ -185,7 +185,7 @@ def make_page(findings: Findings, published: pd.DataFrame) -> Page:
 
 def published_numbers(findings: Findings) -> Answers:
     """Return our values by "row: number", and those of other tables by "table | row: number"."""
-    answers = _counts() | shown(_distributions(findings.rows))
+    answers = _counts() | unjudged_answers(_distributions(findings.rows))
     for name, rho in findings.correlations.items():
         answers |= _correlation(name, rho)
     for (measure, kind), rho in findings.alternatives.items():
@@ -193,13 +193,13 @@ def published_numbers(findings: Findings) -> Answers:
     slope, shared = findings.mixed_model
     slopes = {"beta": slope.value, "low": slope.low, "high": slope.high, "icc": shared}
     answers["Aggregate: r squared"] = Found(_PUBLISHED_AGGREGATE**2)
-    return answers | shown({f"Mixed model: {number}": value for number, value in slopes.items()})
+    return answers | unjudged_answers({f"Mixed model: {number}": value for number, value in slopes.items()})
 
 
 def _correlation(name: str, rho: Correlation) -> Answers:
     """Values of one correlation; only those of proteins and recordings, which follow the paper, are judged."""
     values = {"rho": rho.value, "low": rho.low, "high": rho.high, "p": rho.p, "r squared": rho.value**2}
-    answers = shown({f"{name}: {number}": value for number, value in values.items()})
+    answers = unjudged_answers({f"{name}: {number}": value for number, value in values.items()})
     if name.startswith("Protein") or name == "Neuroscience":
         # Six and nine bases are few, so the error is the larger one of both bootstraps.
         error = max(rho.group_error, interval_error(rho.low, rho.high))
