@@ -132,7 +132,7 @@ def test_faults_name_the_first_few():
 def test_a_table_of_one_row_holds_every_field(result):
     table = result.to_frame()
     assert len(table) == 1
-    assert set(table.columns) == {one.name for one in fields(result)} | set(result.aliases)
+    assert set(table.columns) == {one.name for one in fields(result)} - {"inputs"} | set(result.aliases)
     for name, value in result.to_dict().items():
         cell = table.loc[0, name]
         assert cell == ("; ".join(map(str, value)) if isinstance(value, tuple) else value)

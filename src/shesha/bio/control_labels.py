@@ -43,7 +43,7 @@ class Controls(Result):
     others: tuple[str, ...] = ()
     """Labels that also resemble controls but count as perturbations."""
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return the labels, and how they were found, as text."""
         others = f"; similar labels counted as perturbations: {check.join_items(self.others)}" * bool(self.others)
         return f"controls: {check.join_items(map(repr, self.labels))} ({self.how}){others}"

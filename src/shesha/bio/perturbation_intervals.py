@@ -38,7 +38,7 @@ class PerturbationInterval(Result):
     n_bootstrap: int
     """Number of resamples that have a value."""
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return the value and its interval as text."""
         return (
             f"{self.score}: {self.value:.4f} [{self.low:.4f}, {self.high:.4f}] at {100 * self.confidence:g}% "

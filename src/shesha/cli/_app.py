@@ -35,6 +35,7 @@ from shesha.cli.scores import scores_command
 from shesha.cli.study import study
 from shesha.support import progress
 from shesha.support.entry_points import import_entry_points
+from shesha.support.provenance import collect_statements
 from shesha.support.warnings import MeasureWarning, warn
 
 BAD_INPUT = 2
@@ -180,7 +181,8 @@ def main() -> None:
     logging.getLogger("shesha").handlers = [_Notes()]
     _add_plugin_commands()
     try:
-        app(_move_quiet_first(sys.argv[1:]), default_map=_defaults())
+        with collect_statements():
+            app(_move_quiet_first(sys.argv[1:]), default_map=_defaults())
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         if os.environ.get("SHESHA_DEBUG"):
             raise

@@ -14,6 +14,7 @@ import typer
 from shesha.cli._input_description import what_was_run
 from shesha.support import atomic_files, output_paths
 from shesha.support.optional import require
+from shesha.support.provenance import add_statements, collected_statements
 
 if TYPE_CHECKING:
     from shesha.report import Page
@@ -105,6 +106,7 @@ class Outputs:
         from shesha.report import as_text
         from shesha.results.paper_sentences import sentence_sections
 
+        result = add_statements(result, collected_statements())
         plot, card = self.plot, self.card
         numbers = result.to_dict() if content is None else content
         text = str(result) if report is None else report

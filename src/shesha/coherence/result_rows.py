@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def lines(
     return [replace(line, p_adjusted=float(p)) for line, p in zip(result, adjusted, strict=True)]
 
 
-def _null_fields(evidence: Evidence, g: int, scores: Matrix, alpha: float) -> dict[str, float]:
+def _null_fields(evidence: Evidence, g: int, scores: Matrix, alpha: float) -> dict[str, Any]:
     """Return the chance levels and p-values of a group's three scores."""
     if not len(scores) or evidence.mean_cosine[g] != evidence.mean_cosine[g]:
         return {}

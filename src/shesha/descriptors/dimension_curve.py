@@ -93,7 +93,7 @@ class DimensionCurve(Result):
         ax.set_ylim(bottom=0)
         return ax
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return one line per scale, followed by a caution about interpretation."""
         rows = [["neighbours", "distance", "dimension", "std. error"]]
         for rank, distance, value, error in zip(self.ranks, self.distances, self.dimensions, self.errors, strict=True):

@@ -59,7 +59,7 @@ class CrossnobisPairs(Result):
         values = (self.first, self.second, self.distances, self.p_values, self.p_holm, self.p_benjamini_hochberg)
         return pd.DataFrame(dict(zip(names, values, strict=True)))
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text that says how many pairs differ and lists the most different ones."""
         n_apart = sum(p <= 0.05 for p in self.p_holm)
         rows = [["", "", "distance", "p", "Holm"]]

@@ -47,7 +47,7 @@ class StochasticShape(Result):
     n_splits: int
     seed: int | None = None
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the distance and the distances between halves of the trials."""
         value = f"{self.corrected:.4g}, corrected for few trials ({self.distance:.4g} without correction)"
         within = f"{self.first_floor:.4g} and {self.second_floor:.4g} within the recordings"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
@@ -19,7 +19,9 @@ from shesha.report import (
     as_notebook,
     as_text,
     colour_report,
+    page_width,
     use_colour,
+    wrap,
 )
 from shesha.results.equality import fields_equal, hash_key, list_compared_fields
 from shesha.results.generic_page import generic_page
@@ -33,8 +35,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """A result that can be printed, compared, saved, and converted to plain values, tables and JSON."""
+
+    inputs: tuple[str, ...] = field(default=(), kw_only=True, compare=False, repr=False)
+    """What was read: matrices, identity and order of rows, matching of layers, and what was left out."""
 
     ALIGNED: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Groups of fields whose lengths must be equal in a saved file."""
@@ -62,8 +68,11 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values that can be written as JSON."""
         # The fields that all results share are keyword-only; they come last in the output.
-        order = sorted(fields(self), key=lambda field: bool(field.kw_only))  # type: ignore[arg-type]
-        return {name: as_plain_data(getattr(self, name)) for name in (*(field.name for field in order), *self.aliases)}
+        order = sorted(fields(self), key=lambda field: bool(field.kw_only))
+        names = (field.name for field in order if field.name != "inputs")
+        values = {name: as_plain_data(getattr(self, name)) for name in (*names, *self.aliases)}
+        # Parts of a result and results of plain arrays have no statements on their inputs.
+        return values | ({"inputs": self.inputs} if self.inputs else {})
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -80,7 +89,7 @@ class Result:
         """Return the result as a table with one row."""
         import pandas as pd
 
-        return pd.DataFrame([{name: as_cell(value) for name, value in self.to_dict().items()}])
+        return pd.DataFrame([{name: as_cell(value) for name, value in self.to_dict().items() if name != "inputs"}])
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return the plain values as standard JSON for other programs, with null for missing numbers.
@@ -121,6 +130,22 @@ class Result:
         """
         return paper_sentence(self)
 
+    def _text(self) -> str:
+        """Return the answer and its numbers as text; results override this."""
+        return repr(self)
+
+    def __str__(self) -> str:
+        """Return the answer, then what was read, then the numbers."""
+        answer, gap, numbers = self._text().partition("\n\n")
+        return "\n".join([answer, *wrap(self._inputs_sentence, page_width())]) + gap + numbers
+
+    @property
+    def _inputs_sentence(self) -> str:
+        """What was read, as one sentence of limited length; empty if there is nothing to say."""
+        left_out = len(self.inputs) - _MOST_STATEMENTS
+        more = [f"{left_out} more statements in `inputs`"] if left_out > 0 else []
+        return f"Read: {'; '.join([*self.inputs[:_MOST_STATEMENTS], *more])}." if self.inputs else ""
+
     def full_text(self) -> str:
         """Return the printed text, followed by the sentence for a paper if there is one."""
         return "\n\n".join(filter(None, [str(self), as_text(sentence_sections(self))]))
@@ -158,7 +183,8 @@ class Result:
         """
         page, facts = self._page(), about or {}
         ran = (*facts.items(), *_unknown_data(facts), *page.ran)
-        return replace(page, sections=(*page.sections, *sentence_sections(self)), ran=ran)
+        answer = (*page.answer, *filter(None, [self._inputs_sentence]))
+        return replace(page, answer=answer, sections=(*page.sections, *sentence_sections(self)), ran=ran)
 
     def save_card(
         self, path: str | os.PathLike[str], *, data: str, model: str = "", about: Mapping[str, str] | None = None
@@ -228,6 +254,8 @@ class Result:
 
 encode.register(Result, encode_fields)
 
+_MOST_STATEMENTS = 8
+"""Largest number of statements on the inputs that the text and the page show."""
 _NO_FINGERPRINT = "unknown: `about={'X': shesha.report.fingerprint(X)}` adds size, type and SHA-256 of the data"
 
 

@@ -47,7 +47,8 @@ def _array(value: np.ndarray[Any, Any], where: str) -> list[Any]:
 
 def encode_fields(result: Any, where: str) -> dict[str, Any]:
     """Return the fields of a result together with the name of its class."""
-    values = {field.name: encode(getattr(result, field.name), f"{where}.{field.name}") for field in fields(result)}
+    names = [field.name for field in fields(result) if field.name != "inputs" or result.inputs]
+    values = {name: encode(getattr(result, name), f"{where}.{name}") for name in names}
     return {"$result": kind_name(type(result)), "fields": values}
 
 

@@ -149,7 +149,7 @@ def _decode(plain: Any, where: str) -> Any:
 
 def _as_result(plain: dict[str, Any], where: str) -> Result:
     kind, entries = _class(plain["$result"]), plain["fields"]
-    known_fields = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    known_fields = {field.name: field for field in fields(kind)}
     if not isinstance(entries, dict):
         raise TypeError(f"fields are {type(entries).__name__}")
     if more := sorted(entries.keys() - known_fields.keys()):

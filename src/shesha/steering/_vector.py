@@ -136,7 +136,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
             "notes": list(self.notes),
         }
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the vector's classes and the agreement of rows."""
         return "\n".join(
             [

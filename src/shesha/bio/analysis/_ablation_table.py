@@ -30,7 +30,7 @@ class Ablation(Result):
         """Return one row per setting."""
         return pd.DataFrame([{"setting": name, **self.correlations[name]} for name in self.settings])
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return the correlation in each setting, and the agreement of their rankings."""
         lines = [
             f"{name}: rho {values['rho']:.3f} [{values['low']:.3f}, {values['high']:.3f}]"

@@ -45,7 +45,7 @@ class Correlation(Result):
     reason: str = ""
     """Reason why a value is missing."""
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return the correlation and its interval as text."""
         controls = f" given {', '.join(self.covariates)}" if self.covariates else ""
         name = f"rho({self.x}, {self.y}{controls})"

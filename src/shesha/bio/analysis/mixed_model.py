@@ -46,7 +46,7 @@ class MixedModel(Result):
     notes: tuple[str, ...] = ()
     """For quantities that cannot be estimated from these data, the reasons."""
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return one line per predictor."""
         lines = [f"{self.response}, {self.n} perturbations of {self.n_datasets} data sets ({self.fitted})"]
         lines += [

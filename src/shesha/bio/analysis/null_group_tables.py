@@ -34,7 +34,7 @@ class NullTableComparison(Result):
     """(1 + number of null tables with a value at least as large) / (number of null tables + 1)."""
     n_tables: int
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return the statistic and its null as text."""
         return (
             f"{self.value:.3f}, p = {self.p_value:.2g}; mean of {self.n_tables} null tables {self.chance:.3f} "

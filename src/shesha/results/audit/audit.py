@@ -253,7 +253,7 @@ class Audit(Result):
 
         return as_text([*sections(self), *sentence_sections(self)])
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text for one screen: verdict, main scores, largest problem, and how to see the rest."""
         from shesha.results.audit.first_screen import first_screen
 

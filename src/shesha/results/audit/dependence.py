@@ -127,6 +127,6 @@ class Dependence(Result):
             )
         return lowercase_start(". ".join(clauses))
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return the problem as text, or a statement that none was found."""
         return f"rows seem dependent: {self.text}" if self.is_dependent else "no sign that rows depend on one another"

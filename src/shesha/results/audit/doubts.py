@@ -33,7 +33,7 @@ class Doubt(Result):
     rows: tuple[int, ...] = ()
     """Numbers of the affected rows, if there are few."""
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return the problem and the advice as text."""
         return f"{self.name} ({self.evidence}): {self.text}. {self.advice}."
 
@@ -94,7 +94,7 @@ class Doubts(Result):
             [doubt.to_dict() for doubt in self.found], columns=["name", "effect", "p_value", "text", "advice"]
         )
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return the doubts as text, or say that no problem was found or why nothing was checked."""
         if not self.found and not self.reason:
             return f"no problem found in {self.n_looked_at:,} checked rows"

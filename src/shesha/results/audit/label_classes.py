@@ -37,7 +37,7 @@ class LabelClasses(Result):
         within = sum(comb(size, 2) for size in self.sizes) / pairs if pairs else 0.0
         return sqrt(3 * within * (1 - within))
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the number of classes and the largest ones.
 
         Examples

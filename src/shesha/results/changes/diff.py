@@ -194,7 +194,7 @@ class Diff(Result):
 
         return diff_page(self)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the headline, one line per layer, the rows that moved most, and notes."""
         from shesha.results.changes.diff_text import diff_text
 

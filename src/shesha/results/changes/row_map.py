@@ -127,7 +127,7 @@ class RowMap(Result):
         table = Table(tuple(self.row_names[i] for i in chosen), (tuple(columns),), "Rows that moved most", "row")
         return (Section("Rows that moved most", (table,), _MOVED.format(self.k)),)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the headline, the trustworthiness of each plane, and notes."""
         width = page_width()
         lines = wrap(self.headline, width, hanging="")

@@ -69,7 +69,7 @@ class IndexChange(Result):
         known = (f"{score.way} {score.recall:.3f}" if score.recall == score.recall else "" for score in self.recalls)
         return f"recall@{self.k}: {', '.join(filter(None, known))}."
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the advice and one line per option."""
         from shesha.report import columns
 

@@ -76,7 +76,7 @@ class Coherence(NullComparison):
         # units.
         return _UNSURE if self.unbiased_ci_low <= 0 else _TOGETHER
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the score, its chance level and the unbiased score."""
         chance = f"no chance level ({self.reason})"
         if self.has_null:
@@ -104,7 +104,7 @@ class Link(Result):
     p_value: float
     """p-value: share of the tables of null groups whose correlation is at least as large."""
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the observed correlation and the one expected by chance."""
         return (
             f"{self.first} and {self.second}: rho = {self.rho:.2f}; null groups give {self.chance:.2f} "
@@ -219,7 +219,7 @@ class CoherenceTable(Result):
         ax.set_ylabel("unbiased coherence" if unbiased else "coherence")
         return ax
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the table, most coherent group first, and possible problems."""
         frame = self.to_frame()[list(_PRINTED)].rename(columns={"unbiased_ci_low": "low", "unbiased_ci_high": "high"})
         frame.index.name = None

@@ -43,7 +43,7 @@ class StreamVerdict(Result):
         """Whether there is an alert."""
         return self.state in ("alert", "not estimable")
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the evidence and the threshold of the alarm."""
         if self.state == "not estimable":
             text = f"not estimable: {self.reason}"

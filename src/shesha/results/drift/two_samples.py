@@ -45,7 +45,7 @@ class TwoSample(Result):
         drawn = "rows divided at random"
         return null_distribution(self.null, self.statistic, self.threshold, label=self.test, drawn=drawn, ax=ax)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the statistic and the values that samples from the same distribution give."""
         if self.reason:
             return "\n".join(wrap(f"{self.test}: not estimable ({self.reason})", page_width()))

@@ -164,7 +164,7 @@ class DriftVerdict(Result):
             for score in self.scores
         ]
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the state, the scores, the rows that moved, and advice."""
         from shesha.results.drift.verdict_text import verdict_text
 

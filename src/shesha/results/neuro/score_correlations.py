@@ -31,7 +31,7 @@ class Association(Result):
     clusters: str
     confidence: float
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the correlation and its interval."""
         controls = f", controlling for {' and '.join(self.covariates)}" if self.covariates else ""
         text = (

@@ -108,7 +108,7 @@ class SessionDrift(Result):
             series[kind] = Series(values, values, values)
         return intervals(names, series, label="agreement within minus between sessions", joined=False, ax=ax)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with one table per part."""
         width, known = page_width(), [pair for pair in self.pairs if pair.parts]
         names = [f"{pair.first} - {pair.second}" for pair in known]

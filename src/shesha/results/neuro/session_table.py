@@ -170,7 +170,7 @@ class SessionTable(Result):
         }
         return intervals(names, series, label=name.replace("_", " "), joined=False, ax=ax)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with one row per group: each score, interval, chance level and number of areas above."""
         width = page_width()
         n_sessions = len({line.session for line in self.lines})

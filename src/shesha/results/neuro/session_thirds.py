@@ -41,6 +41,6 @@ class Tertiles(Result):
         """Draw the null distribution of the difference with the observed value."""
         return self.difference.plot(ax)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the three numbers."""
         return "\n".join(str(part) for part in (self.early_middle, self.middle_late, self.difference))

@@ -98,7 +98,7 @@ class OverTime(NullComparison):
                     frame_cell(ax, i, j)
         return ax
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the largest value, its chance level, and how many entries exceed the threshold."""
         if self.observed != self.observed:
             return "\n".join(wrap(f"over time: not estimable ({self.reason})", page_width()))

@@ -71,7 +71,7 @@ class TrialScore(NullSummary):
             ax=ax,
         )
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the score, its chance level, and the data that it is based on."""
         if self.observed != self.observed:
             return "\n".join(wrap(f"{self.name}: not estimable ({self.reason})", page_width()))

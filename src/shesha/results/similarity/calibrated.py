@@ -52,7 +52,7 @@ class Calibrated(NullSummary):
         label = f"{self.measure} ({self.closer} is closer)"
         return null_distribution(self.null, self.observed, self.threshold, label=label, ax=ax)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the score, its chance level and the calibrated score."""
         if self.observed != self.observed:
             return f"{self.measure}: not estimable ({self.reason})"

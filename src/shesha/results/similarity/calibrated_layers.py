@@ -176,7 +176,7 @@ class CalibratedLayers(NullComparison):
             "(Benjamini-Hochberg)."
         )
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the answer, its chance level and the grid."""
         lines = [
             self.answer,

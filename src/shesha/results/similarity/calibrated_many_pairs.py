@@ -84,7 +84,7 @@ class CalibratedMany(Result):
             ]
         )
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the table."""
         columns = ["pair", "observed", "null_mean", "threshold", "score", "p_value", "p_holm", "p_benjamini_hochberg"]
         head = f"{self.results[0].measure} ({self.results[0].closer} is closer), significance by {self.correction}"

@@ -72,7 +72,7 @@ class Comparison(Result):
 
         return comparison_metrics(self)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a table of the numbers with their directions, followed by missing values with reasons."""
         with_value = [score for score in self.scores if score.has_value]
         missing = [score for score in self.scores if not score.has_value]

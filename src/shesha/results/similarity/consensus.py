@@ -118,7 +118,7 @@ class Consensus(Result):
             ran=(("rows", f"{self.n_rows:,}"), *run_details(self)),
         )
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the answer and one line per representation."""
         width = page_width()
         rows = [["representation", "distance", "interval", "to all", "corrected p"]]

@@ -86,7 +86,7 @@ class LayerComparison(PairTables, Result):
 
         return layers_page(self)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the closest pair, how far apart layers with the same name are, and the grid."""
         from shesha.results.similarity.layer_pages import answer_lines, projection_lines
 

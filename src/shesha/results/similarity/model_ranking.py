@@ -194,7 +194,7 @@ class ModelRanking(Result):
 
         return ranking_page(self)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the answer, one line per model, and notes."""
         from shesha.results.similarity.model_ranking_text import ranking_text
 

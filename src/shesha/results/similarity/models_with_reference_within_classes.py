@@ -99,7 +99,7 @@ class SeveralWithinClasses(Result):
 
         return several_within_classes_page(self)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with a sentence per representation and a table of calibrated scores per measure."""
         from shesha.results.similarity.within_classes_page import several_columns
 

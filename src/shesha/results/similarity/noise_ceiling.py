@@ -36,7 +36,7 @@ class NoiseCeiling(Result):
         """Whether there is a ceiling."""
         return self.lower == self.lower
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the ceiling."""
         ceiling = f"no noise ceiling ({self.reason})"
         if self.has_value:

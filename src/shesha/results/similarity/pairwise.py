@@ -190,7 +190,7 @@ class PairwiseComparison(PairTables, Result):
 
         return pair_metrics(self)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with each measure's matrix, or with one line per pair and its chance level."""
         from shesha.results.similarity.pairwise_tables import measure_lines, note_lines
 

@@ -71,7 +71,7 @@ class Score(NullComparison, NoiseCeilingFields):
         """The corrected p-value, or the uncorrected one if there was no correction."""
         return self.corrected_p_value if self.corrected_p_value == self.corrected_p_value else self.p_value
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the value and its direction."""
         if not self.has_value:
             return f"{self.measure}: not estimable ({self.reason})"

@@ -66,7 +66,7 @@ class UnitMatching(NullSummary):
         label = "mean correlation of matched units"
         return null_distribution(self.null, self.observed, self.threshold, label=label, ax=ax)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the score, the number of units whose match is above chance, and the best pairs."""
         narrower = min(self.widths)
         rows = [["X", "Y", "correlation", "adjusted p"]]

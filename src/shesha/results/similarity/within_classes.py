@@ -149,7 +149,7 @@ class WithinClasses(Result):
 
         return within_classes_page(self)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with one table per measure and one line per class."""
         from shesha.report import Column, page_width, table, wrap
 

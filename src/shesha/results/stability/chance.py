@@ -59,7 +59,7 @@ class Chance(Result):
     def _design(self) -> str:
         return "" if self.exchanged == "all rows" else f" of {self.exchanged}"
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the score and its null distribution."""
         if self.observed != self.observed:
             return f"{self.variant}: not estimable ({self.reason})"

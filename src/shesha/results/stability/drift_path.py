@@ -43,7 +43,7 @@ class DriftPath(Result):
             {"representation": self.names, "from_first": self.from_first, "from_previous": self.from_previous}
         )
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with one line per representation."""
         reasons = self.reasons or ("",) * len(self.names)
         rows = [["", "from first", "from prev.", ""]]

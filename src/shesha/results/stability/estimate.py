@@ -48,7 +48,7 @@ class Estimate(Result):
         """Square root of the sum of the three squared errors, all of which the interval covers."""
         return hypot(self.standard_error, self.monte_carlo_error, self.pair_error)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the value, its interval and the data that it is based on."""
         if self.value != self.value:
             return f"{self.variant}: not estimable ({self.reason})"

@@ -128,7 +128,7 @@ class LayerRanking(Result):
         chance_band(ax, [layer.chance for layer in self.layers], self.null, self.best.threshold)
         return ax
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text that lists the layers, best first."""
         rows = [["", BY[self.by], "95 % interval", "chance", "p", "p (best of all)", "behind", "half flip at"]]
         for layer in self.layers_best_first:

@@ -80,7 +80,7 @@ class PartialCorrelations(Result):
 
         return pd.DataFrame([line.to_dict() for line in self.lines])
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the raw and partial correlations and their intervals."""
         rows = [["", "raw", "95 % interval", "p", "partial", "95 % interval", "p"]]
         for line in self.lines:

@@ -40,7 +40,7 @@ class SteeringScore(NullComparison):
         chance = [f"{self.null_mean:.3f}", f"{self.p_value:.2g}"] if self.has_null else ["", ""]
         return [self.name, f"{self.value:.3f}", interval, *chance]
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the number, its interval and its chance level."""
         name, value, interval, chance, p = self.cells()
         interval = f" (95 % {interval})" if interval else ""
@@ -143,7 +143,7 @@ class Steerability(Result):
             ax=ax,
         )
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with the numbers, each with its chance level."""
         span = f"{self.alphas[0]:g} to {self.alphas[-1]:g} {_UNITS[self.units]}"
         ratio = (
@@ -215,7 +215,7 @@ class SteeringPredictors(Result):
 
         return pd.DataFrame([score.to_dict() for score in self.scores])
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         """Return a text with every predictor and its chance level."""
         return "\n".join(
             [

@@ -1,0 +1,64 @@
+"""Statements on inputs: which matrix, rows and order were read, and what was left out.
+
+Code that reads or aligns inputs calls `state`. Public functions are marked with `keep_statements`, which stores the
+statements in the field `inputs` of their result. A command collects the statements of everything that it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_statements: ContextVar[dict[str, None] | None] = ContextVar("statements", default=None)
+
+
+def state(text: str) -> None:
+    """State a decision about an input in a few words without a full stop, such as 'rows matched by id'."""
+    collected = _statements.get()
+    if collected is not None:
+        collected[text] = None
+
+
+@contextmanager
+def collect_statements() -> Iterator[dict[str, None]]:
+    """Collect the statements of a block, each once and in order; an outer block receives them as well."""
+    outer, own = _statements.get(), dict[str, None]()
+    token = _statements.set(own)
+    try:
+        yield own
+    finally:
+        _statements.reset(token)
+        if outer is not None:
+            outer.update(own)
+
+
+def collected_statements() -> tuple[str, ...]:
+    """Return the statements that the innermost block has collected so far."""
+    return tuple(_statements.get() or ())
+
+
+def add_statements(result: R, statements: Iterable[str]) -> R:
+    """Return a result whose field `inputs` contains further statements; other objects are returned unchanged."""
+    known = getattr(result, "inputs", None)
+    if not isinstance(known, tuple) or not (merged := tuple(dict.fromkeys([*statements, *known]))):
+        return result
+    return replace(result, inputs=merged)  # type: ignore[type-var]
+
+
+def keep_statements(function: Callable[P, R]) -> Callable[P, R]:
+    """Store the statements on the inputs of a public function in its result."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Any:
+        with collect_statements() as statements:
+            result = function(*args, **kwargs)
+        return add_statements(result, statements)
+
+    return call
