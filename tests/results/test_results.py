@@ -142,7 +142,7 @@ def test_a_table_of_one_row_holds_every_field(result):
 def test_plain_values_are_json_and_a_copy(result):
     plain = result.to_dict()
     if type(result).to_dict is Result.to_dict:
-        assert list(plain) == [*(field.name for field in fields(result)), *result.aliases]
+        assert list(plain) == [*(field.name for field in fields(result) if field.name != "inputs"), *result.aliases]
     text = json.dumps(plain, allow_nan=False)
     assert json.dumps(result.to_dict()) == text
     for value in plain.values():
