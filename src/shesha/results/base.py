@@ -136,7 +136,8 @@ class Result:
 
     def __str__(self) -> str:
         """Return the answer, then what was read, then the numbers."""
-        answer, gap, numbers = self._text().partition("\n\n")
+        text = self._text()
+        answer, gap, numbers = text.partition("\n\n" if "\n\n" in text else "\n")
         return "\n".join([answer, *wrap(self._inputs_sentence, page_width())]) + gap + numbers
 
     @property
