@@ -210,7 +210,7 @@ def _entrywise(grids: Matrix) -> Matrix:
 def _correct_pairs(grids: Matrix, closer: str) -> Matrix:
     """Return a p-value for each pair, corrected for the number of pairs."""
     flat = grids.reshape(len(grids), -1)
-    return max_statistic_p_values(flat.T, [closer] * flat.shape[1]).reshape(grids.shape[1:])
+    return max_statistic_p_values(list(flat.T), [closer] * flat.shape[1]).reshape(grids.shape[1:])
 
 
 def _as_tuples(grid: Matrix) -> tuple[tuple[float, ...], ...]:

@@ -43,7 +43,7 @@ class CalibratedLayers(NullComparison):
     """p-value of each pair by itself, which is valid only for a pair chosen in advance, not for the best of many pairs.
     """
     corrected_p_values: tuple[tuple[float, ...], ...]
-    """p-value of each pair, corrected for the number of pairs (step-down maximum over the permutations that they share).
+    """p-value of each pair, corrected for the number of pairs (step-down maximum over shared permutations).
     """
     best: tuple[str, str]
     """The closest pair of layers."""

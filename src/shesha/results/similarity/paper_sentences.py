@@ -115,8 +115,8 @@ def _unit_matching(result: UnitMatching) -> str:
         f"discovery rate {result.alpha:g})"
     )
     return (
-        f"{result.headline.removesuffix('.') if result.undecided else found}; the mean correlation of matched units was "
-        f"{say.format_number(result.observed)} over {result.n_rows:,} rows, {null}, "
+        f"{result.headline.removesuffix('.') if result.undecided else found}; the mean correlation of matched units "
+        f"was {say.format_number(result.observed)} over {result.n_rows:,} rows, {null}, "
         f"{say.draws(result.n_permutations, result.exchanged)})"
     )
 
