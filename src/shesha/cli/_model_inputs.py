@@ -135,7 +135,7 @@ class FromModels:
             model,
             read_texts(self.file, self.column),
             self.layers or "all",
-            pool=self.pool,  # type: ignore[arg-type]  # Checked by name in the call.
+            pool=self.pool,
             batch_size=self.batch_size,
             device=self.device,
             out=out,

@@ -56,8 +56,8 @@ def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], r
     kind = "images" if are_images(data) else "texts"
     if isinstance(model, nn.Module):
         if (parts := sentence_encoder_parts(model)) is not None:
-            network, tokenizer, encoder = parts
-            return Opened(network, model, reader or tokenizer, None, _model_id(network), encoder)
+            network, tokenizer, own = parts
+            return Opened(network, model, reader or tokenizer, None, _model_id(network), own)
         model, _ = unwrap_model(model)
         model_id = _model_id(model)
         # If a reader is given, the folder is used only for token limits and pooling, so it need not have a
@@ -129,7 +129,7 @@ def _texts(
     if chat and not templated:
         raise ValueError("chat must be False or None for a tokenizer without a chat template, got True")
     as_chat = chat if chat is not None else templated and encoder is None
-    limit = max_tokens or token_limit(tokenizer, opened.network, encoder and encoder.max_tokens)
+    limit = max_tokens or token_limit(tokenizer, opened.network, encoder.max_tokens if encoder else None)
     name, start = (encoder or SentenceEncoder("mean")).prompt(prompt)
     pad = getattr(tokenizer, "pad_token_id", None) or 0
     inputs = texts if encoder is None else [_as_encoded(start + text, encoder) for text in texts]

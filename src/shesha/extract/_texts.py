@@ -50,7 +50,7 @@ def token_rows(
         return rows, 0
     # Texts that just fit are as long as truncated ones, so their whole length is needed. A warning about long texts
     # would be misleading here.
-    whole = tokenizer([texts[row] for row in full], **options, truncation=False, verbose=False)[IDS]
+    whole = tokenizer([texts[int(row)] for row in full], **options, truncation=False, verbose=False)[IDS]
     return rows, sum(len(tokens) > max_tokens for tokens in whole)
 
 

@@ -55,8 +55,9 @@ def load_adapter(source: Source) -> nn.Module:
             kind = str(config.get("peft_type") or "adapter")
             state(f"{folder.name}: {kind} adapter on {Path(base).name}")
             # Later steps find the tokenizer and the pooling of the adapter by this name.
-            merged.config._name_or_path = str(folder)  # type: ignore[union-attr]
-            return merged
+            merged.config._name_or_path = str(folder)
+            loaded: nn.Module = merged
+            return loaded
     raise ValueError(f"{_merge_advice(folder, base)}: its weights do not fit the layers of the base model")
 
 

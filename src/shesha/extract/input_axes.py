@@ -52,7 +52,10 @@ class InputAxis:
         moved = output.movedim(self.axis, 0)
         if self.parts == 1:
             return moved
-        return moved.unflatten(0, (self.parts, n)).movedim(1, 0) if self.interleaved else moved.unflatten(0, (n, -1))
+        rest = moved.shape[1:]
+        if self.interleaved:
+            return moved.reshape(self.parts, n, *rest).movedim(1, 0)
+        return moved.reshape(n, self.parts, *rest)
 
     @property
     def text(self) -> str:

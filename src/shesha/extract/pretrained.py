@@ -58,7 +58,7 @@ class Source:
         files = [place / name for place in places if place is not None]
         if self.folder is not None or any(file.is_file() for file in files):
             return next((file for file in files if file.is_file()), None)
-        from transformers.utils import cached_file
+        from transformers.utils.hub import cached_file
 
         try:
             found = cached_file(self.place, name, _raise_exceptions_for_missing_entries=False)
