@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import split_names
+from shesha.inputs.class_labels import class_codes
 from shesha.support import memory as memory
 from shesha.support import plurals
 from shesha.support.device_arrays import array_shape, doubles, namespace, stays, to_host
@@ -145,7 +146,7 @@ def paired(X: ArrayLike, Y: ArrayLike) -> tuple[Matrix, Matrix]:
 
 def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) -> tuple[Labels, NDArray[Any]]:
     """Return labels as class codes counted from 0, and the class names."""
-    array = to_host(split_names(y, name)[0] if hasattr(y, "shape") else y, name)
+    array = label_vector(to_host(split_names(y, name)[0] if hasattr(y, "shape") else y, name), n_rows)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, one label per row, got shape {array.shape}")
     if len(array) != n_rows:
@@ -166,11 +167,22 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
         missing = np.flatnonzero(isna(array))
         if len(missing):
             raise ValueError(f"{name} must be free of missing labels, got none in rows {join_items(missing)}")
-        array = array.astype(str)
-    classes, codes = np.unique(array, return_inverse=True)
+        array = array if array.dtype.kind == "O" else array.astype(str)
+    codes, classes = class_codes(array)
     if len(classes) < min_classes:
         raise ValueError(f"{name} must contain at least {min_classes} classes, got {len(classes)}")
-    return codes.astype(np.intp), classes
+    return codes, classes
+
+
+def label_vector(labels: NDArray[Any], n_rows: int) -> NDArray[Any]:
+    """Return a single row or column of labels as a vector; labels in cells of MATLAB are taken out of their cells."""
+    if labels.ndim == 2 and labels.shape in ((1, n_rows), (n_rows, 1)):
+        labels = labels.ravel()
+    if labels.dtype.kind == "O" and labels.ndim == 1:
+        cells = labels.tolist()
+        if cells and all(isinstance(cell, np.ndarray) and cell.size == 1 for cell in cells):
+            labels = np.array([cell.ravel()[0] for cell in cells], dtype=object)
+    return labels
 
 
 def choice(value: str, known: Sequence[str], name: str) -> str:

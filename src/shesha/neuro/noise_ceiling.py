@@ -15,10 +15,11 @@ from shesha.kernels.condition_distances import Cube, centre_and_scale, condition
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.standardisation import centred_units
-from shesha.neuro._trials import Conditions, Trials, condition_codes
+from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.equal_trials import FEWEST_IN_HALF, EqualTrials, Numbers, Use, check_numbers, unused_trials
 from shesha.results import NoiseCeiling
 from shesha.support.plurals import agree, count
+from shesha.support.provenance import keep_statements
 from shesha.support.types import Index, Matrix, Seed, Vector
 
 Method = Literal["spearman", "pearson", "cosine"]
@@ -26,6 +27,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 _FEWEST_PAIRS = 3
 
 
+@keep_statements
 def noise_ceiling(
     rdms_or_trials: Any,
     conditions: Conditions | None = None,
@@ -209,7 +211,7 @@ class _Runs:
         trials = Trials.build(X, conditions)
         if runs is None:
             return cls(trials, np.arange(trials.n_trials) % 2, n_draws, FEWEST_IN_HALF, seed)
-        run = condition_codes(X if trials.source is None else trials.source, runs, trials.n_trials)[0]
+        run = trials.codes_of(X, runs, "runs")[0]
         if run.max() < 1:
             raise ValueError("runs must be at least 2, got 1")
         return cls(trials, run, n_draws, 1, seed)

@@ -21,6 +21,7 @@ from shesha.results import SessionDrift, SessionPair, SessionPart
 from shesha.support import argument_types as kinds
 from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.plurals import count
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator, number
 from shesha.support.types import Index, Matrix, Seed, Vector
 
@@ -66,6 +67,7 @@ def _number_sessions(sessions: Any) -> dict[str, Any]:
     return {str(i): session for i, session in enumerate(kinds.sequence(sessions, "sessions", "pairs (X, conditions)"))}
 
 
+@keep_statements
 def session_drift(
     sessions: Mapping[str, tuple[Any, Any]] | Sequence[tuple[Any, Any]],
     tracked: ArrayLike | None = None,

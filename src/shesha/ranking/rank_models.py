@@ -29,6 +29,7 @@ from shesha.results.similarity.model_ranking import ModelDifference, ModelRankin
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.support import argument_types as kinds
 from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimable
@@ -41,6 +42,7 @@ _FEW = 5
 _CORRECT = {"holm": holm, "benjamini-hochberg": benjamini_hochberg}
 
 
+@keep_statements
 def rank_models(
     data: ArrayLike | Rdm | Sequence[ArrayLike | Rdm] | Mapping[str, ArrayLike | Rdm],
     models: Mapping[str, ArrayLike | Rdm],
