@@ -101,7 +101,10 @@ def _check_device_array(X: Any, name: str) -> Any:
 
 
 def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
-    """Return the condensed distances between rows, and the number of rows."""
+    """Return the condensed distances between rows, and the number of rows.
+
+    Distances may be negative, as cross-validated ones are, and NaN where they are missing.
+    """
     array = to_host(split_names(D, name)[0], name)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must contain distances as real numbers, got an array of dtype {array.dtype}")
@@ -112,20 +115,25 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     if n < 3:
         raise ValueError(f"{name} must contain the distances of at least 3 rows, got {n}")
     values = np.asarray(array, dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError(f"{name} must be finite, got NaN or infinity")
-    if (values < 0).any():
+    if np.isinf(values).any():
+        raise ValueError(f"{name} must be finite, or NaN for missing distances, got infinity")
+    condensed = values if not square else values[np.triu_indices(n, k=1)]
+    if np.isnan(condensed).all():
+        raise ValueError(f"{name} must contain distances, got only NaN")
+    if not (condensed > 0).any() and (condensed < 0).any():
         raise ValueError(
-            f"{name} must not contain negative distances, got {values.min()}; convert similarities to distances first"
+            f"{name} must contain distances, got no positive number; convert similarities to distances first"
         )
     if not square:
         return values.copy(), n
-    slack = _ASYMMETRY * values.max(initial=0.0)
-    if np.abs(np.diagonal(values)).max() > slack or np.abs(values - values.T).max() > slack:
+    known = np.nan_to_num(values)
+    slack = _ASYMMETRY * np.abs(known).max(initial=0.0)
+    lopsided = (np.isnan(values) != np.isnan(values.T)).any()
+    if lopsided or np.abs(np.diagonal(known)).max() > slack or np.abs(known - known.T).max() > slack:
         raise ValueError(
             f"{name} must be symmetric with a zero diagonal, got an asymmetric matrix or a nonzero diagonal"
         )
-    return values[np.triu_indices(n, k=1)], n
+    return condensed, n
 
 
 def real(values: ArrayLike, name: str) -> NDArray[np.float64]:

@@ -28,6 +28,7 @@ from shesha.ranking.subset_scores import evaluate_subsets
 from shesha.results.similarity.model_ranking import ModelDifference, ModelRanking
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.support import argument_types as kinds
+from shesha.support import provenance
 from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
@@ -137,7 +138,11 @@ def rank_models(
         permuted = fewer_rows(problem, vectors.n_pairs, spawn(seed, _ROWS))
         notes.append(_sample_note(problem, vectors, permuted.n_rows))
     chance, exchanged = chance_p_values(permuted, n_permutations, alpha, seed, notes)
-    combination = None if vectors is None else combine_models(problem, spawn(seed, _FOLDING), vectors)
+    n_known: tuple[int, ...] = ()
+    if vectors is not None and vectors.known is not None:
+        n_known, note = _known_pairs(problem, vectors)
+        notes.append(note)
+    combination = None if vectors is None or n_known else combine_models(problem, spawn(seed, _FOLDING), vectors)
     notes += _subject_doubts(len(problem.subjects))
     differences = _pairs(problem, evaluations, correction, confidence)
     upper = _upper_ceiling(problem, vectors) if evaluations.has_ceiling else np.nan
@@ -158,8 +163,22 @@ def rank_models(
         correction=correction,
         n_resamples=evaluations.values.n_resamples,
         exchanged=exchanged,
+        n_known_pairs=n_known,
         notes=tuple(notes),
         seed=number(seed),
+    )
+
+
+def _known_pairs(problem: Problem, vectors: DistanceVectors) -> tuple[tuple[int, ...], str]:
+    """Number of pairs of rows with a distance in each subject (and all models), and a note that states them."""
+    assert vectors.known is not None
+    n_models, n_subjects = len(problem.models), len(problem.subjects)
+    counts = tuple(vectors.known[n_models : n_models + n_subjects].sum(axis=1).tolist())
+    used = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
+    provenance.state(f"distances missing (NaN): {used} of {vectors.n_pairs:,} pairs of rows known per subject")
+    return counts, (
+        f"Some distances are missing, so each subject is compared over the {used} of {vectors.n_pairs:,} pairs of rows "
+        "that it knows. There is no weighted combination of the models."
     )
 
 

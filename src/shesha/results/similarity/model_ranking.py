@@ -109,6 +109,8 @@ class ModelRanking(Result):
     n_resamples: int = 0
     exchanged: str = ""
     """Which rows were permuted for the p-values of the comparison with chance."""
+    n_known_pairs: tuple[int, ...] = ()
+    """Number of pairs of rows with a distance in each subject, if some are missing; empty if all are known."""
     notes: tuple[str, ...] = ()
     seed: int | None = None
 
