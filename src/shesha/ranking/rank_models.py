@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.comparison.noise_ceiling import Repeats, ceiling_of_repeats
+from shesha.doubting import diagnostic_rows
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import n_pairs
 from shesha.measures import as_measure
 from shesha.measures.measure_type import Choice
 from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
+from shesha.nulls.dependence import find_dependence
 from shesha.nulls.design_builder import exchange
 from shesha.ranking.chance_p_values import chance_p_values, fewer_rows
 from shesha.ranking.distance_bootstrap import evaluate_distances
@@ -33,7 +35,7 @@ from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Seed
-from shesha.support.warnings import NotEstimable
+from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances
 
 _RESAMPLING, _FOLDING, _PAIRS, _ROWS = 21, 23, 24, 25
@@ -133,6 +135,7 @@ def rank_models(
     problem = replace(problem, pairs=_pair_count(pairs, problem))
     vectors, evaluations = _score_models(problem, count, seed)
     notes = _resample_notes(problem, evaluations)
+    _warn_of_dependence(problem, {"groups": groups, "blocks": blocks})
     permuted = problem
     if vectors is not None and not problem.exact and (vectors.sampled or vectors.n_pairs > RANKED_AGAIN):
         permuted = fewer_rows(problem, vectors.n_pairs, spawn(seed, _ROWS))
@@ -167,6 +170,25 @@ def rank_models(
         notes=tuple(notes),
         seed=number(seed),
     )
+
+
+def _warn_of_dependence(problem: Problem, design: dict[str, Any]) -> None:
+    """Warn if rows depend on one another in the data and in a model, and no design is declared."""
+    sides = [side for side in (problem.subjects[0], *problem.models.values()) if not side.has_distances_only]
+    if (
+        len(sides) < 2
+        or problem.subjects[0].has_distances_only
+        or any(labels is not None for labels in design.values())
+    ):
+        return
+    for model in sides[1:]:
+        found = find_dependence([diagnostic_rows(sides[0]), diagnostic_rows(model)], screened=True)
+        if found.is_dependent:
+            warn(
+                f"p-values may be too small and intervals too narrow: {found.text}",
+                CalibrationWarning,
+            )
+            return
 
 
 def _known_pairs(problem: Problem, vectors: DistanceVectors) -> tuple[tuple[int, ...], str]:
