@@ -213,7 +213,7 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
     request: list[Any] = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
     if files.as_it_is or files.no_features:
         request += [list(files.no_features), files.as_it_is]
-    key = json.dumps([str(path.absolute()), *request, "names"])
+    key = json.dumps([str(path.absolute()), *request, "identity"])
     try:
         stamp = file_stamp(path)
         record = json.loads(store.get(FILES, key) or "{}")
