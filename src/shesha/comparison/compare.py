@@ -18,11 +18,13 @@ from shesha.moments import Moments
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison
 from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
 from shesha.views import Rdm, hint_of_distances
 
 
+@keep_statements
 def compare(
     X: ArrayLike | Rdm | Moments,
     Y: ArrayLike | Rdm | Choice | Iterable[Choice] | None = None,

@@ -1,5 +1,6 @@
 """Convert user inputs: objects of other libraries become arrays with row names."""
 
+from shesha.inputs._condition_distances import ConditionDistances
 from shesha.inputs._other_libraries import is_numeric, load_backed, numbers, split_names
 from shesha.inputs._row_alignment import align_all_labels, align_labels, labels_in_order, orders
 from shesha.inputs._row_names import NamedRows, Names
@@ -7,6 +8,7 @@ from shesha.inputs._xarray import coordinate_values, is_labelled, make_data_arra
 from shesha.inputs.identity import distinct_names, distinct_values, identity_names, is_identity_name
 
 __all__ = [
+    "ConditionDistances",
     "NamedRows",
     "Names",
     "align_all_labels",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha.inputs._condition_distances import ConditionDistances
 from shesha.inputs._row_names import NamedRows, Names
 from shesha.support.device_arrays import array_shape, refuse_masked
 from shesha.support.types import Array
@@ -28,6 +29,8 @@ def split_names(X: Any, name: str = "X") -> Parted:
         If a masked array has masked entries, or a column contains lists of different lengths.
     """
     refuse_masked(X, name)
+    if isinstance(X, ConditionDistances) and X.names:
+        return np.asarray(X), Names.build(np.array(X.names))
     if isinstance(X, np.ndarray):
         return X, None
     if isinstance(X, NamedRows):

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import make_data_array
+from shesha.inputs import ConditionDistances, make_data_array
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import class_name
 from shesha.kernels.condition_distances import compress_columns
@@ -21,7 +21,7 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
-from shesha.support import memory
+from shesha.support import memory, provenance
 from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.plurals import count
 from shesha.support.provenance import keep_statements
@@ -147,7 +147,8 @@ class Crossed:
             return ""
         return (
             f"{count(self.n_channels, 'neuron')} are many for a noise covariance from {dof:,} degrees of freedom, so "
-            "distances are scaled down and less precise. Use fewer neurons (components), or noise='diagonal'"
+            "the scale of the distances is uncertain. Do not compare it between recordings; or use fewer neurons "
+            "(components), or noise='diagonal'"
         )
 
 
@@ -197,16 +198,23 @@ def crossnobis(
     runs : as `conditions`, optional
         For each trial, the part of the recording to which it belongs, such as a run or a block of trials. Noise must be
         independent between parts. None: each trial is its own run, which biases distances if responses change slowly.
-    noise : {'ledoit-wolf', 'diagonal'}, float, array of shape (n_neurons, n_neurons) or None
-        Noise covariance. It is estimated from the deviations of trials from the mean of their condition, and shrunk:
-        'ledoit-wolf' uses the intensity of Ledoit and Wolf, 'diagonal' keeps only the variances, and a number in (0, 1]
-        is the intensity itself. An array is used as the inverse covariance. None: Euclidean distances.
+    noise : {'ledoit-wolf', 'diagonal'}, float, array of shape (n_neurons, n_neurons) or (n_runs, n_neurons, n_neurons),
+        mapping from runs to arrays, or None
+        Noise covariance. It is estimated from the deviations of trials from the mean of their condition in their run,
+        so a constant that is added to all trials of a run changes nothing, and shrunk: 'ledoit-wolf' uses the intensity
+        of Ledoit and Wolf, 'diagonal' keeps only the variances, and a number in (0, 1] is the intensity itself. If most
+        conditions occur once per run, or without runs, trials are multiplied with one another under the noise of the
+        other runs (or of other fifths of the trials), because their own noise would bias the distances. An array is
+        used as the inverse covariance. With one inverse covariance per run, in the order of the runs, the covariances
+        of each pair of runs are averaged. None: Euclidean distances.
 
     Returns
     -------
     array of shape (n_conditions, n_conditions), or xarray.DataArray if X is one
-        Squared distances divided by the number of neurons, with conditions in sorted order. NaN, with a warning, for
-        pairs of conditions that occur together in fewer than two runs.
+        Squared distances divided by the number of neurons. Numbers are in numerical order, text in natural order. The
+        array has the names of the conditions in `names`, a table with names in `to_frame()`, and what was left out in
+        `read`; `shesha.Rdm` matches conditions by these names. NaN, with a warning, for pairs of conditions that occur
+        together in fewer than two runs.
 
     Raises
     ------
@@ -219,12 +227,14 @@ def crossnobis(
     >>> rng = np.random.default_rng(0)
     >>> shown, runs = np.tile([0, 1, 2], 40), np.repeat(np.arange(6), 20)
     >>> X = rng.standard_normal((120, 10)) + np.array([0, 0, 1])[shown, None]
-    >>> crossnobis(X, shown, runs, noise=None).round(2)
-    array([[0.  , 0.06, 0.82],
-           [0.06, 0.  , 0.82],
-           [0.82, 0.82, 0.  ]])
+    >>> crossnobis(X, shown, runs, noise=None).to_frame().round(2)
+          0     1     2
+    0  0.00  0.06  0.82
+    1  0.06  0.00  0.82
+    2  0.82  0.82  0.00
     """
-    trials = Trials.build(X, conditions, min_trials=1)
+    with provenance.collect_statements() as statements:
+        trials = Trials.build(X, conditions, min_trials=1)
     parts, run_names = run_codes(X, trials, runs)
     with single_threaded_blas():
         crossed = Crossed.build(trials, parts, noise, run_names)
@@ -241,7 +251,7 @@ def crossnobis(
             reason = f"fewer than two runs contain both conditions. Use fewer, larger runs, or leave out {names}"
         check.not_estimable(f"{n_pairs} {'distance is' if n_pairs == 1 else 'distances are'} NaN, because {reason}")
     if trials.source is None:
-        return distances
+        return ConditionDistances(distances, trials.names, tuple(statements))
     return make_data_array(
         distances, {"condition": trials.names, "other condition": trials.names}, "crossnobis", "neuro"
     )

@@ -15,12 +15,12 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.crossnobis import Crossed, Estimate, run_codes
 from shesha.nulls import benjamini_hochberg, holm
-from shesha.nulls.corrections import fewest_permutations
 from shesha.nulls.max_statistic import max_statistic_p_values
 from shesha.report import columns, page_width, wrap
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, reaches_level
 from shesha.results.paper_sentences import claim
+from shesha.support.draws_for_corrections import draws_needed
 from shesha.support.plurals import count
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
@@ -170,7 +170,7 @@ def crossnobis_test(
     >>> found = crossnobis_test(X, shown, runs)
     >>> found.to_frame()[["first", "second", "corrected_p_value"]].round(3)
     """
-    fewest = fewest_permutations(1, check.fraction(alpha, "alpha", closed=False))
+    fewest = draws_needed(1, check.fraction(alpha, "alpha", closed=False))
     if check.count(n_permutations, "n_permutations") < fewest:
         raise ValueError(
             f"n_permutations must be at least {fewest}, because fewer cannot reach p = {alpha:g}, got {n_permutations}"

@@ -102,7 +102,7 @@ def _trains(spikes: Any, clusters: Any) -> list[Any]:
     trains = [spikes[name] for name in spikes] if named else list(spikes)
     if not trains:
         raise ValueError("spikes must contain at least one neuron, got none")
-    if all(np.ndim(train) == 0 for train in trains):
+    if all(isinstance(train, int | float | np.number) for train in trains):
         raise ValueError(
             f"spikes must be one array of times per neuron, got {len(trains):,} single times; pass the neuron of each "
             "spike as clusters="

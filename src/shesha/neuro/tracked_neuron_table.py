@@ -86,10 +86,12 @@ def _require_numbers(column: Index, n: int | None, name: str) -> None:
     outside = column[(column < MISSING) | (column >= top)]
     if len(outside):
         limit = "" if n is None else f" to {n - 1}"
-        from_one = "; if the table counts from 1, pass first=1" if n is not None and (outside == n).all() else ""
+        hint = "use the column index of each neuron, not the number from cell detection"
+        if n is not None and (outside == n).all():
+            hint += ", or pass first=1 if the table counts from 1"
         raise ValueError(
             f"tracked must number the neurons of session {name} from 0{limit}, or be -1, got "
-            f"{check.join_items(outside)}; use the column index of each neuron, not the number from cell detection{from_one}"
+            f"{check.join_items(outside)}; {hint}"
         )
     values, counts = np.unique(column[column != MISSING], return_counts=True)
     if (counts > 1).any():

@@ -127,7 +127,7 @@ class Resampled:
         return self.means - half, self.means + half
 
     def p_values(self, side: Literal["two-sided", "below", "above"] = "two-sided") -> Vector:
-        """P-values for means of zero, or for means not below (above) it; without variance, NaN, or 1 for a mean of 0."""
+        """P-values for means of zero, two-sided or for one side; without variance, NaN, or 1 for a mean of zero."""
         errors = np.sqrt(self.variances)
         scale = np.abs(self.observed).max(axis=0, initial=0.0)
         flat = errors <= 1e-12 * np.maximum(scale, 1e-300)

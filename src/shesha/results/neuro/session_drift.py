@@ -95,12 +95,16 @@ class SessionDrift(Result):
         if not tests:
             return "No pair of sessions could be compared."
         of_pairs = f"{count(len(known), 'pair')} of sessions"
-        changed = {name: [pair for pair in known if self.is_changed(pair[name])] for name in _PARTS}
+        changed: dict[str, list[SessionPair]] = {}
+        for pair in known:
+            for part in pair:
+                changed.setdefault(part.name, []).extend([pair] if self.is_changed(part) else [])
         if not any(changed.values()):
             smallest = min(part.corrected_change_p_value for part in tests)
-            return f"No significant change between sessions (smallest corrected p = {smallest:.2g}; 4 parts of {of_pairs})."
+            tested = f"{count(len(tests), 'test')}, {of_pairs}"
+            return f"No significant change between sessions (smallest corrected p = {smallest:.2g}; {tested})."
         named = ", ".join(f"{len(pairs)} in {name.replace('_', ' ')}" for name, pairs in changed.items())
-        name = next(name for name in _IN_ORDER if changed[name])
+        name = min((name for name, pairs in changed.items() if pairs), key=_preference)
         pair = max(changed[name], key=lambda pair: pair[name].change)
         return (
             f"Of {of_pairs}, the number that changed significantly is {named}. The largest change in "
@@ -185,7 +189,6 @@ GAIN_NOTE = (
     "distances weight neurons by their rates. If rates also differ between sessions, a change of geometry is no "
     "evidence of a change in tuning."
 )
-_PARTS = ("population_vector", "rate", "tuning", "geometry")
 _IN_ORDER = ("tuning", "rate", "population_vector", "geometry")
 """Parts in the order in which the headline chooses: changes in rate or tuning alone change the others as well."""
 _AGREEMENT = (("between", "between"), ("chance", "null_mean"))
@@ -194,6 +197,10 @@ _CHANGE = (("within", "within"), ("change", "change"))
 
 def _number(value: float) -> str:
     return f"{value:.3f}" if value == value else "-"
+
+
+def _preference(name: str) -> int:
+    return _IN_ORDER.index(name) if name in _IN_ORDER else len(_IN_ORDER)
 
 
 def _p_change(part: SessionPart) -> str:
