@@ -37,9 +37,7 @@ def class_name(value: Any) -> str:
     """Return a label as text, without the decimal point of whole numbers; bytes are decoded."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    if isinstance(value, Real) and not isinstance(value, bool | np.bool_) and float(value).is_integer():
-        return str(int(value))
-    return str(value)
+    return str(int(value)) if _is_number(value) and float(value).is_integer() else str(value)
 
 
 def class_names(classes: Iterable[Any]) -> tuple[str, ...]:
@@ -61,10 +59,14 @@ def _as_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
     values = labels.tolist()
     if all(isinstance(value, bool | np.bool_) for value in values):
         return labels.astype(bool)
-    if not all(isinstance(value, Real) and not isinstance(value, bool | np.bool_) for value in values):
+    if not all(map(_is_number, values)):
         return None
     whole = all(isinstance(value, int | np.integer) for value in values)
     return np.array(values) if whole else np.array(values, dtype=np.float64)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _whole(classes: NDArray[Any]) -> NDArray[Any]:

@@ -169,6 +169,10 @@ def crossnobis_test(
     >>> X = rng.standard_normal((120, 10)) + np.array([0, 0, 1])[shown, None]
     >>> found = crossnobis_test(X, shown, runs)
     >>> found.to_frame()[["first", "second", "corrected_p_value"]].round(3)
+      first second  corrected_p_value
+    0     0      1              0.455
+    1     0      2              0.005
+    2     1      2              0.005
     """
     fewest = draws_needed(1, check.fraction(alpha, "alpha", closed=False))
     if check.count(n_permutations, "n_permutations") < fewest:
