@@ -21,8 +21,8 @@ from shesha.comparison.representation_locations import InFile, InMemoryRepresent
 from shesha.comparison.unchanged_files import file_stamp
 from shesha.inputs import Names, orders
 from shesha.io import open_file
-from shesha.io.compressed_files import file_stem
 from shesha.io.file_checks import require_existing
+from shesha.io.file_endings import file_stem
 from shesha.io.formats import find_format, formats, is_readable, is_table
 from shesha.io.representation_names import full_name, short_paths
 from shesha.runs import ResultStore

@@ -45,7 +45,10 @@ def array_contents(
 ) -> Contents:
     """Read the representations among named arrays, with the row names that their format stores."""
     refuse_weights(path, arrays, keys)
-    found, names = contents(path, arrays, keys, layer_axis), getattr(arrays, "row_names", None)
+    unread = [] if keys is not None else [name for name in arrays if name in getattr(arrays, "on_request", ())]
+    found = contents(path, {name: array for name, array in arrays.items() if name not in unread}, keys, layer_axis)
+    found.skipped.update(dict.fromkeys(unread, "is read only if keys= names it"))
+    names = getattr(arrays, "row_names", None)
     if names is None or {len(matrix) for matrix in found.representations.values()} != {len(names.values)}:
         return found
     return replace(found, row_names=names)

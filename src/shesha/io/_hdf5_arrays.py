@@ -60,7 +60,7 @@ def walk(path: Path, group: Any, place: str, seen: set[Any]) -> Iterator[tuple[s
         raise UnreadableFileError(f"HDF5 file {path} must contain every group once, got {place or '/'} twice")
     seen.add(group.id)
     names = list(map(str, group))
-    if not group.id.get_create_plist().get_link_creation_order():
+    if not group[group.name].id.get_create_plist().get_link_creation_order():
         names.sort(key=natural)
     for name in names:
         inner = f"{place}/{name}" if place else name

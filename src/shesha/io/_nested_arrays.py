@@ -12,8 +12,8 @@ import numpy as np
 
 from shesha.inputs import Names
 from shesha.io._array_selection import Keys, StoredArray, why_not
-from shesha.io.compressed_files import file_stem
 from shesha.io.file_checks import UnreadableFileError, require_memory
+from shesha.io.file_endings import file_stem
 from shesha.support.item_lists import join_names
 from shesha.support.provenance import state
 from shesha.support.types import Array
@@ -27,11 +27,13 @@ Leaf = Callable[[Any], StoredArray | None]
 
 
 class NamedArrays(dict[str, StoredArray]):
-    """Arrays by name, with the row names that the format itself stores."""
+    """Arrays by name, with the row names that the format stores, and the arrays that are read only on request."""
 
-    def __init__(self, arrays: Mapping[str, StoredArray], row_names: Names | None = None) -> None:
+    def __init__(
+        self, arrays: Mapping[str, StoredArray], row_names: Names | None = None, on_request: Iterable[str] = ()
+    ) -> None:
         super().__init__(arrays)
-        self.row_names = row_names
+        self.row_names, self.on_request = row_names, frozenset(on_request)
 
 
 def in_memory(array: Array) -> StoredArray:
@@ -101,6 +103,9 @@ def _describe(node: Any, leaf: Leaf) -> StoredArray | None:
         return in_memory(array) if array.dtype.kind in "fiub" else None
     parts = [leaf(value) for value in node]
     vectors = [part for part in parts if part is not None and part.refusal is None and len(part.shape) == 1]
+    scalars = [part for part in parts if part is not None and part.shape == () and part.dtype.kind in "fiubU"]
+    if len(scalars) == len(node):
+        return in_memory(np.array([part.load() for part in scalars]))
     if len(vectors) == len(node) >= _FEWEST_ITEMS and len({part.shape for part in vectors}) == 1:
         return _stack(vectors)
     return None
@@ -154,7 +159,7 @@ def gather(path: Path, arrays: Mapping[str, StoredArray], separators: str = ".")
                 f"{next(iter(gathered))}"
             )
     for group in gathered:
-        state(f"{file_stem(path)}: {group}, {len(first)} vectors of one item each")
+        state(f"{group}: one vector of each of {len(first)} items")
     stacked = {group: _gathered(path, group, [rows[item] for item in first]) for group, rows in gathered.items()}
     rest = {name: array for name, array in arrays.items() if name not in members and name not in stacked}
     return NamedArrays(stacked | rest, Names.build(np.array(first, dtype=object)))
@@ -211,8 +216,8 @@ def refuse_weights(path: Path, arrays: Mapping[str, StoredArray], keys: Keys) ->
     weights = [name for name in matrices if _WEIGHTS.search(name)]
     if len(weights) > 1 and 2 * len(weights) > len(matrices):
         raise UnreadableFileError(
-            f"{path} must contain representations, got the weights of a model ({join_names(weights)}): compute the "
-            "model's outputs with `shesha extract`, or name single matrices with keys= (--key)"
+            f"{path} must contain representations, got the weights of a model ({join_names(weights[:3])}, ...): compute "
+            "the model's outputs with `shesha extract`, or name single matrices with keys= (--key)"
         )
 
 

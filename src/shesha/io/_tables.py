@@ -16,9 +16,10 @@ import numpy as np
 from shesha.inputs import NamedRows, Names, is_numeric, numbers
 from shesha.io._array_selection import Contents, Keys, choose
 from shesha.io._labels import label_like_names, pick
-from shesha.io.compressed_files import file_stem, open_text
+from shesha.io.compressed_files import open_text
 from shesha.io.csv_frames import RAGGED, csv_frame
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.io.file_endings import file_stem
 from shesha.support.item_lists import join_names
 from shesha.support.types import Array
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from shesha.io.compressed_files import COMPRESSED
+from shesha.io.file_endings import COMPRESSED
 
+FOLDER_KINDS = "parts of a table, one vector per file, a data set that was saved to disk, or the files of Cell Ranger"
 _CARE = "can run any code: do this only with files that you wrote yourself"
 _PLAIN = (
     "data = data.to_dict('split') if hasattr(data, 'columns') else data",
@@ -74,6 +75,11 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 def unsupported(path: Path, endings: Sequence[str]) -> str:
     """Return the error message for a path whose format is not read."""
+    if path.is_dir():
+        return (
+            f"path must be a file, or a folder that is one input ({FOLDER_KINDS}), got the folder {path}; pass "
+            "the files in it"
+        )
     last = path.suffix.lower()
     double = Path(path.stem).suffix.lower() + last
     found = _KINDS.get(double) or _KINDS.get(last)

@@ -12,8 +12,8 @@ import numpy as np
 from shesha.inputs import Names
 from shesha.io._array_selection import StoredArray
 from shesha.io._nested_arrays import NamedArrays
-from shesha.io.compressed_files import file_stem
 from shesha.io.file_checks import UnreadableFileError, reading, require_memory
+from shesha.io.file_endings import file_stem
 from shesha.io.torch_files import torch_arrays
 from shesha.support.types import Array
 

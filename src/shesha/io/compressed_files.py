@@ -1,4 +1,4 @@
-"""The ending and stem of a file name, and compressed files as streams of limited length."""
+"""Open files, compressed or not, as streams whose unpacked length is limited."""
 
 from __future__ import annotations
 
@@ -41,19 +41,6 @@ _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".zst": _open_zstandard,
 }
 """Functions that open a compressed file, by the last part of its name."""
-COMPRESSED = tuple(_OPENERS)
-
-
-def file_ending(path: Path) -> str:
-    """Return the ending of a file name in lower case, such as '.npy' or '.csv.gz'."""
-    last = path.suffix.lower()
-    return path.with_suffix("").suffix.lower() + last if last in COMPRESSED else last
-
-
-def file_stem(path: Path) -> str:
-    """Return a file name without its ending."""
-    ending = file_ending(path)
-    return path.name[: len(path.name) - len(ending)] if ending else path.name
 
 
 class _Limited(io.RawIOBase):

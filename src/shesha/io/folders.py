@@ -16,8 +16,8 @@ from shesha.io._format_type import Format, array_format
 from shesha.io._nested_arrays import NamedArrays
 from shesha.io._numpy_files import npy_arrays
 from shesha.io._tables import Table, labels_of_table
-from shesha.io.compressed_files import file_stem
 from shesha.io.file_checks import UnreadableFileError, optional, require_memory
+from shesha.io.file_endings import file_stem
 from shesha.io.list_columns import (
     Columns,
     dataset_columns,

@@ -7,6 +7,7 @@ import binascii
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -20,8 +21,9 @@ from shesha.io._format_type import array_contents
 from shesha.io._labels import labels_of_arrays
 from shesha.io._nested_arrays import NamedArrays, flatten, gather, in_memory
 from shesha.io._tables import Table, labels_of_table, matrix_of_table, row_names
-from shesha.io.compressed_files import file_ending, file_stem, open_bytes
+from shesha.io.compressed_files import open_bytes
 from shesha.io.file_checks import UnreadableFileError, reading
+from shesha.io.file_endings import file_ending, file_stem
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.memory import memory_budget, readable
 from shesha.support.provenance import state
@@ -57,7 +59,8 @@ def open_json(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_
         return array_contents(path, found, keys, layer_axis)
     vectors, table, names = _split(path, found)
     if not vectors or (keys is not None and not isinstance(keys, str) and not set(keys) & set(vectors)):
-        return matrix_of_table(path, table, keys, labels)
+        whole = matrix_of_table(path, table, keys, labels)
+        return whole if names is None else replace(whole, row_names=names)
     result = contents(path, {name: in_memory(array) for name, array in vectors.items()}, keys, layer_axis)
     others = dict.fromkeys(
         (name for name in table.names if name not in table.skipped),
@@ -146,6 +149,9 @@ def _vector(value: Any) -> Any:
     """Return a list of numbers, nested to any depth, as an array; any other value as it is."""
     if isinstance(value, Mapping) and isinstance(value.get("values"), list):
         value = value["values"]
+    if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]":
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
     if not isinstance(value, list) or not value:
         return value
     try:
@@ -180,7 +186,9 @@ def _parse(path: Path) -> Records | NamedArrays:
         if isinstance(array, np.ndarray):
             return NamedArrays({file_stem(path): in_memory(array)})
     if isinstance(document, Mapping):
-        if _response(document) is not None:
+        if set(document) == {"schema", "data"} and isinstance(document["data"], list):
+            return _collect(path, document["data"])
+        if "columns" not in document and _response(document) is not None:
             return _collect(path, [document])
         if (table := _table(document)) is not None:
             return table
@@ -209,10 +217,14 @@ def _table(document: Mapping[str, Any]) -> Records | None:
         columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
         return Records(columns, _own_names(document.get("index")))
     if len(values) > 1 and all(isinstance(value, Mapping) and value for value in values):
-        keys = list(values[0])
-        scalar = all(not isinstance(item, list | dict) for value in values for item in value.values())
-        if scalar and all(list(value) == keys for value in values):
-            return Records({name: list(value.values()) for name, value in document.items()}, _own_names(keys))
+        keys, outer = list(values[0]), list(document)
+        plain = any(not isinstance(item, list | dict) for value in values for item in value.values())
+        if plain and all(list(value) == keys for value in values):
+            if all(map(_FEATURES.fullmatch, keys)) and not all(map(_FEATURES.fullmatch, outer)):
+                # Rows by name, of columns by name.
+                return Records({key: [_vector(value[key]) for value in values] for key in keys}, _own_names(outer))
+            columns = {name: list(map(_vector, value.values())) for name, value in document.items()}
+            return Records(columns, _own_names(keys))
     if not values or not all(isinstance(value, list) for value in values) or len(set(map(len, values))) != 1:
         return None
     nested = any(isinstance(item, list | str) for value in values for item in value[:1])
@@ -284,7 +296,8 @@ def _collect(path: Path, documents: Iterable[Any]) -> Records | NamedArrays:
     for document in documents:
         if isinstance(document, Mapping):
             response = _response(document)
-            own = None if response is None else next((document[name] for name in _IDS if name in document), None)
+            batch = response is not None and (_failed(document) or any(_is_object(document.get(n)) for n in _INSIDE))
+            own = next((document[name] for name in _IDS if name in document), None) if batch else None
             new = [{str(name): _vector(value) for name, value in document.items()}] if response is None else response
             for number, row in enumerate(new):
                 inner = None if response is None else next((row.pop(name) for name in _IDS if name in row), None)
@@ -331,7 +344,7 @@ def _response(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
                 if all(isinstance(record.get("index"), int) for record in value):
                     records = [records[i] for i in np.argsort([record["index"] for record in value], kind="stable")]
                 return records
-    failed = any(name in document for name in _IDS) and ("error" in document and "response" in document)
+    failed = _failed(document)
     if wrapped or failed or set(document) <= {"embedding", "object", "model", "usage", "inputTextTokenCount"}:
         record = _plain(inside) if wrapped or not failed else {}
         vector = record.get("embedding")
@@ -339,6 +352,15 @@ def _response(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
             return [{"embedding": vector}]
         return [{"embedding": None}] if failed else None
     return None
+
+
+def _failed(document: Mapping[str, Any]) -> bool:
+    """Return whether a line of a batch output reports on a request, which may have failed."""
+    return any(name in document for name in _IDS) and "error" in document and "response" in document
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, Mapping)
 
 
 def _are_vectors(value: Any) -> bool:

@@ -17,8 +17,8 @@ from shesha.inputs import Names
 from shesha.io._array_selection import StoredArray
 from shesha.io._external_links_and_declared_sizes import require_own, require_sound
 from shesha.io._nested_arrays import NamedArrays, refused
-from shesha.io.compressed_files import file_stem
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.io.file_endings import file_stem
 from shesha.support.optional import require
 from shesha.support.provenance import state
 from shesha.support.types import Array

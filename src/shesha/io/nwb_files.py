@@ -11,13 +11,12 @@ from shesha.inputs import Names
 from shesha.io._array_selection import StoredArray
 from shesha.io._external_links_and_declared_sizes import require_own
 from shesha.io._hdf5_arrays import describe, read_dataset, walk
-from shesha.io._nested_arrays import NamedArrays, refused
+from shesha.io._nested_arrays import NamedArrays
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory
 from shesha.support.provenance import state
 from shesha.support.types import Array
 
 _TRIALS, _UNITS = "intervals/trials", "units"
-_ONLY = "is read only if keys= names it"
 
 
 def nwb_arrays(path: Path) -> NamedArrays:
@@ -55,8 +54,8 @@ def nwb_arrays(path: Path) -> NamedArrays:
     shape = (n_trials, n_units)
     state(f"{path.name}: spikes of {n_units} units in {n_trials} trials, counted from start to stop time")
     counts = StoredArray(shape, np.dtype(float), partial(_counts, path, shape, n_spikes))
-    unread = {name: refused(_ONLY) for name in others}
-    return NamedArrays({"units": counts} | labels | unread, Names(partial(read_dataset, path, f"{_TRIALS}/id")))
+    names = Names(partial(read_dataset, path, f"{_TRIALS}/id"))
+    return NamedArrays({"units": counts} | labels | others, names, on_request=others)
 
 
 def _counts(path: Path, shape: tuple[int, int], n_spikes: int) -> Array:

@@ -15,12 +15,12 @@ from shesha.inputs import NamedRows, Names
 from shesha.io._anndata import _default, _elements, _row_names, labels_of_anndata
 from shesha.io._array_selection import Contents, Keys, StoredArray, contents, natural
 from shesha.io._external_links_and_declared_sizes import require_own
-from shesha.io._format_type import Format
+from shesha.io._format_type import Format, array_format
 from shesha.io._hdf5_arrays import describe, read_dataset
-from shesha.io._labels import labels_of_arrays
 from shesha.io._nested_arrays import NamedArrays
-from shesha.io.compressed_files import COMPRESSED, file_ending, file_stem, open_bytes
+from shesha.io.compressed_files import open_bytes
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.io.file_endings import COMPRESSED, file_ending, file_stem
 from shesha.support.item_lists import join_names
 from shesha.support.provenance import state
 from shesha.support.types import Array
@@ -31,7 +31,17 @@ _INSTEAD = "write an embedding of fewer columns, such as X_pca"
 
 def is_tenx_folder(path: Path) -> bool:
     """Return whether a folder has the layout of Cell Ranger: a matrix with barcodes and features."""
-    return path.is_dir() and _part(path, "matrix", ".mtx") is not None and _part(path, "barcodes", ".tsv") is not None
+    prefix = _prefix(path)
+    return prefix is not None and _part(path, "barcodes", ".tsv", prefix) is not None
+
+
+def _prefix(path: Path) -> str | None:
+    """Return what the names of a sample's files begin with, as in archives; None without exactly one matrix."""
+    if not path.is_dir():
+        return None
+    endings = tuple(f"matrix.mtx{packed}" for packed in ("", *COMPRESSED))
+    found = [file.name for file in path.iterdir() if file.name.endswith(endings)]
+    return found[0][: found[0].index("matrix.mtx")] if len(found) == 1 else None
 
 
 def _part(folder: Path, name: str, ending: str, prefix: str = "") -> Path | None:
@@ -41,9 +51,10 @@ def _part(folder: Path, name: str, ending: str, prefix: str = "") -> Path | None
 
 def tenx_folder_arrays(path: Path) -> NamedArrays:
     """Describe the matrix of a folder written by Cell Ranger, transposed to cells x features."""
-    matrix = _part(path, "matrix", ".mtx")
+    prefix = _prefix(path) or ""
+    matrix = _part(path, "matrix", ".mtx", prefix)
     assert matrix is not None
-    return _market(matrix, path, file_stem(path), "")
+    return _market(matrix, path, file_stem(path), prefix)
 
 
 def market_arrays(path: Path) -> NamedArrays:
@@ -188,14 +199,6 @@ def _read_tenx(path: Path, group: str, shape: tuple[int, int], kind: np.dtype[An
         return np.asarray(matrix.toarray())
 
 
-def _open_loom(path: Path, keys: Keys, labels: Any, layer_axis: Any) -> Contents:
-    arrays = _loom_arrays(path)
-    wanted = arrays if keys is not None else {n: a for n, a in arrays.items() if n == "matrix" or len(a.shape) == 1}
-    found = contents(path, wanted, keys)
-    unread = {name: "is read only if keys= names it" for name in arrays if name not in wanted}
-    return replace(found, skipped=found.skipped | unread, row_names=arrays.row_names)
-
-
 def _loom_arrays(path: Path) -> NamedArrays:
     """Describe the matrix and layers of a Loom file, transposed to cells x genes, and the attributes of the cells."""
     h5py = optional("h5py", path)
@@ -215,14 +218,15 @@ def _loom_arrays(path: Path) -> NamedArrays:
             columns = {name: describe(path, f"col_attrs/{name}", root["col_attrs"][name]) for name in root["col_attrs"]}
         name = next((name for name in ("CellID", "obs_names", "cell_id", "barcode") if name in columns), None)
     names = None if name is None else Names(lambda: read_dataset(path, f"col_attrs/{name}").astype(str))
-    return NamedArrays(arrays | columns, names)
+    more = [name for name, array in columns.items() if len(array.shape) > 1]
+    return NamedArrays(arrays | columns, names, on_request=[*(name for name in arrays if name != "matrix"), *more])
 
 
 def _transposed(path: Path, place: str) -> Array:
     return np.ascontiguousarray(read_dataset(path, place).T)
 
 
-LOOM = Format(lambda path, column: labels_of_arrays(path, _loom_arrays(path), column), _open_loom)
+LOOM = array_format(_loom_arrays)
 """The format of .loom files."""
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from shesha.io._format_type import array_contents
 from shesha.io._labels import read_lines
 from shesha.io._nested_arrays import NamedArrays
 from shesha.io._tables import csv_table, labels_of_table, matrix_of_table
-from shesha.io.compressed_files import file_stem, open_bytes
+from shesha.io.compressed_files import open_bytes
 from shesha.io.file_checks import UnreadableFileError, reading, require_memory
+from shesha.io.file_endings import file_stem
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
 
@@ -64,15 +66,25 @@ def _layout(path: Path) -> str:
     lines = _first_lines(path)
     declared = bool(lines) and _declared(lines) is not None
     body = [line.split() for line in (lines[1:] if declared else lines)]
-    width = min(map(len, body), default=0)
-    # Words may contain spaces, so the numbers are counted from the end of the line.
-    if width > 2 and all(_are_numbers(fields[1 - width :]) for fields in body):
-        plain = not declared and all(map(_are_numbers, body)) and len(set(map(len, body))) == 1
-        return "numbers" if plain else "words"
-    if width == 2 and all(map(_are_numbers, body)):
-        return "words" if declared else "numbers"
+    if body and all(map(_are_numbers, body)) and len(set(map(len, body))) == 1 and len(body[0]) > 1:
+        return "words" if declared or _are_names([fields[0] for fields in body], body) else "numbers"
+    if body and (_n_numbers(body) > 1 or declared):
+        return "words"
     separated = any(0 < lines[0].count(mark) == lines[1].count(mark) for mark in (b"\t", b",", b";") if len(lines) > 1)
     return "table" if separated else "lines"
+
+
+def _n_numbers(body: Sequence[Sequence[bytes]]) -> int:
+    """Return how many numbers most lines end with; words may contain spaces, or be numbers."""
+    counts = [len(list(takewhile(_NUMBER.fullmatch, reversed(fields[1:])))) for fields in body]
+    usual, n_lines = Counter(counts).most_common(1)[0]
+    return usual if 2 * n_lines > len(counts) else 0
+
+
+def _are_names(first: Sequence[bytes], body: Sequence[Sequence[bytes]]) -> bool:
+    """Return whether the first numbers name the rows: they are whole and distinct, and the others are not whole."""
+    whole = all(field.isdigit() for field in first) and len(set(first)) == len(first) > 1
+    return whole and all(any(not field.lstrip(b"-").isdigit() for field in fields[1:]) for fields in body)
 
 
 def _first_lines(path: Path) -> list[bytes]:
@@ -112,7 +124,8 @@ def _vectors(path: Path, layout: str) -> NamedArrays:
 
 
 def _width(path: Path, layout: str) -> int:
-    return min(len(line.split()) for line in _first_lines(path)) - (layout == "words")
+    body = [line.split() for line in _first_lines(path)]
+    return len(body[0]) if layout == "numbers" else _n_numbers(body)
 
 
 def _parse(path: Path, width: int, *, has_words: bool, skip: bool) -> tuple[Array | None, Array]:
@@ -152,10 +165,15 @@ def _blocks(path: Path, skip: bool) -> Iterator[list[bytes]]:
 def _split(path: Path, line: bytes, width: int, number: int) -> tuple[bytes, bytes]:
     """Split a line whose word contains spaces, or whose separators are tabs."""
     fields = line.rsplit(None, width)
-    if len(fields) != width + 1 or not _are_numbers(fields[1:]):
+    # A number at the end of a word rather shows that the line has more numbers than the others.
+    if (
+        len(fields) != width + 1
+        or not _are_numbers(fields[1:])
+        or _are_numbers(fields[0].split()[1:][-1:] or [b"word"])
+    ):
+        start = line[:40].decode("utf-8", "replace")
         raise UnreadableFileError(
-            f"text file {path} must contain a word and {width} numbers in every line, got {line[:40]!r} in "
-            f"line {number}"
+            f"text file {path} must contain a word and {width} numbers in every line, got {start!r} in line {number}"
         )
     return fields[0], b" ".join(fields[1:])
 
