@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 FORMATS = (
-    "npy, npz, safetensors, pt, parquet, feather, csv, tsv, json, jsonl, txt, vec, bin, fvecs, mat, h5, h5ad, h5mu, loom, "
-    "mtx, nc, nwb or zarr"
+    "npy, npz, safetensors, pt, parquet, feather, csv, tsv, json, jsonl, txt, vec, bin, fvecs, mat, h5, h5ad, h5mu, "
+    "loom, mtx, nc, nwb or zarr"
 )
 """The formats of files, as the help of the commands lists them."""
 LayerAxis = Annotated[

@@ -216,8 +216,8 @@ def refuse_weights(path: Path, arrays: Mapping[str, StoredArray], keys: Keys) ->
     weights = [name for name in matrices if _WEIGHTS.search(name)]
     if len(weights) > 1 and 2 * len(weights) > len(matrices):
         raise UnreadableFileError(
-            f"{path} must contain representations, got the weights of a model ({join_names(weights[:3])}, ...): compute "
-            "the model's outputs with `shesha extract`, or name single matrices with keys= (--key)"
+            f"{path} must contain representations, got the weights of a model ({join_names(weights[:3])}, ...): "
+            "compute the model's outputs with `shesha extract`, or name single matrices with keys= (--key)"
         )
 
 
