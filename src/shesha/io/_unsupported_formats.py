@@ -85,7 +85,10 @@ def unsupported(path: Path, endings: Sequence[str]) -> str:
     found = _KINDS.get(double) or _KINDS.get(last)
     if found is None and last in COMPRESSED and Path(path.stem).suffix.lower() in endings:
         module = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}.get(last)
-        lines = (f"import {module}, shutil", f"shutil.copyfileobj({module}.open({{old}}), open({{unpacked}}, 'wb'))")
+        lines: tuple[str, ...] = (
+            f"import {module}, shutil",
+            f"shutil.copyfileobj({module}.open({{old}}), open({{unpacked}}, 'wb'))",
+        )
         found = (f"Compressed {Path(path.stem).suffix} files are not read", lines if module else ())
     if found is None:
         plain = dict.fromkeys(ending for ending in endings if not ending.endswith(COMPRESSED))

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import numpy as np
 
-from shesha.io.file_endings import file_ending
+from shesha.io.file_endings import file_ending, file_stem
 from shesha.support import argument_types as kinds
 from shesha.support.memory import memory_budget, readable
 from shesha.support.optional import require
@@ -85,7 +85,7 @@ def reading(path: Path) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         cause = f"{type(error).__name__}: {error}".rstrip(": ")
-        ending = file_ending(path)
+        ending = path.name.removeprefix(file_stem(path))
         raise UnreadableFileError(
             f"{path} must be a complete {ending} file, got one that cannot be read ({cause}): {_advice(path)}"
         ) from error

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -363,7 +363,7 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
-def _are_vectors(value: Any) -> bool:
+def _are_vectors(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list) and bool(value) and all(isinstance(row, list) and row for row in value)
 
 

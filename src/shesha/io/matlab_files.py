@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -58,7 +58,7 @@ def _require_bounded(path: Path) -> None:
     limit, size, total = memory_budget(), path.stat().st_size, 0
     with reading(path), path.open("rb") as stream:
         head = stream.read(128)
-        order = "little" if head[126:128] == b"IM" else "big"
+        order: Literal["little", "big"] = "little" if head[126:128] == b"IM" else "big"
         while len(tag := stream.read(8)) == 8 and head.startswith(b"MATLAB"):
             kind, n_bytes = (int.from_bytes(tag[i : i + 4], order) for i in (0, 4))
             if kind == _COMPRESSED:
