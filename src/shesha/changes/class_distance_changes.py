@@ -84,7 +84,7 @@ def class_changes(
     limits = _limits(unchanged, codes)[first, second]
     significant = (corrected <= test.level) & ~(np.abs(moved) <= limits)
     changes = [
-        ClassChange(classes[a], classes[b], *map(float, numbers), significant=bool(is_significant))
+        ClassChange(classes[a], classes[b], *map(float, numbers[:4]), float(numbers[4]), bool(is_significant))
         for a, b, is_significant, *numbers in zip(
             first, second, significant, starts, ends, p, corrected, limits, strict=True
         )
@@ -167,7 +167,8 @@ def _flipped_groups(
 def _signs(n_groups: int, seed: Seed) -> Matrix:
     """Return rows of signs for the groups: the observed ones first, then all others, or a random sample of them."""
     if 2**n_groups <= PERMUTATIONS + 1:
-        return 1.0 - 2.0 * ((np.arange(2**n_groups)[:, None] >> np.arange(n_groups)) & 1)
+        bits = (np.arange(2**n_groups)[:, None] >> np.arange(n_groups)) & 1
+        return np.where(bits == 1, -1.0, 1.0)
     drawn = spawn(seed, _FLIPPING).choice([-1.0, 1.0], (PERMUTATIONS, n_groups))
     return np.vstack([np.ones(n_groups), drawn])
 

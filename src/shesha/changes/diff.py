@@ -126,7 +126,7 @@ def diff(
         classes are tested between groups.
     k : int, optional
         Number of neighbours of each row. Default: 10, or a third of the rows if there are fewer than 31. In the test of
-        an index: 10, or less if chance would find more than a tenth of the neighbours.
+        an index: 10, or less if chance would find more than an eighth of the neighbours.
     index : bool
         Whether to report if a search index of old vectors may be kept. It holds the layer named embedding (the output
         of a sentence encoder), or else the last layer. Recall@k is the share of a new query's true neighbours (among

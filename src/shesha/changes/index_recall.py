@@ -22,7 +22,7 @@ from shesha.views import Representation
 
 FOLDS = 2
 """Number of folds. Maps find rows they were fitted to too easily, so each fold uses the other's map."""
-MOST_CHANCE = 0.1
+MOST_CHANCE = 0.125
 """Largest recall by chance. With more, a search returns most rows, whatever the vectors are."""
 ROWS_PER_FEATURE = 2
 """With fewer rows per feature, the half of them to which a map is fitted does not determine it."""

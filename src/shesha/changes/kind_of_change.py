@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -73,7 +73,16 @@ def structure_change(
     shares = [anisotropy(side.rows) for side in (before, after)]
     scale = float(np.sqrt(np.vdot(new, new) / np.vdot(old, old)))
     return StructureChange(
-        *(layer, kind, shared, linear, unexplained, scale, *ranks, *shares),
+        layer=layer,
+        kind=kind,
+        kept=shared,
+        linear=linear,
+        new=unexplained,
+        scale=scale,
+        rank_before=ranks[0],
+        rank_after=ranks[1],
+        anisotropy_before=shares[0],
+        anisotropy_after=shares[1],
         explained=explained,
         neighbours=recovered,
         n_rows=len(X),
@@ -130,33 +139,33 @@ def _candidates(X: Matrix, Y: Matrix, fold: Index) -> Iterator[tuple[Kind, tuple
     yield "rotation", (_held_out(_unit(X), _unit(Y), fold, _rotate_about_origin), _unit(Y))
 
 
-def _held_out(X: Matrix, Y: Matrix, fold: Index, fit: object) -> Matrix:
+def _held_out(X: Matrix, Y: Matrix, fold: Index, fit: Callable[[Matrix, Matrix, Matrix], Matrix]) -> Matrix:
     """Predict the rows of each fold by a map fitted to the rows outside it."""
     predicted = np.empty_like(Y)
     for part in range(FOLDS):
         out = fold == part
         if out.any():
-            predicted[out] = fit(X[~out], Y[~out], X[out])  # type: ignore[operator]
+            predicted[out] = fit(X[~out], Y[~out], X[out])
     return predicted
 
 
 def _rescale(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
-    return rows * (np.vdot(X, Y) / max(np.vdot(X, X), _tiny()))
+    return np.asarray(rows * (float(np.vdot(X, Y)) / max(float(np.vdot(X, X)), _tiny())))
 
 
 def _shift(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
     mean, target = X.mean(axis=0), Y.mean(axis=0)
-    return target + _rescale(X - mean, Y - target, rows - mean)
+    return np.asarray(target + _rescale(X - mean, Y - target, rows - mean))
 
 
 def _rescale_features(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
     mean, target = X.mean(axis=0), Y.mean(axis=0)
-    return target + (rows - mean) * _feature_factors(X - mean, Y - target)
+    return np.asarray(target + (rows - mean) * _feature_factors(X - mean, Y - target))
 
 
 def _rotate(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
     mean, target = X.mean(axis=0), Y.mean(axis=0)
-    return target + _rotate_about_origin(X - mean, Y - target, rows - mean)
+    return np.asarray(target + _rotate_about_origin(X - mean, Y - target, rows - mean))
 
 
 def _rotate_about_origin(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:

@@ -230,12 +230,9 @@ def _wrapped(before: Sequence[str], after: Sequence[str]) -> dict[str, str]:
         ranked = sorted(pairs.values(), key=len, reverse=True)
         best = ranked[0]
         for rival in ranked[1:]:
-            name = next((name for name in rival if best.get(name, rival[name]) != rival[name]), None)
-            if name is not None and len(rival) == len(best):
-                raise ValueError(
-                    f"layers must have one counterpart, got {name}, which may be {best[name]} or {rival[name]}: pass "
-                    "match= with pairs of names"
-                )
+            if len(rival) == len(best):
+                _require_one_counterpart(best, rival)
+                _require_one_counterpart(*({b: a for a, b in group.items()} for group in (best, rival)))
         found |= best
         taken = set(found.values())
         rest = {
@@ -243,6 +240,15 @@ def _wrapped(before: Sequence[str], after: Sequence[str]) -> dict[str, str]:
         }
         pairs = defaultdict(dict, {key: group for key, group in rest.items() if group})
     return found
+
+
+def _require_one_counterpart(best: Mapping[str, str], rival: Mapping[str, str]) -> None:
+    for name, other in rival.items():
+        if best.get(name, other) != other:
+            raise ValueError(
+                f"layers must have one counterpart, got {name}, which may be {best[name]} or {other}: pass match= with "
+                "pairs of names"
+            )
 
 
 def _side_of_addition(pairs: Mapping[str, str]) -> str:

@@ -25,8 +25,11 @@ def diff_text(result: Diff) -> str:
     """Return the headline, as many layers as fit on the screen, the kind of change, and notes."""
     width = page_width()
     head = [*_index_lines(result, width), *wrap(headline(result), width, hanging="")]
-    tail = _detail_lines(result, width)
-    layers = choose_layers(result, max(_FEWEST, _SCREEN - len(head) - len(tail) - 3))
+    # The statements on the inputs need up to two lines.
+    most = _SCREEN - len(head) - 3 - 2 * bool(result.inputs)
+    tails = (_detail_lines(result, width, n_rows) for n_rows in range(_ROWS, -1, -1))
+    tail = next((lines for lines in tails if len(lines) + _FEWEST <= most), _detail_lines(result, width, 0))
+    layers = choose_layers(result, max(_FEWEST, most - len(tail)))
     lines = [*head, "", *_layer_table(layers)]
     left_out = len(result.layers) - len(layers)
     if left_out:
@@ -41,15 +44,15 @@ def _index_lines(result: Diff, width: int) -> list[str]:
     return [*wrap(result.index.headline, width, hanging=""), *wrap(result.index.in_numbers, width, "  ", "  "), ""]
 
 
-def _detail_lines(result: Diff, width: int) -> list[str]:
+def _detail_lines(result: Diff, width: int, n_rows: int) -> list[str]:
     lines = _change_lines(result, width)
-    if result.moved:
+    if result.moved and n_rows:
         lines += [
             "",
             f"Rows that lost the largest share of their {result.k} nearest neighbours in {result.moved_layer}",
         ]
         lines += columns(
-            [_row(row.name, row.label, row.neighbours_lost) for row in result.moved[:_ROWS]], "<<>", indent="  "
+            [_row(row.name, row.label, row.neighbours_lost) for row in result.moved[:n_rows]], "<<>", indent="  "
         )
     lines += ["", *wrap(_scale_note(result), width, hanging="")]
     for note in result.notes:
