@@ -78,6 +78,11 @@ def test_partial_overlaps_are_counted(before, after, n_pairs, n_layers, by):
         (["representation"], numbered("layer.#", range(12)), "share names of layers or have the same number of layers"),
         (numbered("layer.#", range(12)), numbered("h.#", range(24)), "Pass match= with pairs of names"),
         (
+            [*numbered("encoder.layer.#", range(6)), *numbered("decoder.layer.#", range(6))],
+            numbered("layer.#", range(6)),
+            r"got layer.0, which may be encoder.layer.0 or decoder.layer.0: pass match=",
+        ),
+        (
             numbered("layer.#", range(6)),
             [*numbered("encoder.layer.#", range(6)), *numbered("decoder.layer.#", range(6))],
             r"got layer.0, which may be encoder.layer.0 or decoder.layer.0: pass match=",

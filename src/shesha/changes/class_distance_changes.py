@@ -84,10 +84,17 @@ def class_changes(
     limits = _limits(unchanged, codes)[first, second]
     significant = (corrected <= test.level) & ~(np.abs(moved) <= limits)
     changes = [
-        ClassChange(classes[a], classes[b], *map(float, numbers[:4]), float(numbers[4]), bool(is_significant))
-        for a, b, is_significant, *numbers in zip(
-            first, second, significant, starts, ends, p, corrected, limits, strict=True
+        ClassChange(
+            first=classes[first[i]],
+            second=classes[second[i]],
+            before=float(starts[i]),
+            after=float(ends[i]),
+            p_value=float(p[i]),
+            p_adjusted=float(corrected[i]),
+            limit=float(limits[i]),
+            significant=bool(significant[i]),
         )
+        for i in range(len(first))
     ]
     return tuple(sorted(changes, key=lambda change: (change.p_adjusted, -abs(change.change)))), note
 
