@@ -22,43 +22,37 @@ SAMPLE = 20
 """Number of values of a column that are looked at."""
 
 _LABELS = frozenset({"label", "labels", "y", "class", "target"})
-_VECTORS = frozenset(
-    ("embedding", "embeddings", "emb", "embs", "embed", "vector", "vectors", "vec", "vecs", "representation")
-    + ("representations", "repr", "latent", "latents", "activation", "activations", "feature", "features", "hidden")
+_VECTOR = re.compile(
+    r"emb(ed(ding)?)?s?|vec(tor)?s?|repr(esentation)?s?|latents?|activations?|features?|hidden|states?"
 )
 """Words in names of columns that contain vectors."""
-_SURE = _VECTORS - {"repr", "feature", "features", "hidden"}
+_SURE = re.compile(r"emb(ed(ding)?)?s?|vec(tor)?s?|representations?|latents?|activations?")
 """Words that, at the end of a name, promise vectors: other contents are refused."""
-_TOKENS = frozenset({"input_ids", "attention_mask", "token_type_ids", "tokens", "token_ids", "labels", "bbox", "shape"})
+_NO_VECTOR = re.compile(r"(input|token|token_type|decoder_input)_ids|attention_mask|tokens|labels|bbox|shape|size")
 """Names of columns of lists that are never representations beside others."""
-_FAMILIES = frozenset(
-    ("dim", "d", "e", "emb", "embed", "embedding", "embeddings", "vec", "vector", "v", "x", "f", "feat", "feature", "features")
-    + ("pc", "pca", "lsi", "svd", "ic", "ica", "nmf", "factor", "comp", "component", "latent", "z", "h", "hidden", "unit")
-    + ("neuron", "channel", "pixel", "px", "lv", "harmony", "scvi", "scanvi", "mofa", "lda", "ld", "col", "value", "val", "c")
+_FAMILY = re.compile(
+    r"d(im)?|emb(ed(ding)?)?s?|e|v(ec(tor)?)?|x|f(eat(ure)?)?s?|pca?|lsi|svd|ica?|nmf|mofa|ld|lda|lv|factor|topic"
+    r"|comp(onent)?|latent|z|h(idden)?|unit|neuron|channel|ch|pixel|px|harmony|scan?vi|col(umn)?|val(ue)?|c|repr?"
 )
-"""Names of numbered columns that form a matrix, whatever else the table contains."""
-_PICTURES = frozenset({"umap", "tsne", "fitsne", "phate", "spatial", "drawgraph", "mde", "trimap", "pacmap"})
+"""Last words in names of numbered columns that form a matrix, whatever else the table contains."""
+_PICTURE = re.compile(r"x?_?((f?it)?tsne|umap|phate|spatial|draw_?graph(_fa|_fr)?|mde|trimap|pacmap)")
 """Names of embeddings that are made for plots."""
 PICTURE_COLUMNS = 3
 """Largest number of columns of an embedding that is made for plots."""
-_SIDE = frozenset(
-    ("score", "scores", "similarity", "distance", "rank", "rating", "n_tokens", "num_tokens", "tokens", "token_count")
-    + ("n_chars", "num_chars", "char_count", "length", "len", "n_words", "word_count", "count", "timestamp", "time")
-    + ("datetime", "date", "created", "created_at", "updated_at", "created_utc", "ts", "epoch", "year", "month", "day")
-    + ("row", "rownum", "row_number", "row_id", "index", "idx", "level_0", "line", "page", "page_number", "chunk")
-    + ("chunk_index", "position", "offset", "fold", "split", "seed", "cluster", "leiden", "louvain", "batch", "n_counts")
-    + ("n_genes", "total_counts", "n_genes_by_counts", "ncount_rna", "nfeature_rna", "percent.mt", "pct_counts_mt")
-    + ("doublet_score", "latitude", "longitude", "lat", "lon", "lng", "price", "cost", "latency", "tokens_used")
+_SIDE = re.compile(
+    r"scores?|similarity|distance|rank|(n|num|number_of|prompt|total)_(tokens|chars|words|genes|counts|cells)"
+    r"|tokens?|(token|char|word)_count|tokens_used|timestamp|datetime|date|created(_at|_utc)?|(updated|modified)(_at)?"
+    r"|ts|epoch_ms|row|row_?(num|number|id|nr)|index|idx|level_0|page(_number)?|chunk(_(index|number))?|fold|split"
+    r"|seed|cluster|leiden|louvain|batch|total_counts|n_genes_by_counts|n_?(count|feature)_rna|percent_mt"
+    r"|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
 )
-"""Names of columns of numbers that describe the rows, in lower case."""
-_SIDE_PARTS = frozenset({"tokens", "timestamp", "date", "time", "score"})
-_CONTENT = frozenset(
-    ("text", "sentence", "document", "content", "title", "prompt", "query", "question", "review", "passage", "abstract")
-    + ("caption",)
+"""Names of columns of numbers that describe the rows."""
+_CONTENT = re.compile(
+    r"text|sentence|document|content|title|prompt|query|question|review|passage|abstract|caption", re.IGNORECASE
 )
-"""Names of columns of text that can identify rows if their values are distinct."""
+"""Names of columns of text that identify rows if their values are distinct."""
 _NUMBERED = re.compile(r"(?P<prefix>.*?)(?P<gap>[\s_.:\-\[\(]*)(?P<number>\d{1,7})[\]\)]?")
-_LAYERS = frozenset({"layer", "layers", "l", "h", "hidden", "block", "blocks", "model", "state"})
+_LAYER = re.compile(r"layers?|l|h|hidden|blocks?|models?|states?")
 _FEWEST = 4
 """Smallest number of numbered columns that form a matrix by their number alone."""
 _FEW_STATED = 3
@@ -113,9 +107,9 @@ def label_like_names(names: Iterable[str]) -> list[str]:
     return [name for name in names if name.lower() in _LABELS]
 
 
-def is_picture(name: str, n_columns: int) -> bool:
+def is_picture(n_columns: int) -> bool:
     """Return whether an embedding has so few columns that it was made for plots."""
-    return n_columns <= PICTURE_COLUMNS or ("".join(words_of(name)).removeprefix("x") in _PICTURES and n_columns <= 3)
+    return n_columns <= PICTURE_COLUMNS
 
 
 def decide(
@@ -150,7 +144,7 @@ def decide(
     identity, certain = _identity(columns, aside)
     if identity is not None and certain:
         usable = [c for c in usable if c is not identity]
-        aside[identity.name] = "identifies the rows"
+        aside[identity.name] = identity.refusal or "identifies the rows"
     numeric = [c for c in usable if c.kind == "numbers"]
     families = _families([c for c in usable if c.kind in ("numbers", "text")])
     family = _main_family(families, numeric, source, option)
@@ -166,7 +160,9 @@ def decide(
         rest = {c.name: _beside(c, "numbered columns") for c in columns if c not in family}
         return Layout(tuple(family), {}, {}, identity, certain, rest | aside, is_family=True)
     _require_clean_text(usable, numeric, source)
-    side = {c.name: f"is named like a property of the rows; name it in {option} to use it" for c in numeric if _is_side(c)}
+    side = {
+        c.name: f"is named like a property of the rows; name it in {option} to use it" for c in numeric if _is_side(c)
+    }
     matrix = tuple(c for c in numeric if c.name not in side)
     rest = {c.name: c.reason for c in columns if c.reason}
     return Layout(matrix, {}, {}, identity, certain, rest | side | aside)
@@ -177,23 +173,24 @@ def _beside(column: Column, what: str) -> str:
 
 
 def _is_side(column: Column) -> bool:
-    words = words_of(column.name)
-    return column.name.lower() in _SIDE or "_".join(words) in _SIDE or (len(words) > 1 and words[-1] in _SIDE_PARTS)
+    return _SIDE.fullmatch("_".join(words_of(column.name))) is not None
 
 
 def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column | None, bool]:
     """Return the column that identifies rows, and whether it is named like one."""
-    able = {c.name: c for c in columns if c.name not in aside and c.kind in ("numbers", "text") and c.content != "dates"}
+    able = {
+        c.name: c for c in columns if c.name not in aside and c.kind in ("numbers", "text") and c.content != "dates"
+    }
     for name in identity_names(able):
         if distinct_values(able[name].values()):
             return able[name], True
+    content = next((c for c in able.values() if c.kind == "text" and _CONTENT.fullmatch(c.name)), None)
     first = columns[0] if columns else None
-    if first is not None and first.name in able and not is_identity_name(first.name):
-        if first.refusal.startswith("has no name") or (first.kind == "text" and find_vectors(first.head()) is None):
-            named = [c for c in able.values() if c.kind == "text" and c.name.lower() in _CONTENT]
-            counted = first.kind == "numbers" and named
-            return (named[0] if counted else first), False
-    return next((c for c in able.values() if c.kind == "text" and c.name.lower() in _CONTENT), None), False
+    if first is None or first.name not in able or is_identity_name(first.name):
+        return content, False
+    if first.kind == "numbers":
+        return (content or first if first.refusal else content), False
+    return (first if find_vectors(first.head()) is None else content), False
 
 
 def _vector_columns(
@@ -201,47 +198,48 @@ def _vector_columns(
 ) -> dict[str, tuple[Column, Vectors]]:
     """Return the columns of vectors; refuse those that look like vectors and cannot be read."""
     good: dict[str, tuple[Column, Vectors]] = {}
-    bad: dict[str, str] = {}
+    bad: dict[str, tuple[Column, Vectors]] = {}
     for column in usable:
-        if column.kind == "numbers":
+        if column.kind in ("numbers", "other"):
             continue
         found = find_vectors(column.head())
-        if found is not None and found.parse is not None and not found.problem:
-            good[column.name] = column, found
-        elif found is not None:
-            bad[column.name] = found.problem
-        elif _promises_vectors(column.name) and any(not is_missing(value) for value in column.head()):
-            value = next(value for value in column.head() if not is_missing(value))
-            bad[column.name] = f"contains {column.content} such as {shorten(str(value))}"
-    named = {name: entry for name, entry in good.items() if set(words_of(name)) & _VECTORS}
-    if not named and has_family:
-        strong = {name: entry for name, entry in good.items() if not _is_weak(name, entry[1])}
-        good = strong
-        bad = {name: problem for name, problem in bad.items() if _promises_vectors(name)}
-    elif named or any(not _is_weak(name, entry[1]) for name, entry in good.items()):
-        good = {name: entry for name, entry in good.items() if name in named or not _is_weak(name, entry[1])}
-    serious = {
-        name: problem
-        for name, problem in bad.items()
-        if _promises_vectors(name) or not (good or name.lower() in _TOKENS)
-    }
-    if serious:
-        name, problem = next(iter(serious.items()))
+        if found is None and _promises_vectors(column.name):
+            value = next((value for value in column.head() if not is_missing(value)), None)
+            if value is not None:
+                found = Vectors("", None, problem=f"contains {column.content} such as {shorten(str(value))}")
+        if found is not None:
+            (bad if found.problem or found.parse is None else good)[column.name] = column, found
+    named = {name for name in good if has_word(name, _VECTOR)}
+    strong = {name for name, (_, found) in good.items() if not _is_weak(name, found)}
+    if named or strong or has_family:
+        # Token numbers, boxes and coordinates are a representation only if there is nothing else.
+        good = {name: entry for name, entry in good.items() if name in named | strong}
+    for name, (column, found) in bad.items():
+        if not _promises_vectors(name) and (good or has_family or _NO_VECTOR.fullmatch(name)):
+            continue
+        if found.parse is not None:
+            # Reading all values finds the row at fault.
+            return {name: (column, found)}
         raise ValueError(
-            f"column {name!r} of {source} must contain one vector of numbers per row, got one that {problem}; name "
-            f"another column in {option} if it is not the representation"
+            f"column {name!r} of {source} must contain one vector of numbers per row, got one that {found.problem}; "
+            f"choose another column with {option}"
         )
     return good
 
 
 def _is_weak(name: str, vectors: Vectors) -> bool:
     """Return whether lists may be token numbers, boxes or coordinates rather than a representation."""
-    return name.lower() in _TOKENS or vectors.whole or vectors.width <= PICTURE_COLUMNS + 1
+    return bool(_NO_VECTOR.fullmatch(name)) or vectors.whole or vectors.width <= PICTURE_COLUMNS + 1
 
 
 def _promises_vectors(name: str) -> bool:
     words = [word for word in words_of(name) if not word.isdigit()]
-    return bool(words) and words[-1] in _SURE
+    return bool(words) and _SURE.fullmatch(words[-1]) is not None
+
+
+def has_word(name: str, pattern: re.Pattern[str]) -> bool:
+    """Return whether one of the words of a name matches a pattern."""
+    return any(pattern.fullmatch(word) for word in words_of(name))
 
 
 def _families(columns: Sequence[Column]) -> dict[str, list[Column]]:
@@ -263,7 +261,7 @@ def _families(columns: Sequence[Column]) -> dict[str, list[Column]]:
     families = {prefix: [family[number] for number in sorted(family)] for prefix, family in numbered.items()}
     for template, prefixes in templates.items():
         # The pixels of an image have two numbers; the features of several layers have as well, but are not one matrix.
-        if len(prefixes) > 1 and not set(words_of(template)) & _LAYERS:
+        if len(prefixes) > 1 and not has_word(template, _LAYER):
             members = {id(c) for prefix in prefixes for c in families.pop(prefix)}
             families[template.strip(" _.-:")] = [c for c in columns if id(c) in members]
     return families
@@ -278,13 +276,13 @@ def _main_family(
     for prefix, family in families.items():
         words = words_of(prefix)
         n_numbers = sum(id(c) in numeric_ids for c in family)
-        if not n_numbers or set(words) & _PICTURES or label_like_names(words[-1:]):
+        if not n_numbers or _PICTURE.fullmatch(prefix.strip("_ ").lower()) or label_like_names(words[-1:]):
             continue
-        known = not words or words[-1] in _FAMILIES or bool(set(words) & _VECTORS)
-        others = sum(not _is_side(c) for c in numeric) - n_numbers
-        if known and len(family) >= PICTURE_COLUMNS and (words or _count_up(family)):
-            likely[prefix] = family
-        elif len(family) >= _FEWEST and _count_up(family) and len(family) * _MUCH > others:
+        known = not words or _FAMILY.fullmatch(words[-1]) is not None or has_word(prefix, _VECTOR)
+        n_others = sum(not _is_side(c) for c in numeric) - n_numbers
+        counted = _count_up(family)
+        enough = PICTURE_COLUMNS if known and (words or counted) else _FEWEST
+        if len(family) >= enough and (known or (counted and len(family) * _MUCH > n_others)):
             likely[prefix] = family
     if not likely:
         return ()
@@ -299,7 +297,7 @@ def _main_family(
             f"{option}{prefix}"
         )
     words = words_of(prefix)
-    if len(others) > len(largest) and not (words and words[-1] in _FAMILIES):
+    if len(others) > len(largest) and not (words and _FAMILY.fullmatch(words[-1])):
         raise ValueError(
             f"{source} must contain mainly features, got {len(largest)} numbered columns {largest[0].name} to "
             f"{largest[-1].name} and {len(others)} other columns of numbers ({join_items(c.name for c in others)}); "
@@ -337,7 +335,8 @@ def _require_clean_text(usable: Sequence[Column], numeric: Sequence[Column], sou
         if present and n_numbers * 2 > len(present) and n_numbers < len(present):
             row, value = _first_text(column.values())
             raise ValueError(
-                f"column {column.name!r} of {source} must contain numbers in every row, got {shorten(value)} in row {row}"
+                f"column {column.name!r} of {source} must contain numbers in every row, got {shorten(value)} in "
+                f"row {row}"
             )
 
 
@@ -356,7 +355,9 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _named(columns: Sequence[Column], usable: Sequence[Column], keys: Sequence[str], aside: Mapping[str, str]) -> Layout:
+def _named(
+    columns: Sequence[Column], usable: Sequence[Column], keys: Sequence[str], aside: Mapping[str, str]
+) -> Layout:
     """Return the layout that keys request; unknown keys are ignored here, and refused by the caller."""
     by_name = {c.name: c for c in usable}
     numeric = [c for c in usable if c.kind == "numbers"]

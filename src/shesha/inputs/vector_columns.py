@@ -325,7 +325,7 @@ class _TextLayout:
             return np.full((len(values), width), np.nan)
         numbers = self._fast(texts, width) if all(isinstance(text, str) for text in texts) else None
         if numbers is None:
-            numbers = self._slow(texts, name, first_row + np.flatnonzero(present), width)
+            numbers = self._slow(texts, name, (first_row + np.flatnonzero(present)).tolist(), width)
         return insert_missing(numbers, present)
 
     def _fast(self, texts: list[str], width: int) -> Array | None:
@@ -351,13 +351,15 @@ class _TextLayout:
             try:
                 vector = [_number(token) for token in self.tokens(text)]
             except (ValueError, TypeError, AttributeError):
-                raise ValueError(f"{name} must contain a vector in every row, got {shorten(str(text))} in row {row}") from None
+                raise ValueError(
+                    f"{name} must contain a vector in every row, got {shorten(str(text))} in row {row}"
+                ) from None
             width = width or len(vector)
             inner = text.count("[") - 1 if self.n_inner else 0
             if len(vector) != width or (self.n_inner and inner != self.n_inner):
                 raise ValueError(
-                    f"{name} must contain vectors of one length, got {width} numbers in row {rows[0]} and {len(vector)} "
-                    f"in row {row}"
+                    f"{name} must contain vectors of one length, got {width} numbers in row {rows[0]} and "
+                    f"{len(vector)} in row {row}"
                 )
             vectors.append(vector)
         return np.array(vectors)
@@ -418,6 +420,8 @@ def _parse_with_numpy(cleaned: bytes, n_rows: int, columns: int) -> Array | None
     if len(lines) != n_rows or any(line.count(b",") != columns - 1 for line in lines):
         return None
     try:
-        return np.array([_number(token) for token in cleaned.decode().replace("\n", ",").split(",")]).reshape(n_rows, -1)
+        return np.array([_number(token) for token in cleaned.decode().replace("\n", ",").split(",")]).reshape(
+            n_rows, -1
+        )
     except ValueError:
         return None

@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
+from shesha.inputs.table_columns import label_like_names
 from shesha.io._array_selection import natural
-from shesha.io._labels import label_like_names
 from shesha.io._tables import csv_table, has_names, is_unnamed, labels_of_table
 from shesha.support.item_lists import join_names
 from shesha.support.optional import require
