@@ -12,8 +12,9 @@ from shesha.inputs._row_names import NamedRows, Names
 from shesha.inputs.frame_columns import pandas_columns, polars_columns
 from shesha.inputs.table_columns import SAMPLE, Column, decide, state_layout
 from shesha.inputs.vector_columns import find_vectors, is_missing
+from shesha.support import provenance
 from shesha.support.device_arrays import refuse_masked
-from shesha.support.item_lists import join_names
+from shesha.support.item_lists import join_items, join_names
 from shesha.support.types import Array
 
 if TYPE_CHECKING:
@@ -191,7 +192,11 @@ def _from_anndata(data: Any, name: str) -> Parted:
             f"{name} must be an AnnData object with a data matrix X, got no X; pass "
             f"shesha.io.from_anndata({name}, obsm=...) with one of {known}"
         )
-    return load_backed(data.X), Names.build(data.obs_names)
+    values = load_backed(data.X)
+    if len(data.obsm):
+        size = " x ".join(f"{length:,}" for length in values.shape)
+        provenance.state(f"{name}: X of AnnData, {size} (not obsm {join_items(data.obsm)})")
+    return values, Names.build(data.obs_names)
 
 
 def load_backed(values: Any) -> Any:

@@ -107,9 +107,11 @@ def label_like_names(names: Iterable[str]) -> list[str]:
     return [name for name in names if name.lower() in _LABELS]
 
 
-def is_picture(n_columns: int) -> bool:
-    """Return whether an embedding has so few columns that it was made for plots."""
-    return n_columns <= PICTURE_COLUMNS
+def is_picture(name: str, n_columns: int) -> bool:
+    """Return whether an embedding has so few columns that it was made for plots, and no name that denies this."""
+    words = [word for word in words_of(name) if word != "x"]
+    denied = any(_FAMILY.fullmatch(word) for word in words) and not _PICTURE.fullmatch(name.lower())
+    return n_columns <= PICTURE_COLUMNS and not denied
 
 
 def decide(
