@@ -117,7 +117,8 @@ def _default(elements: dict[str, StoredArray]) -> dict[str, StoredArray]:
 
 
 def _is_picture(name: str, element: StoredArray) -> bool:
-    return len(element.shape) == 2 and is_picture(name.partition("/")[2], element.shape[1])
+    place, _, short = name.partition("/")
+    return place == "obsm" and len(element.shape) == 2 and is_picture(short, element.shape[1])
 
 
 def _why_unread(name: str, element: StoredArray) -> str:
