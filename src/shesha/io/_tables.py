@@ -21,8 +21,10 @@ from shesha.inputs.vector_columns import Vectors
 from shesha.io._array_selection import Contents, Keys, StoredArray, choose, contents
 from shesha.io._arrow_lists import arrow_vectors
 from shesha.io._labels import pick
+from shesha.io.compressed_files import open_text
 from shesha.io.csv_frames import RAGGED, csv_frame
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.io.file_endings import file_stem
 from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
@@ -80,7 +82,7 @@ def contents_of_table(
     arrays = {name: _vectors(path, table, name, found) for name, (_, found) in layout.vectors.items()}
     arrays |= {name: _matrix(table, family) for name, family in layout.families.items()}
     if layout.matrix:
-        arrays[path.stem] = _matrix(table, layout.matrix)
+        arrays[file_stem(path)] = _matrix(table, layout.matrix)
     found = contents(path, arrays, None, layer_axis)
     for name, array in arrays.items():
         state_layout(path.name, layout, array.shape, name)
@@ -172,18 +174,23 @@ def csv_table(path: Path, separator: str) -> Table:
     frame.columns = frame.columns.map(str)
     if not named:
         note["(column names)"] = "are missing, because the first line contains numbers and was read as a row"
-    columns = pandas_columns(frame, from_text=True)
-    return Table(tuple(columns), lambda names: frame[list(names)], partial(_text_vectors, path, frame), notes=note)
+    return replace(frame_table(path, frame, from_text=True), notes=note)
 
 
-def _text_vectors(path: Path, frame: pd.DataFrame, name: str, found: Vectors) -> Array:
+def frame_table(path: Path, frame: pd.DataFrame, *, from_text: bool = False) -> Table:
+    """Describe the columns of a table that was read into memory; their names must be distinct texts."""
+    columns = pandas_columns(frame, from_text=from_text)
+    return Table(tuple(columns), lambda names: frame[list(names)], partial(_frame_vectors, path, frame))
+
+
+def _frame_vectors(path: Path, frame: pd.DataFrame, name: str, found: Vectors) -> Array:
     assert found.parse is not None
     return found.parse(frame[name].tolist(), f"column {name!r} of {path}", 0)
 
 
 def _require_few_columns(path: Path, separator: str) -> None:
     """Refuse tables with so many columns that reading would take minutes."""
-    with path.open(encoding="utf-8-sig", newline="") as stream:
+    with open_text(path) as stream:
         n_columns = stream.readline().count(separator) + 1
     if n_columns > _MOST_COLUMNS:
         raise UnreadableFileError(
@@ -194,7 +201,7 @@ def _require_few_columns(path: Path, separator: str) -> None:
 
 def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
     """Return the actual separator and decimal sign, with a note if they are not those of the file type."""
-    with path.open(encoding="utf-8-sig", newline="") as stream:
+    with open_text(path) as stream:
         lines = [line for line in islice(stream, _LOOKED_AT) if line.strip()]
     if not lines or separator in lines[0]:
         return separator, ".", {}
@@ -213,7 +220,7 @@ def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None
     """Refuse lines with too few fields, which pandas would fill with missing values."""
     if frame.shape[1] < 2 or not frame.iloc[:, -1].isna().any():
         return
-    with reading(path), path.open(encoding="utf-8-sig", newline="") as stream:
+    with reading(path), open_text(path) as stream:
         rows = csv.reader(stream, delimiter=separator)
         short = next(((rows.line_num, len(row)) for row in rows if 0 < len(row) < frame.shape[1]), None)
     if short is not None:
@@ -222,7 +229,7 @@ def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None
 
 def has_names(path: Path, separator: str) -> bool:
     """Return whether the first line has column names; numbers count as names only if they count up."""
-    with path.open(encoding="utf-8-sig", newline="") as stream:
+    with open_text(path) as stream:
         first = next((row for row in csv.reader(stream, delimiter=separator) if row), [])
     if not all(map(_is_number, first)):
         return True
@@ -285,11 +292,14 @@ def _arrow_vectors(path: Path, batches: Callable[[str], Iterator[Any]], name: st
     for batch in batches(name):
         blocks.append(arrow_vectors(path, name, found, batch, row))
         row += len(batch)
+    return stack_blocks(blocks)
+
+
+def stack_blocks(blocks: Sequence[Array]) -> Array:
+    """Concatenate blocks of vectors; a block without any vector has no width of its own."""
     widest = max((block.shape[1:] for block in blocks if block.size), default=(0,))
-    # A piece without any vector has no width of its own.
-    return np.concatenate(
-        [block if block.size else np.full((len(block), *widest), np.nan) for block in blocks or [np.empty((0, 0))]]
-    )
+    filled = [block if block.size else np.full((len(block), *widest), np.nan) for block in blocks]
+    return np.concatenate(filled) if filled else np.empty((0, 0))
 
 
 def _index_columns(path: Path, schema: Any) -> list[str]:

@@ -30,12 +30,12 @@ def open_parquet(path: Path, keys: Keys, labels: str | Sequence[str] | None, lay
 
 def open_dataset(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
     """Read representations from a `datasets.save_to_disk` folder, or from a single Arrow file."""
-    return contents_of_table(path, _dataset_table(path), keys, labels, layer_axis)
+    return contents_of_table(path, dataset_table(path), keys, labels, layer_axis)
 
 
 def labels_of_dataset(path: Path, column: str | None) -> Array | NamedRows:
     """Read one column as labels."""
-    return labels_of_table(path, _dataset_table(path), column)
+    return labels_of_table(path, dataset_table(path), column)
 
 
 def is_dataset(path: Path) -> bool:
@@ -43,7 +43,8 @@ def is_dataset(path: Path) -> bool:
     return path.is_dir() and any((path / name).is_file() for name in (_STATE, _SPLITS))
 
 
-def _dataset_table(path: Path) -> Table:
+def dataset_table(path: Path) -> Table:
+    """Describe the columns of a data set, or of an Arrow file."""
     files = _arrow_files(path)
     schema = _schema(path, files[0])
 
