@@ -143,8 +143,8 @@ _CALIBRATED_NOTE = (
     "The chance level is the mean value for randomly matched rows. The calibrated value is 0 up to the chance "
     "threshold at the level {alpha:g}, and 1 at the best possible value. For a measure without a best possible value, "
     "it is the excess over the threshold. With many measures, some p-values are small by chance alone. Use the "
-    "corrected p-value, which accounts for the number of measures, unless you chose one measure in advance. Measures that do not depend on the "
-    "matching of rows have no null distribution."
+    "corrected p-value, which accounts for the number of measures, unless you chose one measure in advance. Measures "
+    "that do not depend on the matching of rows have no null distribution."
 )
 
 
