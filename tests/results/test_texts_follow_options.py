@@ -69,7 +69,8 @@ def test_words_follow_the_level(name, option):
     for where, text in words(found).items():
         flat = " ".join(text.split())
         # A sentence may give p-values without a verdict, or numbers without intervals.
-        silent = where == "sentence" and not re.search(r"chance at|interval", flat)
+        verdict = {"alpha": r"chance at|outliers? at", "confidence": "interval"}[option]
+        silent = where == "sentence" and not re.search(verdict, flat)
         assert silent or any(level in flat for level in levels), f"{where} does not give the level {value}: {flat}"
         if option == "alpha":
             assert not re.search(r"chance at 0\.05|at 5 ?%|\(5 ?%\)", flat), f"{where}: {flat}"

@@ -186,8 +186,8 @@ def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similariti
     caveats=(
         "Unrelated data score k / (n - 1) on average, not 0.",
         "A common offset makes cosines uninformative: subtract the column means first, or use `metric='euclidean'`.",
-        "With `metric='dot'`, as in the public code, long rows are neighbours of all rows. Unrelated data then score high "
-        "if the same rows are long in both.",
+        "With `metric='dot'`, as in the public code, long rows are neighbours of all rows. Unrelated data then score "
+        "high if the same rows are long in both.",
         _SELF_BY_NUMBER,
     ),
     self_value=1.0,
