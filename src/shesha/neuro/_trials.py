@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import align_labels, coordinate_values, is_labelled, split_names, transpose_axes
+from shesha.inputs import align_labels, coordinate_values, is_labelled, table_values, transpose_axes
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import class_name, class_names
 from shesha.support import provenance
@@ -211,7 +211,7 @@ def _as_columns(labels: Any, n_trials: int, role: str) -> list[Any]:
         return [column.to_numpy() for column in labels.get_columns()]
     if isinstance(labels, list | tuple) and labels and all(isinstance(label, tuple) for label in labels):
         labels = _vector_of_objects(labels)
-    array = labels if isinstance(labels, np.ndarray) else to_host(split_names(labels, role)[0], role)
+    array = labels if isinstance(labels, np.ndarray) else to_host(table_values(labels, role), role)
     if array.dtype.names:
         return [array[field].ravel() for field in array.dtype.names]
     array = check.label_vector(array, n_trials)

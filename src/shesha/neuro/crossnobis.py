@@ -97,14 +97,16 @@ class Crossed:
         if self.runs is not None and self.within_cells:
             return across_runs(self.rows, codes, self.runs, self.n_conditions, self._estimate(*self._residuals(codes)))
         folds = _folds(codes) if self.runs is None else self.runs
+        groups = folds % _FOLDS
         weighings: dict[tuple[int, int], Weigh] = {}
 
         def weigh_pair(a: int, b: int) -> Weigh:
-            if (a, b) not in weighings:
-                left, dof = self._residuals(np.where(np.isin(folds, (a, b)), -1, codes))
+            pair = min(a % _FOLDS, b % _FOLDS), max(a % _FOLDS, b % _FOLDS)
+            if pair not in weighings:
+                left, dof = self._residuals(np.where(np.isin(groups, pair), -1, codes))
                 # With few folds, no trials remain for the noise, so all trials must serve.
-                weighings[a, b] = self._estimate(*((left, dof) if dof >= 1 else self._residuals(codes)))
-            return weighings[a, b]
+                weighings[pair] = self._estimate(*((left, dof) if dof >= 1 else self._residuals(codes)))
+            return weighings[pair]
 
         across = across_folds if self.runs is None else across_weighted_pairs
         return across(self.rows, codes, folds, self.n_conditions, weigh_pair)
@@ -152,7 +154,8 @@ class Crossed:
         )
 
 
-_FOLDS = 5
+_FOLDS = 4
+"""Number of groups of runs, or of trials, from the others of which the noise of a pair is estimated."""
 
 
 def _folds(codes: Labels) -> Labels:
@@ -204,7 +207,7 @@ def crossnobis(
         so a constant that is added to all trials of a run changes nothing, and shrunk: 'ledoit-wolf' uses the intensity
         of Ledoit and Wolf, 'diagonal' keeps only the variances, and a number in (0, 1] is the intensity itself. If most
         conditions occur once per run, or without runs, trials are multiplied with one another under the noise of the
-        other runs (or of other fifths of the trials), because their own noise would bias the distances. An array is
+        other runs (or of other quarters of the trials), because their own noise would bias the distances. An array is
         used as the inverse covariance. With one inverse covariance per run, in the order of the runs, the covariances
         of each pair of runs are averaged. None: Euclidean distances.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import coordinate_values, is_labelled, split_names
+from shesha.inputs import coordinate_values, is_labelled, table_values
 from shesha.inputs import validation as check
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.coupling_with_behaviour import check_outcome
@@ -61,7 +61,7 @@ class Checked:
             if not is_labelled(given.X):
                 raise TypeError(f"areas of session {name} must have one entry per neuron, got the name {areas!r}")
             areas = coordinate_values(given.X, areas, f"X of session {name}")[1]
-        areas = np.asarray(split_names(areas, "areas")[0])
+        areas = np.asarray(table_values(areas, "areas"))
         n_neurons = trials.n_neurons if trials.neurons is None else len(areas)
         codes, names = check.labels(areas, n_neurons, f"areas of {name}", min_classes=1)
         of_neurons = names.astype(str)[codes if trials.neurons is None else codes[trials.neurons]]
