@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.comparison.compare import compare
-from shesha.inputs import labels_in_order, orders, split_names
+from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.measure_type import Choice
@@ -23,15 +23,17 @@ from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.device_arrays import to_host
 from shesha.support.plurals import count
 from shesha.support.progress import track
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import CalibrationWarning
-from shesha.views import Rdm
+from shesha.views import Rdm, select_rows
 
 MEASURES = ("RSA", "mutual kNN", "CKA")
 """Default measures, which compare all distances, nearest neighbours, and the largest variances."""
 
 
+@keep_statements
 def compare_within(
     X: ArrayLike,
     Y: ArrayLike,
@@ -46,6 +48,8 @@ def compare_within(
     n_permutations: int = N_PERMUTATIONS,
     alpha: float = 0.05,
     confidence: float = 0.95,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> WithinClasses:
     """Compare two representations of the same rows within each class, with a separate null for each.
@@ -72,7 +76,7 @@ def compare_within(
         Minimum number of rows in a class. Smaller classes are listed but not compared.
     min_group : int
         Minimum number of rows that a group must have in a class. Smaller groups are left out of this class.
-    n_permutations, alpha, confidence, seed
+    n_permutations, alpha, confidence, rows, missing, seed
         As for `compare`.
 
     Returns
@@ -97,7 +101,10 @@ def compare_within(
     min_rows = check.count(min_rows, "min_rows", minimum=5)
     min_group = check.count(min_group, "min_group", minimum=2)
     _check_names(names)
-    rows_of_both = _LabelledRows.build(X, Y, names, {"labels": labels, "blocks": blocks, "groups": groups})
+    along = {"labels": labels, "blocks": blocks, "groups": groups}
+    sides, along = select_rows(dict(zip(map(str, names), (X, Y), strict=True)), along, rows=rows, missing=missing)
+    X, Y = sides.values()
+    rows_of_both = _LabelledRows.build(X, Y, names, along)
     options: dict[str, Any] = {
         "names": names,
         "calibrate": True,
@@ -111,12 +118,12 @@ def compare_within(
     classes: dict[str, Comparison] = {}
     used: list[Index] = []
     for name in track(rows_of_both.class_names, len(rows_of_both.class_names), "classes"):
-        rows, reason = _rows(rows_of_both.classes == name, rows_of_both.block, rows_of_both.group, min_group)
-        if len(rows) < min_rows or reason:
-            excluded[name] = reason or f"{count(len(rows), 'row')}, fewer than {min_rows}"
+        inside, reason = _rows(rows_of_both.classes == name, rows_of_both.block, rows_of_both.group, min_group)
+        if len(inside) < min_rows or reason:
+            excluded[name] = reason or f"{count(len(inside), 'row')}, fewer than {min_rows}"
             continue
-        used.append(rows)
-        classes[name] = rows_of_both.compare(rows, chosen, **rows_of_both.design(rows), **options)
+        used.append(inside)
+        classes[name] = rows_of_both.compare(inside, chosen, **rows_of_both.design(inside), **options)
     if not classes:
         reasons = "; ".join(f"{name}: {why}" for name, why in excluded.items())
         raise ValueError(
@@ -124,12 +131,14 @@ def compare_within(
             f"({reasons})"
         )
     # Rows sorted by class would look like a drifting series, so they are shuffled.
-    rows = generator(0).permutation(np.concatenate(used))
+    everything = generator(0).permutation(np.concatenate(used))
     with warnings.catch_warnings():
         # With permutations within classes, the scores of all rows look saturated, which is what this comparison is
         # meant to show.
         warnings.simplefilter("ignore", CalibrationWarning)
-        total = rows_of_both.compare(rows, chosen, **rows_of_both.design_within_classes(rows), **options)
+        total = rows_of_both.compare(
+            everything, chosen, **rows_of_both.design_within_classes(everything), **options
+        )
     sizes = {name: len(part) for name, part in zip(classes, used, strict=True)}
     corrected = {measure.name: _correct_over_classes(classes, measure.name) for measure in chosen}
     return WithinClasses(str(names[0]), str(names[1]), classes, sizes, total, excluded, corrected)

@@ -1,13 +1,15 @@
 """Convert user inputs: objects of other libraries become arrays with row names."""
 
 from shesha.inputs._other_libraries import is_numeric, load_backed, numbers, split_names
-from shesha.inputs._row_alignment import align_all_labels, align_labels, labels_in_order, orders
+from shesha.inputs._row_alignment import MissingRows, RowChoice, align_all_labels, align_labels, labels_in_order, orders
 from shesha.inputs._row_names import NamedRows, Names
 from shesha.inputs._xarray import coordinate_values, is_labelled, make_data_array, transpose_axes
 
 __all__ = [
+    "MissingRows",
     "NamedRows",
     "Names",
+    "RowChoice",
     "align_all_labels",
     "align_labels",
     "coordinate_values",

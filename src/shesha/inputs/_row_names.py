@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.support.device_arrays import array_shape, to_host
+from shesha.support.item_lists import join_items
 from shesha.support.types import Array
 
 Kind = Literal["text", "numbered", "counted"]
@@ -99,7 +100,7 @@ class Names:
         names, counts = np.unique(values, return_counts=True)
         first = names[counts > 1][0]
         more = int((counts > 1).sum()) - 1
-        return f"{first} in rows {join_rows(np.flatnonzero(values == first))}" + f" and {more:,} more repeats" * (
+        return f"{first} in rows {join_items(np.flatnonzero(values == first))}" + f" and {more:,} more repeats" * (
             more > 0
         )
 
@@ -143,12 +144,6 @@ _NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 """Text that is an integer which certainly fits into 64 bits."""
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 _LARGEST = 10**18
-
-
-def join_rows(rows: NDArray[np.intp]) -> str:
-    """Join up to five row numbers for a message."""
-    shown = ", ".join(map(str, rows[:5].tolist()))
-    return shown + f" and {len(rows) - 5:,} more" * (len(rows) > 5)
 
 
 def _comparable(array: NDArray[Any]) -> NDArray[Any]:
