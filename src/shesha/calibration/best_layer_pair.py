@@ -75,7 +75,9 @@ def calibrate_layers(
     maximum : float, optional
         Value that the aggregate takes for perfect agreement. Default: the best value of the measure, or no maximum if
         your own aggregate returns values outside the measure's bounds.
-    n_permutations, alpha, blocks, groups, within, shift, block_length, permutations, truncate, rows, missing, seed, **options
+    n_permutations, alpha, blocks, groups, within, shift, block_length, permutations, truncate, seed, **options
+        As for `calibrate`.
+    rows, missing
         As for `calibrate`.
     layer_axis
         As for `compare_layers`.

@@ -284,7 +284,12 @@ def _names_in(path: Path, files: Files) -> Any:
 def _inspect_file(path: Path, files: Files) -> dict[str, Any]:
     no_features = tuple(files.no_features) or None
     contents = open_file(
-        path, keys=files.keys, labels_column=no_features, layer_axis=files.layer_axis, distances=files.distances, ids=files.ids
+        path,
+        keys=files.keys,
+        labels_column=no_features,
+        layer_axis=files.layer_axis,
+        distances=files.distances,
+        ids=files.ids,
     )
     make: Callable[[Any, str], Any] = Rdm if files.distances else lambda array, _: array
     arrays = []

@@ -80,7 +80,9 @@ def compare_several_within(
     design: dict[str, Any] = {"blocks": blocks, "groups": groups, "min_rows": min_rows, "min_group": min_group}
     options: dict[str, Any] = {"n_permutations": n_permutations, "alpha": alpha, "confidence": confidence}
     along = {"labels": labels, "blocks": blocks, "groups": groups}
-    sides, along = select_rows({name: reference, **{str(k): v for k, v in others.items()}}, along, rows=rows, missing=missing)
+    sides, along = select_rows(
+        {name: reference, **{str(k): v for k, v in others.items()}}, along, rows=rows, missing=missing
+    )
     reference, others = sides[name], {other: sides[str(other)] for other in others}
     labels, design = along["labels"], design | {"blocks": along["blocks"], "groups": along["groups"]}
     comparisons = [

@@ -136,9 +136,7 @@ def compare_within(
         # With permutations within classes, the scores of all rows look saturated, which is what this comparison is
         # meant to show.
         warnings.simplefilter("ignore", CalibrationWarning)
-        total = rows_of_both.compare(
-            everything, chosen, **rows_of_both.design_within_classes(everything), **options
-        )
+        total = rows_of_both.compare(everything, chosen, **rows_of_both.design_within_classes(everything), **options)
     sizes = {name: len(part) for name, part in zip(classes, used, strict=True)}
     corrected = {measure.name: _correct_over_classes(classes, measure.name) for measure in chosen}
     return WithinClasses(str(names[0]), str(names[1]), classes, sizes, total, excluded, corrected)

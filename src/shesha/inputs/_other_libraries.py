@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.inputs._row_names import NamedRows, Names
+from shesha.inputs.identity import named_index
 from shesha.support.device_arrays import array_shape, refuse_masked
 from shesha.support.types import Array
 
@@ -40,7 +41,7 @@ def split_names(X: Any, name: str = "X") -> Parted:
 
 
 def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
-    names = Names.build(frame.index)
+    names = Names.build(frame.index, named_index(frame.index.names))
     kinds = {str(column): _kind(values) for column, values in frame.items()}
     lists = [column for column, kind in kinds.items() if kind == "lists"]
     numeric = [column for column, kind in kinds.items() if kind == "numbers"]
@@ -63,7 +64,7 @@ def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
 
 def _from_pandas_series(series: pd.Series[Any], name: str) -> Parted:
     values = _stack_lists(series, name) if _kind(series) == "lists" else np.asarray(series)
-    return values, Names.build(series.index)
+    return values, Names.build(series.index, named_index(series.index.names))
 
 
 def _kind(column: pd.Series[Any]) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from shesha.inputs._other_libraries import split_names
 from shesha.inputs._row_names import Names
+from shesha.inputs.identity import named_index
 from shesha.support.item_lists import join_names
 from shesha.support.provenance import state
 from shesha.support.types import Index
@@ -199,7 +200,9 @@ def align_labels(X: Any, y: Any, name: str = "y", other: str = "X") -> Any:
     """Reorder labels to match the rows of a representation, if both have names."""
     if hasattr(y, "iloc") and hasattr(y, "columns"):
         # Tables are reordered without converting them to an array, because some columns may contain text.
-        order = orders({other: _row_names(X, other), name: Names.build(y.index)}, labels=True).get(name)
+        order = orders(
+            {other: _row_names(X, other), name: Names.build(y.index, named_index(y.index.names))}, labels=True
+        ).get(name)
         return y if order is None else y.iloc[order]
     values, names = split_names(y, name)
     if names is None:

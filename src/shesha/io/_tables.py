@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.inputs import NamedRows, Names, distinct_values, identity_names, is_numeric, numbers
+from shesha.inputs import (
+    NamedRows,
+    Names,
+    could_identify,
+    distinct_values,
+    identity_names,
+    is_certain_identity,
+    is_numeric,
+    named_index,
+    numbers,
+)
 from shesha.io._array_selection import Contents, Keys, choose
 from shesha.io._labels import label_like_names, pick
 from shesha.io.csv_frames import RAGGED, csv_frame
@@ -93,9 +103,12 @@ def identity_column(table: Table, labels: str | Sequence[str]) -> str | None:
 def row_names(table: Table, labels: str | Sequence[str]) -> Names | None:
     """Return the row names: the table's index, a column named like an identifier, or a first column of text."""
     if table.index:
-        return Names(partial(_index_values, table, table.index))
+        return Names(partial(_index_values, table, table.index), column=named_index(table.index))
     if (identity := identity_column(table, labels)) is not None:
-        return Names(partial(_index_values, table, (identity,)))
+        return Names(partial(_index_values, table, (identity,)), column=identity)
+    repeated = [name for name in table.names if is_certain_identity(name) and name != labels and name not in labels]
+    if repeated and could_identify(_index_values(table, (repeated[0],))):
+        return Names(partial(_index_values, table, (repeated[0],)), column=repeated[0])
     first = table.names[0] if table.names else ""
     if table.skipped.get(first) not in _NAMING or first in labels or label_like_names([first]):
         return None

@@ -131,9 +131,7 @@ def rank_models(
     check.fraction(confidence, "confidence", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
     named = {"models": kinds.mapping(models, "models"), "data": _subjects(data)}
-    (models, data), along = select_layer_rows(
-        named, {"groups": groups, "blocks": blocks}, rows=rows, missing=missing
-    )
+    (models, data), along = select_layer_rows(named, {"groups": groups, "blocks": blocks}, rows=rows, missing=missing)
     problem = _check_problem(data, models, measure, along["groups"], along["blocks"], seed)
     wanted = check.optional_count(n_resamples, "n_resamples", minimum=20)
     count = wanted or (_MANY if problem.uses_correlated_distances else _FEWER)

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.inputs import MissingRows, NamedRows, Names, RowChoice, align_labels, orders, split_names
+from shesha.inputs import MissingRows, NamedRows, Names, RowChoice, align_labels, named_index, orders, split_names
 from shesha.inputs import validation as check
 from shesha.support.device_arrays import array_shape, to_host
 from shesha.support.device_arrays import take_rows as take_array_rows
@@ -171,6 +171,9 @@ def restrict(
         extra = {name: _in_order(known, value, name) for name, value in extra.items()}
     n = first.n_rows
     if any(side.n_rows != n for side in used.values()):
+        if missing == "drop":
+            counted = {name: side.n_rows for name, side in used.items()}
+            raise ValueError(f'missing must be "refuse" for different numbers of rows, got "drop" and {counted}')
         return used, {**along, **extra}
     left_out = {
         f"{{}} without a {_LABELS[name]}": _unlabelled(name, value)
@@ -302,7 +305,7 @@ def _names(value: Any, name: str) -> Names | None:
     if isinstance(value, Mapping):
         return next((names for entry in value.values() if (names := _names(entry, name)) is not None), None)
     if hasattr(value, "iloc") and hasattr(value, "index"):
-        names = Names.build(value.index)
+        names = Names.build(value.index, named_index(value.index.names))
     else:
         names = split_names(value, name)[1] if hasattr(value, "shape") else None
     return names if names is not None and names.certain else None
