@@ -31,6 +31,7 @@ _CLASSES = 12
 _BINS = 8
 
 
+@keep_statements
 def explore(
     X: Any,
     Y: Any = None,
@@ -41,6 +42,8 @@ def explore(
     metric: Metric = "cosine",
     k: int | None = None,
     max_rows: int = MOST_ROWS,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> RowMap:
     """Make an interactive map of the rows of one representation, or of two side by side.
@@ -70,6 +73,8 @@ def explore(
         Number of nearest neighbours to compare. Default: 10, or a third of the rows if there are fewer than 31.
     max_rows : int
         Maximum number of rows to show. If there are more, a random sample is shown.
+    rows, missing
+        As for `compare`.
     seed : int, Generator or None
         Seed of the random sample of rows.
 
@@ -94,6 +99,9 @@ def explore(
     check.choice(metric, METRICS, "metric")
     called = pair_of_names(names)
     sides = {called[0]: X} if Y is None else dict(zip(called, (X, Y), strict=True))
+    along = {"labels": labels, "row_names": row_names}
+    sides, along = select_rows(sides, along, rows=rows, missing=missing, zero=metric != "euclidean")
+    labels, row_names = along["labels"], along["row_names"]
     built = {name: _matrix(side, name) for name, side in sides.items()}
     first = next(iter(built.values()))
     for name, side in built.items():

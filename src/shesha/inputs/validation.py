@@ -64,6 +64,15 @@ def not_finite(name: str, rows: Index, n_rows: int, names: Names | None = None) 
     )
 
 
+def zero_rows(name: str, rows: Index, n_rows: int, names: Names | None = None) -> str:
+    """Return the message about rows of zeros, which have no direction, with the option that leaves them out."""
+    ids = "" if names is None else f" ({join_items(names.values[rows])})"
+    return (
+        f"{name} must have no zero rows, which have no direction, got rows {join_items(rows)}{ids}, {len(rows):,} of "
+        f'{n_rows:,}; missing="drop" leaves them out everywhere'
+    )
+
+
 def finite(values: NDArray[Any], name: str = "X", *, first_row: int = 0) -> Matrix:
     """Return the values as float64, or raise an error that names the rows with NaN or infinity."""
     matrix = np.ascontiguousarray(values, dtype=np.float64)
