@@ -1,6 +1,7 @@
 """Rows that have names are matched by them, or refused; what has none is taken as it stands."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -56,7 +57,8 @@ def test_several_are_audited_in_the_order_of_the_first_and_so_are_their_labels()
     expected = shesha.audit({"a": X, "b": Y}, CLASSES, n_bootstrap=0, n_permutations=19)
     with told("b"), told("y"):
         found = shesha.audit({"a": A, "b": B}, labels.iloc[::-1], n_bootstrap=0, n_permutations=19)
-    assert str(found) == str(expected)
+    assert "rows matched by name, in another order in b" in found.inputs
+    assert str(replace(found, inputs=())) == str(expected)
 
 
 def test_labels_and_blocks_follow_the_names():
@@ -93,7 +95,9 @@ def test_names_that_differ_are_refused_with_how_many_are_shared():
         ValueError, match="rows of Y must have the same names as those of X, got 30 shared names of 40 and 40"
     ):
         sim.cka(A, other)
-    with pytest.raises(ValueError, match=r'got 30 shared names of 30 and 40 .* use only the shared rows, pass rows="shared"'):
+    with pytest.raises(
+        ValueError, match=r'got 30 shared names of 30 and 40 .* use only the shared rows, pass rows="shared"'
+    ):
         shesha.compare(A, pd.DataFrame(Y, index=NAMES).iloc[:30])
     assert sim.cka(A, other.to_numpy()) == sim.cka(X, Y)
 
@@ -161,7 +165,7 @@ def test_arrays_are_matched_in_a_store_and_by_workers(tmp_path):
     assert found.matrix("CKA").loc["a", "b"] == sim.cka(X, Y)
     with told("b"):
         audits = shesha.audit({"a": A, "b": B}, n_bootstrap=0, n_permutations=19, store=tmp_path / "store.sqlite")
-    assert str(audits) == str(shesha.audit({"a": X, "b": Y}, n_bootstrap=0, n_permutations=19))
+    assert str(replace(audits, inputs=())) == str(shesha.audit({"a": X, "b": Y}, n_bootstrap=0, n_permutations=19))
 
 
 def test_times_name_rows_whatever_they_are_counted_in():

@@ -187,7 +187,9 @@ def diff(
     n_neighbours = count_neighbours(k, len(looked_at))
     moved = _moved_rows(layer, sides, looked_at, row_texts, known, n_neighbours)
     details = _layer_details(layers[layer], sides, scored, known, seed)
-    recall = index_change(*last_layer(sides, usable, seed), k=n_neighbours, tolerance=loss, seed=seed) if index else None
+    recall = (
+        index_change(*last_layer(sides, usable, seed), k=n_neighbours, tolerance=loss, seed=seed) if index else None
+    )
     return Diff(
         before=first,
         after=second,

@@ -10,16 +10,17 @@ from numpy.typing import ArrayLike
 
 from shesha.changes.moved_rows import METRIC, neighbours_lost
 from shesha.changes.row_selection import count_neighbours, pair_of_names
-from shesha.inputs import Names, labels_in_order
+from shesha.inputs import MissingRows, Names, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.kernels.plane_projection import principal_plane, trustworthiness, turn_onto
 from shesha.results.changes.row_map import RowMap
 from shesha.support import argument_types as kinds
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import NotEstimable
-from shesha.views import Representation, align_rows
+from shesha.views import Representation, align_rows, select_rows
 
 MOST_ROWS = 20_000
 _FEWEST = 4

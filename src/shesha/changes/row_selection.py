@@ -44,7 +44,9 @@ def require_usable_rows(sides: Sides) -> Index:
         for layer, source in layers.items():
             zero = find_undirected_rows(source.to_numpy.rows, "cosine")
             if len(zero):
-                raise ValueError(check.zero_rows(f"{side}[{layer!r}]", zero, sides.n_rows, next(iter(sides.names), None)))
+                raise ValueError(
+                    check.zero_rows(f"{side}[{layer!r}]", zero, sides.n_rows, next(iter(sides.names), None))
+                )
     zero = np.unique(np.concatenate([find_undirected_rows(source.to_numpy.rows, "cosine") for source in sides.every()]))
     if len(zero):
         raise ValueError(check.zero_rows("again and also", zero, sides.n_rows))

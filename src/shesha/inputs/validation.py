@@ -57,19 +57,18 @@ def shape(found: tuple[int, ...], name: str, min_rows: int, min_columns: int) ->
 
 def not_finite(name: str, rows: Index, n_rows: int, names: Names | None = None) -> str:
     """Return the message about rows with NaN or infinity, with the option that leaves them out."""
-    ids = "" if names is None else f" ({join_items(names.values[rows])})"
-    return (
-        f"{_NOT_FINITE.format(name, join_items(rows))}{ids}, {len(rows):,} of {n_rows:,}; "
-        'missing="drop" leaves them out everywhere'
-    )
+    ids = "" if names is None else f": {join_items(names.values[rows])}"
+    counts = f"{len(rows):,} of {n_rows:,}"
+    return f'{_NOT_FINITE.format(name, join_items(rows))} ({counts}{ids}); missing="drop" leaves them out everywhere'
 
 
 def zero_rows(name: str, rows: Index, n_rows: int, names: Names | None = None) -> str:
     """Return the message about rows of zeros, which have no direction, with the option that leaves them out."""
-    ids = "" if names is None else f" ({join_items(names.values[rows])})"
+    ids = "" if names is None else f": {join_items(names.values[rows])}"
+    counts = f"{len(rows):,} of {n_rows:,}"
     return (
-        f"{name} must have no zero rows, which have no direction, got rows {join_items(rows)}{ids}, {len(rows):,} of "
-        f'{n_rows:,}; missing="drop" leaves them out everywhere'
+        f"{name} must have no zero rows, which have no direction, got zero rows {join_items(rows)} ({counts}{ids}); "
+        'missing="drop" leaves them out everywhere'
     )
 
 

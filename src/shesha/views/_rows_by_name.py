@@ -26,6 +26,8 @@ _LABELS = {"y": "label", "labels": "label", "blocks": "block", "groups": "group"
 """Arguments that contain a label of each row, and what the label is called."""
 _NO_LABEL = ("", "nan", "NaN", "<NA>")
 """Text that stands for a missing label, which other programs write."""
+_READ_TWICE = 1 << 30
+"""Number of bytes up to which values are searched for NaN here; larger ones are checked where they are used."""
 _ENTRIES = 1 << 20
 """Number of entries that are searched for NaN at a time."""
 
@@ -272,7 +274,7 @@ class _Side:
 def _require_finite(side: _Side, name: str) -> None:
     """Refuse NaN and infinity in an array in memory; other inputs are checked where they are read."""
     values = split_names(side.value)[0] if not isinstance(side.value, Rdm | Representation | Rows) else None
-    if not isinstance(values, np.ndarray) or isinstance(values, np.memmap) or values.dtype.kind != "f":
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "f" or values.nbytes > _READ_TWICE:
         return
     for start, block in side.blocks():
         if not np.isfinite(block).all():
