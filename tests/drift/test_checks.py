@@ -234,7 +234,7 @@ def test_other_kinds_of_input_are_refused(canaries):
         DriftMonitor(canaries, about=["a"])
     with pytest.raises(TypeError, match="nulls must be an iterable of matrices, got 3"):
         DriftMonitor(canaries, nulls=3)
-    with pytest.raises(ValueError, match="reference must have no zero rows, .* got zero rows 2"):
+    with pytest.raises(ValueError, match=r"reference must have no zero rows, .* got zero rows 2"):
         DriftMonitor(np.vstack([canaries[:2], np.zeros((1, 12)), canaries[2:]]))
     with pytest.raises(ValueError, match="reference must have at least 4 rows"):
         DriftMonitor(canaries[:3])

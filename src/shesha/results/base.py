@@ -31,6 +31,7 @@ from shesha.results.plain_values import as_cell, as_plain_data, replace_non_json
 from shesha.support import argument_types
 from shesha.support.atomic_files import write_text
 from shesha.support.provenance import restricts_rows
+from shesha.support.visible_text import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,11 +138,11 @@ class Result:
 
     def __str__(self) -> str:
         """Return how many rows the answer is about if some were left out, the answer, what was read, the numbers."""
-        return self.with_inputs(self._text())
+        return self.with_inputs(visible(self._text()))
 
     def with_inputs(self, text: str) -> str:
         """Return a text about this result with the statements on its inputs, before and after its first paragraph."""
-        answer, gap, numbers = text.partition("\n\n")
+        answer, gap, numbers = text.partition("\n\n" if "\n\n" in text else "\n")
         read = wrap(self._inputs_sentence, page_width())
         return "\n".join([*self._restrictions, answer, *read]) + gap + numbers
 
