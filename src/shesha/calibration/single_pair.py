@@ -131,7 +131,7 @@ def calibrate(
     (0.41, 0.0, False)
     """
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
-    along = {**design, "covariates": covariates}
+    along: dict[str, Any] = {**design, "covariates": covariates}
     sides, along = select_rows({"X": X, "Y": Y}, along, rows=rows, missing=missing)
     (X, Y), covariates = sides.values(), along.pop("covariates")
     subject = prepare(X, Y, measure, options, truncate=truncate, seed=seed, covariates=covariates)

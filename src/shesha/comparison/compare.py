@@ -150,9 +150,10 @@ def compare(
     check.fraction(alpha, "alpha", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
     check.boolean(calibrate, "calibrate")
-    along = {**design, "covariates": covariates}
+    along: dict[str, Any] = {**design, "covariates": covariates}
     sides, along = select_rows(dict(zip(both_names, (X, Y), strict=True)), along, rows=rows, missing=missing)
-    (X, Y), covariates = sides.values(), along.pop("covariates")
+    first, second = cast(dict[str, ArrayLike | Rdm], sides).values()
+    covariates = along.pop("covariates")
     design = cast(Design, along)
     hint_of_distances(sides)
     request = PairRequest(
@@ -172,9 +173,9 @@ def compare(
     )
     estimation_choice.require_plain(request.sampling.option_names, request.additions)
     others = {**design, "permutations": permutations, **request.additions, "calibrate": None}
-    if estimation_choice.exceeds_memory(X, Y, others):
-        return estimation_choice.compare_stored(X, Y, both_names, request.measures, request.sampling, chance)
-    return compare_in_memory(X, Y, request)
+    if estimation_choice.exceeds_memory(first, second, others):
+        return estimation_choice.compare_stored(first, second, both_names, request.measures, request.sampling, chance)
+    return compare_in_memory(first, second, request)
 
 
 def _compare_sums(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class IndexedInput:
         if isinstance(self.place, InMemoryRepresentation):
             yield 0, self.place.source.to_numpy.rows
         elif not getattr(self.place, "distances", False):
-            yield from Rows(self.place.array(), min_rows=0, min_columns=0).blocks(_ENTRIES)
+            yield from Rows(cast(InFile, self.place).array(), min_rows=0, min_columns=0).blocks(_ENTRIES)
 
     @property
     def outline(self) -> Representation:

@@ -79,7 +79,7 @@ def compare_several_within(
         raise ValueError(f"name must differ from the names of others, got {name!r}")
     design: dict[str, Any] = {"blocks": blocks, "groups": groups, "min_rows": min_rows, "min_group": min_group}
     options: dict[str, Any] = {"n_permutations": n_permutations, "alpha": alpha, "confidence": confidence}
-    along = {"labels": labels, "blocks": blocks, "groups": groups}
+    along: dict[str, Any] = {"labels": labels, "blocks": blocks, "groups": groups}
     sides, along = select_rows(
         {name: reference, **{str(k): v for k, v in others.items()}}, along, rows=rows, missing=missing
     )

@@ -144,10 +144,7 @@ def compare_all(
     runs.require_workers(workers, scheduler)
     check.fraction(alpha, "alpha", closed=False)
     representations_or_files = _files_or_arrays(representations, layer_axis)
-    in_memory = isinstance(representations_or_files, Mapping) and not any(
-        map(is_path, representations_or_files.values())
-    )
-    if in_memory:
+    if isinstance(representations_or_files, Mapping) and not any(map(is_path, representations_or_files.values())):
         along: dict[str, Any] = {"blocks": blocks, "groups": groups, "within": within}
         representations_or_files, along = select_rows(representations_or_files, along, rows=rows, missing=missing)
         blocks, groups, within = along.values()

@@ -100,7 +100,7 @@ def doubts(
     check.boolean(order, "order")
     seed = check.count(seed, "seed", minimum=0)
     X, lengths = _single_array(X, ids)
-    along = {"y": y, "groups": groups, "covariates": covariates, "lengths": lengths}
+    along: dict[str, Any] = {"y": y, "groups": groups, "covariates": covariates, "lengths": lengths}
     sides, along = select_rows({"X": X}, along, rows=rows, missing=missing, zero=metric != "euclidean")
     y, groups, covariates, lengths = along.values()
     source = rows_or_distances(sides["X"], "X", min_rows=1)

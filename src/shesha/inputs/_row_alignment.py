@@ -187,7 +187,8 @@ def _intersection(others: Sequence[Names]) -> Any:
 def _places(names: Names, wanted: Any) -> Index:
     """Return the positions of some of the names."""
     place = np.argsort(names.values, kind="stable")
-    return place[np.searchsorted(names.values[place], wanted)]
+    found: Index = place[np.searchsorted(names.values[place], wanted)]
+    return found
 
 
 def _example(names: Names, reference: Names, *_: Names) -> str:

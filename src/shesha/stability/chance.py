@@ -127,7 +127,7 @@ def chance(
     """
     require_reachable(n_permutations, alpha)
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
-    along = {**design, "y": y, "covariates": covariates, "keep": keep}
+    along: dict[str, Any] = {**design, "y": y, "covariates": covariates, "keep": keep}
     sides, along = select_rows({"X": X}, along, rows=rows, missing=missing, zero=options.get("metric") != "euclidean")
     X, y, covariates = sides["X"], along.pop("y"), along.pop("covariates")
     keep = along.pop("keep")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -246,7 +246,7 @@ class _Side:
         """Return some of the rows, with their names."""
         names = None if self.names is None else self.names.take(chosen)
         if isinstance(self.value, Rdm | Representation | Rows):
-            part = take_rows(self.value, chosen)
+            part: Any = take_rows(cast(Any, self.value), chosen)
             part.names = names
             return _Side(part, names, len(chosen))
         values = split_names(self.value)[0]
@@ -360,4 +360,4 @@ def _unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
     missing = np.asarray(isna(array)) if array.dtype.kind in "OmM" else np.zeros(len(array), dtype=bool)
     if array.dtype.kind in "OUT":
         missing |= np.array([isinstance(label, str) and label.strip() in _NO_LABEL for label in array.tolist()], bool)
-    return missing
+    return cast(NDArray[np.bool_], missing)
