@@ -110,6 +110,7 @@ def diff_command(
         others["names"] = short_paths(paths)
     y = _design_options.labels_named("labels", labels, first, rows=row_options)
     design = _design_options.read_design([first], blocks, groups, None, False, None, rows=row_options).design
+    others |= row_options.choice
     result = diff(
         *sides,
         y,
@@ -120,7 +121,6 @@ def diff_command(
         max_loss=max_loss,
         row_map=explore is not None,
         max_rows=rows,
-        **row_options.choice,
         seed=seed,
         layer_axis=None,
     )

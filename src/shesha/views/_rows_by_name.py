@@ -354,7 +354,7 @@ def _unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
     if array.ndim != 1 or array.dtype.kind in "iub":
         return np.zeros(len(array) if array.ndim else 0, dtype=bool)
     if array.dtype.kind == "f":
-        return np.isnan(array)
+        return cast(NDArray[np.bool_], np.isnan(array))
     from pandas import isna
 
     missing = np.asarray(isna(array)) if array.dtype.kind in "OmM" else np.zeros(len(array), dtype=bool)
