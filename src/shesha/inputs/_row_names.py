@@ -174,10 +174,10 @@ def _as_text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, bytes):
-        try:
-            return value.decode().strip()
-        except UnicodeDecodeError:
-            return str(UUID(bytes=value)) if len(value) == 16 else value.hex()
+        text = value.decode(errors="replace").strip()
+        if text.isprintable() and "\ufffd" not in text:
+            return text
+        return str(UUID(bytes=value)) if len(value) == 16 else value.hex()
     return str(value).strip()
 
 
