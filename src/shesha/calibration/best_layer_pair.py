@@ -23,6 +23,7 @@ from shesha.nulls.permutations import Design, draw_permutations, identity_first
 from shesha.results import CalibratedLayers, Dependence, Doubts
 from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, layer_sequence
+from shesha.support.layer_order import layers_by_depth
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Matrix, Seed, Vector
@@ -236,7 +237,7 @@ def check_layers(layers: Layers, name: str) -> dict[str, Representation]:
 def layer_mapping(layers: Layers, name: str) -> Mapping[Any, Any]:
     """Return the layers of a model by name or, if they are a sequence, by position."""
     if isinstance(layers, Mapping):
-        return layers
+        return layers_by_depth(layers) if all(isinstance(layer, str) for layer in layers) else layers
     if (
         isinstance(layers, str | Rdm)
         or hasattr(layers, "columns")

@@ -46,7 +46,10 @@ _OPTIONS = {
                 "groups",
                 "keep_rows",
                 "key",
+                "index",
+                "index_metric",
                 "layer_axis",
+                "match",
                 "metric",
                 "nulls",
                 "overwrite",
@@ -60,7 +63,7 @@ _OPTIONS = {
 _CHOICES = {"compare": "--measures", "measures": "NAME", "scores": "NAME"}
 """How these commands call the choice of measures; other commands use --measure."""
 _SET = re.compile(
-    r"\b(blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs|overwrite|keep_rows)=(True\b)?"
+    r"\b(blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs|overwrite|keep_rows|match)=(True\b)?"
 )
 _VALUES = {'rows="shared"': "--shared-rows", 'missing="drop"': "--missing drop", 'missing="refuse"': "--missing refuse"}
 """Options whose names or values are written differently on the command line."""

@@ -114,7 +114,9 @@ class Outputs:
         result = add_statements(result, collected_statements())
         plot, card = self.plot, self.card
         numbers = result.to_dict() if content is None else content
-        text = "\n".join([str(result), *notes]) if report is None else result.with_inputs(report)
+        if result.inputs:
+            numbers = {**numbers, "inputs": list(result.inputs)}
+        text = "\n".join([str(result), *notes]) if report is None else result.add_inputs(report)
         text = name_values(text)
         complete = not (brief or getattr(result, "interrupted", False))
         shown = "\n\n".join(filter(None, [text, as_text(sentence_sections(result)) if complete else ""]))

@@ -41,9 +41,10 @@ def compare_layers(
     ----------
     layers_a, layers_b : mappings of names to arrays, or sequences of arrays
         Layers of shape (n_samples, n_features), all computed from the same inputs. In a sequence, layers are named by
-        their position. The layers of a model may also be one 3-D array. A `shesha.LayerMoments` object summarises the
-        layers of both models, for any number of rows. From it, ``compare_layers(moments, measure)`` computes measures
-        that depend only on means and products. CKA then has a p-value for each pair, corrected for the number of pairs.
+        their position. Layers in alphabetical order are put in the order of their numbers. The layers of a model may
+        also be one 3-D array. A `shesha.LayerMoments` object summarises the layers of both models, for any number of
+        rows. From it, ``compare_layers(moments, measure)`` computes measures that depend only on means and products.
+        CKA then has a p-value for each pair, corrected for the number of pairs.
     measure : str or function
         Name of a measure, which may include options, a function of `shesha.measures`, or your own f(X, Y) -> float.
     rows, missing

@@ -187,6 +187,7 @@ def compare_all(
         exchanged,
         n_permutations if request is not None else 0,
         float(alpha),
+        confidence,
     )
 
 

@@ -138,10 +138,11 @@ class Result:
 
     def __str__(self) -> str:
         """Return how many rows the answer is about if some were left out, the answer, what was read, the numbers."""
-        return self.with_inputs(visible(self._text()))
+        return self.add_inputs(self._text())
 
-    def with_inputs(self, text: str) -> str:
-        """Return a text about this result with the statements on its inputs, before and after its first paragraph."""
+    def add_inputs(self, answer_and_numbers: str) -> str:
+        """Return a text with the statements on the inputs before and after its first paragraph, which is the answer."""
+        text = visible(answer_and_numbers)
         answer, gap, numbers = text.partition("\n\n" if "\n\n" in text else "\n")
         read = wrap(self._inputs_sentence, page_width())
         return "\n".join([*self._restrictions, answer, *read]) + gap + numbers
