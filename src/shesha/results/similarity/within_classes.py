@@ -81,7 +81,7 @@ class WithinClasses(Result):
     @property
     def measures(self) -> tuple[str, ...]:
         """Names of the measures that were used."""
-        return tuple(self.corrected)
+        return tuple(score.measure for score in self.whole.scores)
 
     def verdict(self, measure: str, name: str) -> str:
         """Return 'kept', 'partly kept', 'lost' or 'undecided' for one measure within a class.
@@ -174,10 +174,10 @@ class WithinClasses(Result):
     @property
     def _too_few_permutations(self) -> str:
         """Whether the correction could not reject with so few permutations, in words."""
-        for measure, corrected in self.corrected.items():
+        for measure in self.measures if self.n_permutations else ():
             p_values = [self[name][measure].p_value for name in self.classes]
-            text = undecided(p_values, corrected.values(), self.n_permutations, self.alpha)
-            if text and self.n_permutations:
+            text = undecided(p_values, self.corrected.get(measure, {}).values(), self.n_permutations, self.alpha)
+            if text:
                 return text
         return ""
 
@@ -207,10 +207,9 @@ class WithinClasses(Result):
         if not self.mixing:
             return ""
         texts = [
-            f"{name} {self.mixing[self.first][name]:.2f} in {self.first}, {self.mixing[self.second][name]:.2f} in "
-            f"{self.second}"
-            for name in self.mixing[self.first]
-            if all(one[name] == one[name] for one in self.mixing.values())
+            f"{score} {', '.join(f'{values[score]:.2f} in {name}' for name, values in self.mixing.items())}"
+            for score in next(iter(self.mixing.values()))
+            if all(values[score] == values[score] for values in self.mixing.values())
         ]
         return f"Mixing of blocks (0 separate, 1 mixed): {'; '.join(texts)}." if texts else ""
 
@@ -228,7 +227,7 @@ class WithinClasses(Result):
         measure, name : str
             Names of the measure and the class.
         """
-        return reaches_level(self.corrected[measure].get(name, float("nan")), self.alpha)
+        return reaches_level(self.corrected.get(measure, {}).get(name, float("nan")), self.alpha)
 
     @draws_axes
     def plot(self, measure: str | None = None, ax: Axes | None = None) -> Axes:
@@ -255,7 +254,7 @@ class WithinClasses(Result):
             size = self.sizes.get(name, self.whole.shapes[0][0])
             lines += [{"class": name, "n": size, **_line(score)} for score in comparison.scores]
         frame = pd.DataFrame(lines, columns=["class", "n", *_line_names()])
-        adjusted = [self.corrected[line["measure"]].get(line["class"], float("nan")) for line in lines]
+        adjusted = [self.corrected.get(line["measure"], {}).get(line["class"], float("nan")) for line in lines]
         verdicts = [self.verdict(line["measure"], line["class"]) if line["class"] != _ALL else "" for line in lines]
         return frame.assign(p_adj=adjusted, verdict=verdicts)
 

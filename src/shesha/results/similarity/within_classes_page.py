@@ -80,7 +80,7 @@ def measure_table(result: WithinClasses, measure: str) -> Table:
     scores = {name: comparison[measure] for name, comparison in result.classes.items()}
     known = [*scores.values(), result.whole[measure]]
     sizes = [*(f"{result.sizes[name]:,}" for name in scores), f"{result.whole.shapes[0][0]:,}"]
-    corrected = [result.corrected[measure].get(name, float("nan")) for name in scores]
+    corrected = [result.corrected.get(measure, {}).get(name, float("nan")) for name in scores]
     verdicts = [result.verdict(measure, name) for name in scores]
     columns = (
         Column("n", tuple(sizes)),
