@@ -103,7 +103,7 @@ def test_a_grid_has_the_style_asked_for_and_frames_every_significant_pair():
     assert tuple(ax.figure.get_size_inches()) == (4, 3)
     framed = {(round(one.get_y() + 0.5), round(one.get_x() + 0.5)) for one in ax.patches}
     assert {(0, 0), (1, 1), (2, 2)} <= framed
-    corrected = np.array(shesha.benjamini_hochberg(np.ravel(found.entry_p_values))).reshape(3, 3)
+    corrected = np.array(found.corrected_p_values)
     assert framed == {tuple(cell) for cell in np.argwhere(corrected <= 0.05).tolist()}
     with pytest.raises(ValueError, match=r"vmin must be below vmax \(0\), got 1"):
         shesha.plot.layer_grid(found, vmin=1, vmax=0)

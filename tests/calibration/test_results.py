@@ -142,7 +142,7 @@ def test_an_excess_is_not_called_calibrated(pair):
 def test_one_pair_is_a_table_of_one_row(one):
     frame = one.to_frame()
     assert len(frame) == 1
-    assert set(asdict(one)) == set(frame.columns)
+    assert set(asdict(one)) - {"inputs"} == set(frame.columns)
     assert frame.loc[0, "p_value"] == one.p_value
 
 
@@ -193,18 +193,17 @@ def test_layers_print_the_answer_its_chance_level_and_the_grid(grid):
         f"them are closer than {grid.threshold:.3g}. The calibrated value is {grid.score:.3g}.\n"
     )
     assert "39 permutations of all rows" in text
-    assert "only for pairs chosen in advance" in text
+    assert "for pairs chosen in advance" in text
     assert grid.matrix().to_string(float_format="%.3g") in text
 
 
 def test_layers_count_and_frame_the_pairs_above_chance(grid):
-    p = np.sort(np.ravel(grid.entry_p_values))
-    # Benjamini and Hochberg: the largest k with the k-th smallest p at most k alpha / m.
-    n = max((k for k in range(1, 5) if p[k - 1] <= 0.05 * k / 4 + 1e-12), default=0)
-    assert f"{n} of 4 pairs {'is' if n == 1 else 'are'} above chance, corrected" in str(grid)
+    n = int((np.array(grid.corrected_p_values) <= 0.05).sum())
+    assert f"{n} of 4 pairs {'is' if n == 1 else 'are'} above chance at 0.05, corrected" in str(grid)
     assert len(grid.framed_cells) == (n if 0 < n < 4 else 1)
-    few = replace(grid, entry_p_values=((0.5, 0.5), (0.5, 0.05)))
-    assert "0 of 4 pairs are above chance" in str(few)
+    few = replace(grid, corrected_p_values=((0.5, 0.5), (0.5, 0.06)))
+    assert "0 of 4 pairs are above chance at 0.05, corrected" in str(few)
+    assert "The smallest corrected p-value is 0.06." in str(few)
     assert few.framed_cells == ((1, 1),)
 
 
@@ -217,7 +216,7 @@ def test_layers_are_tables(grid):
     assert grid.matrix().loc["late", "wide"] == grid.observed
     assert grid.p_values().loc["late", "wide"] == 1 / (K + 1)
     frame = grid.to_frame()
-    assert list(frame.columns) == ["first", "second", "measure", "value", "entry_p_value"]
+    assert list(frame.columns) == ["first", "second", "measure", "value", "entry_p_value", "corrected_p_value"]
     assert frame["value"].to_list() == [value for row in grid.grid for value in row]
     assert list(zip(frame["first"], frame["second"], strict=True)) == [(a, b) for a in grid.rows for b in grid.columns]
 

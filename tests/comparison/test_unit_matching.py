@@ -54,7 +54,7 @@ def test_planted_features_are_found_and_noise_is_not(rng):
     right = order[table["second"]] == table["first"]
     assert found.n_matched == len(table) >= 295 and right.sum() >= 290
     assert np.count_nonzero(table["first"] >= 300) <= 0.1 * len(table)
-    assert found.p_value == 0.05 and found.score > 0.2
+    assert found.p_value == 1 / 84 and found.score > 0.2
 
 
 def test_noise_keeps_its_level(rng):
@@ -86,7 +86,7 @@ def test_the_result_prints_and_draws_itself(rng):
     X = rng.standard_normal((50, 14))
     found = shesha.match_units(X, X[:, ::-1])
     text = str(found)
-    assert "14 of 14 units have a match above chance (false discovery rate 5%)" in text
+    assert "14 of 14 units have a match above chance (false discovery rate 5 %)" in text
     assert "4 more pairs are in `to_frame()`" in text
     assert found.plot().get_xlabel()
 

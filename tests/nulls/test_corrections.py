@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from shesha import CalibrationWarning, benjamini_hochberg, calibrate_many, holm
-from shesha.nulls.corrections import fewest_permutations
+from shesha.nulls.corrections import draws_needed
 
 
 def test_holm_by_hand():
@@ -82,7 +82,7 @@ def test_holm_is_the_stricter(p_values):
 
 def test_enough_permutations_let_one_of_many_stand_out():
     for n_tests in (1, 2, 10, 11, 45):
-        k = fewest_permutations(n_tests, 0.05)
+        k = draws_needed(n_tests, 0.05)
         smallest = np.array([1 / (k + 1), *[1.0] * (n_tests - 1)])
         assert holm(smallest)[0] <= 0.05 * (1 + 1e-9) and benjamini_hochberg(smallest)[0] <= 0.05 * (1 + 1e-9)
         fewer = np.array([1 / k, *[1.0] * (n_tests - 1)])

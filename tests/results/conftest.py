@@ -44,7 +44,7 @@ FIXED: dict[str, Any] = {
     "CalibratedLayers": lambda: {
         **{"rows": NAMES, "columns": ("c", "d", "e"), "best": (NAMES[1], "e")},
         "grid": ((0.1, math.nan, 0.3), (0.4, 0.5, 0.6)),
-        "entry_p_values": ((0.1, math.nan, 0.3), (0.4, 0.5, 0.6)),
+        **dict.fromkeys(("entry_p_values", "corrected_p_values"), ((0.1, math.nan, 0.3), (0.4, 0.5, 0.6))),
     },
     "Comparison": lambda: {"shapes": ((9, 2), (36,))},
     "DriftPath": lambda: {"from_previous": NUMBERS[:3], "reasons": ("", "no <b>", "")},

@@ -128,8 +128,8 @@ def test_links_to_measures_lead_to_headings_that_exist():
 
 def test_the_page_of_layers_frames_the_closest_pair():
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((3, 20, 4))
-    found = shesha.calibrate_layers(list(X), list(X[:2]), n_permutations=19, seed=0)
+    X = rng.standard_normal((4, 20, 4))
+    found = shesha.calibrate_layers(list(X[:3]), [X[3], X[1]], n_permutations=19, seed=0)
     (heat,) = found.page().numbers
     ((row, column),) = heat.framed
     assert (heat.rows[row], heat.columns[column]) == found.best

@@ -17,6 +17,7 @@ from shesha.calibration.single_pair import collect, plain_options
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures.measure_type import Choice
+from shesha.nulls.max_statistic import max_statistic_p_values
 from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
 from shesha.nulls.permutations import Design, draw_permutations, identity_first
 from shesha.results import CalibratedLayers, Dependence, Doubts
@@ -128,6 +129,7 @@ def calibrate_layers(
         best=best,
         grid=_as_tuples(grids[0]),
         entry_p_values=_as_tuples(_entrywise(grids if closer == "higher" else -grids)),
+        corrected_p_values=_as_tuples(_correct_pairs(grids, closer)),
         doubts=doubts,
         **reported,
     )
@@ -203,6 +205,12 @@ def _entrywise(grids: Matrix) -> Matrix:
     flat = grids.reshape(len(grids), -1)
     p_values = [summarise(column[0], column[1:], "higher", 0.5, None).p_value for column in flat.T]
     return np.reshape(p_values, grids.shape[1:])
+
+
+def _correct_pairs(grids: Matrix, closer: str) -> Matrix:
+    """Return a p-value for each pair, corrected for the number of pairs."""
+    flat = grids.reshape(len(grids), -1)
+    return max_statistic_p_values(list(flat.T), [closer] * flat.shape[1]).reshape(grids.shape[1:])
 
 
 def _as_tuples(grid: Matrix) -> tuple[tuple[float, ...], ...]:

@@ -11,16 +11,15 @@ from shesha.calibration.permutation_scores import DrawError
 from shesha.calibration.single_pair import calibrate
 from shesha.inputs import validation as check
 from shesha.measures.measure_type import Choice
-from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, fewest_permutations, holm
+from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, default_draws, draws_needed, holm
 from shesha.results import Calibrated, CalibratedMany
+from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.progress import mute_progress, track
 from shesha.support.seeds import generator, number
 from shesha.support.types import Seed
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Rdm
 
-DRAWS, MOST = 200, 9_999
-"""Default number of draws for each pair, and the maximum that is used if the correction needs more."""
 Pair = tuple[ArrayLike | Rdm, ArrayLike | Rdm]
 _PAIR_ERRORS = (TypeError, ValueError, DrawError)
 """Exceptions that concern a single pair, to which its name is added."""
@@ -48,8 +47,9 @@ def calibrate_many(
         Correction that decides which pairs are significant. The table contains the p-values of both corrections.
     n_permutations : int, optional
         Number of draws K for each pair. The smallest p-value of K draws is 1 / (K + 1), and a correction for m pairs
-        may multiply it by m. Default: the larger of 200 and m / alpha - 1, but at most 9,999. A warning is raised if a
-        single small p-value could not become significant, with Holm's correction or the default K.
+        may multiply it by m. Default: the larger of 200 and m / alpha - 1, but at most 9,999. If there are too few
+        draws for a single small p-value to become significant, and no pair is significant, the headline says that the
+        pairs cannot be decided. A warning is raised at the start with Holm's correction or the default K.
     alpha : float
         Level of the corrected p-values, in (0, 1).
     seed : int, Generator or None
@@ -116,8 +116,8 @@ def calibrate_many(
 
 def _count_draws(n_pairs: int, n_permutations: int | None, alpha: float, correction: Correction) -> int:
     """Return the number of draws; warn if a single small p-value could not become significant."""
-    needed = fewest_permutations(n_pairs, check.fraction(alpha, "alpha", closed=False))
-    n_draws = min(max(DRAWS, needed), MOST) if n_permutations is None else n_permutations
+    needed = draws_needed(n_pairs, check.fraction(alpha, "alpha", closed=False))
+    n_draws = default_draws(n_pairs, alpha, N_PERMUTATIONS) if n_permutations is None else n_permutations
     # If several p-values are small, Benjamini and Hochberg's correction needs fewer draws; Holm's does not.
     if check.count(n_draws, "n_permutations") < needed and (correction == "holm" or n_permutations is None):
         warn(

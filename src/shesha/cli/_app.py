@@ -36,6 +36,7 @@ from shesha.cli.study import study
 from shesha.support import progress
 from shesha.support.entry_points import import_entry_points
 from shesha.support.provenance import collect_statements
+from shesha.support.visible_text import visible
 from shesha.support.warnings import MeasureWarning, warn
 
 BAD_INPUT = 2
@@ -114,7 +115,8 @@ def _options(
 def _say(message: str, colour: str | None = None) -> None:
     """Write a line to standard error, in colour on a terminal."""
     coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    typer.echo(f"{typer.style('shesha:', fg=colour, bold=True) if coloured else 'shesha:'} {message}", err=True)
+    start = typer.style("shesha:", fg=colour, bold=True) if coloured else "shesha:"
+    typer.echo(f"{start} {visible(message)}", err=True)
 
 
 def _print_warning(message: Warning | str, *_: object, **__: object) -> None:

@@ -116,9 +116,10 @@ def _why_one_pass(files: Sequence[Path]) -> str:
 def _state_file(files: Sequence[Path]) -> Path:
     """Return the path for the state of a pass, whose name is specific to these files and their contents."""
     from shesha.io.large_matrices import is_sharded, open_matrix
+    from shesha.support.file_stamps import file_stamp
 
     parts = [part for file in files for part in (open_matrix(file).files if is_sharded(file) else [file])]  # type: ignore[attr-defined]
-    known = "\n".join(f"{file.resolve()} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in parts)
+    known = "\n".join(f"{file.resolve()} {file_stamp(file)}" for file in parts)
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shesha"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f"moments-{hashlib.blake2b(known.encode(), digest_size=8).hexdigest()}.npz"

@@ -15,6 +15,7 @@ from shesha.cli._input_description import what_was_run
 from shesha.support import atomic_files, output_paths
 from shesha.support.optional import require
 from shesha.support.provenance import add_statements, collected_statements
+from shesha.support.visible_text import visible
 
 if TYPE_CHECKING:
     from shesha.report import Page
@@ -264,8 +265,8 @@ def say(report: str) -> None:
     """Print a report, in colour if the output is a terminal."""
     from shesha.report import colour_report, use_colour
 
-    colour = use_colour()
-    typer.echo(colour_report(report) if colour else report, color=colour)
+    colour, safe = use_colour(), visible(report)
+    typer.echo(colour_report(safe) if colour else safe, color=colour)
 
 
 def as_json(content: dict[str, Any]) -> str:

@@ -18,7 +18,6 @@ from shesha.comparison.content_fingerprints import (
     reordered_fingerprint,
 )
 from shesha.comparison.representation_locations import InFile, InMemoryRepresentation, RepresentationLocation
-from shesha.comparison.unchanged_files import file_stamp
 from shesha.inputs import Names, orders
 from shesha.io import open_file
 from shesha.io.file_checks import require_existing
@@ -27,6 +26,7 @@ from shesha.io.list_columns import is_dataset
 from shesha.io.representation_names import full_name, short_paths
 from shesha.runs import ResultStore
 from shesha.support import argument_types as kinds
+from shesha.support.file_stamps import file_stamp
 from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.plurals import count
@@ -213,7 +213,7 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
     request: list[Any] = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
     if files.as_it_is or files.no_features:
         request += [list(files.no_features), files.as_it_is]
-    key = json.dumps([str(path.absolute()), *request, "names"])
+    key = json.dumps([str(path.absolute()), *request, "identity"])
     try:
         stamp = file_stamp(path)
         record = json.loads(store.get(FILES, key) or "{}")

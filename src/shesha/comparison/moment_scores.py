@@ -17,7 +17,9 @@ from shesha.measures import Measure
 from shesha.moments import Moments, SummedRepresentation, Sums, compact_parts, leave_one_out, merge_all
 from shesha.nulls.corrections import holm
 from shesha.nulls.linear_moments import KernelSums, PearsonNull, inner_product_null
+from shesha.nulls.max_statistic import max_statistic_p_values
 from shesha.nulls.null_summary import best_value, summarise
+from shesha.nulls.restricted_permutations import require_enough_draws
 from shesha.results import Comparison, Score
 from shesha.support.progress import track
 from shesha.support.seeds import generator, number
@@ -190,21 +192,42 @@ def _add_chances(
     for measure in paired:
         if measure not in drawn:
             results[measure.name] = add_exact_null(measure, scores[measure.name], sides.sums, (0, 1), alpha)
+    together = np.empty(0)
     if drawn:
+        require_enough_draws(n_draws, alpha)
         draw = _random_matching_sums(sides.sums, generator(seed))
         table = [
             _values_or_nan(drawn, sides.replace_sums(sums))
             for sums in track((draw() for _ in range(n_draws)), n_draws, "draws of unrelated data")
         ]
-        for measure, column in zip(drawn, np.array(table).T, strict=True):
+        columns = list(np.array(table).T)
+        for measure, column in zip(drawn, columns, strict=True):
             best = best_value(measure.closer, measure.bounds, None)
             summary = summarise(scores[measure.name].value, column, measure.closer, alpha, best)
             results[measure.name] = add_null(scores[measure.name], summary)
-    corrected = holm([results[measure.name].p_value for measure in paired])
+        draws = [np.r_[scores[measure.name].value, column] for measure, column in zip(drawn, columns, strict=True)]
+        together = max_statistic_p_values(draws, [measure.closer for measure in drawn])
+    exact = [measure for measure in paired if measure not in drawn]
+    corrected = _correct([results[measure.name].p_value for measure in exact], together)
     return {
         measure.name: replace(results[measure.name], corrected_p_value=float(p))
-        for measure, p in zip(paired, corrected, strict=True)
+        for measure, p in zip([*exact, *drawn], corrected, strict=True)
     }
+
+
+def _correct(exact: Sequence[float], together: Vector) -> Vector:
+    """Correct exact p-values, and p-values that share draws and were already corrected for one another.
+
+    Holm's correction alone would multiply p-values from draws by the number of measures, and could then not reject.
+    Measures that share draws therefore count as one test.
+    """
+    if not len(together):
+        return holm(exact)
+    first = together.min()
+    corrected = holm([*exact, first])
+    # The factor of Holm's correction for the measures that share draws is the number of p-values not yet rejected.
+    factor = 1 + sum(p >= first for p in exact)
+    return np.concatenate([corrected[:-1], np.clip(together * factor, corrected[-1], 1.0)])
 
 
 def has_exact_moments(measure: Measure) -> bool:

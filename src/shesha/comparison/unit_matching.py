@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import validation as check
 from shesha.kernels.unit_candidates import Edges, match_candidates
 from shesha.nulls import benjamini_hochberg, draw_permutations, summarise
+from shesha.nulls.corrections import draws_needed
 from shesha.results.similarity.unit_matching import UnitMatching
 from shesha.support.progress import track
 from shesha.support.seeds import number
@@ -17,6 +19,8 @@ from shesha.support.types import Index, Seed, Vector
 
 _SPARSE = 0.1
 """Share of nonzero entries below which dense data are converted to sparse matrices."""
+_MOST_VALUES = 50_000
+"""Most chance values, one per unit and permutation, that the default number of permutations gives."""
 _CLASSES, _UNITS = 20, 50
 """Maximum number of activity classes, and minimum number of units per class, for the chance level."""
 
@@ -26,7 +30,7 @@ def match_units(
     Y: ArrayLike,
     *,
     n_candidates: int = 5,
-    n_permutations: int = 19,
+    n_permutations: int | None = None,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     shift: bool = False,
@@ -47,8 +51,10 @@ def match_units(
         Activities of the units for the same inputs, row by row. The numbers of units may differ.
     n_candidates : int
         Number of candidates for the match of each unit, those with the highest correlations.
-    n_permutations : int
-        Number of permutations of the rows. With fewer than 19, no score can reach the level 0.05.
+    n_permutations : int, optional
+        Number of permutations of the rows. Default: as many as a single match among all units needs to be significant
+        after correction, but at most 50,000 divided by the number of units, and at least 1 / alpha - 1 (19 at the
+        level 0.05). If there are too few and no match is significant, the headline says so.
     blocks, groups, shift
         Exchange design, as for `shesha.calibrate`. Tokens of one text depend on one another, so pass the texts as
         `groups`.
@@ -77,15 +83,21 @@ def match_units(
     k = check.count(n_candidates, "n_candidates")
     first, other = _same_kind(*sides)
     n = first.shape[0]
+    classes = _activity_classes(first)
+    n_draws = _default_draws(classes, check.fraction(alpha, "alpha", closed=False))
     orders, text = draw_permutations(
-        n, n_permutations, alpha, design={"blocks": blocks, "groups": groups, "shift": shift}, seed=seed
+        n,
+        n_draws if n_permutations is None else n_permutations,
+        alpha,
+        design={"blocks": blocks, "groups": groups, "shift": shift},
+        seed=seed,
     )
     observed = match_candidates(first, other, k)
     drawn = [match_candidates(first, other[order], k) for order in track(orders, len(orders), "permutations")]
     narrower = min(first.shape[1], other.shape[1])
     scores = np.array([values.sum() / narrower for _, _, values in drawn])
     score = float(observed[2].sum() / narrower)
-    p_values = _p_values(observed, drawn, _activity_classes(first))
+    p_values = _p_values(observed, drawn, classes)
     # Correlations that are equal up to rounding are sorted by unit.
     order = np.lexsort((observed[0], -np.round(observed[2], 12)))
     return UnitMatching(
@@ -100,11 +112,22 @@ def match_units(
         n_rows=n,
         n_candidates=k,
         n_permutations=len(orders),
+        n_needed=_draws_needed(classes, alpha),
         alpha=alpha,
         exchanged=text,
         null=tuple(scores.tolist()),
         seed=number(seed),
     )
+
+
+def _draws_needed(classes: Index, alpha: float) -> int:
+    """Return how many permutations a single match needs; each gives as many chance values as its class has units."""
+    return ceil(draws_needed(len(classes), alpha) / int(np.bincount(classes)[classes].min()))
+
+
+def _default_draws(classes: Index, alpha: float) -> int:
+    fewest = draws_needed(1, alpha)
+    return max(fewest, min(_draws_needed(classes, alpha), _MOST_VALUES // len(classes)))
 
 
 def _prepare(X: Any, name: str) -> Any:

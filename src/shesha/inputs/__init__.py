@@ -4,6 +4,7 @@ from shesha.inputs._other_libraries import is_numeric, load_backed, numbers, spl
 from shesha.inputs._row_alignment import align_all_labels, align_labels, labels_in_order, orders
 from shesha.inputs._row_names import NamedRows, Names
 from shesha.inputs._xarray import coordinate_values, is_labelled, make_data_array, transpose_axes
+from shesha.inputs.identity import distinct_names, distinct_values, identity_names, is_identity_name
 
 __all__ = [
     "NamedRows",
@@ -11,6 +12,10 @@ __all__ = [
     "align_all_labels",
     "align_labels",
     "coordinate_values",
+    "distinct_names",
+    "distinct_values",
+    "identity_names",
+    "is_identity_name",
     "is_labelled",
     "is_numeric",
     "labels_in_order",

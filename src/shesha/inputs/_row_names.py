@@ -1,11 +1,13 @@
-"""Row names, taken from an index, from obs_names, or from the first column of a table."""
+"""Row names, taken from a column or array of identifiers, an index, obs_names, or the first column of a table."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Literal
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,50 +28,43 @@ class Names:
         Function that returns the names, one per row.
     doubtful : bool
         Whether the names are only a guess, because they come from the first column of a table.
+    column : str
+        Name of the column or array of identifiers that contains the names, such as 'id'. Integers in it identify rows
+        as text does; other integers, such as the default index of pandas, may be mere row numbers.
     """
 
-    def __init__(self, load: Callable[[], ArrayLike], *, doubtful: bool = False) -> None:
-        self._load, self.doubtful = load, doubtful
+    def __init__(self, load: Callable[[], ArrayLike], *, doubtful: bool = False, column: str = "") -> None:
+        self._load, self.doubtful, self.column = load, doubtful, column
 
     @classmethod
-    def build(cls, values: ArrayLike) -> Names:
+    def build(cls, values: ArrayLike, column: str = "") -> Names:
         """Build names from values in memory."""
-        return cls(lambda: values)
+        return cls(lambda: values, column=column)
 
     @classmethod
     def lazy(cls, record: Sequence[Any], load: Callable[[], ArrayLike]) -> Names:
         """Build names from a stored summary; the names themselves are loaded only if rows must be reordered."""
-        *outline, doubtful = record
-        names = cls(load, doubtful=doubtful)
+        *outline, doubtful, column = record
+        names = cls(load, doubtful=doubtful, column=column)
         names.__dict__["outline"] = tuple(outline)
         return names
 
     @property
     def record(self) -> list[Any]:
         """The summary from which `lazy` builds names, as plain values."""
-        return [*self.outline, self.doubtful]
+        return [*self.outline, self.doubtful, self.column]
 
     @cached_property
     def values(self) -> NDArray[Any]:
-        """The names: integers, or text in an array of objects."""
-        array = np.asarray(self._load())
-        if array.dtype.kind in "iu":
-            return array
-        if array.dtype.kind in "mM":
-            array = _format_times(array)
-        text = [str(value) for value in array.tolist()]
-        if text and all(name.isascii() and name.isdigit() and len(name) < _DIGITS for name in text):
-            return np.array(text, dtype=np.int64)
-        names = np.empty(len(text), dtype=object)
-        names[:] = text
-        return names
+        """The names: integers, or text in an array of objects; text is empty where a name is missing."""
+        return _comparable(np.asarray(self._load()))
 
     @cached_property
     def outline(self) -> tuple[str, int, bool, str, str]:
-        """Kind, number, whether all are distinct, and hashes of the names in this order and in sorted order."""
+        """Kind, number, whether all are distinct and present, and hashes of the names in this and in sorted order."""
         values = self.values
         ordered = np.sort(values)
-        distinct = bool((ordered[1:] != ordered[:-1]).all())
+        distinct = bool((ordered[1:] != ordered[:-1]).all()) and not (len(ordered) and ordered[0] == "")
         return self._kind(values), len(values), distinct, _hash(values), _hash(ordered)
 
     @property
@@ -79,8 +74,34 @@ class Names:
 
     @property
     def distinct(self) -> bool:
-        """Whether all names are distinct."""
+        """Whether every row has a name of its own."""
         return self.outline[2]
+
+    @property
+    def certain(self) -> bool:
+        """Whether the names identify rows, unlike row numbers and the texts of a first column."""
+        return not self.doubtful and (bool(self.column) or self.kind == "text")
+
+    @property
+    def word(self) -> str:
+        """What the names are called in messages: their column, or 'name'."""
+        return self.column or "name"
+
+    @property
+    def fault(self) -> str:
+        """Which names are missing or repeated, or an empty string if every row has a name of its own."""
+        values = self.values
+        if self.distinct:
+            return ""
+        missing = np.flatnonzero(values == "") if values.dtype.kind == "O" else np.empty(0, dtype=np.intp)
+        if len(missing):
+            return f"none in row {missing[0]}" + f" and {len(missing) - 1:,} more" * (len(missing) > 1)
+        names, counts = np.unique(values, return_counts=True)
+        first = names[counts > 1][0]
+        more = int((counts > 1).sum()) - 1
+        return f"{first} in rows {join_rows(np.flatnonzero(values == first))}" + f" and {more:,} more repeats" * (
+            more > 0
+        )
 
     def __len__(self) -> int:
         return self.outline[1]
@@ -102,7 +123,13 @@ class Names:
 
     def take(self, rows: NDArray[np.intp]) -> Names:
         """Return the names of the given rows."""
-        return Names(lambda: self.values[rows])
+        return Names(lambda: self.values[rows], doubtful=self.doubtful, column=self.column)
+
+    def as_text(self) -> Names:
+        """Return the same names as text, to compare them with names of which some are not numbers."""
+        names = Names(lambda: self.values, doubtful=self.doubtful, column=self.column)
+        names.__dict__["values"] = self.values.astype(str).astype(object)
+        return names
 
     @staticmethod
     def _kind(values: NDArray[Any]) -> Kind:
@@ -112,6 +139,53 @@ class Names:
         return "counted" if len(values) == 0 or (np.diff(values) == 1).all() else "numbered"
 
 
+_NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
+"""Text that is an integer which certainly fits into 64 bits."""
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+_LARGEST = 10**18
+
+
+def join_rows(rows: NDArray[np.intp]) -> str:
+    """Join up to five row numbers for a message."""
+    shown = ", ".join(map(str, rows[:5].tolist()))
+    return shown + f" and {len(rows) - 5:,} more" * (len(rows) > 5)
+
+
+def _comparable(array: NDArray[Any]) -> NDArray[Any]:
+    """Return names in a form that does not depend on their storage: 7, 7.0, '7', b'7' and '007' are one name.
+
+    Numbers with leading zeros stay text if some of them would no longer be distinct.
+    """
+    if array.dtype.kind in "iu" and (array.size == 0 or max(abs(int(array.min())), abs(int(array.max()))) < _LARGEST):
+        return array.astype(np.int64)
+    if array.dtype.kind in "mM":
+        array = _format_times(array)
+    text = [_as_text(value) for value in array.tolist()]
+    if text and all(map(_NUMBER.fullmatch, text)):
+        numbers = np.array(text, dtype=np.int64)
+        if len(np.unique(numbers)) == len(set(text)):
+            return numbers
+    if text and all(map(_UUID.fullmatch, text)):
+        text = [value.lower() for value in text]
+    names = np.empty(len(text), dtype=object)
+    names[:] = text
+    return names
+
+
+def _as_text(value: Any) -> str:
+    """Return a name as text, without surrounding spaces; empty if it is missing."""
+    if value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType"):
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, bytes):
+        try:
+            return value.decode().strip()
+        except UnicodeDecodeError:
+            return str(UUID(bytes=value)) if len(value) == 16 else value.hex()
+    return str(value).strip()
+
+
 def _format_times(times: NDArray[Any]) -> NDArray[Any]:
     """Return times as text that does not depend on their unit, which differs between versions of pandas."""
     if times.dtype.kind == "m":
@@ -119,10 +193,6 @@ def _format_times(times: NDArray[Any]) -> NDArray[Any]:
     seconds = times.astype("datetime64[s]")
     exact = times if np.datetime_data(times.dtype)[0] in ("ms", "us", "ns", "ps", "fs", "as") else seconds
     return np.array([text.rstrip("0").rstrip(".") if "." in text else text for text in exact.astype(str)])
-
-
-_DIGITS = 18
-"""Number of digits up to which every integer fits into 64 bits."""
 
 
 def _hash(values: NDArray[Any]) -> str:
@@ -156,7 +226,7 @@ class NamedRows:
 
     def __init__(self, values: Any, names: ArrayLike | Names) -> None:
         self.values = values if hasattr(values, "shape") else to_host(values, "values")
-        self.known = names if isinstance(names, Names) else Names.build(to_host(names, "names"))
+        self.known = names if isinstance(names, Names) else Names.build(to_host(names, "names"), "name")
         """Names of the rows; names in a file are read only when needed."""
         if not isinstance(names, Names) and (not self.shape or array_shape(names) != self.shape[:1]):
             raise ValueError(f"names must be one per row ({(self.shape or (0,))[0]}), got shape {array_shape(names)}")

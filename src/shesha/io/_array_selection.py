@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.inputs import Names
+from shesha.inputs import Names, distinct_values, identity_names
 from shesha.io.file_checks import UnreadableFileError
 from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import MOST_LAYERS, LayerAxis, Split, split
@@ -48,7 +48,8 @@ class Contents:
     split : dict of str to Split
         How each 3-D array was divided into layers; `describe()` returns this as text.
     row_names : Names, optional
-        Row names from an index, obs_names or a first column of text; None if there are none.
+        Row names from an index, obs_names, a column or array that is named like an identifier and has distinct values,
+        or a first column of text; None if there are none.
     """
 
     representations: dict[str, Array]
@@ -138,7 +139,22 @@ def contents(
     }
     rows = {len(matrix) for matrix in representations.values()}
     labels = (name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows)
-    return Contents(representations, skipped, tuple(labels), {name: splits[name] for name in used})
+    return Contents(
+        representations,
+        skipped,
+        tuple(labels),
+        {name: splits[name] for name in used},
+        None if distances else _identity(arrays, rows),
+    )
+
+
+def _identity(arrays: Mapping[str, StoredArray], n_rows: set[int]) -> Names | None:
+    """Return the row names from the first 1-D array that is named like them and has distinct values."""
+    candidates = [name for name, array in arrays.items() if array.is_label_like and n_rows == {array.shape[0]}]
+    for name in identity_names(candidates):
+        if distinct_values(values := arrays[name].load()):
+            return Names.build(values)
+    return None
 
 
 def _origins(path: Path, offered: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, int]]:

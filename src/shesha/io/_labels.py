@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from shesha.inputs import is_identity_name
 from shesha.io._array_selection import StoredArray, why_not
 from shesha.io.file_checks import UnreadableFileError, reading
 from shesha.support.item_lists import join_names
@@ -26,7 +27,8 @@ def pick(path: Path, candidates: Sequence[str], column: str | None) -> str:
         if column not in candidates:
             raise ValueError(f"column must be among {join_names(candidates)} in {path}, got {column!r}")
         return column
-    likely = candidates if len(candidates) == 1 else label_like_names(candidates)
+    others = [name for name in candidates if not is_identity_name(name)]
+    likely = next((names for names in (candidates, others) if len(names) == 1), label_like_names(candidates))
     if len(likely) != 1:
         raise ValueError(f"column must be given for {path}, one of {join_names(candidates)}, got None")
     return likely[0]

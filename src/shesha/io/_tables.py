@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.inputs import NamedRows, Names, is_numeric, numbers
+from shesha.inputs import NamedRows, Names, distinct_values, identity_names, is_numeric, numbers
 from shesha.io._array_selection import Contents, Keys, choose
 from shesha.io._labels import label_like_names, pick
 from shesha.io.csv_frames import RAGGED, csv_frame
@@ -69,9 +69,12 @@ def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | S
         if column in table.names and (keys is None or column not in keys):
             skipped.setdefault(column, "contains the labels")
     labels = label_like_names(name for name in table.names if name not in skipped)
+    identity = identity_column(table, [] if labels_column is None else labels_column)
     if keys is None:
         # A column of class codes among the features would reveal the labels.
         skipped |= dict.fromkeys(labels, "is named like a label column; name it in keys= to use it as a feature")
+        if identity is not None and identity not in labels:
+            skipped.setdefault(identity, "identifies the rows")
     features = {name: [name] for name in table.names if name not in skipped}
     chosen = choose(path, features, skipped, keys)
     available = tuple(name for name in table.named_columns if name in table.skipped or name in labels)
@@ -79,10 +82,20 @@ def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | S
     return Contents({path.stem: numbers(table.read(chosen))}, skipped, available, row_names=names)
 
 
+def identity_column(table: Table, labels: str | Sequence[str]) -> str | None:
+    """Return the first column that is named like an identifier of rows and whose values are distinct."""
+    if table.index:
+        return None
+    candidates = (name for name in identity_names(table.names) if name != labels and name not in labels)
+    return next((name for name in candidates if distinct_values(_index_values(table, (name,)))), None)
+
+
 def row_names(table: Table, labels: str | Sequence[str]) -> Names | None:
-    """Return the row names: the table's index, or its first column if this contains text."""
+    """Return the row names: the table's index, a column named like an identifier, or a first column of text."""
     if table.index:
         return Names(partial(_index_values, table, table.index))
+    if (identity := identity_column(table, labels)) is not None:
+        return Names(partial(_index_values, table, (identity,)))
     first = table.names[0] if table.names else ""
     if table.skipped.get(first) not in _NAMING or first in labels or label_like_names([first]):
         return None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
-from shesha.inputs import NamedRows
+from shesha.inputs import NamedRows, Names, distinct_names
 from shesha.inputs import validation as check
 from shesha.io._array_selection import Contents
 from shesha.io._format_type import Format
@@ -50,6 +51,7 @@ def open_file(
     labels_column: str | Sequence[str] | None = None,
     layer_axis: LayerAxis = "guess",
     distances: bool = False,
+    ids: str | None = None,
 ) -> Contents:
     """Open the representations of a file, with a description of its other contents.
 
@@ -71,6 +73,9 @@ def open_file(
         Columns of a table that contain labels and thus are not features.
     distances : bool
         Whether the arrays are distances between rows: square, condensed (1-D), or stacks (k, n, n) of square matrices.
+    ids : str, optional
+        Column, 1-D array or column of obs that identifies the rows; its values must be distinct. Default: the index,
+        or a column or array of distinct values that is named like one (id, doc_id, uuid, url, path, barcode, ...).
 
     Returns
     -------
@@ -93,9 +98,33 @@ def open_file(
     known = formats()
     target, file_format = _locate(path, known, _folders(known))
     axis = normalise_axis(layer_axis)
+    columns = (labels_column,) if isinstance(labels_column, str) else tuple(labels_column or ())
     if check.boolean(distances, "distances") and file_format.distances is not None:
-        return file_format.distances(target, keys)
-    return file_format.contents(target, keys, labels_column, axis)
+        found = file_format.distances(target, keys)
+    else:
+        found = file_format.contents(target, keys, columns if ids is None else (*columns, ids), axis)
+    if ids is None:
+        return found
+    names = _read_ids(target, file_format, ids)
+    for name, matrix in found.representations.items():
+        if not distances and len(matrix) != len(names):
+            raise ValueError(
+                f"ids must name one value for each of the {len(matrix):,} rows of {name} in {path}, got {len(names):,} "
+                f"in {ids!r}"
+            )
+    skipped = {name: reason for name, reason in found.skipped.items() if name != ids}
+    return replace(found, skipped=skipped, row_names=names)
+
+
+def _read_ids(path: Path, file_format: Format, column: str) -> Names:
+    """Read the names of the rows from a column or array, whose values must be present and distinct."""
+    if not isinstance(column, str):
+        raise TypeError(f"ids must be a name or None, got {column!r}")
+    try:
+        values = np.asarray(file_format.labels(path, column))
+    except ValueError as error:
+        raise type(error)(str(error).replace("column", "ids", 1)) from error
+    return distinct_names(values, f"{column!r} in {path}")
 
 
 def read(
@@ -131,7 +160,7 @@ def read(
     return ReadArrays(contents.representations, shared_token_counts([path]))
 
 
-def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Array:
+def read_labels(path: str | os.PathLike[str], column: str | None = None, *, ids: str | None = None) -> Array:
     """Read one label per row.
 
     Parameters
@@ -141,6 +170,8 @@ def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Arra
     column : str, optional
         Array or column that contains the labels. Default: the only candidate, or the only one that is named label,
         labels, y, class or target. For AnnData, name a column of obs; there is no default.
+    ids : str, optional
+        Column or array that identifies the rows, whose values must be distinct. The labels keep the order of the file.
 
     Returns
     -------
@@ -155,15 +186,20 @@ def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Arra
     >>> read_labels(path).tolist()
     [1, 0]
     """
-    return np.asarray(read_named_labels(path, column))
+    return np.asarray(read_named_labels(path, column, ids=ids))
 
 
-def read_named_labels(path: str | os.PathLike[str], column: str | None = None) -> Array | NamedRows:
-    """Read one label per row, with row names if the file has them."""
+def read_named_labels(
+    path: str | os.PathLike[str], column: str | None = None, *, ids: str | None = None
+) -> Array | NamedRows:
+    """Read one label per row, with row names if the file has them, or those of the column `ids`."""
     if not isinstance(column, str | None):
         raise TypeError(f"column must be a name or None, got {column!r}")
     known = formats()
-    readers = {ending: file_format.labels for ending, file_format in known.items()}
-    readers[".txt"] = read_lines
-    target, reader = _locate(path, readers, _folders(known))
-    return reader(target, column)
+    target, file_format = _locate(path, {**known, ".txt": _LINES}, _folders(known))
+    labels = file_format.labels(target, column)
+    return labels if ids is None else NamedRows(np.asarray(labels), _read_ids(target, file_format, ids))
+
+
+_LINES = Format(read_lines, lambda *_: Contents({}, {}, ()))
+"""Text files with one label per line, which contain no representation."""

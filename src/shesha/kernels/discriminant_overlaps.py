@@ -39,6 +39,13 @@ def overlaps(X: Matrix, codes: Labels, n_bootstrap: int, share: float, rng: np.r
     return np.array([item for part in parallel(lambda part: [overlap(draw) for draw in part], parts) for item in part])
 
 
+def in_units_of_spread(X: Matrix) -> Matrix:
+    """Centre the rows, and divide them by the root mean variance of the features, at any magnitude."""
+    X = X / (float(np.abs(X).max(initial=0.0)) or 1.0)
+    centred: Matrix = X - X.mean(axis=0)
+    return centred / (float(np.sqrt(np.mean(centred**2))) or 1.0)
+
+
 def _class_rows(X: Matrix, codes: Labels) -> tuple[list[Matrix], Matrix]:
     """Deviations of each class's rows from the class mean, and the class means."""
     codes = np.unique(codes, return_inverse=True)[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
@@ -61,6 +62,7 @@ class LayerMoments:
         self._given: list[int] = []
         self._pending: list[list[Any]] = []
         self._n_pending = 0
+        self._lock = threading.RLock()
         self._is_partial = False
         """Whether an update was interrupted while the sums were being changed, so that some pairs lack rows."""
         self.precisions: list[float] = []
@@ -69,6 +71,8 @@ class LayerMoments:
 
     def update(self, first: Layers, second: Layers) -> None:
         """Add a batch, in which row i of every layer belongs to the same input.
+
+        Several threads may add batches at the same time; the batches are then added one after another.
 
         Parameters
         ----------
@@ -83,6 +87,10 @@ class LayerMoments:
         RuntimeError
             If an earlier update was interrupted while it was changing the sums.
         """
+        with self._lock:
+            self._update(first, second)
+
+    def _update(self, first: Layers, second: Layers) -> None:
         self._require_whole()
         kinds.mapping(first, "first")
         kinds.mapping(second, "second")
@@ -120,11 +128,12 @@ class LayerMoments:
 
     def sums(self) -> Sums:
         """Sums over all rows; the sides are the layers of the first model, then those of the second."""
-        self._require_whole()
-        self._sum_pending()
-        if self._sums is None:
-            raise ValueError("moments must have at least one row, got none; call update() first")
-        return self._sums
+        with self._lock:
+            self._require_whole()
+            self._sum_pending()
+            if self._sums is None:
+                raise ValueError("moments must have at least one row, got none; call update() first")
+            return self._sums
 
     def __len__(self) -> int:
         """Return the number of rows that have been counted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,9 +61,20 @@ class Moments:
         self._register = RowRegister()
         self._named_rows: bool | None = None
         self._precisions = [0.0] * len(side_names)
+        self._lock = threading.RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the lock, which cannot be copied to another process."""
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the sums, with a lock of their own."""
+        self.__dict__.update(state, _lock=threading.RLock())
 
     def update(self, *sides: Any, rows: ArrayLike | None = None) -> None:
         """Add a batch in which row i of every matrix belongs to the same input.
+
+        Several threads may add batches at the same time; the batches are then added one after another.
 
         Parameters
         ----------
@@ -79,8 +91,9 @@ class Moments:
         """
         if len(sides) != len(self.names):
             raise TypeError(f"sides must be {len(self.names)} matrices, one for each name, got {len(sides)}")
-        batch = check_batch(sides, self.names, None if self._state is None else self._state.widths)
-        self._add(batch, rows, checked=False)
+        with self._lock:
+            batch = check_batch(sides, self.names, None if self._state is None else self._state.widths)
+            self._add(batch, rows, checked=False)
 
     def _add(self, sides: list[Any], rows: ArrayLike | None, *, checked: bool) -> None:
         n = int(sides[0].shape[0])

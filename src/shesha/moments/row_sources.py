@@ -14,6 +14,7 @@ from shesha.moments.batch_checks import batch_sides
 from shesha.moments.read_ahead import read_ahead, stretch_rows
 from shesha.moments.stream_fingerprint import StreamFingerprint
 from shesha.support.device_arrays import stays, to_host
+from shesha.support.file_stamps import file_stamp
 from shesha.support.progress import track
 
 
@@ -83,8 +84,7 @@ def _describe_side(side: Any) -> list[Any]:
     files = getattr(side, "files", None) or [getattr(side, "filename", None)]
     if all(isinstance(file, str | os.PathLike) and Path(file).exists() for file in files):
         for file in files:
-            known = Path(file).stat()
-            description += [str(file), known.st_size, known.st_mtime_ns]
+            description += [str(file), file_stamp(Path(file))]
     elif isinstance(side, np.ndarray) and side.size:
         description.append([float(side[0].sum()), float(side[-1].sum())])
     return description

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
+from shesha.support.draws_for_corrections import default_draws, draws_needed, undecided
 from shesha.support.types import Vector
+
+__all__ = ["CORRECTIONS", "Correction", "benjamini_hochberg", "default_draws", "draws_needed", "holm", "undecided"]
 
 Correction = Literal["holm", "benjamini-hochberg"]
 CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
@@ -70,16 +72,3 @@ def _step_down(p: Vector) -> Vector:
     out = np.empty(m)
     out[order] = np.maximum.accumulate(p[order] * (m - np.arange(m)))
     return out
-
-
-def fewest_permutations(n_tests: int, alpha: float) -> int:
-    """Return how many permutations at least one of several corrected tests needs to become significant.
-
-    The smallest p-value from K draws is 1 / (K + 1), and a correction may multiply it by the number of tests.
-
-    Examples
-    --------
-    >>> fewest_permutations(1, 0.05), fewest_permutations(11, 0.05)
-    (19, 219)
-    """
-    return ceil(n_tests / alpha - 1e-9) - 1

@@ -76,9 +76,7 @@ class Exchange:
 
     def require_enough(self, n_permutations: int, alpha: float) -> None:
         """Raise an error if no result could reach the significance level."""
-        check.fraction(alpha, "alpha", closed=False)
-        if check.count(n_permutations, "n_permutations") < 1 / alpha - 1 - 1e-9:
-            raise ValueError(f"n_permutations must be at least 1 / alpha - 1 = {1 / alpha - 1:g}, got {n_permutations}")
+        require_enough_draws(n_permutations, alpha)
         if self.log_count < log(1 / alpha) - 1e-9:
             raise ValueError(
                 f"the design must leave at least 1 / alpha = {1 / alpha:g} distinct permutations, got "
@@ -181,6 +179,13 @@ class Exchange:
         """
         group = None if self.group is None else self.group[rows]
         return Exchange(len(rows), self.block[rows], group, self.shift, self.block_length, self.named)
+
+
+def require_enough_draws(n_permutations: int, alpha: float) -> None:
+    """Raise an error if even a score above all draws could not reach the significance level."""
+    check.fraction(alpha, "alpha", closed=False)
+    if check.count(n_permutations, "n_permutations") < 1 / alpha - 1 - 1e-9:
+        raise ValueError(f"n_permutations must be at least 1 / alpha - 1 = {1 / alpha - 1:g}, got {n_permutations}")
 
 
 def _rows_by_code(codes: Index) -> list[Index]:

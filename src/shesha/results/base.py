@@ -30,6 +30,7 @@ from shesha.results.paper_sentences import paper_sentence, sentence_sections
 from shesha.results.plain_values import as_cell, as_plain_data, replace_non_json, restore
 from shesha.support import argument_types
 from shesha.support.atomic_files import write_text
+from shesha.support.visible_text import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,7 +137,8 @@ class Result:
 
     def __str__(self) -> str:
         """Return the answer, then what was read, then the numbers."""
-        answer, gap, numbers = self._text().partition("\n\n")
+        text = visible(self._text())
+        answer, gap, numbers = text.partition("\n\n" if "\n\n" in text else "\n")
         return "\n".join([answer, *wrap(self._inputs_sentence, page_width())]) + gap + numbers
 
     @property

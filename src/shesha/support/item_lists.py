@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from shesha.support.visible_text import visible_name
+
 
 def join_items(items: Iterable[object], most: int = 5) -> str:
     """List the first few items, and count the rest.
@@ -14,7 +16,7 @@ def join_items(items: Iterable[object], most: int = 5) -> str:
     ('0, 1, 2', '0, 1, 2, 3, 4 and 4 more')
     """
     entries = list(items)
-    text = ", ".join(str(item) for item in entries[:most])
+    text = ", ".join(visible_name(str(item)) for item in entries[:most])
     return text if len(entries) <= most else f"{text} and {len(entries) - most} more"
 
 

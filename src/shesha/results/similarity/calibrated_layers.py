@@ -30,7 +30,7 @@ AGGREGATE_NAMES = {
 class CalibratedLayers(NullComparison):
     """A grid of layers, summarised by one number and compared with grids whose rows are matched at random."""
 
-    ALIGNED = (("rows", "grid"),)
+    ALIGNED = (("rows", "grid", "entry_p_values", "corrected_p_values"),)
 
     measure: str
     closer: str
@@ -41,6 +41,9 @@ class CalibratedLayers(NullComparison):
     """Observed scores; each line contains the scores of one layer of the first model."""
     entry_p_values: tuple[tuple[float, ...], ...]
     """p-value of each pair by itself, which is valid only for a pair chosen in advance, not for the best of many pairs.
+    """
+    corrected_p_values: tuple[tuple[float, ...], ...]
+    """p-value of each pair, corrected for the number of pairs (step-down maximum over shared permutations).
     """
     best: tuple[str, str]
     """The closest pair of layers."""
@@ -86,9 +89,16 @@ class CalibratedLayers(NullComparison):
 
         return pd.DataFrame(
             [
-                {"first": a, "second": b, "measure": self.measure, "value": value, "entry_p_value": p}
-                for a, values, p_values in zip(self.rows, self.grid, self.entry_p_values, strict=True)
-                for b, value, p in zip(self.columns, values, p_values, strict=True)
+                {
+                    "first": a,
+                    "second": b,
+                    "measure": self.measure,
+                    "value": value,
+                    "entry_p_value": p,
+                    "corrected_p_value": q,
+                }
+                for a, *lines in zip(self.rows, self.grid, self.entry_p_values, self.corrected_p_values, strict=True)
+                for b, value, p, q in zip(self.columns, *lines, strict=True)
             ]
         )
 
@@ -119,13 +129,13 @@ class CalibratedLayers(NullComparison):
 
     @property
     def _cells_above_chance(self) -> tuple[tuple[int, int], ...]:
-        """Pairs above chance, corrected for the number of pairs; there may be none if permutations are few."""
-        from scipy.stats import false_discovery_control
-
-        cells = [(i, j) for i, line in enumerate(self.entry_p_values) for j, p in enumerate(line) if p == p]
-        p_values = [self.entry_p_values[i][j] for i, j in cells]
-        corrected = false_discovery_control(p_values).tolist() if cells else []
-        return tuple(cell for cell, p in zip(cells, corrected, strict=True) if reaches_level(p, self.alpha))
+        """Pairs above chance, corrected for the number of pairs."""
+        return tuple(
+            (i, j)
+            for i, line in enumerate(self.corrected_p_values)
+            for j, p in enumerate(line)
+            if reaches_level(p, self.alpha)
+        )
 
     def _page(self) -> Page:
         from shesha.results.similarity.layer_pages import calibrated_layers_page
@@ -168,12 +178,13 @@ class CalibratedLayers(NullComparison):
 
     @property
     def n_above_chance_sentence(self) -> str:
-        """A sentence with the number of pairs above chance, by themselves and corrected for their number."""
+        """A sentence with the number of pairs above chance, corrected for the number of pairs."""
         n = len(self._cells_above_chance)
-        n_pairs = len(self.rows) * len(self.columns)
+        known = [p for line in self.corrected_p_values for p in line if p == p]
+        smallest = f" The smallest corrected p-value is {min(known):.2g}." if known and not n else ""
         return (
-            f"{n} of {n_pairs} pairs {agree(n, 'is', 'are')} above chance, corrected for the number of pairs "
-            "(Benjamini-Hochberg)."
+            f"{n} of {len(self.rows) * len(self.columns)} pairs {agree(n, 'is', 'are')} above chance at "
+            f"{self.alpha:g}, corrected for the number of pairs (step-down maximum).{smallest}"
         )
 
     def _text(self) -> str:
@@ -186,7 +197,7 @@ class CalibratedLayers(NullComparison):
             *printed_grid(self.measure, self.closer, self.matrix(), digits=3),
             "",
             f"{self.n_permutations} permutations of {self.exchanged}.",
-            "Use `entry_p_values` only for pairs chosen in advance.",
+            "Use `entry_p_values` for pairs chosen in advance, and `corrected_p_values` for all others.",
         ]
         if self.n_lost:
             were = agree(self.n_lost, "was", "were")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from shesha.report import page_width, wrap
 from shesha.results.base import Result, reaches_level
 from shesha.results.similarity.calibrated import Calibrated
+from shesha.support.draws_for_corrections import undecided
 from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
@@ -58,10 +59,19 @@ class CalibratedMany(Result):
         lines = zip(self.pairs, self.results, self.corrected_p_values, strict=True)
         above = [name for name, result, p in lines if reaches_level(p, result.alpha)]
         named = f": {', '.join(above[:_NAMED])}{', ...' if len(above) > _NAMED else ''}" if above else ""
+        if self.undecided:
+            return f"Whether any of {len(self.pairs)} pairs is above chance by {first.measure} {self.undecided}."
         return (
             f"{len(above)} of {len(self.pairs)} pairs {agree(len(above), 'is', 'are')} above chance at {first.alpha:g} "
             f"by {first.measure}, corrected for the number of pairs{named}."
         )
+
+    @property
+    def undecided(self) -> str:
+        """Why the correction could not reject: too few permutations for the number of pairs; empty if it could."""
+        first = self.results[0]
+        p_values = [result.p_value for result in self.results]
+        return undecided(p_values, self.corrected_p_values, first.n_permutations, first.alpha)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pair."""

@@ -26,10 +26,15 @@ def _many(result: CalibratedMany) -> str:
         [_pair_clause(name, test.observed, test.null_mean, p) for name, test, p in ordered], "more pairs"
     )
     correction = _CORRECTIONS.get(result.correction, result.correction)
-    were = agree(above, "was", "were")
+    pairs, where = (
+        say.count(len(result.pairs), "pair"),
+        f"above chance at {first.alpha:g} by {add_source(first.measure)}",
+    )
+    found = f"{above} of {pairs} {agree(above, 'was', 'were')} {where}"
+    if result.undecided:
+        found = f"Whether any of {pairs} is {where} {result.undecided}"
     return (
-        f"{above} of {say.count(len(result.pairs), 'pair')} {were} above chance at {first.alpha:g} by "
-        f"{add_source(first.measure)} (p corrected by {correction}): {clauses}; {first.n_rows:,} rows, "
+        f"{found} (p corrected by {correction}): {clauses}; {first.n_rows:,} rows, "
         f"{say.draws(first.n_permutations, first.exchanged)}"
     )
 

@@ -110,10 +110,13 @@ def _noise_ceiling(result: NoiseCeiling) -> str:
 @claim.register
 def _unit_matching(result: UnitMatching) -> str:
     null = say.null(result, result.alpha)
-    return (
+    found = (
         f"{result.n_matched:,} of {min(result.widths):,} units had a one-to-one counterpart above chance (false "
-        f"discovery rate {result.alpha:g}); the mean correlation of matched units was "
-        f"{say.format_number(result.observed)} over {result.n_rows:,} rows, {null}, "
+        f"discovery rate {result.alpha:g})"
+    )
+    return (
+        f"{result.headline.removesuffix('.') if result.undecided else found}; the mean correlation of matched units "
+        f"was {say.format_number(result.observed)} over {result.n_rows:,} rows, {null}, "
         f"{say.draws(result.n_permutations, result.exchanged)})"
     )
 

@@ -9,6 +9,7 @@ from shesha.report import columns
 from shesha.results.base import reaches_level
 from shesha.results.null_summary import NullSummary
 from shesha.results.plot_docstring import draws_axes
+from shesha.support.draws_for_corrections import undecided
 from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
@@ -43,7 +44,27 @@ class UnitMatching(NullSummary):
     alpha: float
     exchanged: str
     null: tuple[float, ...]
+    n_needed: int = 0
+    """Number of permutations that a single match among all units needs to be significant after correction."""
     seed: int | None = None
+
+    @property
+    def headline(self) -> str:
+        """How many units have a match above chance, or that the permutations are too few to decide."""
+        narrower, rate = min(self.widths), f"false discovery rate {100 * self.alpha:g} %"
+        if self.undecided:
+            return f"Whether any of {narrower:,} units has a match above chance ({rate}) {self.undecided}."
+        verb = agree(self.n_matched, "has", "have")
+        return f"{self.n_matched:,} of {narrower:,} units {verb} a match above chance ({rate})."
+
+    @property
+    def undecided(self) -> str:
+        """Why no match could be significant: too few permutations for the number of units; empty if one could."""
+        # A chance level is that of many units, so fewer permutations are needed than for tests with draws of their own.
+        if self.n_permutations >= self.n_needed:
+            return ""
+        text = undecided(self.p_values, self.adjusted_p_values, 0, self.alpha)
+        return text and f"cannot be decided with {self.n_permutations:,} permutations: at least {self.n_needed:,}"
 
     @property
     def n_matched(self) -> int:
@@ -68,7 +89,6 @@ class UnitMatching(NullSummary):
 
     def _text(self) -> str:
         """Return a text with the score, the number of units whose match is above chance, and the best pairs."""
-        narrower = min(self.widths)
         rows = [["X", "Y", "correlation", "adjusted p"]]
         for i, j, value, p in list(
             zip(self.first, self.second, self.correlations, self.adjusted_p_values, strict=True)
@@ -77,8 +97,7 @@ class UnitMatching(NullSummary):
         more = len(self.first) - len(rows) + 1
         return "\n".join(
             [
-                f"{self.n_matched:,} of {narrower:,} units {agree(self.n_matched, 'has', 'have')} a match above "
-                f"chance (false discovery rate {self.alpha:.0%})",
+                self.headline,
                 f"  mean correlation {self.observed:.4g}, chance {self.null_mean:.4g} +- {self.null_sd:.2g}, "
                 f"p = {self.p_value:.3g} ({self.n_permutations} permutations, {self.exchanged})",
                 *(f"  {line}" for line in columns(rows, ">>>>")),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from shesha.kernels import class_statistics, shuffled_class_statistics
-from shesha.kernels.discriminant_overlaps import overlaps
+from shesha.kernels.discriminant_overlaps import in_units_of_spread, overlaps
 from shesha.stability.class_labels import Classes
 from shesha.stability.nulls import label_permutations
 from shesha.stability.request import RESAMPLING, Evidence, Request
@@ -65,11 +65,20 @@ def _estimate_by_counts(
 
 
 def estimate_lda(request: Request) -> Evidence:
-    """Estimate 'lda_stability' or 'lda_subspace_stability'."""
+    """Estimate 'lda_stability'."""
+    return _estimate_overlaps(request, lambda X: X)
+
+
+def estimate_lda_subspace(request: Request) -> Evidence:
+    """Estimate 'lda_subspace_stability'."""
+    return _estimate_overlaps(request, in_units_of_spread)
+
+
+def _estimate_overlaps(request: Request, scale: Callable[[Matrix], Matrix]) -> Evidence:
     n_draws, share = request.options["n_draws"], request.options["subsample_frac"]
     return estimate_by_resampling(
         request,
-        lambda X, y, rng: overlaps(X, y.codes, n_draws, share, rng),
+        lambda X, y, rng: overlaps(scale(X), y.codes, n_draws, share, rng),
         "all class means are equal",
     )
 

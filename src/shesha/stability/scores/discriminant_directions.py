@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels.discriminant_overlaps import overlaps
+from shesha.kernels.discriminant_overlaps import in_units_of_spread, overlaps
 from shesha.stability._registry import stability
 from shesha.stability.class_labels import Classes
-from shesha.stability.estimators.label_scores import estimate_lda
+from shesha.stability.estimators.label_scores import estimate_lda, estimate_lda_subspace
 from shesha.support.seeds import generator
-from shesha.support.types import Seed
+from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import NotEstimable
 from shesha.views import Plain
 
@@ -72,7 +72,7 @@ def lda_stability(
     >>> round(lda_stability(X, y, seed=0), 2)
     0.98
     """
-    return _mean_overlap(data, y, n_bootstrap, subsample_frac, seed)
+    return _mean_overlap(data.rows, y, n_bootstrap, subsample_frac, seed)
 
 
 @stability(
@@ -83,8 +83,8 @@ def lda_stability(
     means="Do resamples of the rows agree on the directions that separate the classes?",
     means_not="A stable subspace may separate classes badly. Even random subspaces agree well with few features.",
     reference="Raju 2026, section 3.3, for any number of classes",
-    invariant=("translation", "orthogonal"),
-    estimator=estimate_lda,
+    invariant=("translation", "orthogonal", "scaling"),
+    estimator=estimate_lda_subspace,
     settings=_SETTINGS,
 )
 def lda_subspace_stability(
@@ -93,8 +93,9 @@ def lda_subspace_stability(
     """Agreement between the linear discriminant subspace of all rows and those of stratified resamples.
 
     The subspace is spanned by the discriminant directions of all classes and has at most min(n_classes - 1, n_features)
-    dimensions. The agreement of two subspaces is the mean cosine of their principal angles. With two classes, the score
-    equals `lda_stability`.
+    dimensions. The agreement of two subspaces is the mean cosine of their principal angles. A ridge of 1e-6 of the mean
+    variance of the features is added to the within-class covariance, so the score does not depend on their unit. With
+    two classes and features of mean variance 1, the score equals `lda_stability`.
 
     Parameters
     ----------
@@ -115,18 +116,18 @@ def lda_subspace_stability(
     >>> round(lda_subspace_stability(X, y, seed=0), 2)
     0.99
     """
-    return _mean_overlap(data, y, n_bootstrap, subsample_frac, seed)
+    return _mean_overlap(in_units_of_spread(data.rows), y, n_bootstrap, subsample_frac, seed)
 
 
-def _mean_overlap(data: Plain, y: Classes, n_bootstrap: int, subsample_frac: float, seed: Seed) -> float:
+def _mean_overlap(X: Matrix, y: Classes, n_bootstrap: int, subsample_frac: float, seed: Seed) -> float:
     n_bootstrap = check.count(n_bootstrap, "n_bootstrap")
     share = check.fraction(subsample_frac, "subsample_frac")
-    if int(len(data.rows) * share) // y.n_classes < 1:
+    if int(len(X) * share) // y.n_classes < 1:
         raise ValueError(
             f"subsample_frac must leave a row of each of the {y.n_classes} classes, got {subsample_frac} of "
-            f"{len(data.rows)} rows"
+            f"{len(X)} rows"
         )
-    scores = overlaps(data.rows, y.codes, n_bootstrap, share, generator(seed))
+    scores = overlaps(X, y.codes, n_bootstrap, share, generator(seed))
     if np.isnan(scores).all():
         raise NotEstimable("all class means are equal, so there is no discriminant direction")
     return float(np.nanmean(scores))

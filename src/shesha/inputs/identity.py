@@ -1,0 +1,81 @@
+"""Columns and arrays that identify rows: recognised by their names, and by values that do not repeat."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.inputs._row_names import Names
+from shesha.support.plurals import count
+
+_IDENTITY = frozenset(
+    f"{noun}{ending}"
+    for ending in ("", "s")
+    for noun in (
+        *("id", "uid", "uuid", "guid", "pk", "key", "rowid", "index", "idx", "url", "uri", "doi", "isbn", "asin"),
+        *("sku", "hash", "sha", "link", "path", "file", "filename", "filepath", "accession", "barcode", "cell"),
+        *("name", "obsname", "rowname", "sample", "item", "document", "word", "smiles"),
+    )
+)
+"""Names of columns that identify rows, in lower case and without separators."""
+_PARTS = frozenset(
+    ("id", "ids", "uid", "uuid", "guid", "url", "uri", "path", "filename", "filepath", "barcode", "accession", "hash")
+)
+"""Words that make a longer name, such as doc_id or image_path, one of a column that identifies rows."""
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a name in lower case.
+
+    Examples
+    --------
+    >>> words_of("docId"), words_of("image_path"), words_of("URL")
+    (['doc', 'id'], ['image', 'path'], ['url'])
+    """
+    return [word.lower() for word in _WORDS.findall(name)]
+
+
+def is_identity_name(name: str) -> bool:
+    """Return whether a column or array has a name that usually denotes an identifier of rows.
+
+    Examples
+    --------
+    >>> [name for name in ("doc_id", "uuid", "obs_names", "width", "n_tokens") if is_identity_name(name)]
+    ['doc_id', 'uuid', 'obs_names']
+    """
+    words = words_of(name)
+    return "".join(words) in _IDENTITY or (bool(words) and words[-1] in _PARTS)
+
+
+def identity_names(names: Iterable[str]) -> list[str]:
+    """Return the names that denote identifiers, short and general ones first."""
+    return sorted(filter(is_identity_name, names), key=lambda name: "".join(words_of(name)) not in _IDENTITY)
+
+
+def distinct_values(values: ArrayLike) -> bool:
+    """Return whether values are present, distinct, and integers or text, as those of identifiers are."""
+    array = np.asarray(values)
+    if array.ndim != 1 or not len(array) or array.dtype.kind not in "iuUTSO":
+        return False
+    entries = array.tolist()
+    if array.dtype.kind == "O" and not all(isinstance(entry, str | int) for entry in entries):
+        return False
+    return len(set(entries)) == len(entries)
+
+
+def distinct_names(values: Any, source: str) -> Names:
+    """Return the names of rows from a column that was named; missing or repeated values are refused."""
+    array = np.asarray(values)
+    entries: list[Any] = array.tolist()
+    n_missing = sum(entry is None or entry != entry for entry in entries)
+    if n_missing:
+        raise ValueError(f"ids must name a value for every row, got {count(n_missing, 'row')} without one in {source}")
+    if len(set(entries)) < len(entries):
+        n_repeated = len(entries) - len(set(entries))
+        raise ValueError(f"ids must name distinct values, got {count(n_repeated, 'repeated value')} in {source}")
+    return Names.build(array)

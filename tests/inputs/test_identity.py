@@ -1,0 +1,71 @@
+"""Columns and arrays that identify rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shesha.io import open_file, read_labels
+from shesha.io.read import read_named_labels
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((6, 4))
+ORDER = np.array([3, 1, 0, 5, 2, 4])
+TEXT = np.array([f"t{i}" for i in ORDER])
+FEATURES = {f"dim_{i}": X[:, i] for i in range(4)}
+
+
+def saved(path, names, at=0):
+    """Write X with one more column or array."""
+    if path.suffix == ".npz":
+        np.savez(path, X=X, **names)
+        return path
+    columns = list(FEATURES.items())
+    frame = pd.DataFrame(dict([*columns[:at], *names.items(), *columns[at:]]))
+    {".csv": frame.to_csv, ".parquet": frame.to_parquet}[path.suffix](path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+@pytest.mark.parametrize("name", ["id", "doc_id", "docId", "uuid", "image_path", "URL", "ids", "names", "barcode"])
+@pytest.mark.parametrize("values", [ORDER, TEXT], ids=["integers", "text"])
+def test_an_identifier_names_the_rows_and_is_no_feature(tmp_path, ending, name, values):
+    for at in (0, 2, 4):
+        found = open_file(saved(tmp_path / f"t.{ending}", {name: values}, at))
+        assert found.row_names.values.tolist() == values.tolist()
+        assert [matrix.shape for matrix in found.representations.values()] == [(6, 4)]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+@pytest.mark.parametrize("values", [ORDER // 2, ORDER + 0.5], ids=["repeats", "floats"])
+def test_repeats_and_fractions_identify_nothing(tmp_path, ending, values):
+    assert open_file(saved(tmp_path / f"t.{ending}", {"id": values})).row_names is None
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+def test_ids_decides(tmp_path, ending):
+    path = saved(tmp_path / f"t.{ending}", {"id": np.arange(6), "fruit": TEXT, "kind": ORDER // 2})
+    found = open_file(path, ids="fruit")
+    assert found.row_names.values.tolist() == TEXT.tolist()
+    labels = read_named_labels(path, "kind", ids="fruit")
+    assert labels.names.tolist() == TEXT.tolist()
+    assert read_labels(path, "kind", ids="fruit").tolist() == (ORDER // 2).tolist()
+    with pytest.raises(ValueError, match=r"ids must name distinct values, got 3 repeated values in 'kind' in .*t\."):
+        open_file(path, ids="kind")
+    with pytest.raises(ValueError, match=r"ids must be .* in .*t\.\w+, got 'nothing'"):
+        open_file(path, ids="nothing")
+    with pytest.raises(TypeError, match="ids must be a name or None, got 3"):
+        open_file(path, ids=3)
+
+
+def test_ids_with_missing_values_are_refused(tmp_path):
+    frame = pd.DataFrame({"key": ["a", None, "c", "d"], "x": range(4), "y": range(4)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(ValueError, match="ids must name a value for every row, got 1 row without one in 'key'"):
+        open_file(tmp_path / "t.csv", ids="key")
+
+
+def test_labels_beside_identifiers_need_no_name(tmp_path):
+    pd.DataFrame({"cell": TEXT, "type": list("aabbcc")}).to_csv(tmp_path / "types.csv", index=False)
+    labels = read_named_labels(tmp_path / "types.csv")
+    assert np.asarray(labels).tolist() == list("aabbcc")
+    assert labels.names.tolist() == TEXT.tolist()
