@@ -99,7 +99,7 @@ def _neighbour_weights(distances: Matrix, perplexity: float) -> Matrix:
             break
         low, high = np.where(excess > 0, beta, low), np.where(excess > 0, high, beta)
         beta = np.where(np.isinf(high), 2 * beta, (low + high) / 2)
-    return weights
+    return np.asarray(weights)
 
 
 def _distances(rows: Matrix, queries: Index) -> Iterator[tuple[Index, Matrix]]:
