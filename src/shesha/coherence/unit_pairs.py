@@ -68,7 +68,7 @@ class UnitSums:
             np.add.at(per_unit[k], unit_of_cell.ravel(), sums[k])
         row_unit = np.full(len(layout.group), -1)
         row_unit[parts.inside] = unit_of_cell.ravel()[cell.ravel()]
-        counts = np.bincount(row_unit[parts.inside], inverse[parts.inside] > 0, pairs.shape[1])
+        counts = np.bincount(row_unit[parts.inside], inverse[parts.inside] > 0, pairs.shape[1]).astype(np.float64)
         return cls(pairs[0], row_unit, per_unit[0], per_unit[1], counts)
 
     def of_group(self, g: int) -> Index:

@@ -215,7 +215,7 @@ class _LabelledRows:
                 rows = rows[[value is not None for value in labels[rows]]]
         blocks = [rows] if self.block is None else _split(rows, self.block)
         fewest = 3 if self.block is None else 2
-        reasons = []
+        reasons: list[str] = []
         if self.group is not None:
             blocks, reasons = _equal_groups(blocks, self.group, min_group, fewest)
         large = [part for part in blocks if len(part) >= min_rows]

@@ -51,7 +51,7 @@ def is_unit_name(name: str) -> bool:
     return _has_word(name, _UNITS)
 
 
-def _has_word(name: str, words: Collection[str]) -> bool:
+def _has_word(name: str, words: frozenset[str]) -> bool:
     parts = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z][a-z]|ID\b)", " ", str(name)).lower())
     if parts and parts[0] in ("n", "num", "number", "total", "frac", "pct"):
         return False
