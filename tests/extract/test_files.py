@@ -116,6 +116,7 @@ def stopping_after(model, n_batches):
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_run_that_was_stopped_goes_on_at_the_last_whole_batch(tower, tmp_path, ending):
     out = tmp_path / f"x{ending}"
+    activations(tower, X)  # The axis of the inputs is found in the first run.
     hook, _ = stopping_after(tower, 3)
     with pytest.raises(Stop):
         activations(tower, X, out=out, batch_size=8)

@@ -120,7 +120,7 @@ def test_layers_that_run_differently_from_batch_to_batch_are_refused():
             self.times = len(x)
             return super().forward(x)
 
-    with pytest.raises(ValueError, match=r"layers must be the same in every batch, got \['shared'\] after"):
+    with pytest.raises(ValueError, match=r"layers must be the same in every batch, got \['shared', 'shared#2'\] after"):
         activations(Moody(), np.zeros((5, 4)), "shared", batch_size=2)
 
 

@@ -31,7 +31,9 @@ def test_a_file_of_gguf_is_found_alone_in_a_folder_and_in_a_package(tmp_path, mo
         assert (found.folder, found.gguf) == (package, "small.gguf"), name
         assert found.options["gguf_file"] == "small.gguf" and found.options["local_files_only"]
     (package / "other.gguf").touch()
-    with pytest.raises(ValueError, match=r"model must be a folder with a config\.json or one GGUF file"):
+    with pytest.raises(
+        ValueError, match=r"model must be a folder with a config\.json, an adapter_config\.json or one GGUF file"
+    ):
         find_source(str(package))
     assert find_source(str(package / "other.gguf")).gguf == "other.gguf"
     (package / "config.json").write_text("{}")

@@ -119,34 +119,6 @@ def test_folders_that_are_no_one_table_are_refused(tmp_path):
         files.read(outside)
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("m.pt", r"torch\.load\('.*m.pt', map_location='cpu', weights_only=True\)"),
-        ("m.pkl", r"can run any code: do this only with files that you wrote yourself\n +numpy\.save\('.*m.npy'"),
-        ("m.txt", r"numpy\.save\('.*m.npy', numpy\.loadtxt\('.*m.txt'\)\)"),
-        ("m.mat", r"scipy\.io\.loadmat\('.*m.mat'\)"),
-        ("m.h5", r"h5py\.File\('.*m.h5'\)"),
-        ("m.joblib", r"joblib\.load"),
-        ("m.xlsx", r"pandas\.read_excel"),
-    ],
-)
-def test_other_files_are_refused_with_the_lines_that_convert_them(tmp_path, name, told):
-    (tmp_path / name).write_bytes(b"x")
-    with pytest.raises(ValueError, match=r"path must end in one of \.npy, .*; to convert it:\n") as refused:
-        files.read(tmp_path / name)
-    assert refused.match(told)
-
-
-def test_the_lines_convert(tmp_path):
-    np.savetxt(tmp_path / "m.txt", X)
-    with pytest.raises(ValueError) as refused:
-        files.read(tmp_path / "m.txt")
-    lines = [line.strip() for line in str(refused.value).splitlines()[1:]]
-    exec("\n".join(lines), {})
-    np.testing.assert_allclose(files.read(tmp_path / "m.npy")["m"], X)
-
-
 def test_semicolons_and_decimal_commas_are_read_and_said(tmp_path):
     frame = pd.DataFrame(X.astype(float), columns=list("abcde"))
     frame.to_csv(tmp_path / "m.csv", sep=";", decimal=",", index=False)

@@ -67,12 +67,13 @@ class Canaries:
         return self._name_rows(canaries.reference), canaries, self._circumstances(canaries.layer, canaries.info)
 
     def encode_now(self, layer: str | None) -> tuple[Any, dict[str, str]]:
-        """Return the rows of a layer (by default the last) with names, and the circumstances."""
+        """Return the rows of a layer (by default that of the whole model) with names, and the circumstances."""
         from shesha.extract import encode
+        from shesha.extract.layer_names import output_layer
 
         options = {**self.encoding, **({"layers": [layer]} if layer else {})}
         layers = encode(self.model, self.texts, **options)
-        name = list(layers)[-1]
+        name = output_layer(list(layers))
         return self._name_rows(layers[name]), self._circumstances(name, layers.info)
 
     def _name_rows(self, rows: Any) -> Any:

@@ -16,8 +16,9 @@ Model = Annotated[
     typer.Option(
         "--model",
         metavar="NAME|FOLDER",
-        help="Read the layers of this model instead of FILE: a folder with config.json and safetensors weights, a "
-        "package that contains them, or a name that the transformers library can load.",
+        help="Read the layers of this model instead of FILE: a folder with config.json and safetensors weights (or "
+        "of a sentence encoder, or of an adapter whose base model is found), a package that contains them, or a name "
+        "that the transformers library can load.",
     ),
 ]
 Texts = Annotated[
@@ -42,8 +43,8 @@ Pool = Annotated[
     str,
     typer.Option(
         "--pool",
-        help="Pooling of tokens into a row: auto (as the model's authors intend), mean, cls, last, or later (mean of "
-        "all tokens after the first).",
+        help="Pooling of tokens into a row: auto (as the model's authors intend), mean, cls, last, later (mean of "
+        "all tokens after the first), max, mean_sqrt_len or weightedmean; names joined by + are concatenated.",
     ),
 ]
 BatchSize = Annotated[int, typer.Option("--batch-size", help="Texts per batch.")]
@@ -116,11 +117,14 @@ class FromModels:
         return short_paths(self.models)
 
     def last_layers(self) -> dict[str, Any]:
-        """Return the last block of each model, or all layers that were named, by model and layer."""
+        """Return the output or the last block of each model, or all layers that were named, by model and layer."""
+        from shesha.extract.layer_names import output_layer
+
         arrays: dict[str, Any] = {}
         for name, model in zip(self.names, self.models, strict=True):
             layers = self._encode(model)
-            chosen = layers if self.layers else dict(list(layers.items())[-1:])
+            output = output_layer(list(layers))
+            chosen = layers if self.layers else {output: layers[output]}
             arrays |= {f"{name} {layer}": array for layer, array in chosen.items()}
         return arrays
 
@@ -131,7 +135,7 @@ class FromModels:
             model,
             read_texts(self.file, self.column),
             self.layers or "all",
-            pool=self.pool,  # type: ignore[arg-type]  # Checked by name in the call.
+            pool=self.pool,
             batch_size=self.batch_size,
             device=self.device,
             out=out,

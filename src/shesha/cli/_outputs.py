@@ -167,11 +167,11 @@ def _is_read(path: Path, source: Path) -> bool:
     root, place = Path(os.path.realpath(source)), Path(os.path.realpath(path))
     if not root.is_dir() or root not in place.parents:
         return False
-    from shesha.io.formats import formats
+    from shesha.io.formats import is_readable
 
     folders = [folder for folder in place.parents if folder == root or root in folder.parents]
     is_input_part = any((folder / name).exists() for folder in folders for name in _WHOLE)
-    return is_input_part or (place.exists() and place.suffix.lower() in formats())
+    return is_input_part or (place.exists() and is_readable(place))
 
 
 def _paths_in(value: str) -> list[Path]:

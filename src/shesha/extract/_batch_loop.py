@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -18,11 +19,17 @@ from shesha.extract._extraction_result import Activations
 from shesha.extract._fingerprints import model_fingerprint
 from shesha.extract._input_rows import Batch, Rows, token_counts
 from shesha.extract._resumable_files import open_draft, read_finished, require_same
-from shesha.extract.hooks import REPEAT, record_outputs, to_numpy_precision
+from shesha.extract.hooks import REPEAT, Summary, record_outputs, to_numpy_precision
+from shesha.extract.input_axes import FIRST, N_FIRST, InputAxis, find_input_axis
+from shesha.extract.layer_names import EMBEDDING
 from shesha.extract.model_state import evaluation_mode, move_to_device
 from shesha.extract.pooling import Pooled
 from shesha.support.progress import track
+from shesha.support.provenance import state
 from shesha.support.types import Array, Index
+
+_VERIFIED: WeakKeyDictionary[nn.Module, set[tuple[frozenset[str], int]]] = WeakKeyDictionary()
+"""Sets of layers whose first axis was found to number the inputs, by model; models often run again."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +55,13 @@ class Work:
     pooled: Pooled
     batch_size: int
     device: str | torch.device | None = None
+    poolings: Mapping[str, Pooled] = field(default_factory=dict)
+    """Pooling of the modules for which it is not `pooled`."""
     once: frozenset[str] = frozenset()
     options: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
+    raw: bool = False
+    """Whether the pooling is a function of the user, which receives outputs with their own axes."""
 
 
 class _Sink(Protocol):
@@ -101,14 +112,14 @@ def _fill(work: Work, sink: _Sink, device: torch.device) -> None:
     recorder = Recorder(work)
     with ExitStack() as stack:
         stack.enter_context(evaluation_mode(work.model))
+        recorder.find_axes(device)
         stack.enter_context(recorder.hooks())
         todo = batches[sink.done :]
         for chosen in track(todo, len(todo), "batches"):
             values = recorder.read(chosen, device)
             shapes = {name: rows.shape[1:] for name, rows in values.items()}
             first = first or {name: recorder.longest(shape) for name, shape in shapes.items()}
-            if list(first) != list(values):
-                raise ValueError(f"layers must be the same in every batch, got {list(values)} after {list(first)}")
+            _require_same_layers(first, values)
             sink.write(chosen, {name: _pad_with_nan(rows, first[name], name) for name, rows in values.items()}, first)
     recorder.first_tokens.warn()
 
@@ -119,21 +130,83 @@ class Recorder:
     def __init__(self, work: Work) -> None:
         self._work = work
         self._batch = Batch()
+        self._axes: dict[str, InputAxis] = {}
         self.first_tokens = FirstTokens()
         self._dtype = next((p.dtype for p in work.model.parameters() if p.is_floating_point()), torch.float32)
 
     def hooks(self) -> ExitStack:
         """Return a context in which hooks record the layers."""
+        return self._hooks(self._pool)
+
+    def _hooks(self, summary: Summary) -> ExitStack:
         stack = ExitStack()
-        self._recording = stack.enter_context(record_outputs(self._work.model, tuple(self._work.names), self._pool))
+        self._recording = stack.enter_context(record_outputs(self._work.model, tuple(self._work.names), summary))
         return stack
+
+    def find_axes(self, device: torch.device) -> None:
+        """Find the axis that numbers the inputs in each layer, by running three inputs, and two of them again.
+
+        A pooling function of the user receives the output as it is, so its result is examined instead.
+        """
+        work, key = self._work, (frozenset(self._work.names), getattr(self._work.rows, "axis", 0))
+        if not work.raw and key in _VERIFIED.get(work.model, ()):
+            return
+        order = batch_order(work.rows)
+        # The longest input is in both batches, so that both are padded to one length.
+        chosen = order[np.resize([len(order) // 2, 0, len(order) - 1], N_FIRST)]
+        with self._hooks(self._pool if work.raw else lambda _, output: output):
+            first, second = self._outputs(chosen, device), self._outputs(chosen[1:], device)
+            _require_same_layers(first, second)
+            repeated: dict[str, Tensor] | None = None
+            for name, output in first.items():
+                try:
+                    self._axes[name] = self._axis(name, output, second[name], compared=True)
+                except ValueError:
+                    repeated = self._outputs(chosen, device) if repeated is None else repeated
+                    if torch.equal(repeated.get(name, output), output):
+                        raise
+                    state(f"{self._layer_name(name)}: outputs are random, so two runs differ")
+                    self._axes[name] = self._axis(name, output, second[name], compared=False)
+        for name, axis in self._axes.items():
+            if axis.text:
+                state(f"{self._layer_name(name)}: {axis.text}")
+        if not work.raw and all(axis == FIRST for axis in self._axes.values()):
+            _VERIFIED.setdefault(work.model, set()).add(key)
+
+    def _axis(self, name: str, output: Tensor, without_first: Tensor, *, compared: bool) -> InputAxis:
+        layer = self._layer_name(name)
+        try:
+            axis = find_input_axis(output, without_first, compared=compared)
+        except ValueError as error:
+            raise ValueError(
+                f"layers must give each input a row of its own, got {layer}, in which {error}. The model seems to "
+                "take inputs along another axis, as nn.LSTM does without batch_first=True: pass them along axis 1 with "
+                "batch_axis=1, or build the module with batch_first=True"
+            ) from error
+        if axis is None or (self._work.raw and axis != FIRST):
+            raise ValueError(
+                f"layers must give one row for each input, got shape {tuple(output.shape)} for {N_FIRST} inputs and "
+                f"{tuple(without_first.shape)} for {N_FIRST - 1} from {layer}; choose other layers, or pass a callable "
+                "as pool"
+            )
+        if axis.parts > 1 and output.ndim > 2 and self._work.metadata.get("pool") is not None:
+            raise ValueError(
+                f"pool must be None or a callable for {layer}, in which {axis.text}, got outputs of shape "
+                f"{tuple(output.shape)}"
+            )
+        return axis
+
+    def _outputs(self, chosen: Index, device: torch.device) -> dict[str, Tensor]:
+        """Run the model on some inputs, and return the recorded outputs by module."""
+        self._batch = self._work.rows.batch(chosen, device, self._dtype)
+        self._n = len(chosen)
+        self._recording.clear()
+        self._work.model(*self._batch.args, **self._batch.named, **self._work.options)
+        return {name: value for name, value in self._recording.found.items() if self._is_wanted(name)}
 
     def read(self, chosen: Index, device: torch.device) -> dict[str, Array]:
         """Run the model on some inputs, and return one array per layer, in the order in which the layers ran."""
-        self._batch = self._work.rows.batch(chosen, device, self._dtype)
-        self._recording.clear()
-        self._work.model(*self._batch.args, **self._batch.named, **self._work.options)
-        wanted = {name: value for name, value in self._recording.found.items() if self._is_wanted(name)}
+        wanted = self._outputs(chosen, device)
         activations = {self._layer_name(name): value.numpy() for name, value in to_numpy_precision(wanted).items()}
         if not activations:
             raise ValueError(f"layers must run in the forward pass, got {', '.join(self._work.names)}")
@@ -143,7 +216,8 @@ class Recorder:
                     f"layers must give one row for each of the {len(chosen)} inputs of a batch, got shape {rows.shape} "
                     f"from {name}; choose other layers, or pass a callable as pool"
                 )
-        return {name: rows[:, None] if rows.ndim == 1 else rows for name, rows in activations.items()}
+        ordered = sorted(activations, key=lambda name: name != EMBEDDING)
+        return {name: _at_least_one_feature(activations[name]) for name in ordered}
 
     def longest(self, row_shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape that a row has in the batch with most tokens."""
@@ -153,12 +227,16 @@ class Recorder:
         return int(lengths.max()), *row_shape[1:]
 
     def _pool(self, name: str, value: Tensor) -> Tensor:
-        if self._work.metadata.get("pool") == "mean":
-            self.first_tokens.see(self._layer_name(name), value, self._batch.mask)
+        call = self._recording.call_name(name)
+        mask = self._batch.mask if self._recording.mask is None else self._recording.mask
         try:
-            return self._work.pooled(value, self._batch.mask)
+            if not self._work.raw:
+                value = self._axes.get(call, FIRST).inputs_first(value, self._n)
+            if self._work.metadata.get("pool") == "mean":
+                self.first_tokens.see(self._layer_name(name), value, mask)
+            return self._work.poolings.get(name, self._work.pooled)(value, mask)
         except (ValueError, IndexError, RuntimeError) as error:
-            raise ValueError(f"layer {name}: {error}") from error
+            raise ValueError(f"layer {self._layer_name(name)}: {error}") from error
 
     def _is_wanted(self, name: str) -> bool:
         module, repeated, _ = name.partition(REPEAT)
@@ -167,6 +245,15 @@ class Recorder:
     def _layer_name(self, name: str) -> str:
         module, mark, call = name.partition(REPEAT)
         return self._work.names[module] + mark + call
+
+
+def _require_same_layers(first: Mapping[str, Any], later: Mapping[str, Any]) -> None:
+    if list(first) != list(later):
+        raise ValueError(f"layers must be the same in every batch, got {list(later)} after {list(first)}")
+
+
+def _at_least_one_feature(rows: Array) -> Array:
+    return rows[:, None] if rows.ndim == 1 else rows
 
 
 def batch_order(rows: Rows) -> Index:

@@ -45,5 +45,17 @@ class Activations(dict[str, Array]):
         return "; ".join(f"{name.replace('_', ' ')} {self.info[name]}" for name in _TOLD if self.info.get(name))
 
 
-_TOLD = ("model", "reader", "pool", "chat_template", "max_tokens", "cut_off", "batch_size", "order", "dtype")
+_TOLD = (
+    "model",
+    "reader",
+    "pool",
+    "embedding",
+    "chat_template",
+    "prompt",
+    "max_tokens",
+    "cut_off",
+    "batch_size",
+    "order",
+    "dtype",
+)
 """Entries of `info` that `describe` shows."""

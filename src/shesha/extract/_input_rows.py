@@ -51,10 +51,14 @@ class Rows(Protocol):
 
 
 class ArrayRows:
-    """The rows of a single array, which is the model's only argument."""
+    """The rows of a single array, which is the model's only argument; `axis` numbers them."""
 
-    def __init__(self, values: Any) -> None:
-        self._values = _array(values, "inputs")
+    def __init__(self, values: Any, axis: int = 0) -> None:
+        array = _array(values, "inputs")
+        if axis >= array.ndim:
+            raise ValueError(f"batch_axis must be an axis of the inputs, of shape {tuple(array.shape)}, got {axis}")
+        self.axis = axis
+        self._values = array.movedim(axis, 0) if isinstance(array, Tensor) else np.moveaxis(array, axis, 0)
 
     def __len__(self) -> int:
         return len(self._values)
@@ -65,7 +69,7 @@ class ArrayRows:
 
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
         """Return some rows as a batch."""
-        return Batch(args=(_tensor(self._values, chosen, device, dtype),))
+        return Batch(args=(_tensor(self._values, chosen, device, dtype).movedim(0, self.axis),))
 
     def fingerprint(self) -> str:
         """Hash the array."""
@@ -191,7 +195,7 @@ def token_counts(rows: Rows) -> list[int] | None:
     return None if counts is None else [int(count) for count in counts]
 
 
-def make_rows(inputs: Any, pad: int = 0) -> Rows:
+def make_rows(inputs: Any, pad: int = 0, axis: int = 0) -> Rows:
     """Return the rows of inputs in any supported form.
 
     Parameters
@@ -200,8 +204,12 @@ def make_rows(inputs: Any, pad: int = 0) -> Rows:
         One array or tensor, a mapping of arrays, a mapping of lists of token lists, a data set, or a list of tensors.
     pad : int
         Token with which shorter rows are padded.
+    axis : int
+        Axis of a single array that numbers the inputs.
     """
-    rows = _kind(inputs, pad)
+    if axis and not _is_single_array(inputs):
+        raise ValueError(f"batch_axis must be 0 unless the inputs are one array, got {axis}")
+    rows = ArrayRows(inputs, axis) if axis else _kind(inputs, pad)
     if len(rows) == 0:
         raise ValueError("inputs must contain at least one row, got none")
     return rows
@@ -216,7 +224,7 @@ def _kind(inputs: Any, pad: int) -> Rows:
         if not inputs:
             raise ValueError("inputs must contain at least one field, got none")
         return TokenRows(inputs, pad) if all(map(_is_ragged, inputs.values())) else FieldRows(inputs)
-    if isinstance(inputs, Tensor) or hasattr(inputs, "__array__"):
+    if _is_single_array(inputs):
         return ArrayRows(inputs)
     if _are_token_lists(inputs):
         return TokenRows({name: [entry.get(name) for entry in inputs] for name in inputs[0]}, pad)
@@ -226,6 +234,10 @@ def _kind(inputs: Any, pad: int) -> Rows:
         "inputs must be an array, a mapping of arrays, or have a length and numbered items, "
         f"got {type(inputs).__name__}"
     )
+
+
+def _is_single_array(inputs: Any) -> bool:
+    return isinstance(inputs, Tensor) or hasattr(inputs, "__array__")
 
 
 def _are_token_lists(inputs: Any) -> bool:

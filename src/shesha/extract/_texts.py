@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from shesha.extract._input_rows import IDS, TokenRows, make_rows
-from shesha.extract.pretrained import Source, read_json
 
 _UNLIMITED = 10**9
 """Token limit from which on a tokenizer counts as unlimited."""
@@ -36,17 +35,29 @@ def _what(value: Any) -> str:
 def token_rows(
     texts: Sequence[str], tokenizer: Any, *, chat: bool, max_tokens: int | None, pad: int
 ) -> tuple[TokenRows, int]:
-    """Return the tokens of texts, and the number of texts that reach the limit and may have been truncated."""
+    """Return the tokens of texts, and the number of texts that were truncated."""
     if chat:
         texts = [_as_message(tokenizer, text) for text in texts]
     limit = {} if max_tokens is None else {"truncation": True, "max_length": max_tokens}
     # The chat template already adds the special tokens.
-    encoded = tokenizer(list(texts), add_special_tokens=not chat, padding=False, **limit)
+    options = {"add_special_tokens": not chat, "padding": False}
+    encoded = tokenizer(list(texts), **options, **limit)
     rows = make_rows({name: encoded[name] for name in _FIELDS if name in encoded}, pad)
     assert isinstance(rows, TokenRows)
     lengths = rows.lengths()
     assert lengths is not None
-    return rows, 0 if max_tokens is None else int((lengths >= max_tokens).sum())
+    if max_tokens is None or not (full := np.flatnonzero(lengths >= max_tokens)).size:
+        return rows, 0
+    # Texts that just fit are as long as truncated ones, so their whole length is needed. A warning about long texts
+    # would be misleading here.
+    whole = tokenizer([texts[int(row)] for row in full], **options, truncation=False, verbose=False)[IDS]
+    return rows, sum(len(tokens) > max_tokens for tokens in whole)
+
+
+def prompt_length(prompt: str, tokenizer: Any) -> int:
+    """Return the number of tokens that a prompt adds at the beginning, with special tokens before it."""
+    tokens = tokenizer([prompt])[IDS][0]
+    return len(tokens) - (len(tokens) > 0 and tokens[-1] in tokenizer.all_special_ids)
 
 
 def _as_message(tokenizer: Any, text: str) -> str:
@@ -54,19 +65,12 @@ def _as_message(tokenizer: Any, text: str) -> str:
     return str(tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True))
 
 
-def token_limit(tokenizer: Any, model: Any, source: Source | None) -> int | None:
-    """Return the smallest token limit of the model, its tokenizer and its folder; None if there is none."""
-    limits = (
-        getattr(tokenizer, "model_max_length", None),
-        getattr(getattr(model, "config", None), "max_position_embeddings", None),
-        read_json(source, "sentence_bert_config.json").get("max_seq_length"),
-    )
+def token_limit(tokenizer: Any, model: Any, declared: int | None) -> int | None:
+    """Return the token limit that a sentence encoder declares, or that of the tokenizer, at most the model's.
+
+    None means that there is no limit.
+    """
+    own = getattr(tokenizer, "model_max_length", None) if declared is None else declared
+    limits = (own, getattr(getattr(model, "config", None), "max_position_embeddings", None))
     known = [int(limit) for limit in limits if limit is not None and 0 < limit < _UNLIMITED]
     return min(known, default=None)
-
-
-def recommended_pooling(source: Source | None) -> str | None:
-    """Return the pooling that the files of a sentence encoder declare, or None."""
-    modes = read_json(source, "1_Pooling", "config.json")
-    names = {"cls": "cls_token", "mean": "mean_tokens", "last": "lasttoken"}
-    return next((pool for pool, name in names.items() if modes.get(f"pooling_mode_{name}")), None)

@@ -25,6 +25,8 @@ def activations(
     batch_size: int = 32,
     device: str | torch.device | None = None,
     out: str | os.PathLike[str] | None = None,
+    *,
+    batch_axis: int = 0,
 ) -> Activations:
     """Run a model over inputs and return the activations of its layers, one row per input.
 
@@ -34,7 +36,9 @@ def activations(
     Parameters
     ----------
     model : torch.nn.Module
-        Any module, with its weights. If a layer returns a tuple or mapping, its first tensor is used.
+        Any module, with its weights. If a layer returns a tuple or mapping, its first tensor is used; packed sequences
+        are padded. Models inside `torch.compile`, data-parallel or PEFT wrappers are taken out, so names of layers lack
+        the prefix of the wrapper.
     inputs : array, mapping or data set
         Inputs of the model, in one of four forms. (1) An array or tensor of shape (n, ...). (2) A mapping of argument
         names to such arrays, in which ``attention_mask`` marks the valid tokens, with padding on either side. (3) A
@@ -52,6 +56,9 @@ def activations(
         `PoolingWarning` names layers in which the first token dominates the mean. ``'gap'`` averages feature maps (n,
         channels, height, width) over positions. Outputs of shape (n, d) are unchanged. A callable receives the output
         and, if it takes two arguments, the mask (n, n_tokens). None keeps all tokens, with NaN for padding.
+        In each layer, the axis that numbers the inputs is found by running three inputs, and two of them again. It is
+        moved to the front. If time steps are folded into it, they are separated. A layer whose rows depend on the other
+        inputs of the batch is refused.
     batch_size : int
         Number of inputs per pass. It affects the last digits of the results, so it is recorded.
     device : str or torch.device, optional
@@ -61,6 +68,9 @@ def activations(
         it is complete. After an interruption, rerun the same call to resume (at most about one second of work is
         repeated). A complete file is read and not computed again. If the file comes from another model, other inputs or
         other options, an error is raised.
+    batch_axis : int
+        Axis of `inputs`, if they are one array, that numbers the inputs. Pass 1 for arrays of shape (n_steps, n, ...),
+        as modules such as `torch.nn.LSTM` take them unless they have ``batch_first=True``.
 
     Returns
     -------
@@ -71,8 +81,8 @@ def activations(
     Raises
     ------
     ValueError
-        If no layer matches (the message suggests similar names), the inputs are empty, the weights are on the meta
-        device, or `out` contains another extraction.
+        If no layer matches (the message suggests similar names), the inputs are empty, a layer mixes its inputs, the
+        weights are on the meta device, or `out` contains another extraction.
     FileExistsError
         If `out` contains anything else.
     ImportError
@@ -93,10 +103,14 @@ def activations(
     from shesha.extract._resumable_files import output_path
     from shesha.extract.layer_names import choose_layers
     from shesha.extract.pooling import pool_name, pooling
+    from shesha.extract.wrapped_models import unwrap_model
 
-    size = validate.count(batch_size, "batch_size")
+    size, axis = validate.count(batch_size, "batch_size"), validate.count(batch_axis, "batch_axis", minimum=0)
     pooled = pooling(pool)
     target = None if out is None else output_path(out)
-    rows = make_rows(inputs, pad=getattr(getattr(model, "config", None), "pad_token_id", None) or 0)
-    names = {name: name for name in choose_layers(model, layers)}
-    return run(Work(model, rows, names, pooled, size, device, metadata={"pool": pool_name(pool)}), target)
+    network, prefix = unwrap_model(model)
+    pad = getattr(getattr(network, "config", None), "pad_token_id", None) or 0
+    rows = make_rows(inputs, pad=pad, axis=axis)
+    names = choose_layers(network, layers, prefix)
+    metadata = {"pool": pool_name(pool), **({"batch_axis": axis} if axis else {})}
+    return run(Work(network, rows, names, pooled, size, device, metadata=metadata, raw=callable(pool)), target)

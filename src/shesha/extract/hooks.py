@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from shesha.extract.layer_names import INPUT
 
@@ -22,6 +23,8 @@ class Recording:
 
     def __init__(self, summary: Summary) -> None:
         self.found: dict[str, Tensor] = {}
+        self.mask: Tensor | None = None
+        """Mask (n, n_steps) of the valid steps of the value being recorded, if it is a packed sequence."""
         self._summary = summary
         self._calls: dict[str, int] = {}
 
@@ -31,21 +34,30 @@ class Recording:
 
     def take(self, name: str, value: Any) -> None:
         """Record one value; if a module runs again in the same pass, the value gets a new name."""
-        tensor = first_tensor(value)
+        tensor, self.mask = first_output(value)
         if tensor is None:
             raise ValueError(f"layers must return tensors, got {type(value).__name__} from {name}")
-        call = self._calls[name] = self._calls.get(name, 0) + 1
-        self.found[name if call == 1 else f"{name}{REPEAT}{call}"] = _detach_copy(
-            self._summary(name, tensor.detach()), tensor
-        )
+        self._calls[name] = self._calls.get(name, 0) + 1
+        self.found[self.call_name(name)] = _detach_copy(self._summary(name, tensor.detach()), tensor)
+
+    def call_name(self, name: str) -> str:
+        """Return the name of the value being recorded, which contains the number of the call from the second on."""
+        call = self._calls[name]
+        return name if call == 1 else f"{name}{REPEAT}{call}"
 
 
-def first_tensor(value: Any) -> Tensor | None:
-    """Return the first tensor in nested tuples, lists and mappings, or None."""
+def first_output(value: Any) -> tuple[Tensor | None, Tensor | None]:
+    """Return the first tensor in nested tuples, lists and mappings, and the mask of a packed sequence.
+
+    A packed sequence is padded to (n, n_steps, ...), in the order of the inputs. Without a tensor, both are None.
+    """
     if isinstance(value, Tensor):
-        return value
+        return value, None
+    if isinstance(value, PackedSequence):
+        padded, lengths = pad_packed_sequence(value, batch_first=True)
+        return padded, (torch.arange(padded.shape[1]) < lengths[:, None]).to(padded.device)
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple | list) else ()
-    return next((tensor for item in inner if (tensor := first_tensor(item)) is not None), None)
+    return next((found for item in inner if (found := first_output(item))[0] is not None), (None, None))
 
 
 def _detach_copy(kept: Tensor, source: Tensor) -> Tensor:

@@ -12,14 +12,18 @@ from shesha.support import spelling
 if TYPE_CHECKING:
     from torch import nn
 
+EMBEDDING = "embedding"
+"""Name of the layer with the output of a sentence encoder, which comes first."""
 INPUT = ":input"
 """Suffix of a module's name that selects the module's input instead of its output."""
 _MOST_CLOSE = 5
 _WILD = frozenset("*?[")
 
 
-def choose_layers(model: nn.Module, layers: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the modules that match the names and patterns, in the model's own order.
+def choose_layers(model: nn.Module, layers: str | Sequence[str], wrapper_prefix: str = "") -> dict[str, str]:
+    """Return the modules that match the names and patterns, in the model's own order, each with its layer's name.
+
+    The names of layers lack the parts that compilation, checkpointing and sharding insert (`name_without_wrappers`).
 
     Parameters
     ----------
@@ -29,20 +33,50 @@ def choose_layers(model: nn.Module, layers: str | Sequence[str]) -> tuple[str, .
         Names such as ``encoder.layer.3``, or patterns in which ``*`` matches one part between dots (or a piece of a
         part) and ``**`` matches any number of parts. For example, ``encoder.layer.*`` matches the blocks but not their
         submodules. A name that ends in ``:input`` selects the module's input instead of its output.
+    wrapper_prefix : str
+        Beginning that names may have, because they are those of a wrapper of the model.
 
     Raises
     ------
     ValueError
         If a name or pattern matches nothing; the message suggests similar names.
     """
-    known = [name for name, _ in model.named_modules() if name]
-    selection: dict[str, None] = {}
+    modules = {name_without_wrappers(name): name for name, _ in model.named_modules() if name}
+    known = [name for name in modules if name]
+    selection: dict[tuple[str, str], None] = {}
     for pattern in _as_list(layers):
         side = INPUT if pattern.endswith(INPUT) else ""
-        matched = match_names(pattern.removesuffix(INPUT), known, "layers", "modules")
-        selection |= dict.fromkeys(name + side for name in matched)
+        plain = name_without_wrappers(pattern.removesuffix(INPUT).removeprefix(wrapper_prefix))
+        selection |= dict.fromkeys((name, side) for name in match_names(plain, known, "layers", "modules"))
     place = {name: number for number, name in enumerate(known)}
-    return tuple(sorted(selection, key=lambda name: place[name.removesuffix(INPUT)]))
+    chosen = sorted(selection, key=lambda key: place[key[0]])
+    return {modules[name] + side: name + side for name, side in chosen}
+
+
+_INSIDE = frozenset({"_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"})
+"""Parts of names that compilation, checkpointing and sharding insert before the wrapped module."""
+
+
+def name_without_wrappers(name: str) -> str:
+    """Return a module's name without the parts that compilation, checkpointing and sharding insert.
+
+    Examples
+    --------
+    >>> name_without_wrappers("layer1._orig_mod.0")
+    'layer1.0'
+    """
+    return ".".join(part for part in name.split(".") if part not in _INSIDE)
+
+
+def output_layer(names: Sequence[str]) -> str:
+    """Return the layer that stands for a whole model: the output of a sentence encoder, or else the last layer.
+
+    Examples
+    --------
+    >>> output_layer(["embedding", "layer.0", "layer.1"]), output_layer(["layer.0", "layer.1"])
+    ('embedding', 'layer.1')
+    """
+    return EMBEDDING if EMBEDDING in names else names[-1]
 
 
 def is_pattern(name: str) -> bool:

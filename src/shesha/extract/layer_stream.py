@@ -70,8 +70,9 @@ def stream_layers(
     recorders = [Recorder(work) for work in works]
     with ExitStack() as stack:
         devices = [stack.enter_context(move_to_device(work.model, work.device)) for work in works]
-        for work, recorder in zip(works, recorders, strict=True):
+        for work, recorder, place in zip(works, recorders, devices, strict=True):
             stack.enter_context(evaluation_mode(work.model))
+            recorder.find_axes(place)
             stack.enter_context(recorder.hooks())
         for chosen in track(batches, len(batches), "batches"):
             outputs = [recorder.read(chosen, place) for recorder, place in zip(recorders, devices, strict=True)]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
-Named = Literal["mean", "cls", "last", "later", "gap"]
-Pool = Named | Callable[..., Tensor] | None
+Named = Literal["mean", "cls", "last", "later", "max", "mean_sqrt_len", "weightedmean", "gap"]
+Pool = Named | str | Callable[..., Tensor] | None
+"""Name of a pooling, names joined by ``+`` (whose results are concatenated), function or None."""
 Pooled = Callable[[Tensor, Tensor | None], Tensor]
 """Function that takes an output (n, ...) and a mask of tokens (n, n_tokens), and returns (n, ...)."""
 
@@ -46,6 +48,42 @@ def last(states: Tensor, mask: Tensor | None) -> Tensor:
     return _gather_tokens(states, mask.shape[1] - 1 - mask.int().flip(1).argmax(dim=1))
 
 
+def maximum(states: Tensor, mask: Tensor | None) -> Tensor:
+    """Take the largest value of each feature among the valid tokens."""
+    return (states if mask is None else states.masked_fill(~mask.unsqueeze(-1), float("-inf"))).amax(dim=1)
+
+
+def mean_sqrt_len(states: Tensor, mask: Tensor | None) -> Tensor:
+    """Divide the sum of the valid tokens by the square root of their number."""
+    count = torch.full((len(states), 1), states.shape[1]) if mask is None else mask.sum(dim=1, keepdim=True)
+    return mean(states, mask) * count.to(states.device, torch.float64).sqrt().to(_wide(states).dtype)
+
+
+def weightedmean(states: Tensor, mask: Tensor | None, first_weight: int = 1) -> Tensor:
+    """Average the valid tokens with increasing weights (by default 1, 2, ...), so that later tokens count more."""
+    states = _wide(states)
+    valid = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device) if mask is None else mask
+    # Weights count from the first valid token, on whichever side the padding is.
+    start = valid.int().argmax(dim=1, keepdim=True)
+    places = torch.arange(states.shape[1], device=states.device) - start + first_weight
+    weights = (places * valid).to(states.dtype).unsqueeze(-1)
+    return (states.masked_fill(~valid.unsqueeze(-1), 0) * weights).sum(dim=1) / weights.sum(dim=1)
+
+
+def pooling_after_prompt(pool: str, n_tokens: int) -> Pooled:
+    """Return the pooling of all valid tokens but the first `n_tokens`, which keep their share of the weights."""
+    later_weights = _over_tokens("weightedmean", partial(weightedmean, first_weight=n_tokens + 1))
+    pooled = pooling(pool, {**_TOKENS, "weightedmean": later_weights})
+
+    def pool_later_tokens(states: Tensor, mask: Tensor | None) -> Tensor:
+        if states.ndim != 3:
+            return pooled(states, mask)
+        valid = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device) if mask is None else mask
+        return pooled(states, valid & (valid.int().cumsum(dim=1) > n_tokens))
+
+    return pool_later_tokens
+
+
 def gap(states: Tensor, mask: Tensor | None) -> Tensor:
     """Average feature maps (n, channels, height, width) over positions."""
     return _wide(states).flatten(2).mean(dim=2)
@@ -59,19 +97,28 @@ def whole(states: Tensor, mask: Tensor | None) -> Tensor:
     return wide.masked_fill(~mask.view(*mask.shape, *[1] * (wide.ndim - 2)), float("nan"))
 
 
-def pooling(pool: Pool) -> Pooled:
-    """Return the pooling function for a name, a callable or None."""
+def pooling(pool: Pool, known: Mapping[str, Pooled] | None = None) -> Pooled:
+    """Return the pooling function for a name (among the `known` ones), a callable or None."""
     if pool is None:
         return whole
     if isinstance(pool, str):
-        if pool not in get_args(Named):
+        names = pool.split("+")
+        if not set(names) <= ({pool} & {"gap"} or set(_TOKENS)):
             raise ValueError(
                 f"pool must be one of {', '.join(map(repr, get_args(Named)))}, None or callable, got {pool!r}"
             )
-        return _TOKENS.get(pool, _maps)
+        if len(names) == 1:
+            return (known or _TOKENS).get(pool, _maps)
+        parts = [(known or _TOKENS)[name] for name in names]
+        return lambda states, mask: _concatenated(parts, states, mask)
     if not callable(pool):
         raise TypeError(f"pool must be a name, None or callable, got {pool!r}")
     return pool if _takes_two(pool) else lambda states, _: pool(states)
+
+
+def _concatenated(parts: list[Pooled], states: Tensor, mask: Tensor | None) -> Tensor:
+    """Concatenate the results of several poolings; outputs without tokens are unchanged."""
+    return states if states.ndim == 2 else torch.cat([_wide(pooled(states, mask)) for pooled in parts], dim=-1)
 
 
 def pool_name(pool: Pool) -> str | None:
@@ -116,6 +163,9 @@ _TOKENS: dict[str, Pooled] = {
     "cls": _over_tokens("cls", cls),
     "last": _over_tokens("last", last),
     "later": _over_tokens("later", later),
+    "max": _over_tokens("max", maximum),
+    "mean_sqrt_len": _over_tokens("mean_sqrt_len", mean_sqrt_len),
+    "weightedmean": _over_tokens("weightedmean", weightedmean),
 }
 
 

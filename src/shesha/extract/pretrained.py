@@ -12,7 +12,7 @@ from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import StringIO
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from shesha.support.optional import require
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TIMM = "timm/"
 """Prefix of the names of timm models."""
-CONFIG = "config.json"
+CONFIG, MODULES, ADAPTER = "config.json", "modules.json", "adapter_config.json"
 _GGUF = ".gguf"
 _SAFE: dict[str, Any] = {"trust_remote_code": False}
 
@@ -44,6 +44,27 @@ class Source:
     place: str
     folder: Path | None
     gguf: str = ""
+    root: Path | None = None
+    """The folder that lists the modules of a sentence encoder, if it is another one."""
+    adapter: Path | None = None
+    """The folder of an adapter (PEFT) that changes the model; `place` is then its base model."""
+
+    def file(self, name: str, *, of_list: bool = False) -> Path | None:
+        """Return the path of a file of the model, or of its list of modules; None if it does not exist.
+
+        Files of a model known only by name are looked up in the cache of the hub, where loading stores them.
+        """
+        places = (self.root,) if of_list and self.root is not None else (self.adapter, self.folder)
+        files = [place / name for place in places if place is not None]
+        if self.folder is not None or any(file.is_file() for file in files):
+            return next((file for file in files if file.is_file()), None)
+        from transformers.utils.hub import cached_file
+
+        try:
+            found = cached_file(self.place, name, _raise_exceptions_for_missing_entries=False)
+        except (OSError, ValueError):
+            return None
+        return None if found is None else Path(found)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -58,7 +79,7 @@ def find_source(name: str) -> Source:
     if place.is_dir():
         source = _source_in(place)
         if source is None:
-            raise ValueError(f"model must be a folder with a {CONFIG} or one GGUF file, got {place}")
+            raise ValueError(f"model must be a folder with a {CONFIG}, an {ADAPTER} or one GGUF file, got {place}")
         return source
     if place.suffix == _GGUF and place.is_file():
         return Source(str(place.parent), place.parent, place.name)
@@ -66,11 +87,47 @@ def find_source(name: str) -> Source:
 
 
 def _source_in(folder: Path) -> Source | None:
-    """Return the model in a folder that has a configuration or else a single GGUF file; None otherwise."""
+    """Return the model in a folder: a configuration, an adapter, a list of modules, or else a single GGUF file."""
+    if (folder / ADAPTER).is_file():
+        from shesha.extract.adapters import find_adapter
+
+        return find_adapter(folder)
     if (folder / CONFIG).is_file():
-        return Source(str(folder), folder)
+        above = folder.parent if (folder.parent / MODULES).is_file() and not (folder / MODULES).is_file() else None
+        return Source(str(folder), folder, root=above)
+    if (folder / MODULES).is_file():
+        return _transformer_source(folder)
     files = sorted(folder.glob(f"*{_GGUF}"))
     return Source(str(folder), folder, files[0].name) if len(files) == 1 else None
+
+
+def _transformer_source(folder: Path) -> Source:
+    """Return the network of a sentence encoder that is in a folder of its own."""
+    listed = module_list(Source(str(folder), folder))
+    kind, path, _ = listed[0] if listed else ("nothing", "", {})
+    inside = folder / path
+    if kind != "Transformer" or not (inside / CONFIG).is_file():
+        raise ValueError(
+            f"model must be a sentence encoder that begins with a Transformer, got {folder}, whose {MODULES} begins "
+            f"with {kind}; encode the texts with sentence-transformers, and pass the matrix instead of the model"
+        )
+    return Source(str(inside), inside, root=folder)
+
+
+def module_list(source: Source | None) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return the kind, the folder and the configuration of each module of a sentence encoder; empty if it is none."""
+    listed = read_json(source, MODULES, of_list=True)
+    if source is None or not isinstance(listed, list):
+        return []
+    modules = []
+    for entry in listed:
+        kind, path = (str(entry.get(key, "")) if isinstance(entry, dict) else "" for key in ("type", "path"))
+        if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+            raise ValueError(f"{MODULES} must list folders inside the model, got {path!r}")
+        known = kind.startswith("sentence_transformers.")
+        config = read_json(source, path, CONFIG, of_list=True) if path else {}
+        modules.append((kind.rpartition(".")[2] if known else kind or "a module without a type", path, config))
+    return modules
 
 
 def _find_packaged_weights(name: str) -> Source | None:
@@ -86,7 +143,16 @@ def _find_packaged_weights(name: str) -> Source | None:
 
 
 def load_model(name: str, source: Source) -> nn.Module:
-    """Load a network without the head from its pretraining."""
+    """Load a network without the head from its pretraining, with its adapter if it has one."""
+    if source.adapter is not None:
+        from shesha.extract.adapters import load_adapter
+
+        return load_adapter(source)
+    return load_network(name, source)
+
+
+def load_network(name: str, source: Source, auto_class: str = "AutoModel") -> nn.Module:
+    """Load a network by one of the automatic classes of transformers."""
     transformers = require("transformers", "hf", f"transformers is needed to load {name}")
     torch = require("torch", "torch")
     from shesha.extract.model_state import preserve_random_state
@@ -97,7 +163,7 @@ def load_model(name: str, source: Source) -> nn.Module:
         # Weights that the file lacks (often a pooler) are random; a fixed seed makes them equal when a run resumes.
         torch.manual_seed(0)
         try:
-            model: nn.Module = transformers.AutoModel.from_pretrained(source.place, **how, **source.options)
+            model: nn.Module = getattr(transformers, auto_class).from_pretrained(source.place, **how, **source.options)
         except (OSError, ValueError) as error:
             raise ValueError(
                 f"model must be a folder or package with a {CONFIG} and safetensors weights, a GGUF file, or a name "
@@ -123,20 +189,30 @@ def load_reader(source: Source, kind: str) -> Any:
     """Load the tokenizer or image processor of a model."""
     transformers = require("transformers", "hf", "transformers is needed to read the inputs")
     what = {"texts": "AutoTokenizer", "images": "AutoImageProcessor"}[kind]
+    own = source.adapter is not None and any(source.adapter.glob("tokenizer*"))
+    place = str(source.adapter) if own else source.place
     with quiet(), _gguf_reader(source):
         try:
-            return getattr(transformers, what).from_pretrained(source.place, **source.options)
+            return getattr(transformers, what).from_pretrained(place, **source.options)
         except (OSError, ValueError, ImportError) as error:
             reason = str(error).strip().splitlines()[0]
             raise ValueError(
-                f"reader must be given for {kind} if {source.place!r} contains none, got None: {reason}"
+                f"reader must be given for {kind} if {place!r} contains none, got None: {reason}"
             ) from error
 
 
-def read_json(source: Source | None, *parts: str) -> dict[str, Any]:
-    """Return the content of a JSON file next to the weights, or an empty dict if there is none."""
-    file = source.folder.joinpath(*parts) if source is not None and source.folder is not None else None
-    return json.loads(file.read_text(encoding="utf-8")) if file is not None and file.is_file() else {}
+def read_json(source: Source | None, *parts: str, of_list: bool = False) -> Any:
+    """Return the content of a JSON file next to the weights, or an empty dict if there is none.
+
+    With `of_list`, the file is next to the list of modules of a sentence encoder.
+    """
+    file = None if source is None else source.file("/".join(parts), of_list=of_list)
+    if file is None:
+        return {}
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{'/'.join(parts)} must be JSON, got other contents in {file.parent}: {error}") from error
 
 
 def input_network(model: nn.Module, kind: str) -> nn.Module:

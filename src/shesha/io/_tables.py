@@ -16,8 +16,10 @@ import numpy as np
 from shesha.inputs import NamedRows, Names, distinct_values, identity_names, is_numeric, numbers
 from shesha.io._array_selection import Contents, Keys, choose
 from shesha.io._labels import label_like_names, pick
+from shesha.io.compressed_files import open_text
 from shesha.io.csv_frames import RAGGED, csv_frame
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.io.file_endings import file_stem
 from shesha.support.item_lists import join_names
 from shesha.support.types import Array
 
@@ -79,7 +81,7 @@ def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | S
     chosen = choose(path, features, skipped, keys)
     available = tuple(name for name in table.named_columns if name in table.skipped or name in labels)
     names = row_names(table, [] if labels_column is None else labels_column)
-    return Contents({path.stem: numbers(table.read(chosen))}, skipped, available, row_names=names)
+    return Contents({file_stem(path): numbers(table.read(chosen))}, skipped, available, row_names=names)
 
 
 def identity_column(table: Table, labels: str | Sequence[str]) -> str | None:
@@ -146,7 +148,7 @@ def csv_table(path: Path, separator: str) -> Table:
 
 def _require_few_columns(path: Path, separator: str) -> None:
     """Refuse tables with so many columns that reading would take minutes."""
-    with path.open(encoding="utf-8-sig", newline="") as stream:
+    with open_text(path) as stream:
         n_columns = stream.readline().count(separator) + 1
     if n_columns > _MOST_COLUMNS:
         raise UnreadableFileError(
@@ -157,7 +159,7 @@ def _require_few_columns(path: Path, separator: str) -> None:
 
 def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
     """Return the actual separator and decimal sign, with a note if they are not those of the file type."""
-    with path.open(encoding="utf-8-sig", newline="") as stream:
+    with open_text(path) as stream:
         lines = [line for line in islice(stream, _LOOKED_AT) if line.strip()]
     if not lines or separator in lines[0]:
         return separator, ".", {}
@@ -176,7 +178,7 @@ def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None
     """Refuse lines with too few fields, which pandas would fill with missing values."""
     if frame.shape[1] < 2 or not frame.iloc[:, -1].isna().any():
         return
-    with reading(path), path.open(encoding="utf-8-sig", newline="") as stream:
+    with reading(path), open_text(path) as stream:
         rows = csv.reader(stream, delimiter=separator)
         short = next(((rows.line_num, len(row)) for row in rows if 0 < len(row) < frame.shape[1]), None)
     if short is not None:
@@ -185,7 +187,7 @@ def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None
 
 def has_names(path: Path, separator: str) -> bool:
     """Return whether the first line has column names; numbers count as names only if they count up."""
-    with path.open(encoding="utf-8-sig", newline="") as stream:
+    with open_text(path) as stream:
         first = next((row for row in csv.reader(stream, delimiter=separator) if row), [])
     if not all(map(_is_number, first)):
         return True

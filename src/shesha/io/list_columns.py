@@ -45,17 +45,17 @@ class Columns:
 
 def open_parquet(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
     """Read a parquet file: each column of lists is a representation, or else all numeric columns form one."""
-    return _open(path, _parquet_columns(path), keys, labels, layer_axis)
+    return open_columns(path, parquet_columns(path), keys, labels, layer_axis)
 
 
 def open_dataset(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
     """Read representations from a `datasets.save_to_disk` folder, or from a single Arrow file."""
-    return _open(path, _dataset_columns(path), keys, labels, layer_axis)
+    return open_columns(path, dataset_columns(path), keys, labels, layer_axis)
 
 
 def labels_of_dataset(path: Path, column: str | None) -> Array | NamedRows:
     """Read one column as labels."""
-    return labels_of_table(path, _dataset_columns(path).table, column)
+    return labels_of_table(path, dataset_columns(path).table, column)
 
 
 def is_dataset(path: Path) -> bool:
@@ -63,9 +63,10 @@ def is_dataset(path: Path) -> bool:
     return path.is_dir() and any((path / name).is_file() for name in (_STATE, _SPLITS))
 
 
-def _open(
+def open_columns(
     path: Path, columns: Columns, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis
 ) -> Contents:
+    """Read columns of lists, or else the numeric columns together."""
     names = [] if isinstance(keys, str) or keys is None else list(keys)
     wanted = columns.lists if keys is None else [name for name in names if name in columns.lists]
     if not columns.lists or (keys is not None and not wanted):
@@ -136,7 +137,8 @@ def _storage(column: Any) -> Any:
     return getattr(array, "storage", array)
 
 
-def _parquet_columns(path: Path) -> Columns:
+def parquet_columns(path: Path) -> Columns:
+    """Describe the columns of a parquet file."""
     table = parquet_table(path)
     parquet = optional("pyarrow.parquet", path)
     with reading(path), parquet.ParquetFile(path) as file:
@@ -161,7 +163,8 @@ def _read_in_batches(path: Path, file: Any, name: str) -> Any:
     return optional("pyarrow", path).Table.from_batches(batches, schema=schema)
 
 
-def _dataset_columns(path: Path) -> Columns:
+def dataset_columns(path: Path) -> Columns:
+    """Describe the columns of a data set, or of an Arrow file."""
     files = _arrow_files(path)
     schema = _schema(path, files[0])
 

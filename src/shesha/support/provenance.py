@@ -39,6 +39,16 @@ def collect_statements() -> Iterator[dict[str, None]]:
             outer.update(own)
 
 
+@contextmanager
+def ignore_statements() -> Iterator[None]:
+    """Ignore the statements of a block, such as those of repeated steps that a user did not ask for."""
+    token = _statements.set(None)
+    try:
+        yield
+    finally:
+        _statements.reset(token)
+
+
 def collected_statements() -> tuple[str, ...]:
     """Return the statements that the innermost block has collected so far."""
     return tuple(_statements.get() or ())
