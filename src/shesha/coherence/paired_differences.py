@@ -87,7 +87,7 @@ def _flip_signs(v: Matrix, unit: Index, n_draws: int, seed: Seed, *, between: bo
     n_units, directed, square = int(unit.max()) + 1, there.sum(keepdims=True), (lengths**2).sum(keepdims=True)
     sums = [np.stack([vectors[unit == code].sum(axis=0) for code in range(n_units)]) for vectors in (units, v)]
     signs = unit_signs(n_units, n_draws, generator(seed))
-    counts = np.bincount(unit, there, n_units)[None]
+    counts = np.bincount(unit, there, n_units).astype(np.float64)[None]
     scores = []
     step = max(1, _TOGETHER // v.shape[1])
     for start in range(0, len(signs), step):
