@@ -65,6 +65,7 @@ class _ExactScores:
     scores: dict[str, Score]
     interrupted: bool
     exchanged: str = ""
+    n_permutations: int = 0
     dependence: Dependence | None = None
     width: Doubt | None = None
     nulls: Mapping[str, Vector] = field(default_factory=dict)
@@ -113,6 +114,9 @@ def compare_in_memory(
         found.exchanged,
         doubts,
         request.folds,
+        request.alpha,
+        request.confidence,
+        found.n_permutations,
     )
 
 
@@ -151,7 +155,7 @@ def _score_with_chance(
     latest = {pair_score.score.measure: pair_score for pair_score in pair_scores}
     scores = {pair.score.measure: pair.score for pair in correct_p_values(latest.values(), nulls)}
     draws = {measure: values for (measure, _), values in nulls.items()}
-    return _ExactScores(scores, interrupted, evidence.exchanged, dependence, nulls=draws)
+    return _ExactScores(scores, interrupted, evidence.exchanged, len(evidence.orders), dependence, nulls=draws)
 
 
 def _score(work: Sequence[engine.Group], sources: engine.Sources, skipped: engine.Skipped) -> _ExactScores:
