@@ -12,13 +12,12 @@ from shesha.inputs import MissingRows, RowChoice
 from shesha.measures.measure_type import Choice
 from shesha.results.similarity.models_with_reference_within_classes import SeveralWithinClasses
 from shesha.support import argument_types as kinds
-from shesha.support.default_draw_counts import N_PERMUTATIONS
-from shesha.support.provenance import keep_statements
+from shesha.support import provenance
 from shesha.support.types import Seed
 from shesha.views import select_rows
 
 
-@keep_statements
+@provenance.keep_statements
 def compare_several_within(
     reference: ArrayLike,
     others: Mapping[str, ArrayLike],
@@ -30,7 +29,7 @@ def compare_several_within(
     groups: ArrayLike | None = None,
     min_rows: int = 20,
     min_group: int = 5,
-    n_permutations: int = N_PERMUTATIONS,
+    n_permutations: int | None = None,
     alpha: float = 0.05,
     confidence: float = 0.95,
     rows: RowChoice = "same",
