@@ -93,7 +93,8 @@ def _dequantise(codes: Array, name: str, others: Mapping[str, Any]) -> Array | N
         steps = (ranges[1] - ranges[0]) / 255
         whole = codes.astype(np.float64) + (128 if codes.dtype == np.int8 else 0)
         state(f"{name}: {codes.dtype} codes, dequantised by the ranges in the file")
-        return whole * steps + ranges[0]
+        vectors: Array = whole * steps + ranges[0]
+        return vectors
     scale = next((np.asarray(short[key], dtype=np.float64) for key in _SCALES if key in short), None)
     if scale is None:
         return None
