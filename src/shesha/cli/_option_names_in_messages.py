@@ -63,7 +63,8 @@ _OPTIONS = {
 _CHOICES = {"compare": "--measures", "measures": "NAME", "scores": "NAME"}
 """How these commands call the choice of measures; other commands use --measure."""
 _SET = re.compile(
-    r"\b(blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs|overwrite|keep_rows|match)=(True\b)?"
+    r"\b(keys|blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs|overwrite|keep_rows|match)="
+    r"(True\b)?"
 )
 _VALUES = {'rows="shared"': "--shared-rows", 'missing="drop"': "--missing drop", 'missing="refuse"': "--missing refuse"}
 """Options whose names or values are written differently on the command line."""
