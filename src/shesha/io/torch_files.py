@@ -82,7 +82,7 @@ def _require_sizes(path: Path) -> None:
     with reading(path), path.open("rb") as stream:
         for _ in range(4):
             for _, number, _ in pickletools.genops(stream):
-                if isinstance(number, int) and size < number < 1 << 63:
+                if isinstance(number, int) and max(size, 1 << 20) < number < 1 << 63:
                     raise UnreadableFileError(
                         f"PyTorch file {path} must contain the tensors that it declares, got {number:,} numbers in "
                         f"{size:,} bytes"
