@@ -110,7 +110,9 @@ class Outputs:
         result = add_statements(result, collected_statements())
         plot, card = self.plot, self.card
         numbers = result.to_dict() if content is None else content
-        text = str(result) if report is None else report
+        if result.inputs:
+            numbers = {**numbers, "inputs": list(result.inputs)}
+        text = str(result) if report is None else result.add_inputs(report)
         complete = not (brief or getattr(result, "interrupted", False))
         shown = "\n\n".join(filter(None, [text, as_text(sentence_sections(result)) if complete else ""]))
         # The numbers are written first, and other outputs do not stop each other, so that a failing picture loses

@@ -10,7 +10,7 @@ from shesha.inputs import NamedRows
 from shesha.io._array_selection import Contents, Keys, StoredArray, contents
 from shesha.io._labels import labels_of_arrays
 from shesha.io._nested_arrays import refuse_weights
-from shesha.io._tables import Table, labels_of_table, matrix_of_table
+from shesha.io._tables import Table, contents_of_table, labels_of_table
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
 
@@ -58,6 +58,6 @@ def table_format(describe: Callable[[Path], Table]) -> Format:
     """Return the format of files whose columns form one matrix."""
     return Format(
         labels=lambda path, column: labels_of_table(path, describe(path), column),
-        contents=lambda path, keys, labels, _: matrix_of_table(path, describe(path), keys, labels),
+        contents=lambda path, keys, labels, axis: contents_of_table(path, describe(path), keys, labels, axis),
         table=True,
     )

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from shesha.io._labels import label_like_names
+from shesha.inputs.table_columns import label_like_names
 from shesha.io._tables import csv_table, has_names, is_unnamed, labels_of_table
 from shesha.io.safetensors import ORDER
 from shesha.support.item_lists import join_names

@@ -5,28 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shesha.inputs import NamedRows, Names
+from shesha.inputs.table_columns import Column
+from shesha.inputs.vector_columns import Vectors
 from shesha.io._array_selection import Contents, Keys, StoredArray, natural
 from shesha.io._format_type import Format, array_format
 from shesha.io._nested_arrays import NamedArrays
 from shesha.io._numpy_files import npy_arrays
-from shesha.io._tables import Table, labels_of_table
-from shesha.io.file_checks import UnreadableFileError, optional, require_memory
+from shesha.io._tables import Table, contents_of_table, labels_of_table, parquet_table, stack_blocks
+from shesha.io.file_checks import UnreadableFileError, require_memory
 from shesha.io.file_endings import file_stem
-from shesha.io.list_columns import (
-    Columns,
-    dataset_columns,
-    is_dataset,
-    labels_of_dataset,
-    open_columns,
-    open_dataset,
-    parquet_columns,
-)
+from shesha.io.list_columns import dataset_table, is_dataset, labels_of_dataset, open_dataset
 from shesha.io.single_cell_files import is_tenx_folder, tenx_folder_arrays
 from shesha.io.torch_files import torch_item
 from shesha.support.item_lists import join_names
@@ -81,7 +76,7 @@ def _all_tables(path: Path) -> list[Path]:
     return own + [file for folder in sorted(folders, key=lambda one: natural(one.name)) for file in _all_tables(folder)]
 
 
-def _columns(path: Path) -> Columns:
+def _table(path: Path) -> Table:
     """Describe the columns of all parts as those of one table."""
     files = _tables_inside(path)
     _require_plain(path, files)
@@ -92,12 +87,12 @@ def _columns(path: Path) -> Columns:
             "a folder of its own"
         )
     _require_all_parts(path, files)
-    parts = [parquet_columns(file) if file.suffix.lower() == ".parquet" else dataset_columns(file) for file in files]
-    first = parts[0].table
+    parts = [parquet_table(file) if file.suffix.lower() == ".parquet" else dataset_table(file) for file in files]
+    first = parts[0]
     for file, part in zip(files, parts, strict=True):
-        if part.table.names != first.names or part.lists != parts[0].lists:
+        if part.names != first.names or [c.kind for c in part.columns] != [c.kind for c in first.columns]:
             raise UnreadableFileError(
-                f"folder {path} must contain parts with the same columns, got {join_names(part.table.names)} in "
+                f"folder {path} must contain parts with the same columns, got {join_names(part.names)} in "
                 f"{file.name} and {join_names(first.names)} in {files[0].name}"
             )
     partitions = [_partitions(path, file) for file in files]
@@ -109,18 +104,20 @@ def _columns(path: Path) -> Columns:
         frames = []
         for part, values in zip(parts, partitions, strict=True):
             stored = [name for name in names if name not in keys]
-            frame = part.table.read(stored or [*first.names[:1]])
+            frame = part.read(stored or [*first.names[:1]])
             frames.append(frame.assign(**{key: values.get(key) for key in keys if key in names})[list(names)])
         return pd.concat(frames, ignore_index=True)
 
-    def read_lists(name: str) -> Any:
-        arrays = [part.read(name) for part in parts]
-        chunks = [chunk for array in arrays for chunk in getattr(array, "chunks", [array])]
-        return optional("pyarrow", path).concat_arrays(chunks)
+    def values(name: str) -> Array:
+        return np.asarray(read([name])[name])
 
-    skipped = first.skipped | dict.fromkeys(keys, "is the name of a folder")
+    def vectors(name: str, found: Vectors) -> Array:
+        return stack_blocks([part.vectors(name, found) for part in parts])
+
+    columns = [replace(column, values=partial(values, column.name)) for column in first.columns]
+    folders = [Column(key, "other", "text", list, list, "is the name of a folder") for key in keys]
     state(f"{path.name}: {len(files)} parts as one table")
-    return Columns(Table((*first.names, *keys), skipped, read, first.index), parts[0].lists, read_lists)
+    return Table((*columns, *folders), read, vectors, first.index)
 
 
 def _require_plain(path: Path, files: Sequence[Path]) -> None:
@@ -156,12 +153,12 @@ def _partitions(path: Path, file: Path) -> dict[str, str]:
 
 def open_parts(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
     """Read the parts of a table, in natural order of their names, as one table."""
-    return open_columns(path, _columns(path), keys, labels, layer_axis)
+    return contents_of_table(path, _table(path), keys, labels, layer_axis)
 
 
 def labels_of_parts(path: Path, column: str | None) -> Array | NamedRows:
     """Read one column of a table in parts."""
-    return labels_of_table(path, _columns(path).table, column)
+    return labels_of_table(path, _table(path), column)
 
 
 def _items(path: Path) -> list[Path]:

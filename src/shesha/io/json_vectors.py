@@ -16,11 +16,12 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from shesha.inputs import NamedRows, Names
-from shesha.io._array_selection import Contents, Keys, contents
+from shesha.inputs.vector_columns import Vectors
+from shesha.io._array_selection import Contents, Keys
 from shesha.io._format_type import array_contents
 from shesha.io._labels import labels_of_arrays
 from shesha.io._nested_arrays import NamedArrays, flatten, gather, in_memory
-from shesha.io._tables import Table, labels_of_table, matrix_of_table, row_names
+from shesha.io._tables import Table, contents_of_table, frame_table, labels_of_table
 from shesha.io.compressed_files import open_bytes
 from shesha.io.file_checks import UnreadableFileError, reading
 from shesha.io.file_endings import file_ending, file_stem
@@ -57,21 +58,9 @@ def open_json(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_
     found = _parse(path)
     if isinstance(found, NamedArrays):
         return array_contents(path, found, keys, layer_axis)
-    vectors, table, names = _split(path, found)
-    if not vectors or (keys is not None and not isinstance(keys, str) and not set(keys) & set(vectors)):
-        whole = matrix_of_table(path, table, keys, labels)
-        return whole if names is None else replace(whole, row_names=names)
-    result = contents(path, {name: in_memory(array) for name, array in vectors.items()}, keys, layer_axis)
-    others = dict.fromkeys(
-        (name for name in table.names if name not in table.skipped),
-        "is a column of numbers in a file with columns of vectors; name it in keys= to use it",
-    )
-    return replace(
-        result,
-        skipped=table.skipped | others | result.skipped,
-        labels_available=tuple(table.names),
-        row_names=names or row_names(table, [] if labels is None else labels),
-    )
+    table, names = _as_table(path, found)
+    whole = contents_of_table(path, table, keys, labels, layer_axis)
+    return whole if names is None else replace(whole, row_names=names)
 
 
 def labels_of_json(path: Path, column: str | None) -> Array | NamedRows:
@@ -79,7 +68,7 @@ def labels_of_json(path: Path, column: str | None) -> Array | NamedRows:
     found = _parse(path)
     if isinstance(found, NamedArrays):
         return labels_of_arrays(path, found, column)
-    _, table, names = _split(path, found)
+    table, names = _as_table(path, found)
     labels = labels_of_table(path, table, column)
     return labels if names is None else NamedRows(np.asarray(labels), names)
 
@@ -99,27 +88,28 @@ def holds_embeddings(path: Path) -> bool:
     return longest > 3 or b'"embedding"' in start
 
 
-def _split(path: Path, records: Records) -> tuple[dict[str, Array], Table, Names | None]:
-    """Return the columns of vectors, the other columns as a table, and the row names."""
+def _as_table(path: Path, records: Records) -> tuple[Table, Names | None]:
+    """Return the records as a table, and the row names that a service stores."""
     import pandas as pd
 
-    from shesha.inputs import is_numeric
-
-    vectors, plain, skipped = dict[str, Array](), dict[str, Any](), dict[str, str]()
-    for name, values in records.columns.items():
-        if any(isinstance(value, np.ndarray) for value in values):
-            vectors[name] = _stack(path, name, values)
-            continue
-        plain[name] = series = pd.Series(values, dtype=None if any(value is not None for value in values) else object)
-        if any(isinstance(value, dict | list) for value in values):
-            skipped[name] = "contains objects, not numbers"
-        elif not is_numeric(series):
-            skipped[name] = "contains text, not numbers"
-    frame = pd.DataFrame(plain)
+    plain = {name: pd.Series(values, dtype=_dtype(values)) for name, values in records.columns.items()}
+    table = frame_table(path, pd.DataFrame(plain))
     names = None
     if records.ids is not None:
         names = Names.build(np.array([str(value) for value in records.ids], dtype=object))
-    return vectors, Table(tuple(frame.columns), skipped, lambda wanted: frame[list(wanted)]), names
+
+    def vectors(name: str, found: Vectors) -> Array:
+        values = records.columns[name]
+        is_list = any(isinstance(value, np.ndarray) for value in values)
+        return _stack(path, name, values) if is_list else table.vectors(name, found)
+
+    return replace(table, vectors=vectors), names
+
+
+def _dtype(values: Sequence[Any]) -> Any:
+    """Return the type of a column: objects for lists, and whatever pandas infers for values."""
+    nested = any(isinstance(value, np.ndarray | list | dict) for value in values)
+    return object if nested or all(value is None for value in values) else None
 
 
 def _stack(path: Path, name: str, values: Sequence[Any]) -> Array:

@@ -17,7 +17,7 @@ from shesha.io._array_selection import Contents, Keys, StoredArray
 from shesha.io._format_type import array_contents
 from shesha.io._labels import read_lines
 from shesha.io._nested_arrays import NamedArrays
-from shesha.io._tables import csv_table, labels_of_table, matrix_of_table
+from shesha.io._tables import contents_of_table, csv_table, labels_of_table
 from shesha.io.compressed_files import open_bytes
 from shesha.io.file_checks import UnreadableFileError, reading, require_memory
 from shesha.io.file_endings import file_stem
@@ -37,7 +37,7 @@ def open_text_vectors(path: Path, keys: Keys, labels: str | Sequence[str] | None
     """Read a text file of word vectors, of plain numbers, or of a table with column names."""
     layout = _layout(path)
     if layout == "table":
-        return matrix_of_table(path, csv_table(path, "\t"), keys, labels)
+        return contents_of_table(path, csv_table(path, "\t"), keys, labels, layer_axis)
     if layout == "lines":
         raise UnreadableFileError(
             f"text file {path} must contain a vector in each line (numbers, or a word and numbers) or a table, got "
