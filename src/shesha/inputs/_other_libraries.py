@@ -10,6 +10,7 @@ import numpy as np
 
 from shesha.inputs._row_names import NamedRows, Names
 from shesha.inputs.frame_columns import pandas_columns, polars_columns
+from shesha.inputs.quantised import decode
 from shesha.inputs.table_columns import SAMPLE, Column, decide, state_layout
 from shesha.inputs.vector_columns import find_vectors, is_missing
 from shesha.support import provenance
@@ -35,7 +36,7 @@ def split_names(X: Any, name: str = "X") -> Parted:
     """
     refuse_masked(X, name)
     if isinstance(X, np.ndarray):
-        return X, None
+        return decode(X, name) if X.ndim == 2 and X.dtype == np.uint8 else X, None
     if isinstance(X, NamedRows):
         return X.values, X.known
     for base in type(X).__mro__:
@@ -81,7 +82,7 @@ def _from_columns(
     """
     if len(columns) == 1 and columns[0].kind == "numbers":
         return read(columns), index
-    layout = decide(columns, name, option=f"{name}=")
+    layout = decide(columns, name, option="")
     if len(layout.vectors) > 1:
         listed = ", ".join(map(repr, list(layout.vectors)[:3]))
         raise TypeError(

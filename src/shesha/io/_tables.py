@@ -172,9 +172,22 @@ def csv_table(path: Path, separator: str) -> Table:
         frame = csv_frame(path, separator, named=named, decimal=decimal)
     _require_full_lines(path, separator, frame)
     frame.columns = frame.columns.map(str)
+    _require_one_header(path, frame)
     if not named:
         note["(column names)"] = "are missing, because the first line contains numbers and was read as a row"
     return replace(frame_table(path, frame, from_text=True), notes=note)
+
+
+def _require_one_header(path: Path, frame: pd.DataFrame) -> None:
+    """Refuse a second line of column names, as pandas writes for a MultiIndex, which would be read as a row."""
+    names = [name.partition(".")[0] for name in frame.columns]
+    if len(frame) and len(names) > 2 and len(set(names)) * 2 <= len(names):
+        first = frame.iloc[0].tolist()
+        if first == list(range(len(first))) or first == list(map(str, range(len(first)))):
+            raise UnreadableFileError(
+                f"{path} must have one line of column names, got {names[0]} for several columns and a second line that "
+                "numbers them; write the table with plain column names"
+            )
 
 
 def frame_table(path: Path, frame: pd.DataFrame, *, from_text: bool = False) -> Table:
