@@ -54,6 +54,9 @@ class DriftMonitor:
         unknown; rows are then resampled to test whether the drift exceeds `tolerance` for inputs of this kind.
     labels : array of shape (n_rows,), optional
         Class of each row. If passed, the classes that moved most are reported.
+    groups : array of shape (n_rows,), optional
+        Document, clip or session of each row, if rows share one. Resampling and `update` then count each group once;
+        `update` uses the mean of its rows.
     false_alarm : float, optional
         Share of checks that raise an alert although the model is unchanged; at least 1 / (K + 1). Default: 0.01.
     run_length : float, optional
@@ -90,6 +93,7 @@ class DriftMonitor:
         *,
         nulls: ArrayLike | Iterable[ArrayLike] | None = None,
         labels: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         false_alarm: float | None = None,
         run_length: float | None = None,
         measures: Iterable[Choice] | Choice | None = None,
@@ -100,7 +104,7 @@ class DriftMonitor:
     ) -> None:
         n_rows = next(iter(getattr(reference, "shape", None) or array_shape(reference)), 4)
         chosen = choose_measures(measures, n_rows)
-        ref = Reference.build(reference, labels, chosen)
+        ref = Reference.build(reference, labels, chosen, groups)
         unchanged = None
         if nulls is not None:
             unchanged = NoiseFloor.build(many(nulls), ref.representation, chosen, ref.codes, len(ref.classes))
@@ -126,6 +130,11 @@ class DriftMonitor:
     def measures(self) -> tuple[Measure, ...]:
         """The measures of drift, starting with the primary one."""
         return tuple(self._setting.measures)
+
+    @property
+    def dependence(self) -> str:
+        """How reference rows depend on their neighbours, with advice; empty if there is no sign of it."""
+        return self._setting.reference.dependence
 
     @property
     def n_nulls(self) -> int:
@@ -167,14 +176,17 @@ class DriftMonitor:
             verdict[:] = [self._verdict(outcome, evidence, circumstances)]
         return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
 
-    def update(self, batch: ArrayLike) -> StreamVerdict:
+    def update(self, batch: ArrayLike, *, groups: ArrayLike | None = None) -> StreamVerdict:
         """Add new inputs to the stream, and test whether they are distributed as earlier inputs.
 
         Parameters
         ----------
         batch : array of shape (n, n_features)
             At least one new input, encoded by the model that encoded the reference. As long as nothing changes, new
-            rows must be exchangeable with the reference rows: of the same kind, and independent of each other.
+            rows must be exchangeable with the reference rows: of the same kind, and independent of each other. If
+            neighbouring rows depend on each other, the verdict says so, and an alarm is 'not estimable'.
+        groups : array of shape (n,), optional
+            Group of each new row, if the reference has groups. All rows of a group must be in one batch.
 
         Returns
         -------
@@ -187,7 +199,7 @@ class DriftMonitor:
             If the inputs are those of the reference, or cannot be compared with them.
         """
         updates = self._updates
-        rows, broken = updates.check_rows(batch)
+        rows, broken = updates.check_rows(batch, groups)
         verdict: list[StreamVerdict] = []
 
         def keep(history: Any) -> None:
@@ -292,4 +304,5 @@ class DriftMonitor:
             notes=tuple(differences(self.about, about)),
             reason=outcome.reason,
             about=about,
+            dependence=setting.reference.dependence if setting.unchanged is None else "",
         )
