@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import ceil
 
 import numpy as np
+from scipy.stats import rankdata
 
 from shesha.nulls.dependence import dependence, p_of_first
 from shesha.results.audit.dependence import LEVEL
@@ -15,14 +16,18 @@ BLOCK = 12
 FEWEST_DEPENDENT = 4 * BLOCK
 """Smallest number of rows in which dependence is looked for."""
 _MOST_BLOCKS, _N_ORDERS, _CLIP = 64, 199, 2.5
+_MATERIAL = 0.1
+"""Smallest share by which neighbouring rows are closer that is reported."""
 _SMALL = 1e-3
 """Smallest p-value that is shown as it is, because it comes from a normal approximation."""
 _MEMORIES = 3
 """Number of memories between rows that count as independent."""
 
 
-def neighbour_p_value(rows: Matrix) -> float:
-    """Return the p-value that neighbouring rows are closer than other rows in the same block of twelve rows.
+def neighbour_dependence(rows: Matrix) -> tuple[float, float]:
+    """Return by how much neighbouring rows are closer than all rows of a block of twelve, and the p-value.
+
+    The first number is 1 minus the ratio of the squared distances, in the median block: about 0 for independent rows.
 
     Only the order within blocks is permuted, so neither sorted rows nor a change of the distribution is dependence.
     The statistic of a block is limited, so a change inside one block has little influence. Fewer than 48 rows give 1.
@@ -31,15 +36,15 @@ def neighbour_p_value(rows: Matrix) -> float:
     --------
     >>> rng = np.random.default_rng(0)
     >>> rows = rng.standard_normal((120, 4))
-    >>> neighbour_p_value(rows) > 0.01, neighbour_p_value(np.sort(rows, axis=0)) < 1e-6
+    >>> neighbour_dependence(rows)[1] > 0.01, neighbour_dependence(np.sort(rows, axis=0))[1] < 1e-6
     (True, True)
     >>> shifted = np.concatenate([rows[:60], rows[60:] + 5])
-    >>> neighbour_p_value(shifted) > 0.01
+    >>> neighbour_dependence(shifted)[1] > 0.01
     True
     """
     n_blocks = min(len(rows) // BLOCK, _MOST_BLOCKS)
     if len(rows) < FEWEST_DEPENDENT:
-        return 1.0
+        return 0.0, 1.0
     starts = np.linspace(0, len(rows) - BLOCK, n_blocks).astype(np.intp)
     blocks = np.asarray(rows, dtype=np.float64)[starts[:, None] + np.arange(BLOCK)]
     scale = float(np.abs(blocks).max()) or 1.0
@@ -50,7 +55,7 @@ def neighbour_p_value(rows: Matrix) -> float:
     upper = np.triu_indices(BLOCK, 1)
     ranks = np.empty_like(squared)
     # Ranks make one distant row no more important than another.
-    order = squared[:, *upper].argsort(axis=1).argsort(axis=1)
+    order = rankdata(squared[:, *upper], axis=1)
     ranks[:, upper[0], upper[1]] = ranks[:, upper[1], upper[0]] = order
     rng = np.random.default_rng(0)
     orders = np.array([np.arange(BLOCK), *(rng.permutation(BLOCK) for _ in range(_N_ORDERS))])
@@ -60,10 +65,13 @@ def neighbour_p_value(rows: Matrix) -> float:
     # Each block is permuted by other orders, so that the sums over blocks are sums of independent values.
     shuffled = np.array([np.roll(of_block[1:], 17 * number) for number, of_block in enumerate(z)])
     sums: Vector = np.clip(np.column_stack([z[:, 0], shuffled]), -_CLIP, _CLIP).sum(axis=0)
-    return p_of_first(sums)
+    means = squared[:, *upper].mean(axis=1)
+    near = squared[:, np.arange(BLOCK - 1), np.arange(1, BLOCK)].mean(axis=1)
+    closer = float(np.median(1 - near / np.where(means > 0, means, 1.0)))
+    return (closer, p_of_first(sums)) if (means > 0).any() else (0.0, 1.0)
 
 
-def dependence_text(rows: Matrix, what: str, unit: str = "row") -> str:
+def dependence_text(rows: Matrix, what: str, unit: str = "row", *, group_advice: bool = True) -> str:
     """Describe that rows depend on their neighbours, and what to do; empty if there is no sign of it.
 
     Parameters
@@ -74,17 +82,25 @@ def dependence_text(rows: Matrix, what: str, unit: str = "row") -> str:
         The rows in words, such as 'reference'.
     unit : str
         What a row stands for: a row of the input, or a group.
+    group_advice : bool
+        Whether the groups of dependent rows can be passed.
     """
-    p = neighbour_p_value(rows)
-    if p > LEVEL:
+    closer, p = neighbour_dependence(rows)
+    # In many rows, a dependence that hardly changes any rate is significant as well.
+    if p > LEVEL or closer < _MATERIAL:
         return ""
     memory = dependence(rows).memory
     step = max(2, ceil(_MEMORIES * memory))
-    advice = (
-        f"Pass groups= (--groups) if rows share a document, clip or session; in a series, keep one row in {step}"
-        if unit == "row"
-        else f"Use larger groups, or keep one group in {step}"
-    )
+    if unit == "group":
+        advice = f"Use larger groups, or keep one group in {step}"
+    elif group_advice:
+        advice = (
+            f"Pass groups= (--groups) if rows share a document, clip or session; in a series, keep one row in {step}"
+        )
+    else:
+        advice = (
+            f"Pass one row, such as the mean, of each document, clip or session; in a series, keep one row in {step}"
+        )
     significance = f"p = {p:.1g}" if p >= _SMALL else f"p < {_SMALL:g}"
     return f"neighbouring {unit}s of the {what} depend on each other ({significance}). {advice}"
 

@@ -60,9 +60,8 @@ class StreamVerdict(Result):
             if self.alarm_since:
                 text += (
                     f". The evidence reached 10^{self.log10_highest:.1f} (alarm at 10^{self.log10_threshold:.1f}), but "
-                    f"on dependent {self.unit}s it is no sign of a change"
+                    f"on dependent {self.unit}s it is no sign of a change."
                 )
-            text += "."
         else:
             text = (
                 f"{self.state}: the evidence of a change is 10^{self.log10_martingale:.1f} after {self.n_seen:,} new "
