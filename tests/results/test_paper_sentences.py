@@ -116,7 +116,7 @@ EXPECTED = {
         f"over 20 rows, p_adj = {p(one['moved'].p_adjusted).removeprefix('p = ')}",
     ],
     "Comparison": lambda one: [
-        f"{three(each.value)} {ends(each.interval_low, each.interval_high, '')}, chance {three(each.null_mean)}, "
+        f"{three(each.value)} {ends(each.interval_low, each.interval_high)}, chance {three(each.null_mean)}, "
         f"corrected {p(each.corrected_p_value)}"
         for each in (one["unbiased CKA"], one["RSA"])
     ],

@@ -8,6 +8,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+FORMATS = (
+    "npy, npz, safetensors, pt, parquet, feather, csv, tsv, json, jsonl, txt, vec, bin, fvecs, mat, h5, h5ad, h5mu, "
+    "loom, mtx, nc, nwb or zarr"
+)
+"""The formats of files, as the help of the commands lists them."""
 LayerAxis = Annotated[
     str,
     typer.Option(
@@ -109,12 +114,11 @@ def hold_directories(files: Sequence[Path]) -> bool:
 def first_file(files: Sequence[Path]) -> Path:
     """Return the file in which label columns are looked up: the first one, also inside a directory."""
     from shesha.comparison.input_manifest import is_folder
-    from shesha.io.formats import formats
+    from shesha.io.formats import is_readable
 
     if not is_folder(files[0]):
         return files[0]
-    known = formats()
-    inside = [path for path in sorted(files[0].iterdir()) if path.suffix.lower() in known]
+    inside = [path for path in sorted(files[0].iterdir()) if is_readable(path)]
     return inside[0] if inside else files[0]
 
 

@@ -110,7 +110,9 @@ class Outputs:
         result = add_statements(result, collected_statements())
         plot, card = self.plot, self.card
         numbers = result.to_dict() if content is None else content
-        text = str(result) if report is None else report
+        if result.inputs:
+            numbers = {**numbers, "inputs": list(result.inputs)}
+        text = str(result) if report is None else result.add_inputs(report)
         complete = not (brief or getattr(result, "interrupted", False))
         shown = "\n\n".join(filter(None, [text, as_text(sentence_sections(result)) if complete else ""]))
         # The numbers are written first, and other outputs do not stop each other, so that a failing picture loses
@@ -167,11 +169,11 @@ def _is_read(path: Path, source: Path) -> bool:
     root, place = Path(os.path.realpath(source)), Path(os.path.realpath(path))
     if not root.is_dir() or root not in place.parents:
         return False
-    from shesha.io.formats import formats
+    from shesha.io.formats import is_readable
 
     folders = [folder for folder in place.parents if folder == root or root in folder.parents]
     is_input_part = any((folder / name).exists() for folder in folders for name in _WHOLE)
-    return is_input_part or (place.exists() and place.suffix.lower() in formats())
+    return is_input_part or (place.exists() and is_readable(place))
 
 
 def _paths_in(value: str) -> list[Path]:

@@ -39,8 +39,7 @@ def audit_command(
         typer.Argument(
             metavar="FILE...",
             show_default=False,
-            help="npy, npz, safetensors, parquet, csv, tsv, h5ad or zarr, or a directory of such files; each array "
-            "is a representation.",
+            help=f"{_file_inputs.FORMATS}, or a directory of such files; each array is a representation.",
         ),
     ] = None,
     labels: _design_options.Labels = None,

@@ -65,6 +65,7 @@ class _ExactScores:
     scores: dict[str, Score]
     interrupted: bool
     exchanged: str = ""
+    n_permutations: int = 0
     dependence: Dependence | None = None
     width: Doubt | None = None
 
@@ -107,6 +108,9 @@ def compare_in_memory(X: ArrayLike | Rdm, Y: ArrayLike | Rdm, request: PairReque
         found.exchanged,
         doubts,
         request.folds,
+        request.alpha,
+        request.confidence,
+        found.n_permutations,
     )
 
 
@@ -144,7 +148,7 @@ def _score_with_chance(
     # A later score of a measure replaces the earlier one.
     latest = {pair_score.score.measure: pair_score for pair_score in pair_scores}
     scores = {pair.score.measure: pair.score for pair in correct_p_values(latest.values(), nulls)}
-    return _ExactScores(scores, interrupted, evidence.exchanged, dependence)
+    return _ExactScores(scores, interrupted, evidence.exchanged, len(evidence.orders), dependence)
 
 
 def _score(work: Sequence[engine.Group], sources: engine.Sources, skipped: engine.Skipped) -> _ExactScores:

@@ -21,8 +21,8 @@ from shesha.comparison.representation_locations import InFile, InMemoryRepresent
 from shesha.inputs import Names, orders
 from shesha.io import open_file
 from shesha.io.file_checks import require_existing
-from shesha.io.formats import formats
-from shesha.io.list_columns import is_dataset
+from shesha.io.file_endings import file_stem
+from shesha.io.formats import find_format, formats, is_readable, is_table
 from shesha.io.representation_names import full_name, short_paths
 from shesha.runs import ResultStore
 from shesha.support import argument_types as kinds
@@ -37,8 +37,6 @@ from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_o
 
 FILES = "file"
 """Name under which a store keeps the index of files."""
-_TABLES = (".csv", ".tsv", ".parquet", ".arrow", "")
-"""File extensions for which keys name columns."""
 _MOST_NAMED = 20
 """Maximum number of left-out files that are named individually."""
 
@@ -131,7 +129,7 @@ def index_files(files: Files, store: ResultStore) -> Index:
     """
     index = Index()
     # The store itself may be in a given directory.
-    paths = list(_expand_paths(files.paths, index, store.path.name))
+    paths = list(_expand_paths(files.paths, index, store.path.name, files.distances))
     repeated = [str(path) for path in dict.fromkeys(paths) if paths.count(path) > 1]
     if repeated:
         raise ValueError(f"FILE must not be repeated, got {', '.join(repeated)} more than once")
@@ -170,31 +168,32 @@ def _index_array(value: Any, name: str, hashed: bool) -> IndexedInput:
 def index_file(label: str, files: Files, store: ResultStore, index: Index) -> dict[str, IndexedInput]:
     """Index the arrays of one file under a given label instead of the file's name."""
     path = Path(files.paths[0])
-    if is_folder(path):
+    if is_folder(path, distances=files.distances):
         raise IsADirectoryError(f"{label} must be an array or a file, got the directory {path}")
     arrays = dict(_arrays(require_existing(path), files, store, index))
     return {label if len(arrays) == 1 else f"{label}:{name}": known for name, known in arrays.items()}
 
 
-def _expand_paths(paths: Iterable[str | os.PathLike[str]], index: Index, own_prefix: str) -> Iterator[Path]:
+def _expand_paths(
+    paths: Iterable[str | os.PathLike[str]], index: Index, own_prefix: str, distances: bool
+) -> Iterator[Path]:
     """Yield each given file and the supported files in each directory, sorted; record the others."""
     for value in paths:
         path = require_existing(value)
-        if not is_folder(path):
+        if not is_folder(path, distances=distances):
             yield path
             continue
         inside = [file for file in sorted(path.iterdir()) if not file.name.startswith((".", own_prefix))]
-        endings = formats()
-        readable = [file for file in inside if file.suffix.lower() in endings]
+        readable = [file for file in inside if is_readable(file)]
         if not readable:
-            raise ValueError(f"{path} must contain files that end in one of {', '.join(endings)}, got none")
+            raise ValueError(f"{path} must contain files that end in one of {', '.join(formats())}, got none")
         index.ignored += [str(file) for file in inside if file not in readable]
         yield from readable
 
 
-def is_folder(path: Path) -> bool:
+def is_folder(path: Path, *, distances: bool = False) -> bool:
     """Return whether a path is a directory of files, not a data set that is stored as a directory."""
-    return path.is_dir() and path.suffix.lower() not in formats() and not is_dataset(path)
+    return path.is_dir() and find_format(path, distances=distances) is None
 
 
 def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) -> dict[str, str]:
@@ -238,8 +237,8 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
         if name in few:
             continue
         if like_distances:
-            index.like_distances.append(name if name == path.stem else f"{path.stem}:{name}")
-        columns = path.suffix.lower() in _TABLES and name == path.stem
+            index.like_distances.append(name if name == file_stem(path) else f"{file_stem(path)}:{name}")
+        columns = name == file_stem(path) and is_table(path)
         keys = (name,) if not columns else None if files.keys is None else tuple(files.keys)
         place = InFile(str(path.absolute()), name, keys, files.distances, files.layer_axis, stamp, no_features)
         yield name, IndexedInput(place, tuple(shape), content, names)

@@ -160,6 +160,7 @@ def compare_all(
         exchanged,
         n_permutations if request is not None else 0,
         float(alpha),
+        confidence,
     )
 
 

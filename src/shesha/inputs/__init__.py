@@ -1,9 +1,10 @@
 """Convert user inputs: objects of other libraries become arrays with row names."""
 
-from shesha.inputs._other_libraries import is_numeric, load_backed, numbers, split_names
+from shesha.inputs._other_libraries import load_backed, numbers, split_names, table_values
 from shesha.inputs._row_alignment import align_all_labels, align_labels, labels_in_order, orders
 from shesha.inputs._row_names import NamedRows, Names
 from shesha.inputs._xarray import coordinate_values, is_labelled, make_data_array, transpose_axes
+from shesha.inputs.frame_columns import is_numeric
 from shesha.inputs.identity import distinct_names, distinct_values, identity_names, is_identity_name
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "numbers",
     "orders",
     "split_names",
+    "table_values",
     "transpose_axes",
 ]

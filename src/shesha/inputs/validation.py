@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import split_names
+from shesha.inputs import split_names, table_values
 from shesha.support import memory as memory
 from shesha.support import plurals
 from shesha.support.device_arrays import array_shape, doubles, namespace, stays, to_host
@@ -101,7 +101,7 @@ def _check_device_array(X: Any, name: str) -> Any:
 
 def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     """Return the condensed distances between rows, and the number of rows."""
-    array = to_host(split_names(D, name)[0], name)
+    array = to_host(table_values(D, name), name)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must contain distances as real numbers, got an array of dtype {array.dtype}")
     square = array.ndim == 2 and array.shape[0] == array.shape[1]
@@ -129,7 +129,7 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
 
 def real(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return numbers of any shape as float64; NaN is allowed."""
-    array = to_host(split_names(values, name)[0], name)
+    array = to_host(table_values(values, name), name)
     if hasattr(array, "toarray") or array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must be real numbers, got an array of dtype {array.dtype}")
     return np.asarray(array, dtype=np.float64)
@@ -145,7 +145,7 @@ def paired(X: ArrayLike, Y: ArrayLike) -> tuple[Matrix, Matrix]:
 
 def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) -> tuple[Labels, NDArray[Any]]:
     """Return labels as class codes counted from 0, and the class names."""
-    array = to_host(split_names(y, name)[0] if hasattr(y, "shape") else y, name)
+    array = to_host(table_values(y, name) if hasattr(y, "shape") else y, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, one label per row, got shape {array.shape}")
     if len(array) != n_rows:

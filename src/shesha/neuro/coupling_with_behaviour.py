@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from shesha.inputs import align_labels, split_names
+from shesha.inputs import align_labels, table_values
 from shesha.inputs import validation as check
 from shesha.kernels.ranks import centred_ranks
 from shesha.neuro._trials import Trials, responses
@@ -82,7 +82,7 @@ def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScor
 
 def check_outcome(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> Vector:
     """Check that the outcome has one finite number per trial, and return it."""
-    array = to_host(split_names(outcome, name)[0])
+    array = to_host(table_values(outcome, name))
     if array.shape != (n_trials,) or array.dtype.kind not in "fiub":
         raise ValueError(
             f"{name} must be one number for each of the {n_trials} trials, got {array.dtype} of shape {array.shape}"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import coordinate_values, split_names
+from shesha.inputs import coordinate_values, table_values
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks
@@ -127,7 +127,7 @@ def _times(times: ArrayLike | None, trials: Trials) -> tuple[float, ...]:
     n = trials.values.shape[2]
     if times is None and trials.source is not None and trials.source.dims[2] in trials.source.coords:
         times = coordinate_values(trials.source, str(trials.source.dims[2]))[1]
-    values = np.arange(n) if times is None else np.asarray(split_names(times, "times")[0])
+    values = np.arange(n) if times is None else np.asarray(table_values(times, "times"))
     if values.shape != (n,) or values.dtype.kind not in "fiu":
         raise ValueError(
             f"times must contain one number for each of the {n} time points, got {values.dtype} {values.shape}"

@@ -137,7 +137,11 @@ class Result:
 
     def __str__(self) -> str:
         """Return the answer, then what was read, then the numbers."""
-        text = visible(self._text())
+        return self.add_inputs(self._text())
+
+    def add_inputs(self, answer_and_numbers: str) -> str:
+        """Return a text with the sentence on what was read after its first paragraph, which is the answer."""
+        text = visible(answer_and_numbers)
         answer, gap, numbers = text.partition("\n\n" if "\n\n" in text else "\n")
         return "\n".join([answer, *wrap(self._inputs_sentence, page_width())]) + gap + numbers
 

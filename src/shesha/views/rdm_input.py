@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import Names, split_names
+from shesha.inputs import Names, split_names, table_values
 from shesha.inputs import validation as check
 from shesha.kernels.permutation_products import take_condensed
 from shesha.support import device_arrays
@@ -36,7 +36,9 @@ class Rdm:
     """
 
     def __init__(self, D: ArrayLike, name: str = "D") -> None:
-        values, names = split_names(D, name)
+        # The columns of distances are named after the rows, so their names are no evidence.
+        table: Any = D if hasattr(D, "iloc") and hasattr(D, "columns") else None
+        values, names = split_names(D, name) if table is None else (table_values(D, name), Names.build(table.index))
         self.condensed, self.n_rows = check.rdm(values, name)
         self.precision = input_precision(values)
         # The names in a condensed triangle would be those of pairs.
@@ -58,7 +60,7 @@ class Rdm:
         >>> Rdm.stack([[1, 2, 1], [3, 1, 2]])
         [Rdm(3 rows), Rdm(3 rows)]
         """
-        array = device_arrays.to_host(split_names(D, name)[0])
+        array = device_arrays.to_host(table_values(D, name))
         if array.ndim not in (2, 3):
             raise ValueError(f"{name} must be a stack (k, n, n) or (k, n (n - 1) / 2), got shape {array.shape}")
         return [cls(distances, f"{name}[{number}]") for number, distances in enumerate(array)]

@@ -103,8 +103,8 @@ def _design_note(result: ModelRanking) -> str:
     subjects = f"{result.n_subjects} subjects" if result.n_subjects > 1 else "one subject"
     return (
         f"{result.closer.capitalize()} is closer. The data have {result.n_rows:,} rows and {subjects}. Brackets are "
-        f"{result.confidence:.0%} intervals from {result.n_resamples:,} resamples of {result.resampled}. Places follow "
-        f"from tests of the differences between pairs of models ({result.correction})."
+        f"{100 * result.confidence:g} % intervals from {result.n_resamples:,} resamples of {result.resampled}. Places "
+        f"follow from tests of the differences between pairs of models ({result.correction})."
     )
 
 
