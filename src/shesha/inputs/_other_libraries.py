@@ -10,6 +10,7 @@ import numpy as np
 
 from shesha.inputs._row_names import NamedRows, Names
 from shesha.inputs.frame_columns import pandas_columns, polars_columns
+from shesha.inputs.identity import named_index
 from shesha.inputs.quantised import decode
 from shesha.inputs.table_columns import SAMPLE, Column, decide, state_layout
 from shesha.inputs.vector_columns import find_vectors, is_missing
@@ -58,7 +59,7 @@ def table_values(X: Any, name: str = "X") -> Any:
 
 def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
     columns = pandas_columns(frame)
-    index = Names.build(frame.index)
+    index = Names.build(frame.index, named_index(frame.index.names))
     counted = type(frame.index).__name__ == "RangeIndex"
 
     def read(chosen: Sequence[Column]) -> Array:
@@ -115,7 +116,7 @@ def _as_list(values: Any) -> list[Any]:
 def _from_pandas_series(series: pd.Series[Any], name: str) -> Parted:
     (column,) = pandas_columns(series.to_frame())
     values = np.asarray(series) if column.kind == "numbers" else _vectors_or_values(series.tolist(), series, name)
-    return values, Names.build(series.index)
+    return values, Names.build(series.index, named_index(series.index.names))
 
 
 def _vectors_or_values(entries: list[Any], series: Any, name: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.inputs import Names, distinct_values, identity_names
+from shesha.inputs import Names, could_identify, distinct_values, identity_names, is_certain_identity
 from shesha.inputs.quantised import decode
 from shesha.io.file_checks import UnreadableFileError
 from shesha.support.item_lists import join_names
@@ -176,8 +176,9 @@ def _identity(arrays: Mapping[str, StoredArray], n_rows: set[int]) -> Names | No
     candidates = [name for name, array in arrays.items() if array.is_label_like and n_rows == {array.shape[0]}]
     for name in identity_names(candidates):
         if distinct_values(values := arrays[name].load()):
-            return Names.build(values)
-    return None
+            return Names.build(values, name)
+    repeated = [name for name in candidates if is_certain_identity(name) and could_identify(arrays[name].load())]
+    return Names(arrays[repeated[0]].load, column=repeated[0]) if repeated else None
 
 
 def _origins(path: Path, offered: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, int]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.inputs import NamedRows, Names, numbers
+from shesha.inputs import NamedRows, Names, could_identify, is_certain_identity, named_index, numbers
 from shesha.inputs.frame_columns import pandas_columns
 from shesha.inputs.identity import names_look_transposed
 from shesha.inputs.table_columns import SAMPLE, Column, Kind, Layout, decide, offered_keys, state_layout
@@ -142,7 +142,12 @@ def _row_names(table: Table, layout: Layout) -> Names | None:
     """Return the names of the rows: a column that is named like an identifier, or the index, or a column of text."""
     identity = layout.identity
     if table.index and not (identity is not None and layout.certain):
-        return Names(partial(_index_values, table, table.index))
+        return Names(partial(_index_values, table, table.index), column=named_index(table.index))
+    if identity is None or not layout.certain:
+        # Repeated identifiers identify no row, but tell whether two files have their rows in the same order.
+        named = next((column.name for column in table.columns if is_certain_identity(column.name)), None)
+        if named is not None and could_identify(_index_values(table, (named,))):
+            return Names(partial(_index_values, table, (named,)), column=named)
     if identity is None:
         return None
     values = partial(_index_values, table, (identity.name,))
