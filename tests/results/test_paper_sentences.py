@@ -108,7 +108,7 @@ EXPECTED = {
     ],
     "Coherence": lambda one: [
         f"of {three(one.unbiased)} {ends(one.unbiased_ci_low, one.unbiased_ci_high)} against 70 controls",
-        f"{three(one.coherence)}, was above chance at 0.05 {null(one)}99 null groups)",
+        f"(p = {one.unbiased_p:.2g}, 99 null groups)",
     ],
     "CoherenceTable": lambda one: [
         "1 of 3 groups shifted its rows in a common direction, above chance (p_adj <= 0.05",
@@ -116,7 +116,7 @@ EXPECTED = {
         f"over 20 rows, p_adj = {p(one['moved'].p_adjusted).removeprefix('p = ')}",
     ],
     "Comparison": lambda one: [
-        f"{three(each.value)} {ends(each.interval_low, each.interval_high, '')}, chance {three(each.null_mean)}, "
+        f"{three(each.value)} {ends(each.interval_low, each.interval_high)}, chance {three(each.null_mean)}, "
         f"corrected {p(each.corrected_p_value)}"
         for each in (one["unbiased CKA"], one["RSA"])
     ],

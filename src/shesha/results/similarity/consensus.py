@@ -96,9 +96,9 @@ class Consensus(Result):
         first, outlying = self.members[0], self.outlying
         near = f"{first.name} is nearest to the others ({first.distance:.3f})"
         if not outlying:
-            return f"No representation is an outlier. {near}."
+            return f"No representation is an outlier at {self.alpha:g}. {near}."
         verb = "is an outlier" if len(outlying) == 1 else "are outliers"
-        return f"{', '.join(outlying)} {verb}. {near}."
+        return f"{', '.join(outlying)} {verb} at {self.alpha:g}. {near}."
 
     def _page(self) -> Page:
         cells = (
@@ -132,8 +132,8 @@ class Consensus(Result):
         text = [*wrap(self.headline, width, hanging=""), "", *columns(rows, "<><>>", indent="  "), ""]
         text += wrap(
             "Distance is the Procrustes distance to the mean shape of the other representations, from 0 (equal up to "
-            f"rotation) to 1.414. Brackets are {self.confidence:.0%} intervals. The spread around the mean of all "
-            f"representations is {self.spread:.3f} ({self.n_rows:,} rows).",
+            f"rotation) to 1.414. Brackets are {100 * self.confidence:g} % intervals. The spread around the mean of "
+            f"all representations is {self.spread:.3f} ({self.n_rows:,} rows).",
             width,
             hanging="",
         )
