@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha.changes.layer_sources import match_layers
 from shesha.changes.verdicts_by_noise_floor import judge, noise_limit
 
 
@@ -163,19 +162,6 @@ def test_what_cannot_be_compared_is_refused(layers, change, message):
 def test_one_encoding_instead_of_a_list_is_refused(layers):
     with pytest.raises(TypeError, match=r"again must be a list of encodings, got a single dict"):
         shesha.diff(layers, layers, again=layers)
-
-
-def test_layers_are_matched_by_name_then_ending_then_order():
-    assert match_layers(["a", "b"], ["b", "a"])[0] == {"a": "a", "b": "b"}
-    assert match_layers(["x.0", "x.1"], ["m.x.1", "m.x.0"])[0] == {"x.0": "m.x.0", "x.1": "m.x.1"}
-    assert match_layers(["a", "b"], ["p", "q"]) == (
-        {"a": "p", "b": "q"},
-        "Layers have different names before and after, so they were matched by order; check that this is right.",
-    )
-    assert match_layers(["a", "b"], ["b", "c"]) == (
-        {"b": "b"},
-        "These layers exist on one side only and were not compared: a, c.",
-    )
 
 
 def test_limits_and_verdicts():

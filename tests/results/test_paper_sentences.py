@@ -108,7 +108,7 @@ EXPECTED = {
     ],
     "Coherence": lambda one: [
         f"of {three(one.unbiased)} {ends(one.unbiased_ci_low, one.unbiased_ci_high)} against 70 controls",
-        f"{three(one.coherence)}, was above chance at 0.05 {null(one)}99 null groups)",
+        f"(p = {one.unbiased_p:.2g}, 99 null groups)",
     ],
     "CoherenceTable": lambda one: [
         "1 of 3 groups shifted its rows in a common direction, above chance (p_adj <= 0.05",

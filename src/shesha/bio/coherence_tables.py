@@ -136,8 +136,8 @@ def coherence_test(
     -------
     DataFrame
         One row per perturbation. The first columns are n, unbiased with its interval, p_adj (Benjamini and Hochberg)
-        and the verdict ('moves together', 'not above chance', 'doubtful: interval contains 0'). They are followed by
-        coherence, ci_low, ci_high, chance, threshold, p, calibrated (0 at the threshold), chance and p of unbiased,
+        of unbiased and the verdict ('moves together', 'not above chance', 'undecided'). They are followed by the p of
+        unbiased, coherence, ci_low, ci_high, chance, threshold, p, calibrated (0 at the threshold), chance of unbiased,
         magnitude, unbiased_magnitude, its chance, spread and snr. `attrs` holds the 'headline', the 'sentence' for a
         paper, the excluded groups and the settings. To print a table in a terminal, use
         ``print(coherence_table(...))``.

@@ -23,6 +23,8 @@ from shesha.nulls.permutations import Design, draw_permutations, identity_first
 from shesha.results import CalibratedLayers, Dependence, Doubts
 from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, layer_sequence
+from shesha.support.layer_order import layers_by_depth
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Matrix, Seed, Vector
 from shesha.views import Rdm, Representation, check_named_arrays, layers_in_one_order
@@ -30,6 +32,7 @@ from shesha.views import Rdm, Representation, check_named_arrays, layers_in_one_
 Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
 
 
+@keep_statements
 def calibrate_layers(
     layers_a: Layers,
     layers_b: Layers,
@@ -227,7 +230,7 @@ def check_layers(layers: Layers, name: str) -> dict[str, Representation]:
 
 def _mapping(layers: Layers, name: str) -> Mapping[Any, Any]:
     if isinstance(layers, Mapping):
-        return layers
+        return layers_by_depth(layers) if all(isinstance(layer, str) for layer in layers) else layers
     if (
         isinstance(layers, str | Rdm)
         or hasattr(layers, "columns")

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shesha.changes.layer_matching import ALONE, Match, Matching, match_layers
 from shesha.changes.reencodings import reencodings
 from shesha.inputs import NamedRows, Names
 from shesha.io import open_file
 from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
+from shesha.support.layer_order import join_names, layers_by_depth
 from shesha.views import Rdm, Representation, align_rows, check_named_arrays
 
-ALONE = "representation"
-"""Name given to a layer without a name, if it is the only one."""
 Side = Mapping[str, Representation]
 
 
@@ -28,11 +28,15 @@ class Sides:
     after: Side
     again: tuple[Side, ...]
     also: tuple[Side, ...]
-    others: Mapping[str, str]
-    """The name that each layer has after the change."""
+    matching: Matching
+    """The name that each layer has after the change, and the layers without a counterpart."""
     names: tuple[Names, ...]
     """Row names of the inputs that have them."""
-    notes: tuple[str, ...]
+
+    @property
+    def others(self) -> Mapping[str, str]:
+        """The name that each layer has after the change."""
+        return self.matching.pairs
 
     @property
     def n_rows(self) -> int:
@@ -73,7 +77,7 @@ class Reader:
         for layer, source in layers.items():
             if source.has_distances_only or len(source.shape) != 2:
                 raise ValueError(f"{name}[{layer!r}] must be a matrix (n_rows, n_features), got shape {source.shape}")
-        return layers
+        return layers_by_depth(layers)
 
     def read_reencodings(self, before: Any, again: Iterable[Any] | None) -> list[Any]:
         """Return the given re-encodings; if there are none and `before` is a model, compute them."""
@@ -85,13 +89,17 @@ class Reader:
         return list(reencodings(before, self.texts, self.encoding))
 
 
-def read_sides(before: Any, after: Any, again: Iterable[Any] | None, also: Iterable[Any], reader: Reader) -> Sides:
+def read_sides(
+    before: Any, after: Any, again: Iterable[Any] | None, also: Iterable[Any], reader: Reader, match: Match = None
+) -> Sides:
     """Read all encodings, match their layers, and align their rows."""
     inputs = {"before": before, "after": after}
     inputs |= {f"again[{i}]": encoding for i, encoding in enumerate(reader.read_reencodings(before, again))}
     inputs |= {f"also[{i}]": encoding for i, encoding in enumerate(_list_of_encodings(also, "also"))}
     read = {name: reader.read(encoding, name) for name, encoding in inputs.items()}
-    matched, note = match_layers(list(read["before"]), list(read["after"]))
+    matching = match_layers(list(read["before"]), list(read["after"]), match)
+    matching.state()
+    matched = matching.pairs
     representations: dict[tuple[str, str], Representation] = {}
     for name, layers in read.items():
         for layer, other in matched.items():
@@ -108,8 +116,7 @@ def read_sides(before: Any, after: Any, again: Iterable[Any] | None, also: Itera
     again_sides, also_sides = (
         tuple(side for name, side in sides.items() if name.startswith(start)) for start in ("again[", "also[")
     )
-    notes = (note,) if note else ()
-    return Sides(sides["before"], sides["after"], again_sides, also_sides, matched, known, notes)
+    return Sides(sides["before"], sides["after"], again_sides, also_sides, matching, known)
 
 
 def _list_of_encodings(encodings: Any, name: str) -> list[Any]:
@@ -128,9 +135,9 @@ def _list_of_encodings(encodings: Any, name: str) -> list[Any]:
 
 
 def _counterpart(layer: str, before: Sequence[str], names: Sequence[str], argument: str) -> str:
-    matches = match_layers(before, names)[0]
+    matches = match_layers(before, names).pairs
     if layer not in matches:
-        raise ValueError(f"{argument} must contain the layer {layer}, got {_join(names)}")
+        raise ValueError(f"{argument} must contain the layer {layer}, got {join_names(names)}")
     return matches[layer]
 
 
@@ -166,44 +173,3 @@ def _is_matrix(value: Any) -> bool:
     return len(getattr(value, "shape", ())) == 2 or (
         isinstance(value, list | tuple) and len(value) > 0 and isinstance(value[0], list | tuple)
     )
-
-
-def match_layers(before: Sequence[str], after: Sequence[str]) -> tuple[dict[str, str], str]:
-    """Match the layers of the two sides; a note tells if some are unmatched or were matched only by order.
-
-    Layers with the same name are matched. If no names agree, layers are matched whose names differ only by a prefix,
-    which adapters and wrappers add. Failing that, layers are matched in order if both sides have equally many.
-
-    Examples
-    --------
-    >>> match_layers(["layer.0", "layer.1"], ["base.layer.0", "base.layer.1"])[0]
-    {'layer.0': 'base.layer.0', 'layer.1': 'base.layer.1'}
-    """
-    shared = {name: name for name in before if name in set(after)}
-    if shared:
-        missing = [name for name in (*before, *after) if name not in shared]
-        note = "" if not missing else f"These layers exist on one side only and were not compared: {_join(missing)}."
-        return shared, note
-    ends = {name: [other for other in after if _same_end(name, other)] for name in before}
-    if all(len(matches) == 1 for matches in ends.values()) and len(set(map(tuple, ends.values()))) == len(before):
-        return {name: matches[0] for name, matches in ends.items()}, ""
-    if len(before) != len(after):
-        raise ValueError(
-            f"before and after must share names of layers or have the same number of layers, got {_join(before)} and "
-            f"{_join(after)}"
-        )
-    note = (
-        ""
-        if len(before) == 1
-        else "Layers have different names before and after, so they were matched by order; check that this is right."
-    )
-    return dict(zip(before, after, strict=True)), note
-
-
-def _same_end(name: str, other: str) -> bool:
-    long, short = (name, other) if len(name) >= len(other) else (other, name)
-    return long.endswith(f".{short}")
-
-
-def _join(names: Sequence[str]) -> str:
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

@@ -11,6 +11,7 @@ from shesha.changes.layer_sources import Sides
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
+from shesha.support import provenance
 from shesha.support.seeds import spawn
 from shesha.support.types import Array, Index, Seed
 from shesha.views import Representation
@@ -20,6 +21,8 @@ _INDEXED = 5000
 """Maximum number of rows in the test of an index; from more, a random sample is drawn."""
 _ROW_SAMPLING = 31
 _NEIGHBOURS = 10
+OUTPUT = "embedding"
+"""Name of the layer with a sentence encoder's own output."""
 
 
 def pair_of_names(names: tuple[str, str]) -> tuple[str, str]:
@@ -89,13 +92,20 @@ def per_row(sides: Sides, **given: Any) -> dict[str, Array]:
     return columns
 
 
-def last_layer(
-    sides: Sides, rows: Index, seed: Seed
-) -> tuple[str, Representation, Representation, list[Representation]]:
-    """Return the vectors that an index contains: those of the last layer before, after and re-encoded."""
-    name = list(sides.others)[-1]
+def indexed_layer(sides: Sides) -> str:
+    """Return the layer that an index contains: the output of a sentence encoder, or else the last layer."""
+    name = OUTPUT if OUTPUT in sides.others else list(sides.others)[-1]
+    if len(sides.others) > 1:
+        provenance.state(f"index tested on {name}")
+    return name
+
+
+def indexed_vectors(
+    name: str, sides: Sides, rows: Index, seed: Seed
+) -> tuple[Index, Representation, Representation, list[Representation]]:
+    """Return some rows, and the vectors that an index contains: a layer before, after and re-encoded."""
     chosen = draw_rows(rows, _INDEXED, seed)
     before, after, *again = (
         side[name].to_numpy.take_rows(chosen) for side in (sides.before, sides.after, *sides.again)
     )
-    return name, before, after, again
+    return chosen, before, after, again

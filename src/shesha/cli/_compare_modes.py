@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,8 @@ class ArrayComparison:
         Settings of chance levels and intervals.
     outputs : Outputs
         The requested output files.
+    permutations_by_default : bool
+        Whether the user did not choose the number of permutations, so that it may grow with the number of classes.
     """
 
     measures: list[str]
@@ -51,6 +54,7 @@ class ArrayComparison:
     confidence: float
     seed: int
     outputs: Outputs
+    permutations_by_default: bool = False
 
     def pair(self, arrays: dict[str, Any], *, calibrate: bool, **options: Any) -> None:
         """Compare two representations with every measure; `options` are those of `compare`."""
@@ -106,21 +110,36 @@ class ArrayComparison:
 
         (first, X), *others = arrays.items()
         options: dict[str, Any] = {
-            "n_permutations": self.permutations,
+            "n_permutations": None if self.permutations_by_default else self.permutations,
             "confidence": self.confidence,
             "seed": self.seed,
             **self._design_within_classes(),
         }
+        notes = () if "blocks" in options else self._notes_on_batches()
         chosen = MEASURES if standard else self.measures
         if len(others) > 1:
             results = compare_several_within(X, dict(others), classes, chosen, name=first, **options)
+            results = replace(results, comparisons=tuple(replace(each, notes=notes) for each in results))
             self.outputs.write(results, self.files)
             require_value([score for each in results for part in each for score in part.scores])
             return
         ((second, Y),) = others
-        result = compare_within(X, Y, classes, chosen, names=(first, second), **options)
+        result = replace(compare_within(X, Y, classes, chosen, names=(first, second), **options), notes=notes)
         self.outputs.write(result, self.files, row_map=partial(self._row_map, arrays, classes))
         require_value([score for part in (*result, result.whole) for score in part.scores])
+
+    def _notes_on_batches(self) -> tuple[str, ...]:
+        """Return a note if the first file has a column that looks like batches, which no option names."""
+        if not self.files:
+            return ()
+        from shesha.io import open_file, read_labels
+        from shesha.support.sampling_units import is_batch_name, undeclared_batches
+
+        with suppress(Exception):  # A note must not stop the comparison.
+            known = [name for name in open_file(self.files[0]).labels_available if is_batch_name(name)]
+            table = {name: read_labels(self.files[0], name) for name in known if name not in self.exchanged.columns}
+            return undeclared_batches(table, (None, None, None))
+        return ()
 
     def _design_within_classes(self) -> dict[str, Any]:
         """Return blocks and groups, and refuse options that are meaningless within classes."""

@@ -44,7 +44,10 @@ _OPTIONS = {
                 "groups",
                 "keep_rows",
                 "key",
+                "index",
+                "index_metric",
                 "layer_axis",
+                "match",
                 "metric",
                 "nulls",
                 "overwrite",
@@ -58,7 +61,7 @@ _OPTIONS = {
 _CHOICES = {"compare": "--measures", "measures": "NAME", "scores": "NAME"}
 """How these commands call the choice of measures; other commands use --measure."""
 _SET = re.compile(
-    r"\b(blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs|overwrite|keep_rows)=(True\b)?"
+    r"\b(blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs|overwrite|keep_rows|match)=(True\b)?"
 )
 _TWICE = re.compile(r"(--[\w-]+ \w+) \(\1\)")
 _SUBJECT = re.compile(r"(?:^|(?<=: )|(?<=; ))(" + "|".join(_OPTIONS) + r"|measures?|name)(?= must\b)")

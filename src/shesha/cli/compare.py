@@ -49,8 +49,12 @@ def compare_command(
         ),
     ] = None,
     permutations: Annotated[
-        int, typer.Option(help="Number of permutations of the rows for chance levels.")
-    ] = N_PERMUTATIONS,
+        int | None,
+        typer.Option(
+            help=f"Number of permutations of the rows for chance levels. [default: {N_PERMUTATIONS}; with --labels, as "
+            "many as the number of classes needs]"
+        ),
+    ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     folds: Annotated[
         int | None,
@@ -113,6 +117,7 @@ def compare_command(
     For two arrays, the table has one line per measure. For more arrays, it contains every pair. The exit status is 2
     if no measure has a value.
     """
+    n_permutations = N_PERMUTATIONS if permutations is None else permutations
     inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, *(covariates or ()), store)
     outputs = _outputs.Outputs(json, plot, html, card, inputs, explore)
     chosen = _split(measures or ["recommended"])
@@ -123,7 +128,12 @@ def compare_command(
     read_design = partial(
         _design_options.read_design, files, blocks, groups, within, shift, block_length, by_position=by_position
     )
-    common: dict[str, Any] = {"permutations": permutations, "confidence": confidence, "seed": seed, "outputs": outputs}
+    common: dict[str, Any] = {
+        "permutations": n_permutations,
+        "confidence": confidence,
+        "seed": seed,
+        "outputs": outputs,
+    }
     comparison_of = partial(ArrayComparison, measures=chosen, files=files, models=model, **common)
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
@@ -150,7 +160,8 @@ def compare_command(
     sample = {"folds": folds, **sample}
     _refuse_for_several(len(arrays), labels, sample, explore, rdm)
     if labels is not None:
-        comparison_of(exchanged=exchanged).compare_within(arrays, classes, standard=not measures)
+        comparing = comparison_of(exchanged=exchanged, permutations_by_default=permutations is None)
+        comparing.compare_within(arrays, classes, standard=not measures)
     else:
         _compare_arrays(comparison_of(exchanged=exchanged), arrays, calibrate, sample, workers, standard=not measures)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
 from shesha.cli._text_inputs import parse_texts, read_texts
+from shesha.results.changes.vector_index_verdict import IndexMetric
 
 _MODEL = (
     "Model before and after the change (pass the option twice): a folder, a package or a name that the transformers "
@@ -51,7 +52,18 @@ def diff_command(
             help="Test new queries on old vectors, to decide whether to keep the index, map the queries or re-embed.",
         ),
     ] = False,
+    index_metric: Annotated[
+        str, typer.Option(help="Metric of the index: cosine, ip (inner product) or l2 (Euclidean distance).")
+    ] = "cosine",
     max_loss: Annotated[float, typer.Option(help="Largest acceptable loss of recall, for --index.")] = 0.05,
+    match: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="BEFORE=AFTER|name|position",
+            help="Which layers correspond, where names are ambiguous: pairs such as 'layer.*=model.layer.*' (may be "
+            "repeated), only layers of the same name, or layers in order.",
+        ),
+    ] = None,
     html: _outputs.Html = None,
     explore: _outputs.Explore = None,
     reencode: Annotated[
@@ -112,7 +124,9 @@ def diff_command(
         blocks=design.get("blocks"),
         groups=design.get("groups"),
         index=index,
+        index_metric=cast(IndexMetric, index_metric),
         max_loss=max_loss,
+        match=_parse_match(match),
         row_map=explore is not None,
         max_rows=rows,
         seed=seed,
@@ -120,6 +134,18 @@ def diff_command(
     )
     page = None if result.row_map is None else result.row_map.page
     outputs.write(replace(result, row_map=None), [first] if model else paths, row_map=page, brief=True)
+
+
+def _parse_match(values: list[str] | None) -> dict[str, str] | Literal["name", "position"] | None:
+    """Return pairs of layers, or the rule that the user chose."""
+    if not values:
+        return None
+    if values in (["name"], ["position"]):
+        return cast(Literal["name", "position"], values[0])
+    pairs = [value.partition("=") for value in values]
+    if not all(before and after for before, _, after in pairs):
+        raise ValueError(f"--match must be name, position or pairs BEFORE=AFTER, got {', '.join(values)}")
+    return {before: after for before, _, after in pairs}
 
 
 def _text_file(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from numpy.typing import ArrayLike
@@ -26,7 +26,7 @@ from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Dependence, Doubt, Doubts, PairScore, Score
 from shesha.support.progress import track
 from shesha.support.seeds import number
-from shesha.support.types import Seed
+from shesha.support.types import Seed, Vector
 from shesha.views import Covariates, Rdm, Representation, adjust_for_covariates, align_rows
 
 _MANY = 5
@@ -68,10 +68,14 @@ class _ExactScores:
     n_permutations: int = 0
     dependence: Dependence | None = None
     width: Doubt | None = None
+    nulls: Mapping[str, Vector] = field(default_factory=dict)
+    """For each measure, the observed score followed by the score of each draw."""
 
 
-def compare_in_memory(X: ArrayLike | Rdm, Y: ArrayLike | Rdm, request: PairRequest) -> Comparison:
-    """Compare two representations whose rows are in memory."""
+def compare_in_memory(
+    X: ArrayLike | Rdm, Y: ArrayLike | Rdm, request: PairRequest, nulls: dict[str, Vector] | None = None
+) -> Comparison:
+    """Compare two representations whose rows are in memory; put the draws of each measure into `nulls`, if passed."""
     first, second = request.names
     estimated = estimation_choice.to_sample(request.measures, X, Y, request.sampling, request.additions)
     exact = [measure for measure in request.measures if measure not in estimated]
@@ -88,6 +92,8 @@ def compare_in_memory(X: ArrayLike | Rdm, Y: ArrayLike | Rdm, request: PairReque
     fold = draw_folds(request.measures, sides[0].n_rows, request.folds, design["groups"], request.seed)
     if request.calibrate:
         found = _score_with_chance(request, work, sources, skipped, design, known)
+        if nulls is not None:
+            nulls |= found.nulls
     else:
         require_calibrate(design if fold is None else {**design, "groups": None}, request.permutations)
         found = _score(work, sources, skipped)
@@ -148,7 +154,8 @@ def _score_with_chance(
     # A later score of a measure replaces the earlier one.
     latest = {pair_score.score.measure: pair_score for pair_score in pair_scores}
     scores = {pair.score.measure: pair.score for pair in correct_p_values(latest.values(), nulls)}
-    return _ExactScores(scores, interrupted, evidence.exchanged, len(evidence.orders), dependence)
+    draws = {measure: values for (measure, _), values in nulls.items()}
+    return _ExactScores(scores, interrupted, evidence.exchanged, len(evidence.orders), dependence, nulls=draws)
 
 
 def _score(work: Sequence[engine.Group], sources: engine.Sources, skipped: engine.Skipped) -> _ExactScores:

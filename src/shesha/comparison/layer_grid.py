@@ -17,11 +17,13 @@ from shesha.measures.measure_type import Choice
 from shesha.moments import LayerMoments
 from shesha.results import LayerComparison, PairScore
 from shesha.support.layer_axis import LayerAxis, layer_sequence
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Seed
 from shesha.views import layers_in_one_order
 
 
+@keep_statements
 def compare_layers(
     layers_a: Layers | LayerMoments,
     layers_b: Layers | Choice | None = None,
@@ -36,9 +38,10 @@ def compare_layers(
     ----------
     layers_a, layers_b : mappings of names to arrays, or sequences of arrays
         Layers of shape (n_samples, n_features), all computed from the same inputs. In a sequence, layers are named by
-        their position. The layers of a model may also be one 3-D array. A `shesha.LayerMoments` object summarises the
-        layers of both models, for any number of rows. From it, ``compare_layers(moments, measure)`` computes measures
-        that depend only on means and products. CKA then has a p-value for each pair, corrected for the number of pairs.
+        their position. Layers in alphabetical order are put in the order of their numbers. The layers of a model may
+        also be one 3-D array. A `shesha.LayerMoments` object summarises the layers of both models, for any number of
+        rows. From it, ``compare_layers(moments, measure)`` computes measures that depend only on means and products.
+        CKA then has a p-value for each pair, corrected for the number of pairs.
     measure : str or function
         Name of a measure, which may include options, a function of `shesha.measures`, or your own f(X, Y) -> float.
     seed : int, Generator or None

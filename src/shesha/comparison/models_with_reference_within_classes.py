@@ -11,10 +11,11 @@ from shesha.comparison.within_classes import MEASURES, compare_within
 from shesha.measures.measure_type import Choice
 from shesha.results.similarity.models_with_reference_within_classes import SeveralWithinClasses
 from shesha.support import argument_types as kinds
-from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support import provenance
 from shesha.support.types import Seed
 
 
+@provenance.keep_statements
 def compare_several_within(
     reference: ArrayLike,
     others: Mapping[str, ArrayLike],
@@ -26,7 +27,7 @@ def compare_several_within(
     groups: ArrayLike | None = None,
     min_rows: int = 20,
     min_group: int = 5,
-    n_permutations: int = N_PERMUTATIONS,
+    n_permutations: int | None = None,
     alpha: float = 0.05,
     confidence: float = 0.95,
     seed: Seed = 0,

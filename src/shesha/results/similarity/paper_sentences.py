@@ -137,8 +137,9 @@ def _kept_within(result: WithinClasses, *, sources: bool = True) -> str:
 def _null_within(result: WithinClasses) -> str:
     rows = say.span([result.sizes[name] for name in result.classes])
     return (
-        f"{rows} rows per class; permutations of rows within the class, p corrected over the classes by Benjamini and "
-        "Hochberg"
+        f"{rows} rows per class; {result.n_permutations:,} permutations of rows within the class"
+        f"{' and block' * bool(result.n_blocks)}, p corrected over the classes by Benjamini and Hochberg, level "
+        f"{result.alpha:g}"
     )
 
 
