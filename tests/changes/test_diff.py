@@ -109,12 +109,15 @@ def test_many_rows_are_drawn_and_said(layers):
     assert "50 of 120 rows" in str(found)
 
 
-def test_zero_rows_are_left_out_and_said(layers):
+def test_zero_rows_are_refused_or_dropped_and_counted(layers):
     after = {name: X.copy() for name, X in layers.items()}
     after["block.0"][3] = 0
-    found = shesha.diff(layers, after)
-    assert found.n_scored == 119
-    assert "1 of 120 rows, which are zero" in found.notes[0]
+    with pytest.raises(ValueError, match=r"after\['block.0'\] must have no zero rows, .* got zero rows 3 \(1 of 120\)"):
+        shesha.diff(layers, after)
+    found = shesha.diff(layers, after, missing="drop")
+    assert found.n_rows == found.n_scored == 119
+    assert found.inputs == ("119 of 120 rows used: 1 zero in after['block.0'] left out",)
+    assert str(found).startswith("Only 119 of 120 rows used: 1 zero in after['block.0'] left out.")
 
 
 def test_it_prints_the_answer_first_on_one_screen(rng):

@@ -14,6 +14,7 @@ from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
 from shesha.inputs import validation as check
 from shesha.results import CoherenceTable
 from shesha.support import argument_types as kinds
+from shesha.support import provenance
 from shesha.support.plurals import agree, count
 from shesha.support.types import Seed
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 
+@provenance.keep_statements
 def coherence_table(
     adata: AnnData,
     groupby: str,
@@ -254,8 +256,13 @@ def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) ->
     )
     cosines = np.full(adata.n_obs, np.nan)
     cosines[design.rows] = scores.cosines
-    notes = [f"shifts are computed in {design.source}; {design.controls}"]
+    notes = [*design.notes, f"shifts are computed in {design.source}; {design.controls}"]
+    provenance.state(f"{design.source}, {count(len(design.rows), 'cell')}; {design.controls}")
+    for note in design.notes:
+        if " count as one" in note or "left out" in note:
+            provenance.state(note)
     if design.n_without:
+        provenance.state(f"{count(design.n_without, 'cell')} with a missing label left out")
         notes.append(
             f"{count(design.n_without, 'cell')} with a missing label {agree(design.n_without, 'is', 'are')} left out"
         )

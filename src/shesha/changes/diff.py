@@ -21,16 +21,17 @@ from shesha.changes.row_map import labels_of_rows, map_rows
 from shesha.changes.row_selection import (
     count_neighbours,
     draw_rows,
-    find_usable_rows,
     indexed_layer,
     indexed_vectors,
     label_rows,
     name_rows,
     pair_of_names,
     per_row,
+    require_usable_rows,
 )
 from shesha.comparison.chance_and_intervals import Evidence
 from shesha.drift.drift_scores import Choice, choose_measures
+from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.nulls.design_builder import exchange
@@ -74,6 +75,9 @@ def diff(
     max_loss: float = 0.05,
     row_map: bool = False,
     max_rows: int | None = 500,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
+    ids: str | None = None,
     confidence: float = 0.95,
     seed: Seed = 0,
     layer_axis: LayerAxis = "guess",
@@ -142,6 +146,12 @@ def diff(
     max_rows : int or None
         Maximum number of randomly drawn rows from which changes and intervals are computed; None uses all rows. The
         search for moved rows uses up to 5,000 rows.
+    rows : {'same', 'shared'}
+        Whether all encodings must have the same rows, or only the rows whose names all of them have are used.
+    missing : {'refuse', 'drop'}
+        Whether rows with NaN or infinity, and rows of zeros, raise an error, or are left out on all sides and counted.
+    ids : str, optional
+        Column or array that identifies the rows of files. Default: the index, or one that is named like an identifier.
     confidence : float
         Confidence level of the intervals, in (0, 1). Movements of classes are tested at 1 - `confidence`.
     seed : int, Generator or None
@@ -178,18 +188,21 @@ def diff(
     first, second = pair_of_names(names)
     row_texts = _check_texts(texts)
     options = {} if encoding is None else kinds.mapping(encoding, "encoding")
-    sides = read_sides(before, after, again, also, Reader(row_texts, options, layer_axis), match)
-    rows, notes = find_usable_rows(sides)
-    known = per_row(sides, blocks=blocks, groups=groups, labels=labels)
-    scored = draw_rows(rows, max_rows, seed)
-    notes += note_of_classes(known, scored)
+    along = {"blocks": blocks, "groups": groups, "labels": labels, "texts": row_texts}
+    reader = Reader(row_texts, options, layer_axis, ids)
+    sides = read_sides(before, after, again, also, reader, match, along, rows=rows, missing=missing)
+    row_texts = sides.along["texts"]
+    usable = require_usable_rows(sides)
+    known = per_row(sides, **{name: sides.along[name] for name in ("blocks", "groups", "labels")})
+    scored = draw_rows(usable, max_rows, seed)
+    notes = note_of_classes(known, scored)
     chosen = _choose(measures, k, len(scored))
     layers = _score_layers(sides, scored, chosen, _evidence(scored, known, confidence, seed))
     floor = NoiseFloor(sides.again, sides.also)
     layer = _most_changed_layer(list(layers.values()))
-    looked_at = draw_rows(rows, _LOOKED_AT, seed)
-    if len(looked_at) < len(rows):
-        notes.append(f"The search for rows that moved used {len(looked_at):,} random rows of {len(rows):,}.")
+    looked_at = draw_rows(usable, _LOOKED_AT, seed)
+    if len(looked_at) < len(usable):
+        notes.append(f"The search for rows that moved used {len(looked_at):,} random rows of {len(usable):,}.")
     n_neighbours = count_neighbours(k, len(looked_at))
     moved = _moved_rows(layer, sides, looked_at, row_texts, known, n_neighbours)
     details, more_notes = layer_details(
@@ -200,7 +213,7 @@ def diff(
         confidence=confidence,
         seed=seed,
     )
-    recall = _index(sides, rows, known, index_metric, k, loss, confidence, seed) if index else None
+    recall = _index(sides, usable, known, index_metric, k, loss, confidence, seed) if index else None
     return Diff(
         before=first,
         after=second,

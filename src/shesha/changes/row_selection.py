@@ -41,18 +41,21 @@ def count_neighbours(k: int | None, n_rows: int) -> int:
     return k
 
 
-def find_usable_rows(sides: Sides) -> tuple[Index, list[str]]:
-    """Return the rows that have a direction in every layer, and a note if other rows were left out."""
-    usable = np.ones(sides.n_rows, dtype=bool)
-    for source in sides.every():
-        usable[find_undirected_rows(source.to_numpy.rows, "cosine")] = False
-    rows = np.flatnonzero(usable)
-    if len(rows) < _FEWEST:
-        raise ValueError(f"before and after must have at least {_FEWEST} rows that are not zero, got {len(rows)}")
-    left_out = sides.n_rows - len(rows)
-    return rows, [
-        f"Left out: {left_out:,} of {sides.n_rows:,} rows, which are zero in some layer and have no direction."
-    ] * (left_out > 0)
+def require_usable_rows(sides: Sides) -> Index:
+    """Return all rows; refuse rows without a direction in some layer, which are usually failures, and too few rows."""
+    for side, layers in (("before", sides.before), ("after", sides.after)):
+        for layer, source in layers.items():
+            zero = find_undirected_rows(source.to_numpy.rows, "cosine")
+            if len(zero):
+                raise ValueError(
+                    check.zero_rows(f"{side}[{layer!r}]", zero, sides.n_rows, next(iter(sides.names), None))
+                )
+    zero = np.unique(np.concatenate([find_undirected_rows(source.to_numpy.rows, "cosine") for source in sides.every()]))
+    if len(zero):
+        raise ValueError(check.zero_rows("again and also", zero, sides.n_rows))
+    if sides.n_rows < _FEWEST:
+        raise ValueError(f"before and after must have at least {_FEWEST} rows, got {sides.n_rows}")
+    return np.arange(sides.n_rows)
 
 
 def draw_rows(rows: Index, most: int | None, seed: Seed) -> Index:

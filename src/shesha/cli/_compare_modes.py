@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shesha.cli._design_options import DesignLabels
+from shesha.cli._file_inputs import RowOptions
 from shesha.cli._input_description import describe_inputs
 from shesha.cli._outputs import Outputs
 
@@ -38,6 +39,8 @@ class ArrayComparison:
         Models that produced the arrays, if these are not from files.
     exchanged : DesignLabels
         The design of the permutations, and the covariates.
+    rows : RowOptions
+        Which rows are used.
     permutations, confidence, seed
         Settings of chance levels and intervals.
     outputs : Outputs
@@ -50,6 +53,7 @@ class ArrayComparison:
     files: list[Path]
     models: list[str] | None
     exchanged: DesignLabels
+    rows: RowOptions
     permutations: int
     confidence: float
     seed: int
@@ -72,6 +76,7 @@ class ArrayComparison:
             **self.exchanged.design,
             covariates=self.exchanged.covariates,
             **options,
+            **self.rows.choice,
             seed=self.seed,
         )
         self._write(comparison, arrays, self.permutations if calibrate else 0)
@@ -88,6 +93,7 @@ class ArrayComparison:
             confidence=self.confidence if calibrate else None,
             n_permutations=self.permutations,
             **self.exchanged.design,
+            **self.rows.choice,
             seed=self.seed,
             **options,
         )
@@ -95,9 +101,7 @@ class ArrayComparison:
         self.outputs.write(
             pairs,
             self.files,
-            report="\n".join([str(pairs), *_default_measures_note(self.measures, self.permutations)])
-            if calibrate
-            else None,
+            notes=_default_measures_note(self.measures, self.permutations) if calibrate else (),
             picture=partial(pairs.plot, pairs.measures[0], what=what),
             data=describe_inputs(self.files, self.models),
         )
@@ -114,6 +118,7 @@ class ArrayComparison:
             "confidence": self.confidence,
             "seed": self.seed,
             **self._design_within_classes(),
+            **self.rows.choice,
         }
         notes = () if "blocks" in options else self._notes_on_batches()
         chosen = MEASURES if standard else self.measures
@@ -158,7 +163,7 @@ class ArrayComparison:
         self.outputs.write(
             result,
             self.files,
-            report="\n".join([str(result), *_default_measures_note(self.measures, permutations)]),
+            notes=_default_measures_note(self.measures, permutations),
             picture=partial(self._heat_map, arrays),
             row_map=partial(self._row_map, arrays, None),
             data=describe_inputs(self.files, self.models),
@@ -169,12 +174,12 @@ class ArrayComparison:
         from shesha.changes import explore
 
         (first, X), (second, Y) = arrays.items()
-        return explore(X, Y, classes, names=(first, second), seed=self.seed).page(about)
+        return explore(X, Y, classes, names=(first, second), **self.rows.choice, seed=self.seed).page(about)
 
     def _heat_map(self, arrays: dict[str, Any]) -> Any:
         from shesha.comparison import compare_all
 
-        pairs = compare_all(arrays, self.measures[:1], seed=self.seed, layer_axis=None)
+        pairs = compare_all(arrays, self.measures[:1], **self.rows.choice, seed=self.seed, layer_axis=None)
         return pairs.plot(pairs.measures[0])
 
 

@@ -87,6 +87,9 @@ def diff_command(
     groups: _design_options.Groups = None,
     layer_axis: _file_inputs.LayerAxis = "guess",
     by_position: _file_inputs.ByPosition = False,
+    identity: _file_inputs.Id = None,
+    shared_rows: _file_inputs.SharedRows = False,
+    missing: _file_inputs.Missing = "refuse",
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the change over depth to this file.")] = None,
@@ -95,6 +98,7 @@ def diff_command(
     from shesha.changes import diff
     from shesha.io.representation_names import short_paths
 
+    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
     paths = list(files or ())
     inputs = (*paths, *(model or ()), texts, labels, blocks, groups, *(also or ()), *(again or ()))
     outputs = _outputs.Outputs(json, plot, html, None, inputs, explore)
@@ -111,12 +115,14 @@ def diff_command(
     else:
         _require_two(paths, texts, layers)
         first = paths[0]
-        read = partial(_read, key=key, columns=(labels, blocks, groups), layer_axis=layer_axis, by_position=by_position)
+        read = partial(_read, key=key, columns=(labels, blocks, groups), layer_axis=layer_axis, rows=row_options)
         sides = (read(paths[0]), read(paths[1]))
+        row_options.state_pairing(*sides)
         others = {name: [read(Path(path)) for path in more or ()] for name, more in (("again", again), ("also", also))}
         others["names"] = short_paths(paths)
-    y = _design_options.labels_named("labels", labels, first, by_position=by_position)
-    design = _design_options.read_design([first], blocks, groups, None, False, None, by_position=by_position).design
+    y = _design_options.labels_named("labels", labels, first, rows=row_options)
+    design = _design_options.read_design([first], blocks, groups, None, False, None, rows=row_options).design
+    others |= row_options.choice
     result = diff(
         *sides,
         y,
@@ -171,11 +177,11 @@ def _require_two(files: list[Path], texts: str | None, layers: list[str] | None)
 
 
 def _read(
-    path: Path, key: list[str] | None, columns: tuple[str | None, ...], layer_axis: str, by_position: bool
+    path: Path, key: list[str] | None, columns: tuple[str | None, ...], layer_axis: str, rows: _file_inputs.RowOptions
 ) -> dict[str, Any]:
     """Read the arrays of a file, in which columns of labels are not features."""
     inside = [column for column in columns if column is not None and not Path(column).exists()]
-    arrays = _file_inputs.read_representations([path], key, inside, layer_axis, by_position=by_position)
+    arrays = _file_inputs.read_representations([path], key, inside, layer_axis, rows=rows)
     if not arrays:
         raise ValueError(f"{path} must contain a representation, got none")
     return arrays

@@ -12,7 +12,7 @@ import typer
 
 _UNWELL = 1
 EXTRAS: dict[str, tuple[str, ...]] = {
-    "files": ("anndata", "pyarrow", "safetensors", "zarr"),
+    "files": ("anndata", "h5netcdf", "h5py", "pyarrow", "safetensors", "xarray", "zarr"),
     "plot": ("matplotlib",),
     "report": ("jinja2",),
     "torch": ("torch",),

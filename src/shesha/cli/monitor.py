@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _design_options, _model_inputs, _outputs
+from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
 from shesha.cli._canary_encodings import Canaries
 from shesha.cli._monitor_inputs import monitor_files, parse_about, read_matrix, read_stacks, refuse_with_model
 from shesha.cli._monitor_text import markdown, status_lines
@@ -109,6 +109,9 @@ def init_command(
         bool, typer.Option("--keep-rows", help="Store the rows themselves, which `monitor update` needs.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing reference.")] = False,
+    identity: _file_inputs.Id = None,
+    by_position: _file_inputs.ByPosition = False,
+    missing: _file_inputs.Missing = "refuse",
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
 ) -> None:
     """Create a monitor from canary rows and their re-encodings by the unchanged model."""
@@ -123,7 +126,9 @@ def init_command(
     if canaries is None:
         assert reference is not None
         inside = (labels,) if labels is not None and _design_options.split_source(labels)[0] is None else None
-        rows, again = read_matrix(reference, key, inside), read_stacks(nulls, key) if nulls else None
+        row_options = _file_inputs.RowOptions(identity, by_position, missing=missing)
+        rows = read_matrix(reference, key, inside, row_options)
+        again = read_stacks(nulls, key, row_options) if nulls else None
     else:
         refuse_with_model(nulls=nulls, key=key)
         folder = out.with_name(f"{out.name}.encodings")
@@ -141,6 +146,7 @@ def init_command(
         measures=None if measures is None else [name.strip() for name in measures.split(",")],
         tolerance=tolerance,
         about=circumstances | parse_about(about),
+        missing=missing,  # type: ignore[arg-type]  # Checked by name in the call.
         seed=seed,
     )
     drift_monitor.save(out, keep_rows=keep_rows, overwrite=overwrite)
@@ -166,6 +172,10 @@ def check_command(
     device: _model_inputs.Device = None,
     key: Key = None,
     about: About = None,
+    identity: _file_inputs.Id = None,
+    by_position: _file_inputs.ByPosition = False,
+    shared_rows: _file_inputs.SharedRows = False,
+    missing: _file_inputs.Missing = "refuse",
     github_summary: Annotated[
         bool, typer.Option("--github-summary", help="Add the verdict to the file that GITHUB_STEP_SUMMARY names.")
     ] = False,
@@ -180,15 +190,17 @@ def check_command(
     summary = _summary_file() if github_summary else None
     canaries = Canaries.read(model, texts, current, "CURRENT", pool=pool, batch_size=batch_size, device=device)
     drift_monitor = DriftMonitor.load(folder)
+    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
     circumstances: dict[str, str] = {}
     if canaries is None:
         assert current is not None
-        source, rows = current, read_matrix(current, key)
+        source, rows = current, read_matrix(current, key, rows=row_options)
+        row_options.state_pairing({"reference": drift_monitor}, {"current": rows})
     else:
         refuse_with_model(key=key)
         source = canaries.file
         rows, circumstances = canaries.encode_now(drift_monitor.about.get("layer"))
-    verdict = drift_monitor.check(rows, about=circumstances | parse_about(about))
+    verdict = drift_monitor.check(rows, about=circumstances | parse_about(about), **row_options.choice)
     inputs = [source, *(file for file in monitor_files(folder) if file.suffix in (".json", ".npz"))]
     data = f"{verdict.n_rows:,} canary rows of {folder.name}"
     outputs.write(verdict, inputs, data=data, model=source.stem if model is None else model, brief=True)

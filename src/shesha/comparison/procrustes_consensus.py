@@ -11,7 +11,7 @@ from scipy.stats import t
 
 from shesha.comparison._subset_intervals import FEWEST_CLUSTERS, interval, n_kept
 from shesha.comparison.chance_and_intervals import Evidence
-from shesha.inputs import labels_in_order
+from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels import mean_shape as kernel
 from shesha.kernels.rounding_and_scaling import huge_unit
@@ -23,9 +23,10 @@ from shesha.nulls.restricted_permutations import Exchange
 from shesha.results.similarity.consensus import Consensus, Member
 from shesha.support import argument_types as kinds
 from shesha.support.progress import track
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
-from shesha.views import align_rows, check_named_arrays, hint_of_distances
+from shesha.views import align_rows, check_named_arrays, hint_of_distances, select_rows
 
 _FEWEST = 3
 _FEW = 5
@@ -35,6 +36,7 @@ _SMALLEST = 1e-6
 """Distance below which two shapes are equal up to rounding."""
 
 
+@keep_statements
 def consensus(
     representations: Mapping[str, ArrayLike],
     *,
@@ -42,6 +44,8 @@ def consensus(
     groups: ArrayLike | None = None,
     alpha: float = 0.05,
     confidence: float = 0.95,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> Consensus:
     """Measure how far each representation deviates from the shape shared by the others, and find outliers.
@@ -63,6 +67,8 @@ def consensus(
         Significance level of the corrected outlier p-values, in (0, 1).
     confidence : float
         Confidence level of the intervals, in (0, 1). They describe the variation over samples of rows.
+    rows, missing
+        As for `compare`.
     seed : int, Generator or None
         Seed of the random subsets of the rows.
 
@@ -91,7 +97,11 @@ def consensus(
     """
     check.boolean(scale, "scale")
     check.fraction(alpha, "alpha", closed=False)
-    configurations, width, design = _configurations(representations, groups, scale)
+    along = {"groups": groups}
+    representations, along = select_rows(
+        kinds.mapping(representations, "representations"), along, rows=rows, missing=missing
+    )
+    configurations, width, design = _configurations(representations, along["groups"], scale)
     row_exchange = exchange(len(next(iter(configurations.values()))), **design)
     evidence = Evidence.draw_subsets(row_exchange, alpha, confidence, seed)
     names, shapes = list(configurations), list(configurations.values())

@@ -15,7 +15,7 @@ from shesha.comparison.block_mixing import block_mixing
 from shesha.comparison.chance_and_intervals import add_note, add_null, correct_p_values
 from shesha.comparison.compare import seed_measures
 from shesha.comparison.sampled_scores import Sampling
-from shesha.inputs import labels_in_order, orders, split_names
+from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.measure_type import Choice
@@ -35,7 +35,7 @@ from shesha.support.progress import track
 from shesha.support.seeds import number
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views import Rdm, Representation
+from shesha.views import Rdm, Representation, select_rows
 
 MEASURES = ("RSA", "mutual kNN", "CKA")
 """Default measures, which compare all distances, nearest neighbours, and the largest variances."""
@@ -60,6 +60,8 @@ def compare_within(
     n_permutations: int | None = None,
     alpha: float = 0.05,
     confidence: float = 0.95,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> WithinClasses:
     """Compare two representations of the same rows within each class, with a separate null for each.
@@ -98,7 +100,7 @@ def compare_within(
     n_permutations : int, optional
         Number of permutations. Default: 200, or as many as one class needs to be significant after the correction for
         the number of classes.
-    alpha, confidence, seed
+    alpha, confidence, rows, missing, seed
         As for `compare`. `alpha` is the level of p-values that are corrected for the number of classes.
 
     Returns
@@ -124,7 +126,10 @@ def compare_within(
     alpha = check.fraction(alpha, "alpha", closed=False)
     confidence = check.fraction(confidence, "confidence", closed=False)
     _check_names(names)
-    rows_of_both = _LabelledRows.build(X, Y, names, {"labels": labels, "blocks": blocks, "groups": groups})
+    along: dict[str, Any] = {"labels": labels, "blocks": blocks, "groups": groups}
+    sides, along = select_rows(dict(zip(map(str, names), (X, Y), strict=True)), along, rows=rows, missing=missing)
+    X, Y = sides.values()
+    rows_of_both = _LabelledRows.build(X, Y, names, along)
     chosen = seed_measures(choose(measures), seed)
     excluded: dict[str, str] = {}
     strata: dict[str, list[Index]] = {}

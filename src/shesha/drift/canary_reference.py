@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import Names, split_names
+from shesha.inputs import Names, orders, split_names
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
 from shesha.measures import Measure
 from shesha.support.device_arrays import input_precision
-from shesha.support.types import Labels, Matrix
+from shesha.support.types import Index, Labels, Matrix
 from shesha.views import Representation, align_rows
 
 Stored = dict[str, NDArray[Any]]
@@ -44,7 +44,7 @@ class Reference:
         rows = check.matrix(values, "reference")
         zero = find_undirected_rows(rows, "cosine")
         if len(zero):
-            raise ValueError(f"reference must have no zero rows, got zero rows {check.join_items(zero)}")
+            raise ValueError(check.zero_rows("reference", zero, len(rows), names))
         if (rows == rows[0]).all():
             raise ValueError(f"reference must have rows that differ, got {len(rows)} equal rows")
         codes, classes = (
@@ -81,6 +81,16 @@ class Reference:
         triangle: Matrix = np.asarray(np.linalg.qr(self.rows.T, mode="r")).T
         return np.ascontiguousarray(triangle * np.where(np.diagonal(triangle) < 0, -1.0, 1.0))
 
+    def take(self, kept: Index) -> Reference:
+        """Return the reference of some of the rows."""
+        rows, geometry = (None if part is None else part[kept] for part in (self.rows, self.geometry))
+        codes, classes = self.codes, self.classes
+        if codes is not None:
+            present, codes = np.unique(codes[kept], return_inverse=True)
+            classes = tuple(classes[code] for code in present.tolist())
+        names = None if self.names is None else self.names.take(kept)
+        return replace(self, rows=rows, geometry=geometry, names=names, codes=codes, classes=classes)
+
     def row_name(self, row: int) -> str:
         """Return the name of a row."""
         return str(row) if self.names is None else str(self.names.values[row])
@@ -115,6 +125,17 @@ class Reference:
 def _rotates(measure: Measure) -> bool:
     """Return whether a measure is invariant to rotations, including those that remove zero columns."""
     return "orthogonal" in measure.invariant and not measure.equal_widths
+
+
+def restrict_encodings(encodings: Iterable[Any], names: Names | None, n_rows: int, kept: Index) -> Iterator[Any]:
+    """Yield re-encodings without the rows that the reference leaves out."""
+    for k, encoding in enumerate(encodings):
+        values, own = split_names(encoding, f"nulls[{k}]")
+        if len(values) != n_rows:
+            yield encoding
+            continue
+        order = orders({"reference": names, f"nulls[{k}]": own}).get(f"nulls[{k}]", np.arange(n_rows))
+        yield np.asarray(values)[order[kept]]
 
 
 def check_same_rows(given: Any, reference: Representation, name: str) -> Representation:

@@ -10,6 +10,8 @@ import numpy as np
 
 from shesha.inputs._row_names import NamedRows, Names
 from shesha.inputs.frame_columns import pandas_columns, polars_columns
+from shesha.inputs.identity import named_index
+from shesha.inputs.quantised import decode
 from shesha.inputs.table_columns import SAMPLE, Column, decide, state_layout
 from shesha.inputs.vector_columns import find_vectors, is_missing
 from shesha.support import provenance
@@ -35,7 +37,7 @@ def split_names(X: Any, name: str = "X") -> Parted:
     """
     refuse_masked(X, name)
     if isinstance(X, np.ndarray):
-        return X, None
+        return decode(X, name) if X.ndim == 2 and X.dtype == np.uint8 else X, None
     if isinstance(X, NamedRows):
         return X.values, X.known
     for base in type(X).__mro__:
@@ -57,7 +59,7 @@ def table_values(X: Any, name: str = "X") -> Any:
 
 def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
     columns = pandas_columns(frame)
-    index = Names.build(frame.index)
+    index = Names.build(frame.index, named_index(frame.index.names))
     counted = type(frame.index).__name__ == "RangeIndex"
 
     def read(chosen: Sequence[Column]) -> Array:
@@ -81,7 +83,7 @@ def _from_columns(
     """
     if len(columns) == 1 and columns[0].kind == "numbers":
         return read(columns), index
-    layout = decide(columns, name, option=f"{name}=")
+    layout = decide(columns, name, option="")
     if len(layout.vectors) > 1:
         listed = ", ".join(map(repr, list(layout.vectors)[:3]))
         raise TypeError(
@@ -114,7 +116,7 @@ def _as_list(values: Any) -> list[Any]:
 def _from_pandas_series(series: pd.Series[Any], name: str) -> Parted:
     (column,) = pandas_columns(series.to_frame())
     values = np.asarray(series) if column.kind == "numbers" else _vectors_or_values(series.tolist(), series, name)
-    return values, Names.build(series.index)
+    return values, Names.build(series.index, named_index(series.index.names))
 
 
 def _vectors_or_values(entries: list[Any], series: Any, name: str) -> Any:

@@ -79,6 +79,9 @@ def kind_of_value(value: Any) -> tuple[Kind, str]:
         return "bytes", "bytes"
     if isinstance(value, list | tuple | Mapping) or hasattr(value, "shape"):
         return "lists", "lists"
+    if isinstance(value, int | float):
+        # An object column that starts with numbers but is not numeric contains text as well.
+        return "text", "numbers and text"
     return "other", f"{type(value).__name__} values"
 
 

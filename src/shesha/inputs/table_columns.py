@@ -141,7 +141,10 @@ def decide(
     if keys is not None:
         return _named(columns, usable, keys, aside)
     likely = label_like_names(c.name for c in usable if c.kind in ("numbers", "text"))
-    aside |= dict.fromkeys(likely, f"is named like a label column; name it in {option} to use it as a feature")
+    if {"x", "X"} & {c.name for c in usable}:
+        # Beside x, y is a coordinate.
+        likely = [name for name in likely if name.lower() != "y"]
+    aside |= dict.fromkeys(likely, f"is named like a label column{_to_use(option)} as a feature")
     usable = [c for c in usable if c.name not in aside]
     identity, certain = _identity(columns, aside)
     if identity is not None and certain:
@@ -162,12 +165,20 @@ def decide(
         rest = {c.name: _beside(c, "numbered columns") for c in columns if c not in family}
         return Layout(tuple(family), {}, {}, identity, certain, rest | aside, is_family=True)
     _require_clean_text(usable, numeric, source)
-    side = {
-        c.name: f"is named like a property of the rows; name it in {option} to use it" for c in numeric if _is_side(c)
-    }
+    side = {c.name: f"is named like a property of the rows{_to_use(option)}" for c in numeric if _is_side(c)}
     matrix = tuple(c for c in numeric if c.name not in side)
     rest = {c.name: c.reason for c in columns if c.reason}
     return Layout(matrix, {}, {}, identity, certain, rest | side | aside)
+
+
+def _to_use(option: str) -> str:
+    """Return how a column can be used although it was left out."""
+    return f"; name it in {option} to use it" if option else "; pass it alone to use it"
+
+
+def _choice(option: str, example: str) -> str:
+    """Return how the columns that a user means can be chosen."""
+    return f"name one in {option}, such as {option}{example}" if option else "pass only the columns that you mean"
 
 
 def _beside(column: Column, what: str) -> str:
@@ -224,7 +235,7 @@ def _vector_columns(
             return {name: (column, found)}
         raise ValueError(
             f"column {name!r} of {source} must contain one vector of numbers per row, got one that {found.problem}; "
-            f"choose another column with {option}"
+            f"{_choice(option, 'COLUMN')}"
         )
     return good
 
@@ -295,15 +306,14 @@ def _main_family(
     if rivals:
         listing = join_items(f"{prefix or 'numbers'} ({len(family)} columns)" for prefix, family in likely.items())
         raise ValueError(
-            f"{source} must contain one family of numbered columns, got {listing}; name one in {option}, such as "
-            f"{option}{prefix}"
+            f"{source} must contain one family of numbered columns, got {listing}; {_choice(option, prefix)}"
         )
     words = words_of(prefix)
     if len(others) > len(largest) and not (words and _FAMILY.fullmatch(words[-1])):
         raise ValueError(
             f"{source} must contain mainly features, got {len(largest)} numbered columns {largest[0].name} to "
             f"{largest[-1].name} and {len(others)} other columns of numbers ({join_items(c.name for c in others)}); "
-            f"name the features in {option}, such as {option}{prefix}, or {option}'*' for all"
+            f"{_choice(option, prefix)}"
         )
     return largest
 
@@ -405,7 +415,7 @@ def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str 
         else:
             taken = f"{len(names):,} columns of numbers"
     identity = layout.identity.name if layout.identity is not None and layout.certain else ""
-    others = [column for column in layout.left_out if column != identity and not column.startswith("(")]
+    others = [column for column in layout.left_out if column != identity and not column.startswith(("(", "Unnamed: 0"))]
     named = is_stated(layout, others)
     if not named:
         return

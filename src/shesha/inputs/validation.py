@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import split_names, table_values
+from shesha.inputs import Names, split_names, table_values
 from shesha.support import memory as memory
 from shesha.support import plurals
 from shesha.support.device_arrays import array_shape, doubles, namespace, stays, to_host
@@ -53,6 +53,23 @@ def shape(found: tuple[int, ...], name: str, min_rows: int, min_columns: int) ->
         raise ValueError(f"{name} must have at least {plurals.count(min_rows, 'row')}, got {found[0]}")
     if found[1] < min_columns:
         raise ValueError(f"{name} must have at least {plurals.count(min_columns, 'column')}, got {found[1]}")
+
+
+def not_finite(name: str, rows: Index, n_rows: int, names: Names | None = None) -> str:
+    """Return the message about rows with NaN or infinity, with the option that leaves them out."""
+    ids = "" if names is None else f": {join_items(names.values[rows])}"
+    counts = f"{len(rows):,} of {n_rows:,}"
+    return f'{_NOT_FINITE.format(name, join_items(rows))} ({counts}{ids}); missing="drop" leaves them out everywhere'
+
+
+def zero_rows(name: str, rows: Index, n_rows: int, names: Names | None = None) -> str:
+    """Return the message about rows of zeros, which have no direction, with the option that leaves them out."""
+    ids = "" if names is None else f": {join_items(names.values[rows])}"
+    counts = f"{len(rows):,} of {n_rows:,}"
+    return (
+        f"{name} must have no zero rows, which have no direction, got zero rows {join_items(rows)} ({counts}{ids}); "
+        'missing="drop" leaves them out everywhere'
+    )
 
 
 def finite(values: NDArray[Any], name: str = "X", *, first_row: int = 0) -> Matrix:

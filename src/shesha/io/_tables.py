@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.inputs import NamedRows, Names, numbers
+from shesha.inputs import NamedRows, Names, could_identify, is_certain_identity, named_index, numbers
 from shesha.inputs.frame_columns import pandas_columns
 from shesha.inputs.table_columns import SAMPLE, Column, Kind, Layout, decide, offered_keys, state_layout
 from shesha.inputs.vector_columns import Vectors
@@ -130,7 +130,12 @@ def _row_names(table: Table, layout: Layout) -> Names | None:
     """Return the names of the rows: a column that is named like an identifier, or the index, or a column of text."""
     identity = layout.identity
     if table.index and not (identity is not None and layout.certain):
-        return Names(partial(_index_values, table, table.index))
+        return Names(partial(_index_values, table, table.index), column=named_index(table.index))
+    if identity is None or not layout.certain:
+        # Repeated identifiers identify no row, but tell whether two files have their rows in the same order.
+        named = next((column.name for column in table.columns if is_certain_identity(column.name)), None)
+        if named is not None and could_identify(_index_values(table, (named,))):
+            return Names(partial(_index_values, table, (named,)), column=named)
     if identity is None:
         return None
     values = partial(_index_values, table, (identity.name,))
@@ -172,9 +177,22 @@ def csv_table(path: Path, separator: str) -> Table:
         frame = csv_frame(path, separator, named=named, decimal=decimal)
     _require_full_lines(path, separator, frame)
     frame.columns = frame.columns.map(str)
+    _require_one_header(path, frame)
     if not named:
         note["(column names)"] = "are missing, because the first line contains numbers and was read as a row"
     return replace(frame_table(path, frame, from_text=True), notes=note)
+
+
+def _require_one_header(path: Path, frame: pd.DataFrame) -> None:
+    """Refuse a second line of column names, as pandas writes for a MultiIndex, which would be read as a row."""
+    names = [name.partition(".")[0] for name in frame.columns]
+    if len(frame) and len(names) > 2 and len(set(names)) * 2 <= len(names):
+        first = frame.iloc[0].tolist()
+        if first == list(range(len(first))) or first == list(map(str, range(len(first)))):
+            raise UnreadableFileError(
+                f"{path} must have one line of column names, got {names[0]} for several columns and a second line that "
+                "numbers them; write the table with plain column names"
+            )
 
 
 def frame_table(path: Path, frame: pd.DataFrame, *, from_text: bool = False) -> Table:

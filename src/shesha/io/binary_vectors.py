@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import zipfile
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from shesha.io._array_selection import StoredArray
 from shesha.io._nested_arrays import NamedArrays
 from shesha.io.file_checks import UnreadableFileError, reading, require_memory
 from shesha.io.file_endings import file_stem
-from shesha.io.torch_files import torch_arrays
+from shesha.io.torch_files import is_zip, torch_arrays
 from shesha.support.types import Array
 
 _VECS = {".fvecs": "<f4", ".bvecs": "|u1", ".ivecs": "<i4"}
@@ -71,7 +70,7 @@ def bin_arrays(path: Path) -> dict[str, StoredArray]:
 
 def bin_file_arrays(path: Path) -> NamedArrays:
     """Describe a .bin file: word vectors, or tensors of PyTorch."""
-    return torch_arrays(path) if zipfile.is_zipfile(path) else word2vec_arrays(path)
+    return torch_arrays(path) if is_zip(path) else word2vec_arrays(path)
 
 
 def _header(path: Path) -> tuple[int, int, int] | None:

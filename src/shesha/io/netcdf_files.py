@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -101,7 +102,7 @@ def _require_own_values(path: Path) -> None:
 def _opened(path: Path, hdf5: bool) -> Iterator[dict[str, Any]]:
     """Open the groups of a file with the library that its version needs."""
     need = f"xarray must be installed to read netCDF files such as {path}"
-    xarray = require("xarray", "neuro", need)
+    xarray = require("xarray", "files", need)
     if not hdf5:
         with reading(path):
             _require_classic_sizes(path)
@@ -123,11 +124,17 @@ def _require_classic_sizes(path: Path) -> None:
     """Refuse a classic file that declares more values than it has bytes."""
     from scipy.io import netcdf_file
 
-    with netcdf_file(str(path), "r", mmap=True) as file:
-        for name, variable in file.variables.items():
-            need = math.prod(variable.shape) * variable.data.dtype.itemsize
-            if need > path.stat().st_size:
-                raise UnreadableFileError(f"netCDF file {path} must contain {name} completely, got {need:,} bytes")
+    with warnings.catch_warnings():
+        # The arrays of the file are still mapped when it is closed, but they are not used any more.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        with netcdf_file(str(path), "r", mmap=True) as file:
+            sizes = {
+                name: math.prod(variable.shape) * variable.data.dtype.itemsize
+                for name, variable in file.variables.items()
+            }
+    name = max(sizes, key=lambda name: sizes[name], default="")
+    if name and sizes[name] > path.stat().st_size:
+        raise UnreadableFileError(f"netCDF file {path} must contain {name} completely, got {sizes[name]:,} bytes")
 
 
 def _role(dim: object) -> str | None:

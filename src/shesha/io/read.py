@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -111,7 +112,7 @@ def _read_ids(path: Path, file_format: Format, column: str) -> Names:
         values = np.asarray(file_format.labels(path, column))
     except ValueError as error:
         raise type(error)(str(error).replace("column", "ids", 1)) from error
-    return distinct_names(values, f"{column!r} in {path}")
+    return distinct_names(values, f"{column!r} in {path}", column)
 
 
 def read(
@@ -145,6 +146,22 @@ def read(
         if split.against_default:
             warn(f"{name} in {path} is {split.describe()}", GuessedLayersWarning)
     return ReadArrays(contents.representations, shared_token_counts([path]))
+
+
+def read_named(
+    path: str | os.PathLike[str],
+    *,
+    keys: Sequence[str] | None = None,
+    layer_axis: LayerAxis = "guess",
+    ids: str | None = None,
+) -> dict[str, Any]:
+    """Read the representations in a file like `read`, with the row names if the file has them."""
+    contents = open_file(path, keys=keys, layer_axis=layer_axis, ids=ids)
+    rows = contents.row_names
+    named = {
+        name: array if rows is None else NamedRows(array, rows) for name, array in contents.representations.items()
+    }
+    return ReadArrays(named, shared_token_counts([path]))
 
 
 def read_labels(path: str | os.PathLike[str], column: str | None = None, *, ids: str | None = None) -> Array:

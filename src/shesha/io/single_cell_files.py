@@ -78,7 +78,7 @@ def _market(file: Path, folder: Path, name: str, prefix: str) -> NamedArrays:
         transposed = len(cells) == columns
         state(f"{name}: cells are {'columns' if transposed else 'rows'}, as barcodes show")
     shape = (columns, rows) if transposed else (rows, columns)
-    load = partial(_read_market, file, name, shape, kind, transposed=transposed, stored=2 if symmetric else 1)
+    load = partial(_read_market, file, name, shape, kind, transposed=transposed, symmetric=symmetric)
     stored = StoredArray(shape, kind, load)
     if cells is None:
         return NamedArrays({name: stored})
@@ -122,16 +122,46 @@ def _market_header(file: Path) -> tuple[int, int, np.dtype[Any], bool]:
 
 
 def _read_market(
-    file: Path, name: str, shape: tuple[int, int], kind: np.dtype[Any], *, transposed: bool, stored: int
+    file: Path, name: str, shape: tuple[int, int], kind: np.dtype[Any], *, transposed: bool, symmetric: bool
 ) -> Array:
-    from scipy import io, sparse
+    """Read the values of a Matrix Market file; SciPy's parser ends the process if a file is damaged."""
+    import pandas as pd
 
     require_memory(file, name, shape, kind, _INSTEAD)
-    require_plausible(file, name, math.prod(shape) * kind.itemsize, stored * file.stat().st_size)
+    require_plausible(file, name, math.prod(shape) * kind.itemsize, file.stat().st_size)
+    stored = shape[::-1] if transposed else shape
     with reading(file), open_bytes(file) as stream:
-        matrix = io.mmread(stream)
-        dense = matrix.astype(kind).toarray() if sparse.issparse(matrix) else np.asarray(matrix, kind)
-        return np.ascontiguousarray(dense.T) if transposed else np.asarray(dense)
+        words = stream.readline(1 << 12).lower().split()
+        table = pd.read_csv(stream, sep=r"\s+", comment="%", header=None, dtype=float).to_numpy()
+    sparse, sizes = b"coordinate" in words, table[0]
+    with reading(file):
+        if not sparse:
+            return _dense_market(file, table[1:, 0], stored, transposed)
+        if len(table) - 1 != int(sizes[2]) or table.shape[1] < (2 if b"pattern" in words else 3):
+            raise UnreadableFileError(
+                f"Matrix Market file {file} must contain the {int(sizes[2]):,} values that it declares, got "
+                f"{len(table) - 1:,}"
+            )
+        rows, columns = (table[1:, i].astype(np.int64) - 1 for i in range(2))
+        if rows.size and (rows.min() < 0 or columns.min() < 0 or rows.max() >= stored[0] or columns.max() >= stored[1]):
+            raise UnreadableFileError(f"Matrix Market file {file} must contain places within {stored}, got others")
+        values = np.ones(len(rows)) if b"pattern" in words else table[1:, 2]
+        matrix = np.zeros(stored, kind)
+        np.add.at(matrix, (rows, columns), values)
+        if symmetric:
+            below = rows != columns
+            np.add.at(
+                matrix, (columns[below], rows[below]), -values[below] if b"skew-symmetric" in words else values[below]
+            )
+        return np.ascontiguousarray(matrix.T) if transposed else matrix
+
+
+def _dense_market(file: Path, values: Array, stored: tuple[int, ...], transposed: bool) -> Array:
+    """Return values that are stored column by column."""
+    if len(values) != math.prod(stored):
+        raise UnreadableFileError(f"Matrix Market file {file} must contain {stored} values, got {len(values):,}")
+    matrix = values.reshape(stored[::-1])
+    return np.ascontiguousarray(matrix if transposed else matrix.T)
 
 
 def _first_column(file: Path) -> Array:

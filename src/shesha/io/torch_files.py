@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickletools
 import re
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,11 @@ def torch_item(path: Path) -> NamedArrays:
     """Describe the tensors of a .pt or .pth file, by their keys joined by dots."""
     torch = require("torch", "torch", f"torch must be installed to read PyTorch files such as {path}")
     _require_sizes(path)
-    packed = zipfile.is_zipfile(path)
+    mapped = is_zip(path) and path.stat().st_size > memory_budget() // 4
     try:
-        tree = torch.load(str(path), map_location="cpu", weights_only=True, mmap=packed)
+        # Indices of sparse tensors outside the shape would make torch write outside the array.
+        with torch.sparse.check_sparse_tensor_invariants():
+            tree = torch.load(str(path), map_location="cpu", weights_only=True, mmap=mapped)
     except Exception as error:
         raise UnreadableFileError(_why_not_loaded(path, error)) from error
     with reading(path):
@@ -62,10 +65,17 @@ def _how_to_convert(path: Path) -> str:
     return convert_objects(path)
 
 
+def is_zip(path: Path) -> bool:
+    """Return whether a file is a zip archive, as PyTorch writes since version 1.6."""
+    with suppress(zipfile.BadZipFile):
+        return zipfile.is_zipfile(path)
+    return False
+
+
 def _require_sizes(path: Path) -> None:
     """Refuse a file that declares or unpacks to more than it can contain, before anything is loaded."""
     size = path.stat().st_size
-    if zipfile.is_zipfile(path):
+    if is_zip(path):
         with reading(path), zipfile.ZipFile(path) as archive:
             members = archive.infolist()
         unpacked, packed = sum(member.file_size for member in members), sum(member.compress_size for member in members)
@@ -82,7 +92,7 @@ def _require_sizes(path: Path) -> None:
     with reading(path), path.open("rb") as stream:
         for _ in range(4):
             for _, number, _ in pickletools.genops(stream):
-                if isinstance(number, int) and size < number < 1 << 63:
+                if isinstance(number, int) and max(size, 1 << 20) < number < 1 << 63:
                     raise UnreadableFileError(
                         f"PyTorch file {path} must contain the tensors that it declares, got {number:,} numbers in "
                         f"{size:,} bytes"

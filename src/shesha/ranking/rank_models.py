@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.comparison.noise_ceiling import Repeats, ceiling_of_repeats
-from shesha.inputs import labels_in_order
+from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import n_pairs
 from shesha.measures import as_measure
@@ -29,10 +29,11 @@ from shesha.results.similarity.model_ranking import ModelDifference, ModelRankin
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.support import argument_types as kinds
 from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimable
-from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances
+from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances, select_layer_rows
 
 _RESAMPLING, _FOLDING, _PAIRS, _ROWS = 21, 23, 24, 25
 _MANY, _FEWER = 1000, 200
@@ -41,6 +42,7 @@ _FEW = 5
 _CORRECT = {"holm": holm, "benjamini-hochberg": benjamini_hochberg}
 
 
+@keep_statements
 def rank_models(
     data: ArrayLike | Rdm | Sequence[ArrayLike | Rdm] | Mapping[str, ArrayLike | Rdm],
     models: Mapping[str, ArrayLike | Rdm],
@@ -54,6 +56,8 @@ def rank_models(
     alpha: float = 0.05,
     confidence: float = 0.95,
     pairs: PairCount = None,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> ModelRanking:
     """Rank models by how well they explain data, with ties, intervals and the noise ceiling.
@@ -92,6 +96,8 @@ def rank_models(
         1,000,000 random pairs for more rows. By default, if there are more than 11,175 pairs (150 rows), distances are
         not ranked again in every resample; instead, the correlations are changed by the influence of each pair. With
         'all', all pairs are used and ranked again.
+    rows, missing
+        As for `compare`.
     seed : int, Generator or None
         Seed for the resamples, permutations and folds.
 
@@ -124,7 +130,9 @@ def rank_models(
     check.fraction(alpha, "alpha", closed=False)
     check.fraction(confidence, "confidence", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
-    problem = _check_problem(data, models, measure, groups, blocks, seed)
+    named = {"models": kinds.mapping(models, "models"), "data": _subjects(data)}
+    (models, data), along = select_layer_rows(named, {"groups": groups, "blocks": blocks}, rows=rows, missing=missing)
+    problem = _check_problem(data, models, measure, along["groups"], along["blocks"], seed)
     wanted = check.optional_count(n_resamples, "n_resamples", minimum=20)
     count = wanted or (_MANY if problem.uses_correlated_distances else _FEWER)
     problem = replace(problem, pairs=_pair_count(pairs, problem))

@@ -16,7 +16,14 @@ from shesha.views._neighbours import Neighbours
 from shesha.views._plain_rows import Plain
 from shesha.views._principal_variances import Variances
 from shesha.views._random_projections import Projections
-from shesha.views._rows_by_name import align_rows, layers_in_one_order, take_rows
+from shesha.views._rows_by_name import (
+    align_rows,
+    layers_in_one_order,
+    restrict,
+    select_layer_rows,
+    select_rows,
+    take_rows,
+)
 from shesha.views._scalar_summaries import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
 from shesha.views._singular_vectors import Basis
 from shesha.views._spectrum_for_similarity import Spectrum
@@ -87,6 +94,9 @@ __all__ = [
     "looks_like_distances",
     "move_to_one_device",
     "representation_from",
+    "restrict",
     "rows_or_distances",
+    "select_layer_rows",
+    "select_rows",
     "take_rows",
 ]
