@@ -27,7 +27,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "dask": ("distributed",),
     "monitor": ("prometheus-client",),
 }
-"""For each extra, the libraries that it installs; each library is listed once."""
+"""For each extra, the libraries that it installs."""
 
 
 def doctor_command() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.calibration.calibrated_pair_doubts import add_doubt, doubts_of_pair, warn_of_doubts, width_doubt
@@ -25,6 +26,7 @@ from shesha.measures import Measure
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Dependence, Doubt, Doubts, PairScore, Score
 from shesha.support.progress import track
+from shesha.support.provenance import state
 from shesha.support.seeds import number
 from shesha.support.types import Seed, Vector
 from shesha.views import Covariates, Rdm, Representation, adjust_for_covariates, align_rows
@@ -72,6 +74,15 @@ class _ExactScores:
     """For each measure, the observed score followed by the score of each draw."""
 
 
+def _state_known_pairs(sides: Sequence[Representation]) -> None:
+    """State how many pairs of rows have a distance on both sides, if some distances are missing."""
+    missing = [np.isnan(side.distances.condensed) for side in sides if side.has_distances_only]
+    lacking = np.any(missing, axis=0) if missing else np.zeros(1, dtype=bool)
+    if lacking.any():
+        n = len(lacking)
+        state(f"{n - int(lacking.sum()):,} of {n:,} pairs of rows have a distance on both sides")
+
+
 def compare_in_memory(
     X: ArrayLike | Rdm, Y: ArrayLike | Rdm, request: PairRequest, nulls: dict[str, Vector] | None = None
 ) -> Comparison:
@@ -82,6 +93,7 @@ def compare_in_memory(
     require_one_that_fits(X, Y, exact)
     sources = align_rows({first: Representation.build(X, first), second: Representation.build(Y, second)})
     require_same_rows(sources)
+    _state_known_pairs(list(sources.values()))
     _refuse_with_covariates(request.covariates, folds=request.folds, repeats=request.repeats)
     repeated = _sides_with_repeats(request, sources)
     sides, known = adjust_for_covariates(list(sources.values()), request.covariates)

@@ -1,5 +1,6 @@
 """Convert user inputs: objects of other libraries become arrays with row names."""
 
+from shesha.inputs._condition_distances import ConditionDistances
 from shesha.inputs._other_libraries import load_backed, numbers, split_names, table_values
 from shesha.inputs._row_alignment import MissingRows, RowChoice, align_all_labels, align_labels, labels_in_order, orders
 from shesha.inputs._row_names import NamedRows, Names
@@ -16,6 +17,7 @@ from shesha.inputs.identity import (
 )
 
 __all__ = [
+    "ConditionDistances",
     "MissingRows",
     "NamedRows",
     "Names",

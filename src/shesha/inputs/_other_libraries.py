@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha.inputs._condition_distances import ConditionDistances
 from shesha.inputs._row_names import NamedRows, Names
 from shesha.inputs.frame_columns import pandas_columns, polars_columns
 from shesha.inputs.identity import named_index
@@ -36,6 +37,8 @@ def split_names(X: Any, name: str = "X") -> Parted:
         If a masked array has masked entries, or a column contains lists of different lengths.
     """
     refuse_masked(X, name)
+    if isinstance(X, ConditionDistances) and X.names:
+        return np.asarray(X), Names.build(np.array(X.names))
     if isinstance(X, np.ndarray):
         return decode(X, name) if X.ndim == 2 and X.dtype == np.uint8 else X, None
     if isinstance(X, NamedRows):

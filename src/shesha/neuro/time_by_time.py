@@ -20,6 +20,7 @@ from shesha.neuro.trial_order_null import Null, Orders
 from shesha.nulls import summarise
 from shesha.results import OverTime
 from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed, Vector
 
@@ -27,6 +28,7 @@ _FEWEST_PAIRS = 3
 """Smallest number of pairs of conditions for which the rank correlation of distances is meaningful."""
 
 
+@keep_statements
 def over_time(
     X: Any,
     conditions: Conditions,
@@ -89,7 +91,7 @@ def over_time(
         raise ValueError(f"X must be (n_trials, n_neurons, n_times), got shape {trials.values.shape}")
     halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
     orders = Orders.build(
-        trials.n_trials, n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
+        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
     )
     named = _times(times, trials)
     options = {"how": how, "metric": metric, "normalize": bool(normalize), "null": null}

@@ -32,7 +32,7 @@ from shesha.views._triplets_and_quadruplets import Comparisons
 from shesha.views.covariate_adjusted import Adjusted, Refitted, adjust_for_covariates
 from shesha.views.feature_halves import SplitHalves
 from shesha.views.gram import Gram
-from shesha.views.rdm import Distances, PartialRdm, RankedRdm
+from shesha.views.rdm import Distances, IncompleteRdm, PartialRdm, RankedRdm
 from shesha.views.rdm_input import Rdm, hint_of_distances, looks_like_distances
 from shesha.views.representation import (
     Representation,
@@ -59,6 +59,7 @@ __all__ = [
     "Gram",
     "Groups",
     "HeatTrace",
+    "IncompleteRdm",
     "Magnitude",
     "NeighbourDistances",
     "Neighbours",

@@ -78,16 +78,19 @@ def _session_drift(result: SessionDrift) -> str:
             clauses.append(f"{pair.first} and {pair.second} not estimable ({pair.reason})")
             continue
         parts = ", ".join(
-            f"{part.name.replace('_', ' ')} {say.format_number(part.between)} between sessions and "
-            f"{say.format_number(part.within)} within sessions "
-            f"(chance {say.format_number(part.null_mean)}, p = {say.format_p(part.p_value)})"
+            f"{part.name.replace('_', ' ')} {say.format_number(part.between)} between sessions (chance "
+            f"{say.format_number(part.null_mean)}, p = {say.format_p(part.p_value)}) and "
+            f"{say.format_number(part.within)} within sessions (change {say.format_number(part.change)}"
+            f"{say.interval(part.change_low, part.change_high, result.confidence)}, corrected p = "
+            f"{say.format_p(part.corrected_change_p_value)})"
             for part in pair
         )
         clauses.append(f"{pair.first} and {pair.second} ({pair.n_shared:,} shared neurons): {parts}")
     return (
         f"Agreement between halves of the trials of {len(result.sessions)} sessions, compared with that within "
         f"sessions: {say.join_clauses(clauses, 'more pairs')}; {result.n_permutations:,} random matchings of neurons "
-        "(for the geometry, of conditions); p-values test agreement and are not corrected for the number of pairs"
+        "(for the geometry, of conditions) for agreement, and as many random divisions of the trials for changes; "
+        "p-values of changes are corrected for the number of pairs and parts"
     )
 
 
