@@ -19,9 +19,9 @@ Rows = NDArray[np.float64]
 Case = tuple[Rows, Rows, dict[str, object]]
 
 
-def rows(rng: np.random.Generator, n: int, codes: Rows) -> Rows:
-    """Draw anisotropic rows with some structure by class."""
-    centres = rng.standard_normal((CLASSES, RANK))
+def rows(rng: np.random.Generator, n: int, codes: Rows, distance: float = 1.0) -> Rows:
+    """Draw anisotropic rows with classes at some distance from each other."""
+    centres = distance * rng.standard_normal((CLASSES, RANK))
     latent = centres[codes] + rng.standard_normal((n, RANK))
     return np.asarray(latent @ rng.standard_normal((RANK, D)) + 0.3 * rng.standard_normal((n, D)))
 
@@ -135,7 +135,8 @@ def main(runs: int = 100, sizes: tuple[int, ...] = (20, 40, 200)) -> None:
                 codes = np.arange(n) % CLASSES
                 if change is donors:
                     codes = (np.arange(n) % 12) % 2
-                X = rows(rng, n, codes)
+                # Shifts of donors would really bring separate classes closer to each other.
+                X = rows(rng, n, codes, 0.0 if change is donors else 1.0)
                 Y = change(X, rng, codes)
                 groups = np.arange(n) % 12 if change is donors else None
                 found = answers(X, Y, codes, groups, run)

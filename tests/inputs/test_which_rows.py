@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from dataclasses import replace
 
@@ -204,7 +205,9 @@ def test_rows_with_missing_values_are_refused_or_dropped_everywhere(name, kind):
     assert any(text.startswith("28 of 30 rows used: 2 with NaN") for text in found.inputs)
     if name not in ("monitor", "doubts"):
         expected = FUNCTIONS[name](X[kept], Y[kept])
-        assert str(replace(found, inputs=())) == str(expected)
+        numbers = [re.sub(r"\d+\.\d+$", "", line) for line in str(replace(found, inputs=())).splitlines()]
+        # The last column of some tables is the time in seconds.
+        assert numbers == [re.sub(r"\d+\.\d+$", "", line) for line in str(expected).splitlines()]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,13 @@ from shesha.changes.class_separation import separation_change
 from shesha.changes.kind_of_change import FOLDS, structure_change
 from shesha.changes.layer_changes import LayerPair
 from shesha.changes.row_intervals import deal_folds
+from shesha.changes.vector_errors import error_limit
+from shesha.results.changes.kind_of_change import StructureChange
 from shesha.support.seeds import spawn
 from shesha.support.types import Array, Index, Labels, Seed
 
 _DEALING = 51
+_SAME_FOR_ALL = {"none", "rescaling", "row rescaling", "offset", "rotation"}
 
 
 def layer_details(
@@ -44,11 +48,18 @@ def layer_details(
     noise = list(zip(unchanged[::2], unchanged[1::2], strict=True))
     test = ClassTest(1 - confidence, groups, blocks, seed)
     details["classes"], note = class_changes(before, after, noise, codes, names, test)
+    if _moves_all_rows_alike(details["structure"], pair):
+        details["classes"] = tuple(replace(change, significant=False) for change in details["classes"])
     fold = deal_folds(len(chosen), groups, FOLDS, spawn(seed, _DEALING))
     details["separation"] = separation_change(
         pair.name, before, after, codes, fold, confidence=confidence, groups=groups
     )
     return details, [note] if note else []
+
+
+def _moves_all_rows_alike(structure: StructureChange, pair: LayerPair) -> bool:
+    """Whether one map explains the change up to noise, so that no class moved by itself."""
+    return structure.kind in _SAME_FOR_ALL and 1 - structure.explained <= error_limit(pair.unchanged)
 
 
 def _codes(values: Array | Labels) -> Labels:

@@ -79,6 +79,14 @@ def init_command(
             metavar="FILE|COLUMN", help="Class labels: FILE (or FILE:COLUMN) with one label per row, or COLUMN of REF."
         ),
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|COLUMN",
+            help="Document, clip or session of each row, if rows share one: FILE (or FILE:COLUMN), or COLUMN of REF. "
+            "Resampling and `monitor update` then count each group once.",
+        ),
+    ] = None,
     layers: _model_inputs.Layers = None,
     pool: _model_inputs.Pool = "auto",
     batch_size: _model_inputs.BatchSize = 32,
@@ -125,9 +133,8 @@ def init_command(
     again: Any
     if canaries is None:
         assert reference is not None
-        inside = (labels,) if labels is not None and _design_options.split_source(labels)[0] is None else None
         row_options = _file_inputs.RowOptions(identity, by_position, missing=missing)
-        rows = read_matrix(reference, key, inside, row_options)
+        rows = read_matrix(reference, key, _columns_inside(labels, groups), row_options)
         again = read_stacks(nulls, key, row_options) if nulls else None
     else:
         refuse_with_model(nulls=nulls, key=key)
@@ -141,6 +148,7 @@ def init_command(
         rows,
         nulls=again,
         labels=_design_options.labels_named("labels", labels, source),
+        groups=_design_options.labels_named("groups", groups, source),
         false_alarm=false_alarm,
         run_length=run_length,
         measures=None if measures is None else [name.strip() for name in measures.split(",")],
@@ -155,6 +163,11 @@ def init_command(
         if drift_monitor.n_nulls
         else "no re-encodings, so a drift above the tolerance raises an alert"
     )
+    if drift_monitor.dependence:
+        typer.echo(
+            f"The bound on false alarms of `monitor update`, and of checks without re-encodings, does not hold: "
+            f"{drift_monitor.dependence}."
+        )
     again_with = "FILE" if canaries is None else f"--model {canaries.model} --texts {texts}"
     typer.echo(f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}\nNext: shesha monitor check {out} {again_with}")
 
@@ -214,6 +227,13 @@ def check_command(
 def update_command(
     folder: Folder,
     batch: Annotated[Path, typer.Argument(metavar="BATCH", help="Rows of new inputs.", show_default=False)],
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|COLUMN",
+            help="Group of each row, if the reference has groups: FILE (or FILE:COLUMN), or COLUMN of BATCH.",
+        ),
+    ] = None,
     key: Key = None,
     json: _outputs.Json = None,
 ) -> None:
@@ -221,7 +241,8 @@ def update_command(
     from shesha.drift import DriftMonitor
 
     outputs = _outputs.Outputs(json, inputs=(batch, *monitor_files(folder)))
-    verdict = DriftMonitor.load(folder).update(read_matrix(batch, key))
+    rows = read_matrix(batch, key, _columns_inside(groups))
+    verdict = DriftMonitor.load(folder).update(rows, groups=_design_options.labels_named("groups", groups, batch))
     outputs.write(verdict, [batch], brief=True)
     _end(verdict.state)
 
@@ -265,6 +286,11 @@ def serve_command(
             http_server.serve_forever()
         except KeyboardInterrupt:
             typer.echo("ended", err=True)
+
+
+def _columns_inside(*options: str | None) -> tuple[str, ...] | None:
+    """Return the columns of the file itself that options name; None if there are none."""
+    return tuple(name for name in options if name and _design_options.split_source(name)[0] is None) or None
 
 
 def _end(state: str) -> None:

@@ -132,7 +132,8 @@ def _rank_among_reencodings(setting: Setting, values: Vector, reasons: list[str]
 def _test_tolerance(setting: Setting, after: Representation, values: Vector, reasons: list[str]) -> list[DriftScore]:
     """Test whether the drift by each measure exceeds the tolerance by more than sampling error."""
     rng = np.random.default_rng(setting.seed)
-    draws = half_samples(setting.measures, setting.reference.representation, after, setting.n_resamples, rng)
+    reference = setting.reference
+    draws = half_samples(setting.measures, reference.representation, after, setting.n_resamples, rng, reference.groups)
     drifts = []
     for i, measure in enumerate(setting.measures):
         drawn = draws[measure.name]

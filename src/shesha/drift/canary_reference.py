@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shesha.drift.row_dependence import dependence_text, group_means
 from shesha.inputs import Names, orders, split_names
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
@@ -36,9 +37,17 @@ class Reference:
     classes: tuple[str, ...]
     by_geometry: bool
     """Whether every measure is invariant to rotations."""
+    groups: Labels | None = None
+    """Code of each row's group; None if every row is a group of its own."""
 
     @classmethod
-    def build(cls, reference: ArrayLike, labels: ArrayLike | None, measures: Sequence[Measure]) -> Reference:
+    def build(
+        cls,
+        reference: ArrayLike,
+        labels: ArrayLike | None,
+        measures: Sequence[Measure],
+        groups: ArrayLike | None = None,
+    ) -> Reference:
         """Check the reference rows and return the reference."""
         values, names = split_names(reference, "reference")
         rows = check.matrix(values, "reference")
@@ -52,7 +61,8 @@ class Reference:
         )
         rotates = all(map(_rotates, measures))
         class_names = tuple(map(str, classes.tolist()))
-        return cls(rows, None, rows.shape[1], input_precision(values), names, codes, class_names, rotates)
+        units = None if groups is None else check.labels(groups, len(rows), "groups", min_classes=2)[0]
+        return cls(rows, None, rows.shape[1], input_precision(values), names, codes, class_names, rotates, units)
 
     @property
     def n_rows(self) -> int:
@@ -60,6 +70,17 @@ class Reference:
         stored_rows = self.rows if self.rows is not None else self.geometry
         assert stored_rows is not None
         return len(stored_rows)
+
+    @cached_property
+    def units(self) -> Matrix:
+        """The rows, or the mean row of each group, in the encoder's own axes or up to a rotation."""
+        rows = self.rows if self.rows is not None else self.geometry_rows()
+        return rows if self.groups is None else group_means(rows, self.groups)
+
+    @cached_property
+    def dependence(self) -> str:
+        """How the rows, or the groups, depend on their neighbours, with advice; empty if there is no sign of it."""
+        return dependence_text(self.units, "reference", "row" if self.groups is None else "group")
 
     @cached_property
     def representation(self) -> Representation:
@@ -108,6 +129,8 @@ class Reference:
             arrays["names"] = values if values.dtype.kind in "iu" else values.astype(str)
         if self.codes is not None:
             arrays["codes"] = self.codes
+        if self.groups is not None:
+            arrays["groups"] = self.groups
         plain = {"n_features": self.n_features, "precision": self.precision, "classes": list(self.classes)}
         return plain, arrays
 
@@ -118,7 +141,7 @@ class Reference:
         rotates = all(map(_rotates, measures))
         return cls(
             *(arrays.get("rows"), arrays.get("geometry"), int(plain["n_features"]), float(plain["precision"]), names),
-            *(arrays.get("codes"), tuple(plain["classes"]), rotates),
+            *(arrays.get("codes"), tuple(plain["classes"]), rotates, arrays.get("groups")),
         )
 
 

@@ -58,6 +58,9 @@ class DriftMonitor:
         unknown; rows are then resampled to test whether the drift exceeds `tolerance` for inputs of this kind.
     labels : array of shape (n_rows,), optional
         Class of each row. If passed, the classes that moved most are reported.
+    groups : array of shape (n_rows,), optional
+        Document, clip or session of each row, if rows share one. Resampling and `update` then count each group once;
+        `update` uses the mean of its rows.
     false_alarm : float, optional
         Share of checks that raise an alert although the model is unchanged; at least 1 / (K + 1). Default: 0.01.
     run_length : float, optional
@@ -97,6 +100,7 @@ class DriftMonitor:
         *,
         nulls: ArrayLike | Iterable[ArrayLike] | None = None,
         labels: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         false_alarm: float | None = None,
         run_length: float | None = None,
         measures: Iterable[Choice] | Choice | None = None,
@@ -110,8 +114,10 @@ class DriftMonitor:
         chosen = choose_measures(measures, n_rows)
         encodings = None if nulls is None else many(nulls)
         names, positions = split_names(reference, "reference")[1], np.arange(n_rows)
-        sides, along = select_rows({"reference": reference}, {"labels": labels, "kept": positions}, missing=missing)
-        ref = Reference.build(sides["reference"], along["labels"], chosen)
+        sides, along = select_rows(
+            {"reference": reference}, {"labels": labels, "groups": groups, "kept": positions}, missing=missing
+        )
+        ref = Reference.build(sides["reference"], along["labels"], chosen, along["groups"])
         unchanged = None
         if encodings is not None:
             if len(along["kept"]) < n_rows:
@@ -139,6 +145,11 @@ class DriftMonitor:
     def measures(self) -> tuple[Measure, ...]:
         """The measures of drift, starting with the primary one."""
         return tuple(self._setting.measures)
+
+    @property
+    def dependence(self) -> str:
+        """How reference rows depend on their neighbours, with advice; empty if there is no sign of it."""
+        return self._setting.reference.dependence
 
     @property
     def names(self) -> Names | None:
@@ -201,14 +212,17 @@ class DriftMonitor:
             verdict[:] = [self._verdict(outcome, evidence, circumstances, n_rows)]
         return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
 
-    def update(self, batch: ArrayLike) -> StreamVerdict:
+    def update(self, batch: ArrayLike, *, groups: ArrayLike | None = None) -> StreamVerdict:
         """Add new inputs to the stream, and test whether they are distributed as earlier inputs.
 
         Parameters
         ----------
         batch : array of shape (n, n_features)
             At least one new input, encoded by the model that encoded the reference. As long as nothing changes, new
-            rows must be exchangeable with the reference rows: of the same kind, and independent of each other.
+            rows must be exchangeable with the reference rows: of the same kind, and independent of each other. If
+            neighbouring rows depend on each other, the verdict says so, and an alarm is 'not estimable'.
+        groups : array of shape (n,), optional
+            Group of each new row, if the reference has groups. All rows of a group must be in one batch.
 
         Returns
         -------
@@ -221,7 +235,7 @@ class DriftMonitor:
             If the inputs are those of the reference, or cannot be compared with them.
         """
         updates = self._updates
-        rows, broken = updates.check_rows(batch)
+        rows, broken = updates.check_rows(batch, groups)
         verdict: list[StreamVerdict] = []
 
         def keep(history: Any) -> None:
@@ -326,4 +340,5 @@ class DriftMonitor:
             notes=tuple(differences(self.about, about)),
             reason=outcome.reason,
             about=about,
+            dependence=setting.reference.dependence if setting.unchanged is None else "",
         )

@@ -57,6 +57,24 @@ def identity_names(names: Iterable[str]) -> list[str]:
     return sorted(filter(is_identity_name, names), key=lambda name: "".join(words_of(name)) not in _IDENTITY)
 
 
+_GENE = re.compile(r"ENS[A-Z]*G\d{6,}(\.\d+)?|[A-Z][A-Z0-9]{1,9}([-.][A-Z0-9]+)*|[A-Z][a-z]{1,4}\d+[a-z]?\d*|GENE_?\d+")
+_CELL = re.compile(r".*[ACGT]{8,}(-\d+)?.*|[ACGT]{4,}\d*-\d+|(cell|GSM|sample|barcode)[_.-]?\w+", re.IGNORECASE)
+_MOSTLY = 0.8
+
+
+def names_look_transposed(rows: Iterable[str], columns: Iterable[str]) -> bool:
+    """Return whether most rows are named like genes, and most columns like cells.
+
+    Examples
+    --------
+    >>> names_look_transposed(["ACTB", "CD3D", "GAPDH"], ["AAACCTGAGAAACCAT-1", "AAACCTGAGAAACCGC-1"])
+    True
+    """
+    genes = [_GENE.fullmatch(name) is not None and _CELL.fullmatch(name) is None for name in rows]
+    cells = [_CELL.fullmatch(name) is not None for name in columns]
+    return bool(genes and cells) and sum(genes) >= _MOSTLY * len(genes) and sum(cells) >= _MOSTLY * len(cells)
+
+
 def named_index(names: Iterable[Any]) -> str:
     """Return the name of an index if it denotes an identifier of rows, otherwise an empty string."""
     named = [str(name) for name in names if name is not None]
