@@ -159,8 +159,9 @@ EXPECTED = {
         f"{three(one['a'].partial)}, {p(one['a'].partial_p)}"
     ],
     "SessionDrift": lambda one: [
-        f"{part.name.replace('_', ' ')} {three(part.between)} between sessions and {three(part.within)} within "
-        f"sessions (chance {three(part.null_mean)}, {p(part.p_value)})"
+        f"{part.name.replace('_', ' ')} {three(part.between)} between sessions (chance {three(part.null_mean)}, "
+        f"{p(part.p_value)}) and {three(part.within)} within sessions (95 % interval of the change "
+        f"{three(part.change_low)} to {three(part.change_high)}, corrected {p(part.corrected_change_p_value)})"
         for part in one.pairs[0]
     ],
     "SessionTable": lambda one: [
