@@ -67,14 +67,15 @@ def test_rows_of_small_blocks_are_left_out_and_counted():
     batch[:3], batch[3] = "tiny", None
     found = compare_within(P, P, kind, "CKA", blocks=batch, n_permutations=39)
     assert found.sizes == {"0": len(P) - 4}
-    assert f"{len(P) - 4} of {len(P)} rows compared in 2 pairs of class and block" in found.inputs
+    assert "239 of 240 rows used: 1 without a block left out" in found.inputs
+    assert "236 of 239 rows compared in 2 pairs of class and block" in found.inputs
 
 
 def test_unlabelled_rows_are_counted():
     P, kind, _, _ = cells(n_types=2)
     labels = kind.astype(object)
     labels[:7] = np.nan
-    assert "7 rows of 240 without a label left out" in compare_within(P, P, labels, "CKA", n_permutations=39).inputs
+    assert "233 of 240 rows used: 7 without a label left out" in compare_within(P, P, labels, "CKA", n_permutations=39).inputs
 
 
 def test_classes_of_few_donors_are_listed_with_the_reason():
