@@ -75,8 +75,8 @@ class Trials:
         """Check responses; leave out trials and neurons without any response."""
         values, source = _responses(X, name)
         known = ~np.isnan(values)
-        recorded = known.any(axis=tuple(range(1, values.ndim)))
-        alive = known.any(axis=(0, 2) if values.ndim == 3 else 0)
+        recorded: Mask = np.asarray(known.any(axis=tuple(range(1, values.ndim))))
+        alive: Mask = np.asarray(known.any(axis=(0, 2) if values.ndim == 3 else 0))
         if not recorded.any():
             raise ValueError(f"{name} must contain responses, got only NaN")
         neurons = None if alive.all() else np.flatnonzero(alive)
