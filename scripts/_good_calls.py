@@ -304,7 +304,10 @@ OWN: dict[str, Made] = {
     "shesha.measures.card": {"measure": lambda good: _measure()},
     "shesha.measures.code_version": {"measure": lambda good: _measure()},
     "shesha.bio.find_controls": {"labels": lambda good: ["control", "a", "b"]},
-    **dict.fromkeys(("shesha.bio.coherence_table", "shesha.bio.coherence", "shesha.bio.coherence_test"), _SMALL),
+    **dict.fromkeys(
+        ("shesha.bio.coherence_table", "shesha.bio.coherence", "shesha.bio.coherence_test", "shesha.bio.e_distances"),
+        _SMALL,
+    ),
     "shesha.bio.integration_test": {"per": lambda good: "donor"},
     "shesha.bio.integration_table": {"per": lambda good: "donor", "after": lambda good: ["X_other"]},
     "shesha.bio.analysis.component_ablation": {

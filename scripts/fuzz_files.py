@@ -70,6 +70,71 @@ def seeds(folder: Path) -> dict[str, Path]:
         group.create_array("deep/b", data=rng.normal(size=(30, 5)), chunks=(30, 5))
     found["ad.zarr"] = folder / "ad.zarr"
     adata.write_zarr(found["ad.zarr"])
+    return found | foreign_seeds(folder, X, names)
+
+
+def foreign_seeds(folder: Path, X: Any, names: list[str]) -> dict[str, Path]:
+    """Write one good file of each format that other tools write."""
+    import h5py
+    import pandas as pd
+    import scipy.io
+    import torch
+    import xarray
+    from scipy import sparse
+
+    kinds = (
+        "json jsonl csv.gz txt vec bin fvecs fbin pt old.pt mat packed.mat 73.mat h5 10x.h5 loom nc classic.nc nwb mtx"
+    )
+    found = {kind: folder / f"good.{kind}" for kind in (*kinds.split(), "feather")}
+    records = [{"id": name, "label": row % 3, "embedding": X[row].tolist()} for row, name in enumerate(names)]
+    found["json"].write_text(json.dumps({"data": [{"index": i, "embedding": X[i].tolist()} for i in range(30)]}))
+    found["jsonl"].write_text("\n".join(map(json.dumps, records)))
+    pd.DataFrame(X).to_csv(found["csv.gz"], index=False)
+    lines = [" ".join([name, *map(str, row)]) for name, row in zip(names, X, strict=True)]
+    found["txt"].write_text("\n".join(lines))
+    found["vec"].write_text("\n".join(["30 6", *lines]))
+    body = b"".join(name.encode() + b" " + row.tobytes() for name, row in zip(names, X, strict=True))
+    found["bin"].write_bytes(b"30 6\n" + body)
+    width = np.int32(6).tobytes()
+    found["fvecs"].write_bytes(b"".join(width + row.tobytes() for row in X))
+    found["fbin"].write_bytes(np.array([30, 6], "u4").tobytes() + X.tobytes())
+    tensors = {"a": torch.tensor(X), "deep": {"b": torch.tensor(X).to_sparse(), "c": [torch.ones(30)]}}
+    torch.save(tensors, found["pt"])
+    torch.save({"a": torch.tensor(X)}, found["old.pt"], _use_new_zipfile_serialization=False)
+    variables = {
+        "X": X,
+        "s": {"v": X, "name": "x"},
+        "c": np.array([X[0], X[1]], dtype=object),
+        "m": sparse.csc_matrix(X),
+    }
+    scipy.io.savemat(found["mat"], variables)
+    scipy.io.savemat(found["packed.mat"], variables, do_compression=True)
+    with h5py.File(found["73.mat"], "w", userblock_size=512) as file:
+        file["X"], file["s/v"] = X.T, X.T
+        file["s"].attrs["MATLAB_class"] = np.bytes_("struct")
+    with found["73.mat"].open("r+b") as stream:
+        stream.write(b"MATLAB 7.3 MAT-file".ljust(116) + b"\0" * 8 + b"\x00\x02IM")
+    with h5py.File(found["h5"], "w") as file:
+        file["a"], file["deep/b"], file["deep/label"] = X, X, np.arange(30)
+        file.create_dataset("names", data=names, dtype=h5py.string_dtype())
+    matrix = sparse.csc_matrix(np.abs(X).T)
+    with h5py.File(found["10x.h5"], "w") as file:
+        for name in ("data", "indices", "indptr"):
+            file[f"matrix/{name}"] = getattr(matrix, name)
+        file["matrix/shape"], file["matrix/barcodes"] = np.array(matrix.shape), np.array(names, "S")
+    with h5py.File(found["loom"], "w") as file:
+        file["matrix"], file["row_attrs/Gene"] = X.T, np.arange(6)
+        file["col_attrs/CellID"] = np.array(names, "S")
+    array = xarray.DataArray(X, dims=("stimulus", "voxel"), coords={"stimulus": names}, name="R")
+    array.to_netcdf(found["nc"], engine="h5netcdf")
+    array.to_netcdf(found["classic.nc"], engine="scipy")
+    with h5py.File(found["nwb"], "w") as file:
+        file.attrs["nwb_version"] = "2.6.0"
+        file["intervals/trials/id"], file["units/id"] = np.arange(30), np.arange(2)
+        file["intervals/trials/start_time"], file["intervals/trials/stop_time"] = np.arange(30.0), np.arange(30) + 0.5
+        file["units/spike_times"], file["units/spike_times_index"] = np.arange(30.0), np.array([10, 30])
+    scipy.io.mmwrite(found["mtx"], sparse.coo_matrix(X))
+    pd.DataFrame({"id": names, "e": list(X)}).to_feather(found["feather"])
     return found
 
 
@@ -182,7 +247,7 @@ def write_case(kind: str, good: Path, number: int, seed: int, folder: Path) -> P
     return target
 
 
-_STRUCTURED = {"safetensors": _edit_header, "h5ad": _edit_hdf5}
+_STRUCTURED = {"safetensors": _edit_header} | dict.fromkeys(("h5ad", "h5", "10x.h5", "loom", "nc", "nwb"), _edit_hdf5)
 
 
 def read_whole(path: Path) -> str:
@@ -233,7 +298,17 @@ def serve() -> None:
     """Read the files whose paths arrive as lines, and answer each with a line."""
     import shesha.io.read  # noqa: F401
 
-    for module in ("anndata.io", "pyarrow.parquet", "safetensors", "zarr", "pandas", "h5py"):
+    for module in (
+        "anndata.io",
+        "pyarrow.parquet",
+        "safetensors",
+        "zarr",
+        "pandas",
+        "h5py",
+        "scipy.io",
+        "torch",
+        "xarray",
+    ):
         __import__(module)
     limit = _status("VmSize") + BYTES
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

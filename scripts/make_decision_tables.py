@@ -137,7 +137,17 @@ def ranks() -> list[str]:
         .mean()
     )
     lines = []
-    for measure in ("CKA", "DistCorr", "OrthProc", "unbiased CKA", "RSA", "mutual kNN", "Jaccard", "SVCCA", "LinReg"):
+    for measure in (
+        "CKA",
+        "DistCorr",
+        "OrthProc",
+        "unbiased CKA",
+        "RSA",
+        "mutual kNN(metric=dot)",
+        "Jaccard",
+        "SVCCA",
+        "LinReg",
+    ):
         cells = [f"{means.loc[(measure, widths), column]:.2f}" for widths in ("equal", "unequal") for column in means]
         lines.append(markdown_line([measure, *cells]))
     head = ["measure", "equal widths, raw", "calibrated", "unequal widths, raw", "calibrated"]

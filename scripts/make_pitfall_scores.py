@@ -25,7 +25,7 @@ from shesha.support.atomic_files import write_text
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "pitfalls.md"
 BEGIN, END = "## How each problem changes each score\n", "## Twenty simulated problems\n"
 SPLITS = {"feature split": "feature_split", "basis averaged": "basis_averaged_split"}
-MEASURES = ("CKA", "unbiased CKA", "RSA", "mutual kNN", "Procrustes similarity", "SVCCA")
+MEASURES = ("CKA", "unbiased CKA", "RSA", "mutual kNN(metric=dot)", "Procrustes similarity", "SVCCA")
 SCORES = (*SPLITS, *MEASURES)
 DONORS = 20
 N_SHARED = 6

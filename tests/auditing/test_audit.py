@@ -127,7 +127,7 @@ def test_what_cannot_be_scored_keeps_its_place_and_says_why(layers, classes, qui
     found = quick_audit(data, classes)
     reasons = {one.name: one.reason for one in found.representations}
     assert reasons == {
-        "broken": "NaN or infinite entries (2) must be removed or filled first",
+        "broken": 'NaN or infinity in 2 rows of 60 (2, 5); missing="drop" leaves them out',
         "late": "",
         "narrow": "needs at least 4 rows with a direction and 4 columns, got 60 and 3",
         "short": "needs at least 4 rows with a direction and 4 columns, got 3 and 12",

@@ -211,7 +211,7 @@ def test_the_report_tells_reasons_in_place_of_numbers(layers, quick_audit):
     gaps[8, 1] = np.nan
     found = blocks(quick_audit({"gaps": gaps, "equal": np.full((60, 12), 0.5)}).full_text())
     data = told(found["Data"])
-    assert "gaps: ! no scores: NaN or infinite entries (1) must be removed or filled first" in data
+    assert 'gaps: ! no scores: NaN or infinity in 1 row of 60 (8); missing="drop" leaves them out' in data
     assert "No representation could be scored" in told(next(iter(found.values())))
     reason = "all distances are equal within a half of the features, in every draw"
     assert f"Feature-split stability, Basis-averaged stability: {reason}" in told(found["Stability"])

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha.changes.layer_sources import match_layers
 from shesha.changes.verdicts_by_noise_floor import judge, noise_limit
 
 
@@ -110,12 +109,15 @@ def test_many_rows_are_drawn_and_said(layers):
     assert "50 of 120 rows" in str(found)
 
 
-def test_zero_rows_are_left_out_and_said(layers):
+def test_zero_rows_are_refused_or_dropped_and_counted(layers):
     after = {name: X.copy() for name, X in layers.items()}
     after["block.0"][3] = 0
-    found = shesha.diff(layers, after)
-    assert found.n_scored == 119
-    assert "1 of 120 rows, which are zero" in found.notes[0]
+    with pytest.raises(ValueError, match=r"after\['block.0'\] must have no zero rows, .* got zero rows 3 \(1 of 120\)"):
+        shesha.diff(layers, after)
+    found = shesha.diff(layers, after, missing="drop")
+    assert found.n_rows == found.n_scored == 119
+    assert found.inputs == ("119 of 120 rows used: 1 zero in after['block.0'] left out",)
+    assert str(found).startswith("Only 119 of 120 rows used: 1 zero in after['block.0'] left out.")
 
 
 def test_it_prints_the_answer_first_on_one_screen(rng):
@@ -163,19 +165,6 @@ def test_what_cannot_be_compared_is_refused(layers, change, message):
 def test_one_encoding_instead_of_a_list_is_refused(layers):
     with pytest.raises(TypeError, match=r"again must be a list of encodings, got a single dict"):
         shesha.diff(layers, layers, again=layers)
-
-
-def test_layers_are_matched_by_name_then_ending_then_order():
-    assert match_layers(["a", "b"], ["b", "a"])[0] == {"a": "a", "b": "b"}
-    assert match_layers(["x.0", "x.1"], ["m.x.1", "m.x.0"])[0] == {"x.0": "m.x.0", "x.1": "m.x.1"}
-    assert match_layers(["a", "b"], ["p", "q"]) == (
-        {"a": "p", "b": "q"},
-        "Layers have different names before and after, so they were matched by order; check that this is right.",
-    )
-    assert match_layers(["a", "b"], ["b", "c"]) == (
-        {"b": "b"},
-        "These layers exist on one side only and were not compared: a, c.",
-    )
 
 
 def test_limits_and_verdicts():

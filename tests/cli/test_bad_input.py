@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 QUICK = ("--bootstrap", "0", "--permutations", "19")
-ENDINGS = r"\.npy, \.npz, \.safetensors, \.parquet, \.arrow, \.csv, \.tsv, \.h5ad, \.zarr"
 
 
 @pytest.fixture
@@ -38,9 +37,9 @@ CASES = {
     "an empty file": (["empty.npy"], "empty.npy must be a .npy file, got an empty file; write the file again"),
     "an array of objects": (["pickled.npy"], r"pickled \(contains pickled Python objects, which are never read\)"),
     "a pickle": (["dumped.npy"], "its content looks like a Python pickle, which is never read"),
-    "an unknown ending": (
+    "an unsupported format": (
         ["model.pkl"],
-        rf"FILE must end in one of {ENDINGS}, got 'model.pkl'; to convert it:\n    import numpy.*\n    numpy\.save\(",
+        r"Pickles are never read, because they can run code, got 'model.pkl'; to convert it:\n    import json, pickle",
     ),
     "text": (["text.npy"], r"text.npy must be a complete .npy file, got .*the file is damaged or has another format"),
     "a vector": (

@@ -45,6 +45,7 @@ def test_the_report_names_classes(invoke, cells):
     ended = invoke("compare", *BOTH, "--labels", "cell_type", "--groups", "donor", "--permutations", 39)
     assert ended.status == 0
     assert "obsm/X_pca and obsm/X_new, within 2 classes" in ended.out
+    assert "Pass blocks='batch'" in " ".join(ended.out.split())
     assert all(measure in ended.out for measure in ("RSA (higher", "mutual kNN (higher", "CKA (higher", "all rows"))
 
 
@@ -56,8 +57,9 @@ def test_several_embeddings_are_compared_with_the_first(invoke, cells, strict_js
     found = bio.integration_table(cells, "X_pca", ["X_new", "X_bad"], "cell_type", "RSA", n_permutations=39)
     assert ended.status == 0
     told = " ".join(ended.out.split())
-    assert "obsm/X_new, compared with obsm/X_pca, kept the geometry within both classes (above chance by RSA)." in told
-    assert "obsm/X_bad, compared with obsm/X_pca, lost the geometry within B, T (not above chance by RSA)." in told
+    assert "obsm/X_new, compared with obsm/X_pca: kept the geometry within both classes (RSA 0.92 to 0.93" in told
+    assert "obsm/X_bad, compared with obsm/X_pca: lost the geometry within" in told
+    assert "the column 'batch' looks like batches" in told
     saved = strict_json(Path("a.json").read_text())
     for one, expected in zip(saved["comparisons"], found, strict=True):
         for name, part in expected.classes.items():

@@ -305,7 +305,7 @@ def test_results_survive_json_and_print():
     ("p_adjusted", "low", "verdict"),
     [
         (0.2, 0.1, "not above chance"),
-        (0.01, -0.01, "doubtful: interval contains 0"),
+        (0.01, -0.01, "moves together"),
         (0.01, 0.01, "moves together"),
         (0.05, 0.01, "moves together"),
         (float("nan"), 0.01, "not above chance"),
@@ -314,9 +314,12 @@ def test_results_survive_json_and_print():
 def test_a_verdict_follows_from_corrected_p_and_interval(p_adjusted, low, verdict):
     X, labels = cells()
     one = coherence_by_group(X, labels, "control", n_draws=19)["g1"]
-    found = replace(one, p_value=0.3, p_adjusted=p_adjusted, unbiased_ci_low=low)
+    found = replace(one, unbiased_p=0.3, p_adjusted=p_adjusted, unbiased_ci_low=low)
     assert found.verdict == verdict
-    assert replace(found, p_value=float("nan")).verdict == "not tested"
+    assert replace(found, unbiased_p=float("nan")).verdict == "not tested"
+    at_limit = replace(found, unbiased_p=1 / 20, p_adjusted=0.1)
+    assert at_limit.verdict == "undecided", "19 null groups allow p = 0.05, which the correction doubles"
+    assert replace(found, n_draws=3, p_adjusted=0.5).verdict == "undecided"
 
 
 def test_draws_are_the_same_again_and_do_not_depend_on_threads(monkeypatch):

@@ -74,16 +74,6 @@ def test_wide_controls_are_stored_by_coordinates_with_the_same_products(monkeypa
     assert found.rows.shape[1] == len(found)
 
 
-def test_a_shift_is_taken_off_some_rows(rng):
-    rows = rng.standard_normal((12, 3))
-    inside = np.arange(12) < 5
-    rows[inside] += 4
-    found = Pool(rows - rows.mean(axis=0), np.arange(12)).remove_shift(inside).rows
-    assert found[inside].mean(axis=0) == pytest.approx(found[~inside].mean(axis=0))
-    assert found.mean(axis=0) == pytest.approx(np.zeros(3))
-    assert found[inside] - found[inside].mean(axis=0) == pytest.approx(rows[inside] - rows[inside].mean(axis=0))
-
-
 def test_a_single_control_has_no_scatter():
     assert Pool(np.zeros((1, 3)), np.arange(1)).scatter == 0
 

@@ -12,7 +12,7 @@ from shesha.comparison.estimation_choice import refuse_with_moments, require_pla
 from shesha.comparison.input_manifest import too_narrow
 from shesha.comparison.moment_scores import add_exact_null, jackknife_variance, kernel_sums
 from shesha.comparison.unit_matching import _activity_classes
-from shesha.comparison.within_classes import _rows
+from shesha.comparison.within_classes import _LabelledRows
 from shesha.measures import get
 from shesha.moments import LayerMoments, SummedRepresentation, merge_all
 from shesha.nulls import exchange
@@ -185,19 +185,28 @@ def test_groups_of_a_class_count_from_their_smallest_size():
     sizes = [2, 3, 3, 4]
     group = np.repeat(["a", "b", "c", "d"], sizes).astype(object)
     inside = np.ones(12, dtype=bool)
-    rows, reason = _rows(inside, None, group, 3)
+
+    def strata(min_group):
+        sides = (np.zeros((12, 1)), np.zeros((12, 1)))
+        classes = np.where(inside, "one", "other").astype(object)
+        parts, reason = _LabelledRows(sides, classes, None, group).strata("one", 5, min_group, 0.5)
+        return (parts[0] if parts else []), reason
+
+    rows, reason = strata(3)
     assert reason == ""
     assert sorted(group[rows]) == ["b"] * 3 + ["c"] * 3 + ["d"] * 3
-    assert _rows(inside, None, group, 4)[1] == "1 group with at least 4 rows, fewer than 3"
+    assert strata(4)[1] == "1 group with at least 4 rows, fewer than 3"
     inside[-2:] = False
-    assert _rows(inside, None, group, 3)[1] == "2 groups with at least 3 rows, fewer than 3"
-    assert sorted(group[_rows(inside, None, group, 2)[0]]) == sorted([*"aabbccdd"])
+    assert strata(3)[1] == "2 groups with at least 3 rows, fewer than 3"
+    assert sorted(group[strata(2)[0]]) == sorted([*"aabbccdd"])
 
 
-def test_rows_without_a_block_or_group_take_no_part():
-    block = np.array(["x", None, "x", "y"], dtype=object)
-    rows, reason = _rows(np.array([True, True, False, True]), block, None, 2)
-    assert (rows.tolist(), reason) == ([0, 3], "")
+def test_rows_without_a_block_take_no_part_and_blocks_are_compared_apart():
+    block = np.array(["x", None, "x", "y", "y", "z"], dtype=object)
+    rows = _LabelledRows((np.zeros((6, 1)),) * 2, np.array(["a"] * 6, dtype=object), block, None)
+    parts, reason = rows.strata("a", 2, 2, 0.05)
+    assert ([part.tolist() for part in parts], reason) == ([[0, 2], [3, 4]], "")
+    assert rows.strata("a", 3, 2, 0.05)[1] == "2 rows in its largest block, fewer than 3"
 
 
 def test_classes_of_just_enough_rows_are_compared():

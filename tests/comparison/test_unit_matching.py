@@ -101,3 +101,14 @@ def test_bad_input_is_refused(rng):
         shesha.match_units(X, X, n_candidates=0)
     with pytest.raises(ValueError, match="n_permutations"):
         shesha.match_units(X, X, n_permutations=5)
+
+
+@pytest.mark.parametrize("kind", ["walk", "clusters"])
+def test_dependent_rows_are_warned_of(kind, rng):
+    def side():
+        if kind == "walk":
+            return rng.standard_normal((200, 8)).cumsum(axis=0)
+        return np.repeat(rng.standard_normal((20, 8)), 10, axis=0) + 0.1 * rng.standard_normal((200, 8))
+
+    with pytest.warns(shesha.CalibrationWarning):
+        shesha.match_units(side(), side())

@@ -83,7 +83,7 @@ def test_broken_rows_are_not_estimable_and_alarm(canaries, again):
     current[[3, 5]] = np.nan
     verdict = monitor(canaries, again).check(current)
     assert (verdict.state, verdict.needs_attention) == ("not estimable", True)
-    assert verdict.reason == "current has NaN or infinity in 2 of 48 rows: 3, 5"
+    assert verdict.reason.startswith("current has NaN or infinity in 2 of 48 rows: 3, 5; missing=")
     assert np.isnan(verdict.scores[0].drift)
     assert "model may be broken" in verdict.advice
 
@@ -126,8 +126,8 @@ def test_other_rows_are_refused_with_what_to_do(canaries, again):
 def test_named_rows_are_matched(canaries, again):
     names = [f"text {i}" for i in range(48)]
     watched = DriftMonitor(NamedRows(canaries, names), nulls=[again() for _ in range(99)])
-    with pytest.warns(shesha.RowNamesWarning, match="a different order"):
-        verdict = watched.check(NamedRows(again()[::-1], names[::-1]))
+    verdict = watched.check(NamedRows(again()[::-1], names[::-1]))
+    assert verdict.inputs == ("rows matched by name, in another order in current",)
     assert verdict.state == "ok"
     moved = pd.DataFrame(again(), index=names)
     moved.loc["text 9"] = np.arange(12.0)
@@ -234,7 +234,7 @@ def test_other_kinds_of_input_are_refused(canaries):
         DriftMonitor(canaries, about=["a"])
     with pytest.raises(TypeError, match="nulls must be an iterable of matrices, got 3"):
         DriftMonitor(canaries, nulls=3)
-    with pytest.raises(ValueError, match="reference must have no zero rows, got zero rows 2"):
+    with pytest.raises(ValueError, match=r"reference must have no zero rows, .* got zero rows 2"):
         DriftMonitor(np.vstack([canaries[:2], np.zeros((1, 12)), canaries[2:]]))
     with pytest.raises(ValueError, match="reference must have at least 4 rows"):
         DriftMonitor(canaries[:3])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,6 +28,11 @@ def frame() -> pd.DataFrame:
 def shuffled(values, name="what"):
     """The same by name, in another order."""
     return pd.Series(values, index=NAMES, name=name).sample(frac=1, random_state=3)
+
+
+def unstated(result):
+    """The result without statements on its inputs, which say that labels were reordered."""
+    return replace(result, inputs=()) if hasattr(result, "inputs") else result
 
 
 SPLIT = {"variant": "feature_split", "n_splits": 4, "seed": 0}
@@ -66,11 +73,11 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_another_order_of_the_names_changes_nothing(case):
     in_order = CASES[case](lambda values: pd.Series(values, index=NAMES, name="what"))
-    assert str(CASES[case](shuffled)) == str(in_order)
+    assert str(unstated(CASES[case](shuffled))) == str(unstated(in_order))
     if case != "doubts labels":
         # It is said at all: the same values of other rows give something else.
         wrong = CASES[case](lambda values: pd.Series(np.random.default_rng(5).permutation(values), NAMES, name="what"))
-        assert str(wrong) != str(in_order)
+        assert str(unstated(wrong)) != str(unstated(in_order))
 
 
 @pytest.mark.parametrize("case", ["estimate groups", "chance keep", "doubts covariates"])

@@ -36,9 +36,10 @@ def test_an_identifier_names_the_rows_and_is_no_feature(tmp_path, ending, name, 
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
-@pytest.mark.parametrize("values", [ORDER // 2, ORDER + 0.5], ids=["repeats", "floats"])
-def test_repeats_and_fractions_identify_nothing(tmp_path, ending, values):
-    assert open_file(saved(tmp_path / f"t.{ending}", {"id": values})).row_names is None
+def test_fractions_identify_nothing_and_repeats_are_reported(tmp_path, ending):
+    assert open_file(saved(tmp_path / f"t.{ending}", {"id": ORDER + 0.5})).row_names is None
+    names = open_file(saved(tmp_path / f"r.{ending}", {"id": ORDER // 2})).row_names
+    assert (names.distinct, names.fault) == (False, "0 in rows 1, 2 and 2 more repeats")
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])

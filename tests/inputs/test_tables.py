@@ -9,6 +9,7 @@ import shesha
 from shesha import sim, transfer
 from shesha.inputs import split_names
 from shesha.io import NamedRows, from_anndata
+from shesha.support import provenance
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((30, 6)), RNG.standard_normal((30, 5))
@@ -105,31 +106,35 @@ def test_a_table_is_audited_as_its_matrix():
     assert str(found[0]) == str(found[1]) == str(found[2])
 
 
-def test_whatever_library_it_comes_from_the_column_of_text_is_named():
-    with pytest.raises(
-        TypeError, match="X must contain numbers only, got text in column 'gene'; drop this column, or use"
-    ):
-        sim.cka(frame().assign(gene="g"), Y)
-    with pytest.raises(TypeError, match="X must contain numbers only, got dates in column 'day'"):
-        shesha.feature_split(frame().assign(day=pd.Timestamp("2026-01-01")))
+def test_text_and_dates_are_left_out_in_every_library_and_stated():
     polars = pytest.importorskip("polars")
-    with pytest.raises(TypeError, match="before must contain numbers only, got text in column 'gene'"):
-        shesha.compare(of_polars().with_columns(gene=polars.lit("g")), Y, names=("before", "after"))
+    dates = pd.date_range("2026-01-01", periods=30)
+    tables = {
+        "text": frame().assign(gene="g"),
+        "dates": frame().assign(day=dates),
+        "polars": of_polars().with_columns(gene=polars.lit("g")),
+        "arrow": of_arrow().append_column("gene", [["g"] * 30]),
+    }
+    for table in tables.values():
+        with provenance.collect_statements() as said:
+            np.testing.assert_array_equal(split_names(table, "before")[0], X)
+        assert list(said) in [[f"before: 6 columns of numbers, 30 x 6 (left out: {name})"] for name in ("gene", "day")]
     with pytest.raises(TypeError, match=r"X must be a collected table, got a LazyFrame; pass X\.collect\(\)"):
         sim.cka(of_polars().lazy(), Y)
-    with pytest.raises(TypeError, match="X must contain numbers only, got text in column 'gene'"):
-        sim.cka(of_arrow().append_column("gene", [["g"] * 30]), Y)
+    with pytest.raises(TypeError, match=r"X must contain columns of numbers or one column of vectors, got gene \("):
+        sim.cka(pd.DataFrame({"gene": ["g"] * 30}), Y)
 
 
 def test_lists_must_be_one_matrix():
     lists = of_pandas_lists()
     with pytest.raises(ValueError, match=r"lists of one length, got shape \(6,\) in row 0 and \(5,\) in row 3"):
         split_names(pd.DataFrame({"e": [*X[:3], X[3, :5]]}))
-    with pytest.raises(ValueError, match="column 'e' of X must contain a list in every row, got none in row 1"):
-        split_names(pd.DataFrame({"e": [X[0], None]}))
-    with pytest.raises(TypeError, match=r"got lists in column 'embedding' and numbers in 'id'; pass one column, X\["):
-        sim.cka(lists.assign(id=range(30)), Y)
-    with pytest.raises(TypeError, match="X must be one matrix, got lists in column 'embedding', 'other'"):
+    values, _ = split_names(pd.DataFrame({"e": [X[0], None]}))
+    np.testing.assert_array_equal(values, [X[0], [np.nan] * 6])
+    with provenance.collect_statements() as said:
+        assert sim.cka(lists.assign(id=range(30)), Y) == sim.cka(X, Y)
+    assert list(said) == ["X: column embedding, 30 x 6 (rows named by id; left out: text)"]
+    with pytest.raises(TypeError, match="X must be one matrix, got vectors in columns 'embedding', 'other'"):
         sim.cka(lists.assign(other=lists["embedding"]), Y)
 
 

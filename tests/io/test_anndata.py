@@ -21,7 +21,7 @@ def made(**parts):
         "obs": pd.DataFrame({"type": pd.Categorical(list("abab")), "n": [1, 2, 3, 4]}, index=names),
         "obsm": {
             "X_pca": rng.normal(size=(4, 2)).astype(np.float32),
-            "table": pd.DataFrame({"u": [1.0, 2, 3, 4], "t": list("abcd"), "n": [1, 2, 3, 4]}, index=names),
+            "latent": pd.DataFrame({"u": [1.0, 2, 3, 4], "t": list("abcd"), "n": [1, 2, 3, 4]}, index=names),
             "text": pd.DataFrame({"t": list("abcd")}, index=names),
             "zeros": sparse.csc_matrix(np.eye(4, 5)),
         },
@@ -51,10 +51,10 @@ def written(tmp_path, request):
 def test_embeddings_are_the_default(written):
     data = made()
     found = files.open_file(written(data))
-    assert set(found.representations) == {"obsm/X_pca", "obsm/table", "obsm/zeros"}
+    assert set(found.representations) == {"obsm/X_pca", "obsm/latent", "obsm/zeros"}
     assert found.representations["obsm/X_pca"].dtype == np.float32
     np.testing.assert_array_equal(found.representations["obsm/X_pca"], data.obsm["X_pca"])
-    np.testing.assert_array_equal(found.representations["obsm/table"], [[1, 1], [2, 2], [3, 3], [4, 4]])
+    np.testing.assert_array_equal(found.representations["obsm/latent"], [[1, 1], [2, 2], [3, 3], [4, 4]])
     np.testing.assert_array_equal(found.representations["obsm/zeros"], np.eye(4, 5))
     assert found.skipped == {
         "obsm/text": "is a table without numeric columns",

@@ -61,7 +61,7 @@ def npz(tmp_path, request):
         scale=np.float64(2),
         variance=np.ones(3),
         images=np.zeros((5, 2, 2), dtype=np.uint8),
-        pixels=np.zeros((5, 2, 2, 3)),
+        pixels=np.zeros((5, 2, 2, 3), dtype=np.uint8),
         spectrum=np.ones((5, 2), dtype=complex),
         when=np.zeros((5, 2), dtype="M8[s]"),
         objects=np.array([{}] * 5),

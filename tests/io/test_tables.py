@@ -37,7 +37,7 @@ def test_numeric_columns_form_one_matrix(table):
     np.testing.assert_array_equal(found.representations["t"], expected)
     assert found.representations["t"].dtype == np.float64
     assert set(found.skipped) == {"word", "label"}
-    assert "not numbers" in found.skipped["word"]
+    assert found.skipped["word"] == "identifies the rows"
     assert found.skipped["label"] == "is named like a label column; name it in keys= to use it as a feature"
     assert found.labels_available == ("word", "label")
 

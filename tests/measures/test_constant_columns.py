@@ -8,7 +8,7 @@ import shesha.measures as measures
 ANGLES = "angles are taken from the origin, and a constant moves all rows away from it"
 UNITS = "dead units count among the units, with a correlation of 0"
 EXCEPTIONS = {
-    **dict.fromkeys(["Jaccard", "RankSim", "2nd-Cos", "RDM drift", "AlignCos", "ConcDiff"], ANGLES),
+    **dict.fromkeys(["Jaccard", "RankSim", "2nd-Cos", "mutual kNN", "RDM drift", "AlignCos", "ConcDiff"], ANGLES),
     **dict.fromkeys(["HardCorr", "SoftCorr", "soft matching"], UNITS),
     "RSA": "correlation distances subtract the mean of each row, which a further feature moves",
     "MagDiff": "lengths of rows are taken from the origin",

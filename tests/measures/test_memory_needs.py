@@ -10,7 +10,7 @@ from shesha.measures import choose
 from shesha.views import Representation
 
 SLACK = 4 << 20
-BLOCKS = dict.fromkeys(("2nd-Cos", "IMD", "stability difference"), 32 << 20)
+BLOCKS = dict.fromkeys(("2nd-Cos", "mutual kNN", "IMD", "stability difference"), 32 << 20)
 """Blocks and tables of fixed size, whatever the rows are: exact distances come in stretches of four million
 numbers, and halves in as many copies as there are threads."""
 VIEWS = {measure.view_key: measure for measure in choose("all") if measure.name not in ("sampled CKA", "RTD")}

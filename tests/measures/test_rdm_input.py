@@ -5,7 +5,9 @@ import re
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
+from scipy.stats import pearsonr, spearmanr
 
+import shesha
 import shesha.measures as measures
 from shesha import NotEstimableWarning
 from shesha.views import Rdm, Representation
@@ -92,23 +94,18 @@ def test_representation_of_distances_is_short():
 
 
 SQUARE = squareform(pdist(X))
-ASYMMETRIC, DIAGONAL, NEGATIVE, MISSING = (SQUARE.copy() for _ in range(4))
+ASYMMETRIC, DIAGONAL, LOPSIDED = (SQUARE.copy() for _ in range(3))
 ASYMMETRIC[2, 5] += 0.1
 DIAGONAL[3, 3] = 0.1
-NEGATIVE[1, 2] = NEGATIVE[2, 1] = -0.5
-MISSING[4, 7] = MISSING[7, 4] = np.nan
+LOPSIDED[4, 7] = np.nan
 NO_DISTANCES = {
     "asymmetric": (ASYMMETRIC, ValueError, "D must be symmetric with a zero diagonal"),
     "diagonal": (DIAGONAL, ValueError, "D must be symmetric with a zero diagonal"),
     "similarities": (1 - SQUARE / SQUARE.max(), ValueError, "D must be symmetric with a zero diagonal"),
-    "negative": (
-        NEGATIVE,
-        ValueError,
-        "D must not contain negative distances, got -0.5; convert similarities to distances first",
-    ),
-    "negative, condensed": (-pdist(X), ValueError, "D must not contain negative distances"),
-    "NaN": (MISSING, ValueError, "D must be finite, got NaN or infinity"),
-    "infinite": (np.full(3, np.inf), ValueError, "D must be finite, got NaN or infinity"),
+    "negative, condensed": (-pdist(X), ValueError, "D must contain distances, got no positive number; convert"),
+    "missing on one side": (LOPSIDED, ValueError, "D must be symmetric with a zero diagonal"),
+    "all missing": (np.full(3, np.nan), ValueError, "D must contain distances, got only NaN"),
+    "infinite": (np.full(3, np.inf), ValueError, "D must be finite, or NaN for missing distances, got infinity"),
     "not square": (SQUARE[:, :-1], ValueError, "D must be a square matrix or its condensed triangle, got shape"),
     "no triangle": (
         np.ones(11),
@@ -129,6 +126,40 @@ def test_what_are_no_distances_is_refused(kind):
     wrong, error, message = NO_DISTANCES[kind]
     with pytest.raises(error, match=re.escape(message)):
         Rdm(wrong)
+
+
+def test_negative_distances_keep_their_order():
+    """Cross-validated distances: as the ranks and values of SciPy, not of their squares; kernels have no value."""
+    signed = pdist(X) - np.median(pdist(X))
+    assert measures.rsa(Rdm(signed), Rdm(pdist(Y))) == pytest.approx(spearmanr(signed, pdist(Y)).statistic)
+    assert measures.rsa(Rdm(signed), Rdm(pdist(Y)), method="pearson") == pytest.approx(pearsonr(signed, pdist(Y))[0])
+    with pytest.warns(shesha.NotEstimableWarning, match="negative, so they have no kernel"):
+        assert np.isnan(measures.distance_correlation(Rdm(signed), Rdm(pdist(Y))))
+
+
+@pytest.mark.parametrize("method", ["spearman", "pearson"])
+def test_missing_distances_are_left_out_in_pairs(method):
+    """Over the pairs that both know; a row that one side lacks altogether counts nowhere."""
+    first, second = (squareform(pdist(side)) for side in (X, Y))
+    first[3], first[:, 3] = np.nan, np.nan
+    second[5, 7] = second[7, 5] = np.nan
+    upper = np.triu_indices(len(X), k=1)
+    known = ~np.isnan(first[upper]) & ~np.isnan(second[upper])
+    expected = {"spearman": spearmanr, "pearson": pearsonr}[method](first[upper][known], second[upper][known])[0]
+    assert measures.rsa(Rdm(first), Rdm(second), method=method) == pytest.approx(expected)
+    compared = shesha.compare(Rdm(first), Rdm(second), "RSA")
+    assert compared["RSA"].value == pytest.approx(spearmanr(first[upper][known], second[upper][known])[0])
+    assert compared.inputs == (f"{known.sum()} of {len(known)} pairs of rows have a distance on both sides",)
+    assert repr(Rdm(second)) == "Rdm(26 rows, 1 of 325 distances missing)"
+    with pytest.warns(shesha.NotEstimableWarning, match="25 distances are missing"):
+        assert np.isnan(measures.mutual_knn(Rdm(first), Rdm(second)))
+
+
+def test_missing_distances_are_calibrated():
+    first, second = (squareform(pdist(side)) for side in (X, X + 0.3 * Y[:, : X.shape[1]]))
+    first[3], first[:, 3] = np.nan, np.nan
+    found = shesha.compare(Rdm(first), Rdm(second), "RSA", calibrate=True, n_permutations=39)["RSA"]
+    assert found.p_value == 1 / 40
 
 
 def test_rounding_of_stored_distances_is_forgiven():

@@ -34,7 +34,7 @@ def jaccard(X, Y, k=10, metric="cosine"):
     return np.mean([len(set(a) & set(b)) / len(set(a) | set(b)) for a, b in both(X, Y, k, metric)])
 
 
-def mutual_knn(X, Y, k=10, metric="dot"):
+def mutual_knn(X, Y, k=10, metric="cosine"):
     return np.mean([len(set(a) & set(b)) / k for a, b in both(X, Y, k, metric)])
 
 

@@ -86,8 +86,12 @@ def test_coupling_is_the_rank_correlation() -> None:
         assert np.isnan(behaviour_coupling(STILL, np.ones(90)).observed)
     with pytest.raises(ValueError, match="outcome must be one number for each of the 90 trials"):
         behaviour_coupling(STILL, outcome[:50])
-    with pytest.raises(ValueError, match="outcome must be finite"):
-        behaviour_coupling(STILL, np.where(outcome > 0.9, np.nan, outcome))
+    known = outcome <= 0.9
+    found = behaviour_coupling(STILL, np.where(known, outcome, np.nan), n_permutations=89)
+    assert found.observed == behaviour_coupling(STILL[known], outcome[known], n_permutations=89).observed
+    assert found.inputs == (f"{(~known).sum()} of 90 trials without an outcome left out",)
+    with pytest.raises(ValueError, match="outcome must be finite, got infinity in rows"):
+        behaviour_coupling(STILL, np.where(known, outcome, np.inf))
 
 
 def test_slow_changes_of_both_do_not_couple_them() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 
 import shesha
 from shesha.neuro import noise_ceiling
@@ -28,10 +28,25 @@ def test_a_shift_below_zero_changes_nothing() -> None:
 
 
 def test_pairs_that_a_repeat_lacks_are_left_out() -> None:
+    """Each repeat is ranked on its own pairs, and correlated with the mean of the others over the pairs of both."""
     holed = REPEATS.copy()
     holed[1, [3, 9]] = np.nan
-    whole = noise_ceiling(np.delete(REPEATS, [3, 9], axis=1)[:, :21])
-    assert noise_ceiling(np.where(np.arange(28) < 23, holed, np.nan)).lower == pytest.approx(whole.lower)
+    holed[2, 9:14] = np.nan
+    unit = np.full(holed.shape, np.nan)
+    for line, values in zip(unit, holed, strict=True):
+        known = ~np.isnan(values)
+        ranks = rankdata(values[known]) - (known.sum() + 1) / 2
+        line[known] = ranks / np.linalg.norm(ranks)
+    lower = []
+    for k, own in enumerate(unit):
+        others = np.nanmean(np.delete(unit, k, axis=0), axis=0)
+        known = ~np.isnan(own)
+        lower.append(spearmanr(own[known], others[known]).statistic)
+    found = noise_ceiling(holed)
+    assert found.left_out == pytest.approx(lower) and found.lower == pytest.approx(np.mean(lower))
+    assert found.n_known_pairs == tuple((~np.isnan(holed)).sum(axis=1)) and found.n_pairs == 28
+    assert "23 to 28 of 28 pairs of rows known in each" in str(found)
+    assert noise_ceiling(REPEATS).n_known_pairs == (28,) * len(REPEATS)
 
 
 def test_there_is_no_ceiling_over_noise() -> None:
@@ -41,7 +56,7 @@ def test_there_is_no_ceiling_over_noise() -> None:
     assert np.isnan([found.lower, found.upper]).all()
     assert found.reliability == pytest.approx(-1)
     assert "no noise ceiling" in str(found)
-    with pytest.warns(shesha.NotEstimableWarning, match="only 2 pairs of conditions have distances"):
+    with pytest.warns(shesha.NotEstimableWarning, match="no two repeats have distances of the same 3 pairs"):
         noise_ceiling(np.where(np.arange(28) < 2, REPEATS, np.nan))
 
 

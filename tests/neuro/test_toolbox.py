@@ -9,6 +9,7 @@ import pytest
 from scipy.spatial.distance import squareform
 
 from shesha.kernels.crossnobis import centred_products
+from shesha.kernels.noise_covariance import ledoit_wolf
 from shesha.neuro import crossnobis, from_rsatoolbox, noise_ceiling, to_rsatoolbox
 
 CONDITIONS, RUNS = np.tile(np.arange(4), 6), np.repeat(np.arange(3), 8)
@@ -38,9 +39,17 @@ def pairs(square: np.ndarray) -> np.ndarray:
     return square[np.triu_indices(len(square), k=1)]
 
 
+def shrunk_over_runs() -> np.ndarray:
+    """The inverse noise covariance of rsatoolbox, whose residuals are deviations from means over all runs."""
+    left = np.concatenate([X[k == CONDITIONS] - X[k == CONDITIONS].mean(axis=0) for k in range(4)])
+    products = left.T @ left
+    noise = ledoit_wolf(left, products, 5)
+    return np.linalg.inv((1 - noise) * products / 20 + noise * np.trace(products) / 5 / 20 * np.eye(5))
+
+
 def test_cross_validated_distances() -> None:
     assert pairs(crossnobis(X, CONDITIONS, RUNS, noise=None)) == pytest.approx(PLAIN, abs=1e-9)
-    assert pairs(crossnobis(X, CONDITIONS, RUNS)) == pytest.approx(SHRUNK, abs=1e-9)
+    assert pairs(crossnobis(X, CONDITIONS, RUNS, noise=shrunk_over_runs())) == pytest.approx(SHRUNK, abs=1e-9)
     unbalanced = crossnobis(X[KEPT], CONDITIONS[KEPT], noise=None)
     assert pairs(unbalanced[IN_ORDER_OF_FIRST_TRIALS]) == pytest.approx(UNBALANCED, abs=1e-9)
 

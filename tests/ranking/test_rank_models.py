@@ -141,7 +141,8 @@ def test_groups_are_resampled_whole():
     rng, groups = np.random.default_rng(0), np.repeat(np.arange(8), 3)
     data, *models = (X[::3].repeat(3, axis=0) + 0.3 * rng.standard_normal(X.shape) for X in (TRUTH, *MODELS.values()))
     candidates = dict(zip(MODELS, models, strict=True))
-    alone = rank_models(data, candidates, "RSA(metric=euclidean)", **FEW)
+    with pytest.warns(shesha.CalibrationWarning, match="intervals too narrow"):
+        alone = rank_models(data, candidates, "RSA(metric=euclidean)", **FEW)
     together = rank_models(data, candidates, "RSA(metric=euclidean)", groups=groups, **FEW)
     width = [sum(line.high - line.low for line in one) for one in (alone, together)]
     assert width[1] > 1.3 * width[0]

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from shesha.results.audit.name_lists import list_names
-from shesha.results.changes.diff_text import cell, choose_layers, column_title
+from shesha.results.changes.diff import MeasureChange
+from shesha.results.changes.diff_text import cell, choose_layers
 from shesha.results.changes.sentences import diff_claim, format_number, headline
 from shesha.support.shortened_names import shorten
 
 
 @dataclass
 class Score:
-    measure: str = "RDM drift"
+    title: str = "RDM drift"
 
 
 @dataclass
@@ -29,6 +30,8 @@ class Layer:
     noise: float = 0.02
     limit: float = 0.04
     reason: str = ""
+    vectors_differ: bool = False
+    floors: dict = field(default_factory=dict)
     scores: tuple = field(default_factory=lambda: (Score(),))
 
     @property
@@ -43,6 +46,9 @@ class Diff:
     before: str = "old"
     after: str = "new"
     n_rows: int = 1200
+    n_scored: int = 1200
+    confidence: float = 0.95
+    n_layers: int = 0
 
     def __iter__(self):
         return iter(self.layers)
@@ -107,6 +113,53 @@ def test_layers_without_a_value_do_not_decide():
     assert headline(one).startswith("Nothing changed")
 
 
+def test_layers_without_a_counterpart_are_counted_first():
+    found = layers("unchanged", "unchanged", "changed")
+    found.n_layers = 4
+    assert headline(found).startswith("3 of 4 layers compared. 1 of 3 layers changed beyond noise.")
+    assert "The geometry of 3 layers of 4 was compared" in diff_claim(found)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "begins"),
+    [
+        (("cannot decide",), "It cannot be decided whether the geometry changed beyond noise: RDM drift 0.100. "),
+        (
+            ("within noise", "cannot decide"),
+            "No change certainly exceeds noise; for 1 layer, this cannot be decided. The largest change is in layer 1",
+        ),
+        (("changed", "cannot decide"), "1 of 2 layers changed beyond noise; for 1 layer, this cannot be decided. "),
+    ],
+)
+def test_what_cannot_be_decided_is_not_called_noise(verdicts, begins):
+    assert headline(layers(*verdicts)).startswith(begins)
+
+
+def test_other_vectors_of_the_same_geometry_are_said():
+    found = layers("unchanged", "unchanged", change=0.0)
+    found.layers[1].vectors_differ = True
+    assert headline(found) == (
+        "Nothing changed in the geometry: both layers have the same distances to nine digits, but not the same vectors."
+    )
+
+
+def test_two_kinds_of_noise_have_two_names():
+    found = layers("changed")
+    found.layers[0].floors = {"re-encodings": 0.001, "further runs": 0.02}
+    assert "Noise alone reaches 0.020, with re-encodings 0.001, further runs 0.020 (3 re-encodings)" in headline(found)
+
+
+def test_sentences_follow_the_options():
+    found = layers("changed")
+    found.n_scored, found.confidence = 500, 0.5
+    found.layers[0].low, found.layers[0].high = 0.05, 0.2
+    found.layers[0].scores = (Score("1 - CKA"),)
+    said = diff_claim(found)
+    assert "on 500 random rows of 1,200 inputs" in said
+    assert "50 % interval" in said and "95" not in said
+    assert "1 - CKA of 0.100" in said and "RDM" not in said
+
+
 def test_an_interval_is_given_where_it_is_known():
     found = layers("changed", "changed")
     found.layers[1].low, found.layers[1].high = 0.15, 0.25
@@ -134,14 +187,13 @@ def test_numbers_have_three_digits(value, text):
 
 
 def test_neighbours_are_in_percent():
-    assert cell("mutual kNN(k=5)", 0.125) == "12.5%"
-    assert cell("mutual kNN", math.nan) == "none"
-    assert cell("CKA", 0.125) == "0.125"
-    assert [column_title(one) for one in ("mutual kNN(k=5)", "unbiased CKA", "RSA(metric=cosine)")] == [
-        "neighbours lost",
-        "1 - CKA",
-        "RSA",
-    ]
+    def shown(label, change):
+        return cell(MeasureChange("a measure", change, math.nan, math.nan, math.nan, label=label))
+
+    assert shown("neighbours lost", 0.125) == "12.5%"
+    assert shown("neighbours lost", math.nan) == "none"
+    assert shown("1 - CKA", 0.125) == "0.125"
+    assert MeasureChange("RSA(metric=cosine)", 0.1, 0.0, 0.2, 0.0).title == "RSA"
 
 
 def test_names_are_shortened_to_their_column():

@@ -108,7 +108,7 @@ EXPECTED = {
     ],
     "Coherence": lambda one: [
         f"of {three(one.unbiased)} {ends(one.unbiased_ci_low, one.unbiased_ci_high)} against 70 controls",
-        f"{three(one.coherence)}, was above chance at 0.05 {null(one)}99 null groups)",
+        f"(p = {one.unbiased_p:.2g}, 99 null groups)",
     ],
     "CoherenceTable": lambda one: [
         "1 of 3 groups shifted its rows in a common direction, above chance (p_adj <= 0.05",
@@ -116,7 +116,7 @@ EXPECTED = {
         f"over 20 rows, p_adj = {p(one['moved'].p_adjusted).removeprefix('p = ')}",
     ],
     "Comparison": lambda one: [
-        f"{three(each.value)} {ends(each.interval_low, each.interval_high, '')}, chance {three(each.null_mean)}, "
+        f"{three(each.value)} {ends(each.interval_low, each.interval_high)}, chance {three(each.null_mean)}, "
         f"corrected {p(each.corrected_p_value)}"
         for each in (one["unbiased CKA"], one["RSA"])
     ],
@@ -159,8 +159,9 @@ EXPECTED = {
         f"{three(one['a'].partial)}, {p(one['a'].partial_p)}"
     ],
     "SessionDrift": lambda one: [
-        f"{part.name.replace('_', ' ')} {three(part.between)} between sessions and {three(part.within)} within "
-        f"sessions (chance {three(part.null_mean)}, {p(part.p_value)})"
+        f"{part.name.replace('_', ' ')} {three(part.between)} between sessions (chance {three(part.null_mean)}, "
+        f"{p(part.p_value)}) and {three(part.within)} within sessions (95 % interval of the change "
+        f"{three(part.change_low)} to {three(part.change_high)}, corrected {p(part.corrected_change_p_value)})"
         for part in one.pairs[0]
     ],
     "SessionTable": lambda one: [

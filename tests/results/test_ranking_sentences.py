@@ -15,6 +15,7 @@ def ranking(n_models, n_best, p=0.01):
     return Ranking(
         **{"models": models, "best": [one.name for one in models[:n_best]], "measure": "RSA", "pairs": pairs},
         **{"has_ceiling": True, "alpha": 0.05, "ceiling_lower": 0.6, "ceiling_upper": 0.75},
+        reaches_ceiling=lambda model: model.value >= 0.6,
     )
 
 
@@ -36,15 +37,21 @@ def test_the_headline_names_ties_or_others(n_models, n_best, p, end):
     assert text.headline(ranking(n_models, n_best, p)).endswith(end)
 
 
-def test_models_reach_the_ceiling_above_the_level():
-    assert (
-        text.ceiling_sentence(ranking(3, 1))
-        == "The noise ceiling is 0.600 to 0.750; m0 does not differ from it significantly."
+def test_models_reach_the_ceiling_or_fall_short_of_it():
+    of_three = ranking(3, 1)
+    of_three.models = [
+        Ranking(name="within", value=0.61, p_ceiling=0.7),
+        Ranking(name="near", value=0.58, p_ceiling=0.06),
+        Ranking(name="far", value=0.3, p_ceiling=0.05),
+        Ranking(name="untested", value=0.2, p_ceiling=NAN),
+    ]
+    assert text.ceiling_sentence(of_three) == (
+        "The noise ceiling is 0.600 to 0.750; within reaches it; far falls short of it significantly; near falls short "
+        "of it, but not significantly; untested falls short of it (not tested)."
     )
+    of_three.alpha = 0.07
+    assert "near, far fall short of it significantly" in text.ceiling_sentence(of_three)
     assert text.ceiling_sentence(Ranking(has_ceiling=False)) == ""
-    far = ranking(3, 1)
-    far.models = far.models[1:]
-    assert text.ceiling_sentence(far).endswith("; every model differs from it significantly.")
 
 
 def test_the_five_largest_weights_that_round_to_something_are_told():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from shesha.auditing.fingerprinted_representation import Subject
 from shesha.comparison.input_manifest import Files, IndexedInput, index_file, index_files
 from shesha.comparison.input_manifest import Index as Contents
 from shesha.comparison.representation_locations import InFile
-from shesha.inputs import orders
 from shesha.io.memory_mapped_copies import copy_large_files
 from shesha.runs import ResultStore
 from shesha.support import argument_types as kinds
@@ -20,10 +20,14 @@ from shesha.support.warnings import MeasureWarning, warn
 from shesha.views import rows_or_distances
 
 
-def stored_subjects(representations: Any, layer_axis: LayerAxis, store: ResultStore) -> dict[str, Subject]:
+def stored_subjects(
+    representations: Any, layer_axis: LayerAxis, store: ResultStore, ids: str | None = None
+) -> dict[str, Subject]:
     """Describe each array or file under its name; skip unreadable files with a warning."""
     files = _find_files(representations, layer_axis)
-    return _mapping_subjects(representations, layer_axis, store) if files is None else _file_subjects(files, store)
+    if files is None:
+        return _mapping_subjects(representations, layer_axis, store, ids)
+    return _file_subjects(files if ids is None else replace(files, ids=ids), store)
 
 
 def map_large_files(representations: Any, stack: ExitStack) -> Any:
@@ -60,17 +64,19 @@ def _file_subjects(files: Files, store: ResultStore) -> dict[str, Subject]:
     if not index.known:
         reasons = "; ".join(f"{path}: {reason}" for path, reason in index.left_out.items())
         raise ValueError(f"representations must contain at least one readable array, got none; {reasons}".rstrip("; "))
-    return _align_rows({name: _subject_from_index(known) for name, known in index.known.items()})
+    return {name: _subject_from_index(known) for name, known in index.known.items()}
 
 
-def _mapping_subjects(representations: Any, layer_axis: LayerAxis, store: ResultStore) -> dict[str, Subject]:
+def _mapping_subjects(
+    representations: Any, layer_axis: LayerAxis, store: ResultStore, ids: str | None
+) -> dict[str, Subject]:
     """Describe each named array and each array in a named file."""
     named = representations if isinstance(representations, Mapping) else {"X": representations}
     if not named:
         raise ValueError("representations must contain at least one matrix, got none")
     index, subjects, repeated = Contents(), dict[str, Subject](), list[str]()
     for label, value in split_layers(named, layer_axis).items():
-        new = _array_subjects(str(label), value, layer_axis, store, index)
+        new = _array_subjects(str(label), value, layer_axis, store, index, ids)
         repeated += [repr(name) for name in new if name in subjects]
         subjects |= new
     if repeated:
@@ -78,20 +84,14 @@ def _mapping_subjects(representations: Any, layer_axis: LayerAxis, store: Result
     index.warn_of_left_out()
     if not subjects:
         raise ValueError(f"representations must contain at least one readable array, got {index.left_out}")
-    return _align_rows(subjects)
-
-
-def _align_rows(subjects: dict[str, Subject]) -> dict[str, Subject]:
-    """Reorder the rows of all subjects to match the first subject that has row names."""
-    moved = orders({name: subject.names for name, subject in subjects.items()})
-    return {name: subject.take_rows(moved[name]) if name in moved else subject for name, subject in subjects.items()}
+    return subjects
 
 
 def _array_subjects(
-    name: str, value: Any, layer_axis: LayerAxis, store: ResultStore, index: Contents
+    name: str, value: Any, layer_axis: LayerAxis, store: ResultStore, index: Contents, ids: str | None
 ) -> dict[str, Subject]:
     if kinds.is_path(value):
-        files = Files([Path(value)], layer_axis=layer_axis, as_it_is=True)
+        files = Files([Path(value)], layer_axis=layer_axis, as_it_is=True, ids=ids)
         return {key: _subject_from_index(known) for key, known in index_file(name, files, store, index).items()}
     return {name: Subject.in_memory(rows_or_distances(value, name, min_rows=0, min_columns=0))}
 

@@ -6,8 +6,9 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +21,7 @@ from shesha.auditing.fingerprinted_representation import Subject
 from shesha.auditing.representation_audit import Settings, align_with_rows, audit_representation
 from shesha.auditing.score_meanings import meanings
 from shesha.doubting import text_lengths
+from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
 from shesha.nulls.permutations import Design, nonempty_arguments
@@ -31,10 +33,11 @@ from shesha.support.default_draw_counts import N_BOOTSTRAP, N_PERMUTATIONS
 from shesha.support.device_arrays import array_shape
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.progress import mute_progress, track
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator
 from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimableWarning
-from shesha.views import Rdm, Representation, Rows, align_rows, hint_of_distances, rows_or_distances
+from shesha.views import Rdm, Representation, Rows, hint_of_distances, restrict, rows_or_distances
 
 _RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs", "seed")
 Data = ArrayLike | Rdm | Representation | Rows
@@ -43,6 +46,7 @@ _MANY_CLASSES = 0.5
 """Share of distinct labels per row above which labels are assumed to be row names."""
 
 
+@keep_statements
 def audit(
     representations: Data
     | Mapping[str, Data | os.PathLike[str]]
@@ -62,6 +66,9 @@ def audit(
     shift: bool = False,
     block_length: int | None = None,
     layer_axis: LayerAxis = "guess",
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
+    ids: str | None = None,
     seed: Seed = 0,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -98,6 +105,15 @@ def audit(
     layer_axis : int, None or 'guess'
         Axis of a 3-D array along which its layers are stacked, as for `compare_all`. Each layer is audited as a
         representation.
+    rows : {'same', 'shared'}
+        Whether all representations and labels must have the same row names, or only the rows that all have are used.
+    missing : {'refuse', 'drop'}
+        What to do with rows that contain NaN or infinity: by default, their representation is not scored, and the
+        result states the reason. 'drop' leaves such rows, and rows of zeros, out of all representations and counts
+        them.
+    ids : str, optional
+        Column or array that identifies the rows of each file. Default: the index, or one that is named like an
+        identifier.
     seed : int, Generator or None
         Seed of all random numbers; the default 0 makes an audit reproducible. The result records the seed; if `seed` is
         None or a Generator, it records the number that was drawn from it.
@@ -145,6 +161,7 @@ def audit(
     )
     if not (_holds_paths(representations) or store is not None or scheduler or (workers or 1) > 1):
         subjects = _subjects_in_memory(representations, layer_axis)
+        subjects, y, settings = _restrict_rows(subjects, y, settings, rows, missing)
         return _audit_subjects(subjects, y, settings, _audit_in_turn, StoredValues())
     # These modules import all measures, which an audit of arrays in memory does not need.
     from shesha.auditing._array_and_file_inputs import map_large_files, stored_subjects
@@ -153,9 +170,20 @@ def audit(
     with ExitStack() as copies, runs.open_for_writing(store) as opened_store:
         # Workers on other machines cannot read local copies.
         local = map_large_files(representations, copies) if scheduler is None else representations
-        subjects = stored_subjects(local, layer_axis, opened_store)
+        subjects = stored_subjects(local, layer_axis, opened_store, ids)
+        subjects, y, settings = _restrict_rows(subjects, y, settings, rows, missing)
         compute = partial(audit_with_store, store=opened_store, workers=workers, scheduler=scheduler)
         return _audit_subjects(subjects, y, settings, compute, StoredValues(opened_store))
+
+
+def _restrict_rows(
+    subjects: Mapping[str, Subject], y: ArrayLike | None, settings: Settings, rows: RowChoice, missing: MissingRows
+) -> tuple[dict[str, Subject], ArrayLike | None, Settings]:
+    """Put all rows in one order, without those that are not shared, incomplete or without a label."""
+    along: dict[str, Any] = {"y": y, **settings.design, "known": dict(settings.known) or None}
+    used, along = restrict(subjects, along, rows=rows, missing=missing, zero=settings.metric != "euclidean", align=True)
+    y, known = along.pop("y"), along.pop("known")
+    return used, y, replace(settings, design=cast(Design, along), known=known or {})
 
 
 def _audit_subjects(
@@ -176,7 +204,7 @@ def _audit_subjects(
 
 
 def _subjects_in_memory(representations: Any, layer_axis: LayerAxis) -> dict[str, Subject]:
-    named = align_rows(_check_names(representations, layer_axis))
+    named = _check_names(representations, layer_axis)
     hint_of_distances({name: X.sample for name, X in named.items() if isinstance(X, Rows) and not X.is_sparse})
     return {name: Subject.in_memory(X) for name, X in named.items()}
 

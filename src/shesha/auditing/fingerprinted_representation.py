@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -9,6 +10,9 @@ from typing import Any, Protocol
 from shesha.inputs import Names
 from shesha.support.types import Index
 from shesha.views import Rdm, Rows, take_rows
+
+_ENTRIES = 1 << 20
+"""Number of values that are read at a time."""
 
 
 class Location(Protocol):
@@ -68,12 +72,20 @@ class Subject:
         return fingerprint_as_it_is(self.place)
 
     def take_rows(self, order: Index) -> Subject:
-        """Return the same representation with its rows in another order."""
+        """Return the representation with some of its rows, or all in another order."""
+        names = None if self.names is None else self.names.take(order)
+        shape = (len(order), *self.shape[1:])
         if isinstance(self.place, Rows | Rdm):
-            return Subject.in_memory(take_rows(self.place, order))
+            return Subject(take_rows(self.place, order), shape, names=names)
         from shesha.comparison.content_fingerprints import reordered_fingerprint
 
-        return Subject(self.place.take_rows(order), self.shape, reordered_fingerprint(self.fingerprint, order))
+        return Subject(self.place.take_rows(order), shape, reordered_fingerprint(self.fingerprint, order), names)
+
+    def blocks(self) -> Iterator[tuple[int, Any]]:
+        """Yield the values in blocks of rows; nothing for distances."""
+        loaded = self.load()
+        if isinstance(loaded, Rows):
+            yield from loaded.blocks(_ENTRIES)
 
     @property
     def n_rows(self) -> int:

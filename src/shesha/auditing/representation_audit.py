@@ -26,6 +26,7 @@ from shesha.stability import Variant, registered_variants
 from shesha.stability.chance import as_chance
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate, resolve_design
+from shesha.support.item_lists import join_items
 from shesha.support.memory import MemoryBudgetError
 from shesha.support.plurals import count
 from shesha.support.types import Index, Vector
@@ -73,8 +74,11 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
     finding = RepresentationAudit(name, n, d, faults)
     design = resolve_design(settings.design, n)
     if faults.not_finite:
+        rows = faults.not_finite_rows
         return replace(
-            finding, reason=f"NaN or infinite entries ({faults.not_finite:,}) must be removed or filled first"
+            finding,
+            reason=f"NaN or infinity in {count(len(rows), 'row')} of {n:,} ({join_items(rows)}); "
+            'missing="drop" leaves them out',
         )
     bad = rows_without_direction(X, faults, settings.metric)
     rows_with_direction = np.setdiff1d(np.arange(n), bad)

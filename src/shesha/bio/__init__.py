@@ -14,6 +14,7 @@ from shesha.bio.anndata_scores import (
 from shesha.bio.coherence_tables import coherence, coherence_table, coherence_test
 from shesha.bio.control_labels import Controls, find_controls
 from shesha.bio.discordance import discordance
+from shesha.bio.e_distances import e_distances
 from shesha.bio.integration import integration_table, integration_test
 from shesha.bio.magnitude_matched_comparison import magnitude_matched_comparison
 from shesha.bio.perturbation_intervals import PerturbationInterval, perturbation_interval
@@ -51,6 +52,7 @@ __all__ = [
     "compute_stability_knn",
     "compute_stability_whitened",
     "discordance",
+    "e_distances",
     "find_controls",
     "integration_table",
     "integration_test",

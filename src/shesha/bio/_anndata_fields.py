@@ -12,6 +12,9 @@ from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
 from shesha.support.types import Array, Mask, Matrix
 
+_MISSING = ("nan", "NaN", "<NA>", "")
+"""Texts that stand for a missing label in tables that were written as text."""
+
 
 def require_anndata(adata: Any) -> None:
     """Refuse objects without AnnData's attributes; anndata itself need not be installed."""
@@ -34,8 +37,14 @@ def column(adata: Any, key: str, name: str) -> Array:
 
 def labels(adata: Any, key: str, name: str) -> NDArray[Any]:
     """Return a column of obs as text, with None for cells without a label."""
-    values = column(adata, key, name)
-    return np.array([None if value is None else str(value) for value in values], dtype=object)
+    return np.array([label_text(value) for value in column(adata, key, name)], dtype=object)
+
+
+def label_text(value: Any) -> str | None:
+    """Return a label as text, so that 1.0 equals 1; None for missing labels, also those written as 'nan'."""
+    if isinstance(value, float | np.floating) and value == np.floor(value):
+        value = int(value)
+    return None if value is None or str(value) in _MISSING else str(value)
 
 
 def data_matrix(adata: Any, layer: str | None) -> Any:

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.bio._anndata_fields import data_matrix, labels, require_anndata
-from shesha.bio.control_labels import Controls, find_controls
+from shesha.bio._anndata_fields import data_matrix, label_text, labels, require_anndata
+from shesha.bio.control_labels import Controls, combined_perturbations, find_controls
 from shesha.inputs import load_backed, split_names
 from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
-from shesha.support.types import Index
+from shesha.support.plurals import count
+from shesha.support.sampling_units import is_batch_name, is_unit_name, unit_labels
+from shesha.support.types import Index, Mask
 from shesha.support.warnings import MeasureWarning, warn
 
 _CHECKED_ROWS = 200
@@ -32,6 +34,8 @@ class CellDesign:
     controls: Controls
     blocks: NDArray[Any] | None
     groups: NDArray[Any] | None
+    notes: tuple[str, ...]
+    """What was merged or left out, and sampling units that are not declared."""
     n_without: int
     """Number of cells that are left out because a label is missing."""
     source: str
@@ -66,12 +70,21 @@ def cell_design(
         raise TypeError("groupby must be a column of obs, got None")
     named = {"groupby": groupby, "per": per, "blocks": blocks, "groups": groups}
     values_by_name = {name: _labels(adata, value, name) for name, value in named.items() if value is not None}
+    free = _controls_without_units(values_by_name, control)
     there = np.all([[value is not None for value in values] for values in values_by_name.values()], axis=0)
     rows = np.flatnonzero(there)
     values_by_name = {name: values[rows] for name, values in values_by_name.items()}
     labels = values_by_name["groupby"]
     controls = find_controls(labels, control)
+    same = combined_perturbations(labels.tolist(), controls)
+    labels = np.array([same.get(label, label) for label in labels], dtype=object)
     is_control = np.isin(labels, controls.labels)
+    declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
+    notes = (
+        *free,
+        *_notes_on_merged(same),
+        *undeclared_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None),
+    )
     within = values_by_name.get("blocks")
     if "per" in values_by_name:
         labels = np.where(is_control, labels, _join_labels(labels, values_by_name["per"]))
@@ -83,9 +96,59 @@ def cell_design(
         controls=controls,
         blocks=None if within is None else within.astype(str),
         groups=None if "groups" not in values_by_name else values_by_name["groups"].astype(str),
+        notes=notes,
         n_without=int(adata.n_obs - len(rows)),
         source=source,
     )
+
+
+def _controls_without_units(values_by_name: dict[str, NDArray[Any]], control: Any) -> tuple[str, ...]:
+    """Keep controls of which none has a unit (no guide), as one unit; say how many they are."""
+    units = values_by_name.get("groups")
+    if units is None:
+        return ()
+    known = np.array([value is not None for value in values_by_name["groupby"]])
+    is_control = np.isin(values_by_name["groupby"], find_controls(values_by_name["groupby"][known], control).labels)
+    without = is_control & np.array([value is None for value in units])
+    if not without.any() or not without[is_control].all():
+        n = int(without.sum())
+        return (f"{count(n, 'control cell')} without a value of groups left out",) if n else ()
+    values_by_name["groups"] = np.where(without, "controls without a unit", units)
+    return (f"no control cell has a value of groups, so all {int(without.sum()):,} count as one unit",)
+
+
+def _notes_on_merged(same: dict[str, str]) -> tuple[str, ...]:
+    """Say which labels count as one perturbation."""
+    by_name: dict[str, list[str]] = {}
+    for label, name in same.items():
+        by_name.setdefault(name, []).append(label)
+    return tuple(f"{check.join_items(map(repr, labels))} count as one, {name!r}" for name, labels in by_name.items())
+
+
+def undeclared_units(
+    obs: Any, rows: Index, labels: NDArray[Any], is_control: Mask, declared: set[str], *, has_units: bool
+) -> tuple[str, ...]:
+    """Return notes on columns of obs that look like sampling units or batches but are not declared."""
+    notes = []
+    for name in map(str, obs):
+        is_batch = is_batch_name(name)
+        if name in declared or not (is_batch or (is_unit_name(name) and not has_units)):
+            continue
+        values = unit_labels(np.asarray(obs[name], dtype=object)[rows])
+        if values is None:
+            continue
+        units = np.unique([str(value) for value in values], return_inverse=True)[1]
+        controls, others = (np.unique(units[here]) for here in (is_control, ~is_control))
+        crossed = len(np.intersect1d(controls, others)) >= 0.5 * len(others)
+        option = "blocks" if is_batch and crossed else "groups"
+        if option == "groups" and has_units:
+            continue
+        relation = "contain both controls and perturbed cells" if crossed else "are nested in perturbations"
+        notes.append(
+            f"the column {name!r} of obs looks like {'batches' if is_batch else 'sampling units'}, whose values "
+            f"{relation}, but it is not declared. If its values differ, p-values are too small. Pass {option}={name!r}"
+        )
+    return tuple(notes)
 
 
 class _SelectedRows:
@@ -140,7 +203,7 @@ def _labels(adata: Any, value: str | Sequence[Any], name: str) -> NDArray[Any]:
     values = check.dense(value, name).astype(object)
     if values.shape != (adata.n_obs,):
         raise ValueError(f"{name} must be a column of adata.obs or one label per cell, got shape {values.shape}")
-    return np.array([None if isna(kinds.label(value, name)) else str(value) for value in values], dtype=object)
+    return np.array([None if isna(kinds.label(value, name)) else label_text(value) for value in values], dtype=object)
 
 
 def _join_labels(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:

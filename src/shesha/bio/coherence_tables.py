@@ -14,6 +14,7 @@ from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
 from shesha.inputs import validation as check
 from shesha.results import CoherenceTable
 from shesha.support import argument_types as kinds
+from shesha.support import provenance
 from shesha.support.plurals import agree, count
 from shesha.support.types import Seed
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 
+@provenance.keep_statements
 def coherence_table(
     adata: AnnData,
     groupby: str,
@@ -136,8 +138,8 @@ def coherence_test(
     -------
     DataFrame
         One row per perturbation. The first columns are n, unbiased with its interval, p_adj (Benjamini and Hochberg)
-        and the verdict ('moves together', 'not above chance', 'doubtful: interval contains 0'). They are followed by
-        coherence, ci_low, ci_high, chance, threshold, p, calibrated (0 at the threshold), chance and p of unbiased,
+        of unbiased and the verdict ('moves together', 'not above chance', 'undecided'). They are followed by the p of
+        unbiased, coherence, ci_low, ci_high, chance, threshold, p, calibrated (0 at the threshold), chance of unbiased,
         magnitude, unbiased_magnitude, its chance, spread and snr. `attrs` holds the 'headline', the 'sentence' for a
         paper, the excluded groups and the settings. To print a table in a terminal, use
         ``print(coherence_table(...))``.
@@ -254,8 +256,13 @@ def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) ->
     )
     cosines = np.full(adata.n_obs, np.nan)
     cosines[design.rows] = scores.cosines
-    notes = [f"shifts are computed in {design.source}; {design.controls}"]
+    notes = [*design.notes, f"shifts are computed in {design.source}; {design.controls}"]
+    provenance.state(f"{design.source}, {count(len(design.rows), 'cell')}; {design.controls}")
+    for note in design.notes:
+        if " count as one" in note or "left out" in note:
+            provenance.state(note)
     if design.n_without:
+        provenance.state(f"{count(design.n_without, 'cell')} with a missing label left out")
         notes.append(
             f"{count(design.n_without, 'cell')} with a missing label {agree(design.n_without, 'is', 'are')} left out"
         )

@@ -6,6 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from shesha.bio._anndata_fields import label_text
 from shesha.inputs import validation as check
 from shesha.results.base import Result
 from shesha.support import argument_types as kinds
@@ -26,6 +29,7 @@ _KEYWORDS = (
     *("control", "negctrl", "negative", "non-target", "non_target", "non target", "nontarget", "safe-target"),
     *("safe_target", "scramble", "unperturbed", "untreated", "unstimulated", "vehicle", "dmso", "mock"),
 )
+_ALL_JOINTS = re.compile(r"[+|&;,_]")
 _JOINTS = re.compile(r"[+|&;,]")
 """Separators between the targets in the label of a combined perturbation.
 
@@ -99,6 +103,8 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     like = [label for label in known if any(all(map(test, _targets(label))) for _, test in stages)]
     for how, test in stages:
         matches = [label for label in known if all(map(test, _targets(label)))]
+        if how != "exact":
+            matches = _without_targets(matches, known)
         if not matches:
             continue
         if len({_stem(label) for label in matches}) > 1:
@@ -117,13 +123,49 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     raise ValueError(f"control must be a label of the control cells, one of {among}, got None")
 
 
+def combined_perturbations(labels: Iterable[str], controls: Controls) -> dict[str, str]:
+    """Return a common name for labels that name the same targets in another order, or with a control word.
+
+    Labels are joined by ``+ | & ; ,``, or by an underscore: 'A+B' equals 'B+A', and 'KLF1_control' and 'control+KLF1'
+    equal 'KLF1'. Only labels that coincide with another label are renamed.
+
+    Parameters
+    ----------
+    labels : iterable of str
+    controls : Controls
+        The labels of the controls, which are never renamed.
+
+    Examples
+    --------
+    >>> labels = ["ctrl", "KLF1+ctrl", "ctrl+KLF1", "A_B", "B_A", "C_1"]
+    >>> combined_perturbations(labels, Controls(("ctrl",), "exact"))
+    {'KLF1+ctrl': 'KLF1', 'ctrl+KLF1': 'KLF1', 'A_B': 'A+B', 'B_A': 'A+B'}
+    """
+    members: dict[tuple[str, ...], list[str]] = {}
+    for label in dict.fromkeys(labels):
+        if label not in controls.labels:
+            members.setdefault(_perturbed_targets(label, controls), []).append(label)
+    return {label: "+".join(targets) for targets, same in members.items() if len(same) > 1 for label in same}
+
+
+def _perturbed_targets(label: str, controls: Controls) -> tuple[str, ...]:
+    """Return the sorted targets of a label without control words; halves that repeat one another count once."""
+    half, _, other = label.partition("__")
+    text = half if half == other else label
+    parts = [part.strip() for part in _ALL_JOINTS.split(text) if part.strip()] or [label]
+    targets = [part for part in parts if not (part in controls.labels or _is_exact(part) or _has_token(part))]
+    return tuple(sorted(targets or [label]))
+
+
 def is_control(label: str) -> bool:
     """Return whether a label by itself resembles a control."""
     return _is_exact(label) or _has_token(label)
 
 
 def _check_named_controls(known: list[str], control: str | Sequence[str]) -> Controls:
-    named = [control] if isinstance(control, str) else [str(label) for label in kinds.sequence(control, "control")]
+    if isinstance(control, str | int | float | np.generic):
+        control = [control]
+    named = [label_text(label) or str(label) for label in kinds.sequence(control, "control")]
     if not named:
         raise ValueError("control must name at least one label, got an empty sequence")
     for label in named:
@@ -134,6 +176,13 @@ def _check_named_controls(known: list[str], control: str | Sequence[str]) -> Con
             among = check.join_items(known) or "no labels"
             raise ValueError(f"control must be among {among}, got {label!r}{spelling.did_you_mean(close[:3])}")
     return Controls(tuple(dict.fromkeys(named)), "named")
+
+
+def _without_targets(matches: list[str], known: list[str]) -> list[str]:
+    """Return the labels of which no part names a target in another label: not KLF1_ctrl if there is CEBPA_KLF1."""
+    elsewhere = {part for label in known if label not in matches for part in _ALL_JOINTS.split(label) if part.strip()}
+    targets = {part for part in elsewhere if not (is_control(part) or part.isdigit())}
+    return [label for label in matches if targets.isdisjoint(_ALL_JOINTS.split(label))]
 
 
 def _targets(label: str) -> list[str]:

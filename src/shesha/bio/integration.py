@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shesha.bio._anndata_fields import labels, require_anndata
@@ -13,11 +14,14 @@ from shesha.measures.measure_type import Choice
 from shesha.results.similarity.models_with_reference_within_classes import SeveralWithinClasses
 from shesha.results.similarity.within_classes import WithinClasses
 from shesha.support import argument_types as kinds
+from shesha.support import provenance
+from shesha.support.sampling_units import undeclared_batches
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
 
+@provenance.keep_statements
 def integration_test(
     adata: AnnData,
     before: str,
@@ -45,8 +49,10 @@ def integration_test(
     measures
         See `shesha.compare`.
     blocks : str, optional
-        Column of obs with the batches. Cells are permuted only within batches, so that batch effects that both
-        embeddings contain do not count as preserved structure.
+        Column of obs with the batches. Only pairs of cells of one type and one batch are compared, so that batch
+        effects neither count as preserved structure nor as lost structure. The result also states how well the batches
+        are mixed in each embedding (batch silhouette and iLISI). Without it, a note names a column that looks like
+        batches.
     groups : str, optional
         Column of obs with the donors. The cells of each donor are permuted together.
     **options
@@ -68,9 +74,11 @@ def integration_test(
     [['B', 40, 0.005], ['T', 40, 0.005], ['all rows', 80, 0.005]]
     """
     (X, Y), types, design = _read(adata, (before, after), per, blocks, groups)
-    return compare_within(X, Y, types, measures, names=(before, after), **design, **options)
+    result = compare_within(X, Y, types, measures, names=(before, after), **design, **options)
+    return replace(result, notes=undeclared_batches(adata.obs, (per, blocks, groups)))
 
 
+@provenance.keep_statements
 def integration_table(
     adata: AnnData,
     before: str,
@@ -117,7 +125,9 @@ def integration_table(
     keys = kinds.several(after, str, "after", "keys of obsm")
     (reference, *others), types, design = _read(adata, (before, *keys), per, blocks, groups)
     named = dict(zip(keys, others, strict=True))
-    return compare_several_within(reference, named, types, measures, name=before, **design, **options)
+    result = compare_several_within(reference, named, types, measures, name=before, **design, **options)
+    notes = undeclared_batches(adata.obs, (per, blocks, groups))
+    return replace(result, comparisons=tuple(replace(comparison, notes=notes) for comparison in result))
 
 
 def _read(

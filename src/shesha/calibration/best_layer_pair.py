@@ -14,7 +14,7 @@ from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.calibration.grid_aggregates import Aggregate, best_total, reducer, totals
 from shesha.calibration.grid_permutation_scores import grid_scores
 from shesha.calibration.single_pair import collect, plain_options
-from shesha.inputs import labels_in_order
+from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures.measure_type import Choice
 from shesha.nulls.max_statistic import max_statistic_p_values
@@ -23,13 +23,16 @@ from shesha.nulls.permutations import Design, draw_permutations, identity_first
 from shesha.results import CalibratedLayers, Dependence, Doubts
 from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, layer_sequence
+from shesha.support.layer_order import layers_by_depth
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Matrix, Seed, Vector
-from shesha.views import Rdm, Representation, check_named_arrays, layers_in_one_order
+from shesha.views import Rdm, Representation, check_named_arrays, layers_in_one_order, select_layer_rows
 
 Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
 
 
+@keep_statements
 def calibrate_layers(
     layers_a: Layers,
     layers_b: Layers,
@@ -46,6 +49,8 @@ def calibrate_layers(
     block_length: int | None = None,
     permutations: ArrayLike | None = None,
     truncate: int | float | None = None,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = None,
     layer_axis: LayerAxis = "guess",
     **options: Any,
@@ -74,6 +79,8 @@ def calibrate_layers(
         your own aggregate returns values outside the measure's bounds.
     n_permutations, alpha, blocks, groups, within, shift, block_length, permutations, truncate, seed, **options
         As for `calibrate`.
+    rows, missing
+        As for `calibrate`.
     layer_axis
         As for `compare_layers`.
 
@@ -93,33 +100,35 @@ def calibrate_layers(
     (('1', '3'), True)
     """
     sides = {"layers_a": layers_a, "layers_b": layers_b}
-    mappings = {side: _mapping(layer_sequence(layers, side, layer_axis), side) for side, layers in sides.items()}
-    rows, columns = layers_in_one_order(*(check_layers(layers, side) for side, layers in mappings.items()))
-    n = _n_rows(rows, columns)
+    mappings = {side: layer_mapping(layer_sequence(layers, side, layer_axis), side) for side, layers in sides.items()}
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
-    design = cast(Design, labels_in_order((side.names for side in (*rows.values(), *columns.values())), design))
+    used, along = select_layer_rows(mappings, design, rows=rows, missing=missing)
+    mappings = dict(zip(sides, used, strict=True))
+    first, second = layers_in_one_order(*(check_layers(layers, side) for side, layers in mappings.items()))
+    n = _n_rows(first, second)
+    design = cast(Design, labels_in_order((side.names for side in (*first.values(), *second.values())), along))
     orders, exchanged = draw_permutations(n, n_permutations, alpha, design=design, permutations=permutations, seed=seed)
-    dependence = warn_of_dependence([_middle_layer(side) for side in (rows, columns)], design, permutations)
+    dependence = warn_of_dependence([_middle_layer(side) for side in (first, second)], design, permutations)
     measure_used, scores = grid_scores(
-        rows, columns, mappings, measure, options, truncate, seed, identity_first(orders)
+        first, second, mappings, measure, options, truncate, seed, identity_first(orders)
     )
     name, closer = measure_used.name, measure_used.closer
     reduce = reducer(aggregate, closer)
     grids, interrupted = collect(scores, len(orders) + 1)
-    _require_scores(grids[0], list(rows), list(columns), name)
+    _require_scores(grids[0], list(first), list(second), name)
     reported = _summarise_totals(totals(reduce, grids), closer, alpha, measure_used.bounds, maximum)
     i, j = _closest_pair(grids[0], closer)
-    best = list(rows)[i], list(columns)[j]
+    best = list(first)[i], list(second)[j]
     doubts = _best_pair_doubts(
-        (rows[best[0]], columns[best[1]]), grids[:, i, j], design, dependence, measure, options, truncate, seed
+        (first[best[0]], second[best[1]]), grids[:, i, j], design, dependence, measure, options, truncate, seed
     )
     return CalibratedLayers(
         measure=name,
         family=measure_used.family,
         closer=closer,
         aggregate=aggregate if isinstance(aggregate, str) else getattr(aggregate, "__name__", "function"),
-        rows=tuple(rows),
-        columns=tuple(columns),
+        rows=tuple(first),
+        columns=tuple(second),
         alpha=float(alpha),
         n_rows=n,
         exchanged=exchanged,
@@ -219,15 +228,16 @@ def _as_tuples(grid: Matrix) -> tuple[tuple[float, ...], ...]:
 
 def check_layers(layers: Layers, name: str) -> dict[str, Representation]:
     """Check the layers; those in a sequence are named by their position."""
-    arrays = check_named_arrays(_mapping(layers, name), name, name + "[{!r}]")
+    arrays = check_named_arrays(layer_mapping(layers, name), name, name + "[{!r}]")
     if not arrays:
         raise ValueError(f"{name} must contain at least one layer, got none")
     return arrays
 
 
-def _mapping(layers: Layers, name: str) -> Mapping[Any, Any]:
+def layer_mapping(layers: Layers, name: str) -> Mapping[Any, Any]:
+    """Return the layers of a model by name or, if they are a sequence, by position."""
     if isinstance(layers, Mapping):
-        return layers
+        return layers_by_depth(layers) if all(isinstance(layer, str) for layer in layers) else layers
     if (
         isinstance(layers, str | Rdm)
         or hasattr(layers, "columns")

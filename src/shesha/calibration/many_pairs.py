@@ -15,6 +15,7 @@ from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg
 from shesha.results import Calibrated, CalibratedMany
 from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.progress import mute_progress, track
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator, number
 from shesha.support.types import Seed
 from shesha.support.warnings import CalibrationWarning, warn
@@ -25,6 +26,7 @@ _PAIR_ERRORS = (TypeError, ValueError, DrawError)
 """Exceptions that concern a single pair, to which its name is added."""
 
 
+@keep_statements
 def calibrate_many(
     pairs: Mapping[str, Pair],
     measure: Choice = "CKA",

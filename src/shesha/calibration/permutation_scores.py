@@ -19,7 +19,7 @@ from shesha.support import memory
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix
 from shesha.support.warnings import NotEstimable
-from shesha.views import Adjusted, Gram, PartialRdm, RankedRdm, Refitted, Representation, Symmetric, View
+from shesha.views import Adjusted, Gram, IncompleteRdm, PartialRdm, RankedRdm, Refitted, Representation, Symmetric, View
 
 Result = TypeVar("Result")
 Outcome = float | Exception
@@ -88,7 +88,8 @@ def _outcome(score: Callable[[], float]) -> Outcome:
 
 
 def _uses_products(measure: Measure, rows: Sequence[View], columns: Sequence[View]) -> bool:
-    return measure.inner_product and _gathers(rows[0], columns[0]) and _fits_memory(rows, columns)
+    complete = not any(isinstance(view, IncompleteRdm) for view in (*rows, *columns))
+    return measure.inner_product and complete and _gathers(rows[0], columns[0]) and _fits_memory(rows, columns)
 
 
 def reduce_view(view: View) -> View:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from shesha.calibration.calibrated_pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
 from shesha.calibration.calibration_input import Subject, covariate_design, prepare
 from shesha.calibration.dependence_warnings import warn_of_dependence
-from shesha.inputs import labels_in_order
+from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures.measure_type import Choice
 from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
@@ -20,12 +20,14 @@ from shesha.nulls.permutations import Design, draw_permutations, identity_first
 from shesha.results import Calibrated
 from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.progress import track
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import NotEstimable
-from shesha.views import Rdm
+from shesha.views import Rdm, select_rows
 
 
+@keep_statements
 def calibrate(
     X: ArrayLike | Rdm,
     Y: ArrayLike | Rdm,
@@ -42,6 +44,8 @@ def calibrate(
     permutations: ArrayLike | None = None,
     truncate: int | float | None = None,
     covariates: ArrayLike | Mapping[str, ArrayLike] | Rdm | None = None,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = None,
     **options: Any,
 ) -> Calibrated:
@@ -94,6 +98,11 @@ def calibrate(
         partial rank correlation. Unless you pass another design or `permutations`, the null permutes rows with similar
         covariates, within `blocks` if passed. Each draw recomputes the residuals to keep their degrees of freedom,
         which is slow. `docs/calibration.md` reports false-positive rates and power.
+    rows : {'same', 'shared'}
+        Whether both must have the same rows, or only the rows whose names both have are used.
+    missing : {'refuse', 'drop'}
+        What to do with rows that contain NaN or infinity, or only zeros: raise an error, or leave them out on all sides
+        and count them. Zeros are an error only where a score needs the direction of a row.
     seed : int, Generator or None
         Seed of the permutations.
     **options
@@ -121,9 +130,12 @@ def calibrate(
     >>> round(found.observed, 2), found.score, found.significant
     (0.41, 0.0, False)
     """
-    subject = prepare(X, Y, measure, options, truncate=truncate, seed=seed, covariates=covariates)
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
-    design = cast(Design, labels_in_order((side.names for side in subject.sides), design))
+    along: dict[str, Any] = {**design, "covariates": covariates}
+    sides, along = select_rows({"X": X, "Y": Y}, along, rows=rows, missing=missing)
+    (X, Y), covariates = sides.values(), along.pop("covariates")
+    subject = prepare(X, Y, measure, options, truncate=truncate, seed=seed, covariates=covariates)
+    design = cast(Design, labels_in_order((side.names for side in subject.sides), along))
     orders, exchanged = draw_permutations(
         subject.n_rows,
         n_permutations,

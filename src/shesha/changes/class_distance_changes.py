@@ -1,16 +1,23 @@
-"""Find classes that moved apart or closer together, tested against shuffled labels."""
+"""Find classes that moved apart or closer together, tested against permuted labels or between groups of rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import factorial, prod
+from typing import cast
+
 import numpy as np
 
+from shesha.changes.verdicts_by_noise_floor import noise_limit
 from shesha.inputs import validation as check
 from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import Metric, condensed_distances
-from shesha.nulls.corrections import benjamini_hochberg
+from shesha.nulls.max_statistic import max_statistic_p_values
 from shesha.nulls.permutations import Design, draw_permutations
 from shesha.results.changes.kind_of_change import ClassChange
-from shesha.support.types import Array, Index, Labels, Matrix, Seed
+from shesha.support.seeds import spawn
+from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
 from shesha.views import Representation
 
 _MOST_CLASSES = 30
@@ -18,56 +25,203 @@ _LEAST_ROWS = 5
 """Minimum number of rows that a class must have to be compared."""
 PERMUTATIONS = 999
 METRIC: Metric = "cosine"
+_FLIPPING = 53
+Pairs = Sequence[tuple[Representation, Representation]]
+
+
+@dataclass(frozen=True)
+class ClassTest:
+    """How movements of classes are tested."""
+
+    level: float
+    """Significance level of the corrected p-values."""
+    groups: Labels | None = None
+    """Group of each row, such as its donor; None if rows are independent."""
+    blocks: Labels | None = None
+    """Labels are permuted only within blocks."""
+    seed: Seed = 0
 
 
 def class_changes(
-    before: Representation,
-    after: Representation,
-    codes: Labels,
-    classes: list[str],
-    *,
-    design: Design,
-    seed: Seed,
-) -> tuple[ClassChange, ...]:
-    """Return the change in distance for each pair of classes and within each class, sorted by p-value.
+    before: Representation, after: Representation, unchanged: Pairs, codes: Labels, classes: list[str], test: ClassTest
+) -> tuple[tuple[ClassChange, ...], str]:
+    """Return the change in distance for each pair of classes and within each class, sorted by p-value, and a note.
 
-    Distances are divided by the mean distance between all rows, so a change of scale alone has no effect.
+    A change must be larger than with permuted labels, and larger than between encodings by an unchanged model. It must
+    be so for the distances as they are and after division by a common factor, the median ratio of the distances of all
+    pairs of classes. Otherwise, one class that moves would seem to move all others, or a common offset of all rows
+    would seem to move all classes.
 
     Parameters
     ----------
     before, after : Representation
         The same rows before and after the change.
+    unchanged : sequence of pairs
+        Pairs of encodings of the same rows that differ only by noise.
     codes : array of shape (n_rows,)
         Class of each row, as a code.
     classes : list of str
         Names of the classes, in the order of the codes.
-    design : dict
-        Exchange design, which restricts how labels are permuted.
-    seed : int, Generator or None
-        Seed of the permutations.
+    test : ClassTest
+        Groups and blocks of rows, level and seed.
     """
-    old, new = (_relative_distances(side) for side in (before, after))
-    orders, _ = draw_permutations(len(codes), PERMUTATIONS, 0.05, design=design, seed=seed)
-    moved = new - old
+    old, new = _distances(before), _distances(after)
     first, second = np.triu_indices(len(classes))
-    change = class_means(moved, codes)[first, second]
-    null = np.array([class_means(moved, codes[order])[first, second] for order in orders])
-    # The tolerance prevents rounding errors from counting as a change.
-    reached = np.abs(null) >= np.abs(change) - 1e-12
-    p = (1 + reached.sum(axis=0)) / (1 + len(orders))
-    corrected = benjamini_hochberg(p)
     starts, ends = (class_means(distances, codes)[first, second] for distances in (old, new))
+    scale = float(np.median(ends / np.maximum(starts, np.finfo(float).tiny)))
+    scaled = new / scale if scale > 0 else new
+    matrices = (new - old, scaled - old)
+    is_crossed = test.groups is not None and _is_crossed(test.groups, codes)
+    draws = _flipped_groups if is_crossed else _permuted_labels
+    tested, note = draws(matrices, codes, classes, test)
+    if not tested:
+        return (), note
+    p, corrected = (np.maximum(*values) for values in zip(*map(_p_values, tested), strict=True))
+    moved = ends - starts
+    # Only a movement in the same direction by both distances is one.
+    is_ambiguous = np.sign(moved) != np.sign(class_means(matrices[1], codes)[first, second])
+    p, corrected = (np.where(is_ambiguous, 1.0, values) for values in (p, corrected))
+    limits = _limits(unchanged, codes)[first, second]
+    significant = (corrected <= test.level) & ~(np.abs(moved) <= limits)
     changes = [
-        ClassChange(classes[a], classes[b], *map(float, numbers))
-        for a, b, *numbers in zip(first, second, starts, ends, p, corrected, strict=True)
+        ClassChange(
+            first=classes[first[i]],
+            second=classes[second[i]],
+            before=float(starts[i]),
+            after=float(ends[i]),
+            p_value=float(p[i]),
+            p_adjusted=float(corrected[i]),
+            limit=float(limits[i]),
+            significant=bool(significant[i]),
+        )
+        for i in range(len(first))
     ]
-    return tuple(sorted(changes, key=lambda change: (change.p_adjusted, -abs(change.change))))
+    return tuple(sorted(changes, key=lambda change: (change.p_adjusted, -abs(change.change)))), note
 
 
-def _relative_distances(side: Representation) -> Matrix:
+def _permuted_labels(
+    matrices: Sequence[Matrix], codes: Labels, classes: list[str], test: ClassTest
+) -> tuple[list[Matrix], str]:
+    """Return the absolute changes of all pairs of classes, observed (first) and with permuted labels of rows or groups.
+
+    If all rows of a group have one class, whole groups are relabelled.
+    """
+    units = np.arange(len(codes)) if test.groups is None else test.groups
+    first_rows = np.unique(units, return_index=True)[1]
+    blocks = None if test.blocks is None else test.blocks[first_rows]
+    unit_codes, pairs = codes[first_rows], np.triu_indices(len(classes))
+    note = ""
+    if test.groups is not None:
+        sizes = np.bincount(unit_codes)
+        note, is_hopeless = _note_of_few_labellings(sizes, test.level) if blocks is None else ("", False)
+        if is_hopeless:
+            return [], note
+    try:
+        orders, _ = draw_permutations(
+            len(unit_codes), PERMUTATIONS, test.level, design=cast(Design, {"blocks": blocks}), seed=test.seed
+        )
+    except ValueError as reason:
+        return [], f"Movements of classes were not tested: {reason}."
+    labellings = [codes, *(unit_codes[order][units] for order in orders)]
+    return [np.abs([class_means(matrix, labelling)[pairs] for labelling in labellings]) for matrix in matrices], note
+
+
+def _note_of_few_labellings(sizes: Index, level: float) -> tuple[str, bool]:
+    """Return a note if too few groups have each class for a pair of classes to reach the level, and if none can."""
+    n = factorial(int(sizes.sum())) // prod(factorial(int(size)) for size in sizes)
+    same = 2 if len(sizes) == 2 and sizes[0] == sizes[1] else 1
+    if same / n <= level:
+        return "", False
+    return (
+        f"Whether classes moved cannot be decided: {int(sizes.sum())} groups can be labelled in {n} ways only, so p is "
+        f"at least {same / n:.2g}."
+    ), 1 / n > level
+
+
+def _is_crossed(groups: Labels, codes: Labels) -> bool:
+    """Whether a group has rows of several classes."""
+    return len(np.unique(np.stack([groups, codes]), axis=1).T) > int(groups.max()) + 1
+
+
+def _flipped_groups(
+    matrices: Sequence[Matrix], codes: Labels, classes: list[str], test: ClassTest
+) -> tuple[list[Matrix], str]:
+    """Return the absolute mean changes over groups of all pairs of classes, observed and with random signs of groups.
+
+    Each group gives one change per pair of classes, from distances within the group, relative to the group's mean over
+    all its rows. Without an effect, each is as likely to be positive as negative.
+    """
+    assert test.groups is not None
+    n_groups = int(test.groups.max()) + 1
+    n_needed = int(np.ceil(np.log2(2 / test.level)))
+    if n_groups < n_needed:
+        return [], (
+            f"Whether classes moved cannot be decided: with {n_groups} groups that contain several classes, p is at "
+            f"least {2 / 2**n_groups:.2g} (at least {n_needed} groups are needed)."
+        )
+    signs = _signs(n_groups, test.seed)
+    counts = np.zeros((n_groups, len(classes)))
+    np.add.at(counts, (test.groups, codes), 1)
+    first, second = np.triu_indices(len(classes))
+    n_shared = ((counts[:, first] > (first == second)) & (counts[:, second] > 0)).sum(axis=0)
+    n_few = int((n_shared < n_needed).sum())
+    note = f"{n_few} of {len(first)} pairs of classes share fewer than {n_needed} groups, so they cannot be tested."
+    return [
+        _signed_means(matrix, codes, len(classes), test.groups, signs) for matrix in matrices
+    ], note if n_few else ""
+
+
+def _signs(n_groups: int, seed: Seed) -> Matrix:
+    """Return rows of signs for the groups: the observed ones first, then all others, or a random sample of them."""
+    if 2**n_groups <= PERMUTATIONS + 1:
+        bits = (np.arange(2**n_groups)[:, None] >> np.arange(n_groups)) & 1
+        return np.where(bits == 1, -1.0, 1.0)
+    drawn = spawn(seed, _FLIPPING).choice([-1.0, 1.0], (PERMUTATIONS, n_groups))
+    return np.vstack([np.ones(n_groups), drawn])
+
+
+def _signed_means(matrix: Matrix, codes: Labels, n_classes: int, groups: Labels, signs: Matrix) -> Matrix:
+    pairs = np.triu_indices(n_classes)
+    n_groups = signs.shape[1]
+    changes, means = np.full((n_groups, len(pairs[0])), np.nan), np.zeros(n_groups)
+    for group in range(n_groups):
+        rows = np.flatnonzero(groups == group)
+        inside, own = matrix[np.ix_(rows, rows)], codes[rows]
+        counts = np.bincount(own, minlength=n_classes)
+        there = np.outer(counts, counts) - np.diag(counts)
+        padded = np.zeros((n_classes, n_classes))
+        found = class_means(inside, own)
+        padded[: len(found), : len(found)] = found
+        changes[group] = np.where(there > 0, padded, np.nan)[pairs]
+        means[group] = inside.sum() / max(1, len(rows) * (len(rows) - 1))
+    known = np.isfinite(changes)
+    excess = np.where(known, changes - means[:, None], 0.0)
+    result = np.abs(signs @ excess) / np.maximum(known.sum(axis=0), 1)
+    # A pair that changed less than the average of all rows has not moved; the average has.
+    average = (known * means[:, None]).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    is_still = np.abs(np.where(known, changes, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)) <= np.abs(average)
+    result[0, is_still] = 0.0
+    return np.asarray(result)
+
+
+def _p_values(draws: Matrix) -> tuple[Vector, Vector]:
+    """Return the p-value of each column, whose first entry is observed, and the one corrected for all columns."""
+    # The tolerance prevents rounding errors from counting as a change.
+    alone = (draws >= draws[0] - 1e-12).mean(axis=0)
+    columns = list(draws.T)
+    return alone, np.maximum(alone, max_statistic_p_values(columns, ["higher"] * len(columns)))
+
+
+def _limits(unchanged: Pairs, codes: Labels) -> Matrix:
+    """Return the change of each pair of classes that noise alone may cause."""
+    drifts = [np.abs(class_means(_distances(b) - _distances(a), codes)) for a, b in unchanged]
+    n = int(codes.max()) + 1
+    return np.array([[noise_limit([drift[i, j] for drift in drifts]) for j in range(n)] for i in range(n)])
+
+
+def _distances(side: Representation) -> Matrix:
     rows = side.standard(METRIC)
-    condensed = condensed_distances(rows, METRIC)
-    distances: Matrix = square(condensed / condensed.mean(), len(rows))
+    distances: Matrix = square(condensed_distances(rows, METRIC), len(rows))
     return distances
 
 

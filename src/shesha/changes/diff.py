@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.changes.class_distance_changes import note_of_classes
-from shesha.changes.index_recall import index_change
-from shesha.changes.kind_of_change import what_changed
+from shesha.changes.index_recall import IndexTest, index_change
 from shesha.changes.layer_changes import LayerPair, layer_change
+from shesha.changes.layer_details import layer_details
+from shesha.changes.layer_matching import Match
 from shesha.changes.layer_sources import Reader, Sides, read_sides
 from shesha.changes.moved_rows import METRIC, losses_by_class, moved_rows
 from shesha.changes.noise_floor import NoiseFloor
@@ -20,23 +21,28 @@ from shesha.changes.row_map import labels_of_rows, map_rows
 from shesha.changes.row_selection import (
     count_neighbours,
     draw_rows,
-    find_usable_rows,
+    indexed_layer,
+    indexed_vectors,
     label_rows,
-    last_layer,
     name_rows,
     pair_of_names,
     per_row,
+    require_usable_rows,
 )
 from shesha.comparison.chance_and_intervals import Evidence
 from shesha.drift.drift_scores import Choice, choose_measures
+from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.nulls.design_builder import exchange
 from shesha.results.changes.diff import Diff, LayerChange
 from shesha.results.changes.row_map import RowMap
+from shesha.results.changes.vector_index_verdict import IndexChange, IndexMetric
 from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis
+from shesha.support.layer_order import join_names
 from shesha.support.progress import track
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Index, Seed
 
@@ -49,6 +55,7 @@ _MOVED = 50
 """Number of rows in the list of those that moved most."""
 
 
+@keep_statements
 def diff(
     before: Any,
     after: Any,
@@ -64,21 +71,29 @@ def diff(
     groups: ArrayLike | None = None,
     k: int | None = None,
     index: bool = False,
+    index_metric: IndexMetric = "cosine",
     max_loss: float = 0.05,
     row_map: bool = False,
     max_rows: int | None = 500,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
+    ids: str | None = None,
     confidence: float = 0.95,
     seed: Seed = 0,
     layer_axis: LayerAxis = "guess",
+    match: Match = None,
 ) -> Diff:
     """Report which layers a model change (fine-tuning, quantising, an upgrade) altered by more than noise.
 
-    Layers with the same name are compared. For each layer, the result contains its change (RDM drift, unbiased CKA,
-    nearest neighbours lost) with an interval, the noise floor of re-encoding, and a verdict:
+    Layers are matched by name, by a name to which a wrapper added a prefix or suffix, by number, or by position; the
+    result says how, and how many layers have no counterpart. For each layer, it contains the change (RDM drift,
+    unbiased CKA, nearest neighbours lost) with an interval, the noise floor of re-encoding, and a verdict:
 
     - *unchanged*: the drift is at most 1e-9, which rounding in single precision could cause;
-    - *within noise*: the lower end of the interval of the drift is at most the noise limit;
-    - *changed*: the lower end is above the noise limit;
+    - *within noise*: the drift is at most the noise limit;
+    - *cannot decide*: the drift is above the noise limit, but the lower end of its interval is not; or the limit is so
+      high (above 0.5) that even a replaced layer might not exceed it;
+    - *changed*: the lower end of the interval is above the noise limit;
     - *replaced*: the lower end is also above 0.5, so the layer is closer to an unrelated geometry than to the old one.
 
     With at least 19 unchanged encodings, the noise limit is their largest drift; with fewer, it is twice the largest.
@@ -98,7 +113,7 @@ def diff(
     also : iterable of inputs such as `after`
         Further runs of the same change, such as trainings with other seeds. A layer counts as changed if it differs
         from `before` by more than the runs differ from each other. Without `again` and `also`, the noise floor comes
-        from Gaussian noise of 1 % of each row's standard deviation, about the noise that half precision adds in a
+        from Gaussian noise of 1 % of each feature's standard deviation, about the noise that half precision adds in a
         sentence encoder. This does not include measurement noise, so pass `again` for recordings and cells.
     texts : sequence of str, optional
         Inputs that the models encode. If `before` and `after` are arrays, the texts serve as row names.
@@ -106,17 +121,23 @@ def diff(
         Options of `shesha.extract.encode` for models: layers, pool, batch_size, device.
     measures : measure or sequence of measures, optional
         Measures of change, of which the first determines the verdict. Default: RDM drift, unbiased CKA and mutual kNN.
+        For other first measures, a layer is replaced if its change is more than half that of permuted rows.
     names : pair of str
         Names of the two representations in the report.
     blocks, groups : arrays of shape (n_rows,), optional
         `blocks` restricts the tests of class changes: labels are permuted only within blocks. `groups` names the donor
-        or session of each row, so that intervals leave out whole groups instead of single rows.
+        or session of each row, so that intervals leave out whole groups instead of single rows, and movements of
+        classes are tested between groups.
     k : int, optional
-        Number of neighbours of each row. Default: 10, or a third of the rows if there are fewer than 31.
+        Number of neighbours of each row. Default: 10, or a third of the rows if there are fewer than 31. In the test of
+        an index: 10, or less if chance would find more than an eighth of the neighbours.
     index : bool
-        Whether to report if a search index of the last layer's old vectors may be kept. Recall@k is the share of a new
-        query's true neighbours (among new vectors) that it finds in the old index. It is computed both for unmapped
-        queries and for queries mapped by a fit to other rows.
+        Whether to report if a search index of old vectors may be kept. It holds the layer named embedding (the output
+        of a sentence encoder), or else the last layer. Recall@k is the share of a new query's true neighbours (among
+        new vectors) that it finds in the old index. It is computed both for unmapped queries and for queries mapped by
+        a fit to other rows.
+    index_metric : {'cosine', 'ip', 'l2'}
+        Metric of the index: cosine similarity, inner product or Euclidean distance.
     max_loss : float
         Acceptable loss of recall, relative to re-encodings by the unchanged model.
     row_map : bool
@@ -125,12 +146,22 @@ def diff(
     max_rows : int or None
         Maximum number of randomly drawn rows from which changes and intervals are computed; None uses all rows. The
         search for moved rows uses up to 5,000 rows.
+    rows : {'same', 'shared'}
+        Whether all encodings must have the same rows, or only the rows whose names all of them have are used.
+    missing : {'refuse', 'drop'}
+        Whether rows with NaN or infinity, and rows of zeros, raise an error, or are left out on all sides and counted.
+    ids : str, optional
+        Column or array that identifies the rows of files. Default: the index, or one that is named like an identifier.
     confidence : float
-        Confidence level of the intervals, in (0, 1).
+        Confidence level of the intervals, in (0, 1). Movements of classes are tested at 1 - `confidence`.
     seed : int, Generator or None
         Seed of the random rows and subsets.
     layer_axis : int, None or 'guess'
         Axis of a 3-D array along which layers are stacked, as for `shesha.compare_layers`.
+    match : mapping, 'name', 'position' or None
+        Which layers correspond. A mapping gives names after the change by names before it, such as ``{"layer.*":
+        "model.layer.*"}``; the other layers are matched as usual. 'name': only layers of the same name. 'position':
+        layers in order. Needed where names are ambiguous.
 
     Returns
     -------
@@ -157,22 +188,32 @@ def diff(
     first, second = pair_of_names(names)
     row_texts = _check_texts(texts)
     options = {} if encoding is None else kinds.mapping(encoding, "encoding")
-    sides = read_sides(before, after, again, also, Reader(row_texts, options, layer_axis))
-    rows, notes = find_usable_rows(sides)
-    known = per_row(sides, blocks=blocks, groups=groups, labels=labels)
-    scored = draw_rows(rows, max_rows, seed)
-    notes += note_of_classes(known, scored)
+    along = {"blocks": blocks, "groups": groups, "labels": labels, "texts": row_texts}
+    reader = Reader(row_texts, options, layer_axis, ids)
+    sides = read_sides(before, after, again, also, reader, match, along, rows=rows, missing=missing)
+    row_texts = sides.along["texts"]
+    usable = require_usable_rows(sides)
+    known = per_row(sides, **{name: sides.along[name] for name in ("blocks", "groups", "labels")})
+    scored = draw_rows(usable, max_rows, seed)
+    notes = note_of_classes(known, scored)
     chosen = _choose(measures, k, len(scored))
     layers = _score_layers(sides, scored, chosen, _evidence(scored, known, confidence, seed))
     floor = NoiseFloor(sides.again, sides.also)
     layer = _most_changed_layer(list(layers.values()))
-    looked_at = draw_rows(rows, _LOOKED_AT, seed)
-    if len(looked_at) < len(rows):
-        notes.append(f"The search for rows that moved used {len(looked_at):,} random rows of {len(rows):,}.")
+    looked_at = draw_rows(usable, _LOOKED_AT, seed)
+    if len(looked_at) < len(usable):
+        notes.append(f"The search for rows that moved used {len(looked_at):,} random rows of {len(usable):,}.")
     n_neighbours = count_neighbours(k, len(looked_at))
     moved = _moved_rows(layer, sides, looked_at, row_texts, known, n_neighbours)
-    details = _layer_details(layers[layer], sides, scored, known, seed)
-    recall = index_change(*last_layer(sides, rows, seed), k=n_neighbours, tolerance=loss, seed=seed) if index else None
+    details, more_notes = layer_details(
+        _layer_pair(layer, sides, scored),
+        scored,
+        known,
+        beyond_noise=layers[layer].is_beyond_noise,
+        confidence=confidence,
+        seed=seed,
+    )
+    recall = _index(sides, usable, known, index_metric, k, loss, confidence, seed) if index else None
     return Diff(
         before=first,
         after=second,
@@ -183,8 +224,16 @@ def diff(
         noise_source=floor.source,
         n_noise=floor.count(),
         k=n_neighbours,
-        notes=(*sides.notes, *notes, *_reasons(layers.values())),
+        notes=(
+            *notes,
+            *more_notes,
+            *_notes_of_matching(sides),
+            *_notes_of_vectors(layers.values(), layer),
+            *_reasons(layers.values()),
+        ),
         seed=number(seed),
+        confidence=float(confidence),
+        n_layers=sides.matching.n_layers,
         index=recall,
         **moved,
         **details,
@@ -211,11 +260,51 @@ def _moved_rows(
     return {"moved": moved, "lost_by_class": losses_by_class(pair.before, pair.after, labels, k)}
 
 
-def _layer_details(layer: LayerChange, sides: Sides, rows: Index, known: dict[str, Any], seed: Seed) -> dict[str, Any]:
-    """Return how a layer changed, which classes moved, and how separable the classes are."""
-    beyond_noise = layer.is_beyond_noise
-    details = what_changed(layer.name, sides, rows, known, beyond_noise=beyond_noise, seed=seed)
-    return dict(zip(("structure", "classes", "separation"), details, strict=True))
+def _index(
+    sides: Sides,
+    rows: Index,
+    known: dict[str, Any],
+    metric: IndexMetric,
+    k: int | None,
+    loss: float,
+    confidence: float,
+    seed: Seed,
+) -> IndexChange:
+    """Test whether an index of one layer's old vectors can be kept."""
+    name = indexed_layer(sides)
+    chosen, before, after, again = indexed_vectors(name, sides, rows, seed)
+    groups = np.unique(known["groups"][chosen], return_inverse=True)[1] if "groups" in known else None
+    return index_change(name, before, after, again, IndexTest(metric, k, loss, confidence, groups, seed))
+
+
+def _notes_of_vectors(layers: Iterable[LayerChange], moved_layer: str) -> list[str]:
+    """Return a note on layers with the same geometry and other vectors, whose kind of change is not described."""
+    names = [
+        layer.name
+        for layer in layers
+        if layer.vectors_differ and layer.verdict in ("unchanged", "within noise") and layer.name != moved_layer
+    ]
+    if not names:
+        return []
+    return [
+        f"Vectors differ although the geometry does not, as after a rotation, in {join_names(names)}. Do not mix old "
+        "and new vectors of these layers without a test (index=True)."
+    ]
+
+
+def _notes_of_matching(sides: Sides) -> list[str]:
+    """Return a doubt if layers were matched without evidence from their names, or if the models differ in depth."""
+    matching = sides.matching
+    if "position" in matching.by and len(matching.pairs) > 1 and not matching.is_chosen:
+        return [
+            "Layers have different names before and after, so they were matched by order; check that this is right."
+        ]
+    if abs(len(matching.only_before) - len(matching.only_after)) > 1:
+        return [
+            "One side has more layers, so layers of one name may differ in relative depth; `shesha layers` finds the "
+            "closest ones."
+        ]
+    return []
 
 
 def _map(
@@ -277,8 +366,8 @@ def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
     again, also = (
         [{name: side[name].to_numpy.take_rows(rows)} for side in group] for group in (sides.again, sides.also)
     )
-    unchanged = NoiseFloor(again, also).pairs(name, before, after)
-    return LayerPair(name, sides.others[name], before, after, unchanged)
+    kinds, unchanged = zip(*NoiseFloor(again, also).pairs(name, before, after), strict=True)
+    return LayerPair(name, sides.others[name], before, after, unchanged, kinds)
 
 
 def _most_changed_layer(layers: Sequence[LayerChange]) -> str:

@@ -3,37 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import get_args
 
 import numpy as np
 
-from shesha.kernels.neighbours import nearest_by_product
+from shesha.changes.row_intervals import deal_folds, mean_interval
+from shesha.inputs import validation as check
+from shesha.kernels.neighbours import nearest_by_distance, nearest_by_product
 from shesha.kernels.ridge_regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
-from shesha.results.changes.vector_index_verdict import IndexAdvice, IndexChange, Recall
+from shesha.results.changes.vector_index_verdict import IndexAdvice, IndexChange, IndexMetric, Recall
 from shesha.support.device_arrays import smallest
+from shesha.support.plurals import count
 from shesha.support.seeds import spawn
-from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.types import Index, Labels, Matrix, Seed, Vector
 from shesha.views import Representation
 
 FOLDS = 2
 """Number of folds. Maps find rows they were fitted to too easily, so each fold uses the other's map."""
+MOST_CHANCE = 0.125
+"""Largest recall by chance. With more, a search returns most rows, whatever the vectors are."""
+ROWS_PER_FEATURE = 2
+"""With fewer rows per feature, the half of them to which a map is fitted does not determine it."""
+NEIGHBOURS = 10
+AS_IT_IS, REENCODED, IN_HALVES = "as it is", "re-encodings", ", in halves"
 _DEALING = 41
 _PANEL = 512
 
 
+@dataclass(frozen=True)
+class IndexTest:
+    """How an index is tested: by which metric, with how many neighbours, and which loss is acceptable."""
+
+    metric: IndexMetric
+    k: int | None
+    tolerance: float
+    confidence: float
+    groups: Labels | None = None
+    """Group of each row. Folds and intervals keep groups whole; None if rows are independent."""
+    seed: Seed = 0
+
+    def __post_init__(self) -> None:
+        """Check the metric."""
+        check.choice(self.metric, get_args(IndexMetric), "index_metric")
+
+
 def index_change(
-    layer: str,
-    before: Representation,
-    after: Representation,
-    again: Sequence[Representation],
-    *,
-    k: int,
-    tolerance: float,
-    seed: Seed,
+    layer: str, before: Representation, after: Representation, again: Sequence[Representation], test: IndexTest
 ) -> IndexChange:
     """Decide whether an index of old vectors can be kept for new queries.
 
-    Every row is a query once. Its true neighbours are its nearest rows among the new vectors, by cosine similarity.
+    Every row is a query once. Its true neighbours are its nearest rows among the new vectors.
 
     Parameters
     ----------
@@ -43,52 +64,134 @@ def index_change(
         Old and new vectors of the same inputs.
     again : sequence of Representation
         Re-encodings by the unchanged model. As queries, they show which recall is attainable.
-    k : int
-        Number of neighbours that a search returns.
-    tolerance : float
-        Acceptable loss of recall.
-    seed : int, Generator or None
-        Seed of the random division into folds.
+    test : IndexTest
+        Options of the test.
     """
-    old, new = (side.standard("cosine") for side in (before, after))
-    fold = spawn(seed, _DEALING).permutation(len(old)) % FOLDS
+    old, new = (_vectors(side, test.metric) for side in (before, after))
+    if test.groups is None:
+        fold = spawn(test.seed, _DEALING).permutation(len(old)) % FOLDS
+    else:
+        fold = deal_folds(len(old), test.groups, FOLDS, spawn(test.seed, _DEALING))
+    n_half = int(np.bincount(fold, minlength=FOLDS).min())
+    search = _Search(test, fold, _count_neighbours(test.k, n_half, len(old)))
     with single_threaded_blas():
-        direct = _recall("as it is", new, old, new, fold, k) if old.shape[1] == new.shape[1] else _no_recall(old, new)
-        maps = [
-            _recall("orthogonal map", _orthogonal(new, old, fold), old, new, fold, k),
-            _recall("linear map", _linear(new, old, fold), old, new, fold, k),
+        encodings = [_vectors(encoding, test.metric) for encoding in again]
+        recalls = [
+            *_compare_directly(old, new, encodings, search),
+            *_compare_directly(old, new, encodings, search.halves),
         ]
-        floor = _floor(old, again, fold, k)
-    return _index_advice(layer, k, len(old), tolerance, direct, maps, floor)
+        maps = [
+            search.halves.recall("orthogonal map", _orthogonal(new, old, fold), old, new),
+            search.halves.recall("linear map", _linear(new, old, fold), old, new),
+        ]
+    direct, floor, direct_in_halves, floor_in_halves = recalls
+    n_features = max(old.shape[1], new.shape[1])
+    return _index_advice(layer, search, n_features, (direct, floor), (direct_in_halves, *maps, floor_in_halves))
+
+
+def _compare_directly(old: Matrix, new: Matrix, encodings: Sequence[Matrix], search: _Search) -> tuple[Recall, Recall]:
+    """Return the recall of unmapped queries, and the lowest recall of queries that the unchanged model re-encoded."""
+    suffix = IN_HALVES if search.in_halves else ""
+    if old.shape[1] == new.shape[1]:
+        direct = search.recall(AS_IT_IS + suffix, new, old, new)
+    else:
+        reason = f"old vectors have {old.shape[1]:,} features, but new vectors have {new.shape[1]:,}"
+        direct = Recall(AS_IT_IS + suffix, float("nan"), reason=reason)
+    floors = [search.recall(REENCODED + suffix, rows, old, rows) for rows in encodings]
+    if not floors:
+        reason = "there are no re-encodings, so the recall of an unchanged model is assumed to be 1"
+        floors = [Recall(REENCODED + suffix, float("nan"), reason=reason)]
+    return direct, min(floors, key=lambda recall: recall.recall)
+
+
+def _vectors(side: Representation, metric: IndexMetric) -> Matrix:
+    """Return the vectors in which inner products, or distances, rank neighbours as the index does."""
+    return side.standard("cosine") if metric == "cosine" else np.asarray(side.rows, dtype=float)
+
+
+def _count_neighbours(k: int | None, n_searched: int, n_rows: int) -> int:
+    """Return the number of neighbours to search; by default 10, or fewer so that chance stays low."""
+    most = int(MOST_CHANCE * (n_searched - 1))
+    if most < 1:
+        needed = FOLDS * (round(1 / MOST_CHANCE) + 1)
+        raise ValueError(
+            f"index must be False with fewer than {needed} rows, got {n_rows} rows: {n_searched} of them are searched, "
+            "so a search finds true neighbours by chance"
+        )
+    if k is not None and k > most:
+        raise ValueError(
+            f"k must be at most {most} to test an index with {n_rows} rows, got {k}: of the {n_searched} rows that are "
+            f"searched, chance alone finds {min(1.0, k / (n_searched - 1)):.0%} of the neighbours"
+        )
+    return min(NEIGHBOURS, most) if k is None else k
 
 
 def _index_advice(
-    layer: str, k: int, n: int, tolerance: float, direct: Recall, maps: list[Recall], floor: Recall
+    layer: str, search: _Search, n_features: int, in_all: tuple[Recall, Recall], in_halves: tuple[Recall, ...]
 ) -> IndexChange:
     """Choose the cheapest option whose loss is acceptable even at the lower end of its recall interval."""
+    test, n = search.test, len(search.fold)
+    (direct, floor), (_, *maps, floor_in_halves) = in_all, in_halves
     best = max(maps, key=lambda recall: recall.recall)
-    attainable = floor.recall if floor.recall == floor.recall else 1.0
-    ways: list[tuple[IndexAdvice, Recall]] = [("keep", direct), ("map", best)]
-    way = next(((advice, recall) for advice, recall in ways if attainable - recall.low <= tolerance), None)
-    advice: IndexAdvice = "re-embed" if way is None else way[0]
-    loss = 0.0 if way is None else max(0.0, attainable - way[1].recall)
-    return IndexChange(layer, k, n, advice, loss, tolerance, best.way, (direct, *maps, floor))
-
-
-def _recall(way: str, queries: Matrix, vectors: Matrix, target: Matrix, fold: Index, k: int) -> Recall:
-    """Search within each fold, whose rows the map was not fitted to, and count the true neighbours found."""
-    parts = [np.flatnonzero(fold == k) for k in range(FOLDS)]
-    each = np.concatenate(
-        [
-            recall_of_each(queries[rows], vectors[rows], nearest_by_product(target[rows], min(k, len(rows) - 1)).lists)
-            for rows in parts
-        ]
+    # Each option is compared with re-encodings that are searched in as many rows.
+    ways: list[tuple[IndexAdvice, Recall, float]] = [
+        ("keep", direct, _attainable(floor)),
+        ("map", best, _attainable(floor_in_halves)),
+    ]
+    way = next((way for way in ways if way[2] - way[1].low <= test.tolerance), None)
+    reason = ""
+    if way is None:
+        if any(attainable - recall.high <= test.tolerance for _, recall, attainable in ways):
+            reason = f"{count(n, 'row')} are too few to tell whether the loss is acceptable"
+        elif n < ROWS_PER_FEATURE * n_features:
+            reason = (
+                f"{count(n, 'row')} are too few to test a map between {n_features:,} features (at least "
+                f"{ROWS_PER_FEATURE * n_features:,})"
+            )
+    advice: IndexAdvice = "undecided" if reason else "re-embed" if way is None else way[0]
+    loss = 0.0 if way is None else max(0.0, way[2] - way[1].recall)
+    return IndexChange(
+        *(layer, search.k, n, advice, loss, test.tolerance, best.way, (direct, *in_halves[:-1], floor)),
+        metric=test.metric,
+        chance=search.k / (n - 1),
+        confidence=test.confidence,
+        undecided=reason,
     )
-    mean, half = float(each.mean()), 1.96 * float(each.std(ddof=1) / np.sqrt(len(each)))
-    return Recall(way, mean, max(0.0, mean - half), min(1.0, mean + half))
 
 
-def recall_of_each(queries: Matrix, vectors: Matrix, truth: Index) -> Vector:
+def _attainable(floor: Recall) -> float:
+    return floor.recall if floor.recall == floor.recall else 1.0
+
+
+@dataclass(frozen=True)
+class _Search:
+    """A search in all rows, or within each half, whose rows the map was not fitted to."""
+
+    test: IndexTest
+    fold: Index
+    k: int
+    in_halves: bool = False
+
+    @property
+    def halves(self) -> _Search:
+        """The same search within each half."""
+        return replace(self, in_halves=True)
+
+    def recall(self, way: str, queries: Matrix, vectors: Matrix, target: Matrix) -> Recall:
+        """Count the true neighbours that the queries find among the vectors."""
+        each = np.empty(len(queries))
+        parts = self.fold if self.in_halves else np.zeros_like(self.fold)
+        for part in range(int(parts.max()) + 1):
+            rows = np.flatnonzero(parts == part)
+            near = nearest_by_distance if self.test.metric == "l2" else nearest_by_product
+            truth = near(target[rows], self.k).lists
+            each[rows] = recall_of_each(queries[rows], vectors[rows], truth, self.test.metric)
+        mean = float(each.mean())
+        low, high = mean_interval(each, self.test.confidence, self.test.groups, bounds=(0.0, 1.0))
+        return Recall(way, mean, low, high)
+
+
+def recall_of_each(queries: Matrix, vectors: Matrix, truth: Index, metric: IndexMetric = "ip") -> Vector:
     """Return the share of each query's true neighbours that are among its nearest vectors in other rows.
 
     Examples
@@ -99,27 +202,27 @@ def recall_of_each(queries: Matrix, vectors: Matrix, truth: Index) -> Vector:
     """
     n, k = truth.shape
     recalls = np.empty(n)
+    squares = np.einsum("ij,ij->i", vectors, vectors) if metric == "l2" else None
     for start in range(0, n, _PANEL):
         panel = np.arange(start, min(start + _PANEL, n))
         distances = -(queries[panel] @ vectors.T)
+        if squares is not None:
+            distances = 2 * distances + squares
         distances[np.arange(len(panel)), panel] = np.inf
         near = np.asarray(smallest(distances, k))
         recalls[panel] = [np.isin(truth[row], near[i]).mean() for i, row in enumerate(panel.tolist())]
     return recalls
 
 
-def _no_recall(old: Matrix, new: Matrix) -> Recall:
-    reason = f"old vectors have {old.shape[1]:,} features, but new vectors have {new.shape[1]:,}"
-    return Recall("as it is", float("nan"), reason=reason)
-
-
 def _orthogonal(new: Matrix, old: Matrix, fold: Index) -> Matrix:
-    """Rotate the queries of each fold by the rotation that best fits the rows outside it (Schönemann 1966)."""
+    """Rotate and scale the queries of each fold by the map that best fits the rows outside it (Schönemann 1966)."""
     mapped = np.empty((len(new), old.shape[1]))
     for k in range(FOLDS):
         out = fold == k
-        u, _, right = np.linalg.svd(new[~out].T @ old[~out], full_matrices=False)
-        mapped[out] = new[out] @ (u @ right)
+        u, values, right = np.linalg.svd(new[~out].T @ old[~out], full_matrices=False)
+        # The scale matters for Euclidean distances only, where old vectors differ in length.
+        scale = values.sum() / max(float(np.vdot(new[~out], new[~out])), np.finfo(float).tiny)
+        mapped[out] = scale * (new[out] @ (u @ right))
     return mapped
 
 
@@ -129,18 +232,3 @@ def _linear(new: Matrix, old: Matrix, fold: Index) -> Matrix:
     rows, targets = new - new.mean(axis=0), old - mean
     mapped: Matrix = predict_held_out(rows, decompose_folds(rows, fold, FOLDS), targets) + mean
     return mapped
-
-
-def _floor(old: Matrix, again: Sequence[Representation], fold: Index, k: int) -> Recall:
-    """Return the lowest recall among queries that the unchanged model re-encoded."""
-    if not again:
-        return Recall(
-            "re-encodings",
-            float("nan"),
-            reason="there are no re-encodings, so the recall of an unchanged model is assumed to be 1",
-        )
-    recalls = []
-    for encoding in again:
-        rows = encoding.standard("cosine")
-        recalls.append(_recall("re-encodings", rows, old, rows, fold, k))
-    return min(recalls, key=lambda recall: recall.recall)

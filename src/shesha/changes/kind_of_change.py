@@ -1,101 +1,215 @@
-"""Classify a change and its effect on class separation, by linear maps and held-out classification."""
+"""Name the kind of a change: the simplest map that predicts the new vectors of rows it was not fitted to."""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from shesha.changes.class_distance_changes import class_changes, comparable_classes
-from shesha.changes.layer_sources import Sides
+from shesha.changes.index_recall import recall_of_each
+from shesha.changes.vector_errors import Pairs, error_limit, error_share
 from shesha.descriptors.spectrum import anisotropy, participation_ratio
+from shesha.kernels.neighbours import nearest_by_product
 from shesha.kernels.ridge_regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
-from shesha.nulls.permutations import Design
-from shesha.results.changes.kind_of_change import ClassChange, Kind, SeparationChange, StructureChange
-from shesha.support.seeds import spawn
-from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
+from shesha.results.changes.kind_of_change import Kind, StructureChange
+from shesha.support.types import Index, Matrix
 from shesha.views import Representation
 
 FOLDS = 5
-SAME = 0.99
-"""Share of common variance above which vectors count as unchanged."""
-LITTLE = 0.9
-"""Share of common variance above which vectors count as slightly moved."""
+EXPLAINED = 0.9
+"""A map names the kind of change only if it explains at least this share of the variance of held-out rows."""
+AS_GOOD = 2.0
+"""A simpler map is preferred if its error is at most this multiple of the smallest error."""
+RECOVERED = 0.5
+"""Share of the neighbours of held-out rows that an orthogonal map must recover to count as a rotation."""
 COLLAPSED = 0.5
 """A representation has collapsed if at most this share of its effective rank remains."""
-_DEALING = 51
-Details = tuple[StructureChange | None, tuple[ClassChange, ...], SeparationChange | None]
-
-
-def what_changed(
-    layer: str, sides: Sides, rows: Index, known: dict[str, Array], *, beyond_noise: bool, seed: Seed
-) -> Details:
-    """Return the kind of change, the classes that moved, and the change in class separability.
-
-    Without labels, only the kind of change is returned; if all rows of a side are equal, not even that. Classes with
-    fewer than five rows are left out, and more than 30 classes are not compared.
-    """
-    before, after = (side[layer].to_numpy.take_rows(rows) for side in (sides.before, sides.after))
-    groups = None if known.get("groups") is None else _codes(known["groups"][rows])
-    if any(np.ptp(side.rows, axis=0).max() == 0 for side in (before, after)):
-        return None, (), None
-    structure = structure_change(layer, before, after, deal_folds(len(rows), groups, seed), beyond_noise=beyond_noise)
-    classes = None if known.get("labels") is None else comparable_classes(known["labels"], rows)
-    if classes is None:
-        return structure, (), None
-    chosen, codes, names = classes
-    before, after = (side.take_rows(chosen) for side in (before, after))
-    design = {name: known[name][rows][chosen] for name in ("blocks",) if known.get(name) is not None}
-    moved = class_changes(before, after, codes, names, design=cast(Design, design), seed=seed)
-    fold = deal_folds(len(chosen), None if groups is None else _codes(groups[chosen]), seed)
-    return structure, moved, separation_change(layer, before, after, codes, fold)
-
-
-def _codes(values: Array | Labels) -> Labels:
-    codes: Labels = np.unique(values, return_inverse=True)[1]
-    return codes
-
-
-def deal_folds(n: int, groups: Labels | None, seed: Seed) -> Index:
-    """Assign rows, or whole groups of rows, to folds at random."""
-    rng = spawn(seed, _DEALING)
-    if groups is None:
-        return np.asarray(rng.permutation(n) % FOLDS)
-    return np.asarray((rng.permutation(int(groups.max()) + 1) % FOLDS)[groups])
+LOST = 0.05
+"""Factor below which a rescaled feature counts as lost."""
+ROWS_PER_FEATURE = 2
+"""With fewer rows per feature, no rotation can be ruled out."""
 
 
 def structure_change(
-    layer: str, before: Representation, after: Representation, fold: Index, *, beyond_noise: bool
+    layer: str, before: Representation, after: Representation, unchanged: Pairs, fold: Index, *, beyond_noise: bool
 ) -> StructureChange:
-    """Describe how the vectors of a layer changed."""
-    X, Y = (side.rows - side.rows.mean(axis=0) for side in (before, after))
+    """Describe how the vectors of a layer changed.
+
+    Parameters
+    ----------
+    layer : str
+        Name of the layer.
+    before, after : Representation
+        The same rows before and after the change.
+    unchanged : sequence of pairs
+        Pairs of encodings that differ only by noise.
+    fold : array of shape (n_rows,)
+        Fold of each row; maps are fitted to the other folds.
+    beyond_noise : bool
+        Whether the geometry changed by more than noise.
+    """
+    X, Y = (np.asarray(side.rows, dtype=float) for side in (before, after))
+    old, new = X - X.mean(axis=0), Y - Y.mean(axis=0)
     with single_threaded_blas():
         # With few rows, even the old vectors cannot be fully predicted from themselves, so the share that is then
         # unexplained is not new structure.
-        linear, ceiling = _held_out_variance_share(X, Y, fold), _held_out_variance_share(X, X, fold)
-    shared = _scaled_variance_share(X, Y)
-    ranks = [participation_ratio(side.rows) for side in (before, after)]
+        linear, ceiling = _held_out_share(old, new, fold), _held_out_share(old, old, fold)
+        candidates = [(kind, error_share(*fit), fit) for kind, fit in _candidates(X, Y, fold)]
+        limit = error_limit(unchanged)
+        best = min([1.0 - linear, *(error for _, error, _ in candidates)])
+        enough = min(1 - EXPLAINED, max(limit, AS_GOOD * best))
+        kind, explained, recovered = _simplest(candidates, enough, fold)
+        unexplained = float(np.clip(1.0 - linear / ceiling, 0.0, 1.0)) if ceiling > 0 else float("nan")
+        ranks = [participation_ratio(side.rows) for side in (before, after)]
+        shared = _scaled_variance_share(old, new)
+        if beyond_noise:
+            if ranks[1] <= COLLAPSED * ranks[0] and (kind is None or _lost_features(old, new, kind)):
+                kind = "collapse"
+            elif kind in (None, "none"):
+                kind = _less_specific(shared, unexplained, old, new, fold)
+        elif kind is None:
+            kind = "untested" if _has_too_few_rows(X, Y, candidates) else "none"
     shares = [anisotropy(side.rows) for side in (before, after)]
-    new = float(np.clip(1.0 - linear / ceiling, 0.0, 1.0)) if ceiling > 0 else float("nan")
-    scale = float(np.sqrt(np.vdot(Y, Y) / np.vdot(X, X)))
-    kind = _kind(shared, new, scale, ranks[1] / ranks[0], beyond_noise=beyond_noise)
-    return StructureChange(layer, kind, shared, linear, new, scale, *ranks, *shares)
+    scale = float(np.sqrt(np.vdot(new, new) / np.vdot(old, old)))
+    return StructureChange(
+        layer=layer,
+        kind=kind,
+        kept=shared,
+        linear=linear,
+        new=unexplained,
+        scale=scale,
+        rank_before=ranks[0],
+        rank_after=ranks[1],
+        anisotropy_before=shares[0],
+        anisotropy_after=shares[1],
+        explained=explained,
+        neighbours=recovered,
+        n_rows=len(X),
+        n_features=max(X.shape[1], Y.shape[1]),
+    )
 
 
-def _kind(shared: float, new: float, scale: float, rank_left: float, *, beyond_noise: bool) -> Kind:
-    if not beyond_noise:
-        if not shared >= SAME:
-            return "rotation"
-        return "rescaling" if abs(np.log(scale)) > 1 - SAME else "none"
-    if rank_left <= COLLAPSED:
-        return "collapse"
-    if new > 1 - LITTLE:
-        return "new structure"
-    return "small moves" if shared >= LITTLE else "mixing of features"
+def _simplest(
+    candidates: Sequence[tuple[Kind, float, tuple[Matrix, Matrix]]], enough: float, fold: Index
+) -> tuple[Kind | None, float, float]:
+    """Return the first kind whose error is small enough, the share it explains, and the neighbours it recovers."""
+    for kind, error, fit in candidates:
+        if not error <= enough:
+            continue
+        if kind != "rotation":
+            return kind, 1.0 - error, float("nan")
+        recovered = _recovered_neighbours(*fit, fold)
+        if recovered >= RECOVERED:
+            return kind, 1.0 - error, recovered
+    return None, float("nan"), float("nan")
 
 
-def _held_out_variance_share(X: Matrix, Y: Matrix, fold: Index) -> float:
+def _less_specific(shared: float, unexplained: float, old: Matrix, new: Matrix, fold: Index) -> Kind:
+    """Return the kind of a change that no specific map explains."""
+    if shared >= EXPLAINED:
+        return "small moves"
+    if not unexplained > 1 - EXPLAINED:
+        return "mixing of features"
+    ceiling = _held_out_share(new, new, fold)
+    kept = _held_out_share(new, old, fold) / ceiling if ceiling > 0 else 0.0
+    return "new dimensions" if kept >= EXPLAINED else "new structure"
+
+
+def _has_too_few_rows(X: Matrix, Y: Matrix, candidates: Sequence[tuple[Kind, float, tuple[Matrix, Matrix]]]) -> bool:
+    """Whether vectors differ, in the same geometry, and the rows are too few to fit a rotation."""
+    is_different = not any(error <= 1 - EXPLAINED for kind, error, _ in candidates if kind == "none")
+    return is_different and len(X) < ROWS_PER_FEATURE * max(X.shape[1], Y.shape[1])
+
+
+def _candidates(X: Matrix, Y: Matrix, fold: Index) -> Iterator[tuple[Kind, tuple[Matrix, Matrix]]]:
+    """Yield kinds of change from the simplest on, each with its prediction of held-out rows and their values."""
+    if X.shape == Y.shape:
+        yield "none", (X, Y)
+        yield "rescaling", (_held_out(X, Y, fold, _rescale), Y)
+        yield "row rescaling", (_unit(X), _unit(Y))
+        yield "offset", (_held_out(X, Y, fold, _shift), Y)
+        yield "feature scaling", (_held_out(X, Y, fold, _rescale_features), Y)
+    else:
+        width = min(X.shape[1], Y.shape[1])
+        kind: Kind = "new features" if width == X.shape[1] else "fewer features"
+        yield kind, (_unit(X[:, :width]), _unit(Y[:, :width]))
+    yield "rotation", (_held_out(X, Y, fold, _rotate), Y)
+    # A rotation about the origin in which every row may also change its length.
+    yield "rotation", (_held_out(_unit(X), _unit(Y), fold, _rotate_about_origin), _unit(Y))
+
+
+def _held_out(X: Matrix, Y: Matrix, fold: Index, fit: Callable[[Matrix, Matrix, Matrix], Matrix]) -> Matrix:
+    """Predict the rows of each fold by a map fitted to the rows outside it."""
+    predicted = np.empty_like(Y)
+    for part in range(FOLDS):
+        out = fold == part
+        if out.any():
+            predicted[out] = fit(X[~out], Y[~out], X[out])
+    return predicted
+
+
+def _rescale(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
+    return np.asarray(rows * (float(np.vdot(X, Y)) / max(float(np.vdot(X, X)), _tiny())))
+
+
+def _shift(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
+    mean, target = X.mean(axis=0), Y.mean(axis=0)
+    return np.asarray(target + _rescale(X - mean, Y - target, rows - mean))
+
+
+def _rescale_features(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
+    mean, target = X.mean(axis=0), Y.mean(axis=0)
+    return np.asarray(target + (rows - mean) * _feature_factors(X - mean, Y - target))
+
+
+def _rotate(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
+    mean, target = X.mean(axis=0), Y.mean(axis=0)
+    return np.asarray(target + _rotate_about_origin(X - mean, Y - target, rows - mean))
+
+
+def _rotate_about_origin(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
+    """Map rows by the orthogonal map and scale that best fit X to Y (Schönemann 1966)."""
+    # With fewer rows than features, the map is computed in the space that the rows span.
+    bases = [np.linalg.qr(side.T)[0] if len(side) < side.shape[1] else None for side in (X, Y)]
+    a, b = (side if base is None else side @ base for side, base in zip((X, Y), bases, strict=True))
+    u, values, right = np.linalg.svd(a.T @ b, full_matrices=False)
+    mapped = (rows if bases[0] is None else rows @ bases[0]) @ (u @ right)
+    scale = values.sum() / max(float(np.vdot(X, X)), _tiny())
+    return np.asarray(scale * (mapped if bases[1] is None else mapped @ bases[1].T))
+
+
+def _feature_factors(old: Matrix, new: Matrix) -> Matrix:
+    return np.asarray((old * new).sum(axis=0) / np.maximum((old * old).sum(axis=0), _tiny()))
+
+
+def _lost_features(old: Matrix, new: Matrix, kind: Kind) -> bool:
+    """Whether a rescaling of features left at most half of the features."""
+    return kind == "feature scaling" and float((np.abs(_feature_factors(old, new)) < LOST).mean()) >= 1 - COLLAPSED
+
+
+def _unit(rows: Matrix) -> Matrix:
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), _tiny()))
+
+
+def _tiny() -> float:
+    return float(np.finfo(float).tiny)
+
+
+def _recovered_neighbours(predicted: Matrix, target: Matrix, fold: Index) -> float:
+    """Return the share of nearest neighbours in held-out rows that mapped old vectors find among new vectors."""
+    queries, vectors = _unit(predicted), _unit(target)
+    found, total = 0.0, 0
+    for part in range(FOLDS):
+        rows = np.flatnonzero(fold == part)
+        if len(rows) > 2:
+            truth = nearest_by_product(vectors[rows], max(1, min(10, (len(rows) - 1) // 10))).lists
+            found += float(recall_of_each(queries[rows], vectors[rows], truth).sum())
+            total += len(rows)
+    return found / total if total else float("nan")
+
+
+def _held_out_share(X: Matrix, Y: Matrix, fold: Index) -> float:
     """Return the share of Y's variance in held-out rows that ridge regression on X explains."""
     predicted = predict_held_out(X, decompose_folds(X, fold, FOLDS), Y)
     return 1.0 - float(np.vdot(Y - predicted, Y - predicted) / np.vdot(Y, Y))
@@ -106,31 +220,3 @@ def _scaled_variance_share(X: Matrix, Y: Matrix) -> float:
     if X.shape != Y.shape:
         return float("nan")
     return float(np.vdot(X, Y) ** 2 / (np.vdot(X, X) * np.vdot(Y, Y)))
-
-
-def separation_change(
-    layer: str, before: Representation, after: Representation, codes: Labels, fold: Index
-) -> SeparationChange:
-    """Measure how well a linear classifier predicts the classes of held-out rows, before and after.
-
-    Ridge regression predicts class indicators, and each row is assigned to the class with the largest prediction
-    relative to its size. All classes have equal weight.
-    """
-    sizes = np.bincount(codes)
-    with single_threaded_blas():
-        right = [_correctly_classified(side.rows, codes, fold) for side in (before, after)]
-    weights = 1.0 / (len(sizes) * sizes[codes])
-    start, end = (float(weights @ correct) for correct in right)
-    moved, differences = end - start, right[1] - right[0]
-    half = 1.96 * float(np.sqrt((weights**2 * (differences - moved) ** 2).sum()))
-    return SeparationChange(layer, start, end, moved - half, moved + half, 1.0 / len(sizes))
-
-
-def _correctly_classified(rows: Matrix, codes: Labels, fold: Index) -> Vector:
-    X = rows - rows.mean(axis=0)
-    sizes = np.bincount(codes)
-    shares = sizes / len(codes)
-    targets = np.eye(len(sizes))[codes] - shares
-    predicted = predict_held_out(X, decompose_folds(X, fold, FOLDS), targets)
-    # Predictions are divided by the class's share of the rows, so that rare classes can be chosen.
-    return np.asarray((predicted / shares).argmax(axis=1) == codes, dtype=float)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.changes.verdicts_by_noise_floor import judge, noise_limit
+from shesha.changes.vector_errors import vectors_differ
+from shesha.changes.verdicts_by_noise_floor import REPLACED, judge, noise_limit
 from shesha.comparison.chance_and_intervals import Evidence
 from shesha.comparison.engine import Group, make_score
 from shesha.drift.drift_scores import drifts
@@ -18,6 +19,9 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Representation
 
 NAN = float("nan")
+_DRIFT_OF_UNRELATED_ROWS = {"RDM drift": 2 * REPLACED, "unbiased CKA": 2 * REPLACED}
+"""For other measures, this drift is computed with permuted rows."""
+_SHUFFLING, _SHUFFLES = 23, 3
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class LayerPair:
     after: Representation
     unchanged: tuple[tuple[Representation, Representation], ...]
     """Pairs of encodings that differ only by noise."""
+    kinds: tuple[str, ...]
+    """Which noise each pair has, such as that of re-encodings or of further runs of the same change."""
 
 
 def layer_change(pair: LayerPair, measures: Sequence[Measure], evidence: Evidence) -> LayerChange:
@@ -42,13 +48,45 @@ def layer_change(pair: LayerPair, measures: Sequence[Measure], evidence: Evidenc
         if np.isfinite(values[i]):
             low, high, note = _interval(measure, pair, float(values[i]), evidence)
         most = float(np.nanmax(noise[:, i])) if np.isfinite(noise[:, i]).any() else NAN
-        scores.append(MeasureChange(measure.name, float(values[i]), low, high, most, note))
+        scores.append(MeasureChange(measure.name, float(values[i]), low, high, most, note, label=_label(measure)))
     limit = noise_limit(noise[:, 0].tolist())
     first = scores[0]
-    verdict = judge(first.change, first.low, limit)
+    replaced = _drift_of_unrelated_rows(measures[0], pair) / 2
+    verdict = judge(first.change, first.low, limit, replaced)
     return LayerChange(
-        pair.name, pair.other, verdict, first.change, first.low, first.high, first.noise, limit, tuple(scores)
+        *(pair.name, pair.other, verdict, first.change, first.low, first.high, first.noise, limit, tuple(scores)),
+        replaced_above=replaced,
+        vectors_differ=vectors_differ(pair.before, pair.after, pair.unchanged),
+        floors=_floors(pair, noise[:, 0]),
     )
+
+
+def _label(measure: Measure) -> str:
+    """Return what a change is called: for a similarity that is 1 for equal rows, 1 minus the similarity."""
+    base = measure.name.partition("(")[0]
+    if base == "mutual kNN":
+        return "neighbours lost"
+    if measure.self_value == 0 and measure.closer == "lower":
+        return base
+    return f"1 - {base}" if measure.self_value == 1 and measure.closer == "higher" else f"change of {base}"
+
+
+def _drift_of_unrelated_rows(measure: Measure, pair: LayerPair) -> float:
+    """Return the drift of unrelated geometries, of which half separates changed from replaced layers."""
+    known = _DRIFT_OF_UNRELATED_ROWS.get(measure.name.partition("(")[0])
+    if known is not None:
+        return known
+    orders = [np.random.default_rng([_SHUFFLING, k]).permutation(pair.before.n_rows) for k in range(_SHUFFLES)]
+    found = [float(drifts([measure], pair.before, pair.after.take_rows(order))[0][0]) for order in orders]
+    return float(np.mean(found)) if np.isfinite(found).all() else 2 * REPLACED
+
+
+def _floors(pair: LayerPair, noise: Vector) -> dict[str, float]:
+    """Return the largest drift of each kind of pairs that differ only by noise."""
+    floors: dict[str, float] = {}
+    for kind, drift in zip(pair.kinds, noise.tolist(), strict=True):
+        floors[kind] = float(np.fmax(floors.get(kind, NAN), drift))
+    return floors
 
 
 def _noise(pair: LayerPair, measures: Sequence[Measure]) -> Matrix:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from shesha.changes.layer_matching import ALONE, Match, Matching, match_layers
 from shesha.changes.reencodings import reencodings
-from shesha.inputs import NamedRows, Names
-from shesha.io import open_file
+from shesha.inputs import MissingRows, Names, RowChoice
+from shesha.io.read import read_named
 from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
-from shesha.views import Rdm, Representation, align_rows, check_named_arrays
+from shesha.support.layer_order import join_names, layers_by_depth
+from shesha.views import Rdm, Representation, align_rows, check_named_arrays, select_layer_rows
 
-ALONE = "representation"
-"""Name given to a layer without a name, if it is the only one."""
 Side = Mapping[str, Representation]
 
 
@@ -28,11 +27,17 @@ class Sides:
     after: Side
     again: tuple[Side, ...]
     also: tuple[Side, ...]
-    others: Mapping[str, str]
-    """The name that each layer has after the change."""
+    matching: Matching
+    """The name that each layer has after the change, and the layers without a counterpart."""
     names: tuple[Names, ...]
     """Row names of the inputs that have them."""
-    notes: tuple[str, ...]
+    along: Mapping[str, Any]
+    """Labels, designs and texts of the rows, restricted as the rows are."""
+
+    @property
+    def others(self) -> Mapping[str, str]:
+        """The name that each layer has after the change."""
+        return self.matching.pairs
 
     @property
     def n_rows(self) -> int:
@@ -53,26 +58,25 @@ class Reader:
     encoding: Mapping[str, Any]
     """Options of `shesha.extract.encode`."""
     layer_axis: LayerAxis
+    ids: str | None = None
+    """Column or array that identifies the rows of files."""
 
     def is_model(self, given: Any) -> bool:
         """Return whether the input is a model that encodes the texts."""
         return self.texts is not None and (isinstance(given, str | os.PathLike) or hasattr(given, "forward"))
 
-    def read(self, given: Any, name: str) -> dict[str, Representation]:
-        """Return the checked layers of one encoding; `name` is the argument's name in error messages."""
+    def read(self, given: Any, name: str) -> Mapping[Any, Any]:
+        """Return the layers of one encoding; `name` is the argument's name in error messages."""
         if self.is_model(given):
             from shesha.extract import encode
 
             assert self.texts is not None
             given = encode(given, self.texts, **self.encoding)
         elif isinstance(given, str | os.PathLike):
-            given = _read_file(Path(given), self.layer_axis)
-        layers = check_named_arrays(_as_mapping(given, name, self.layer_axis), name, name + "[{!r}]")
+            given = read_named(given, layer_axis=self.layer_axis, ids=self.ids)
+        layers = _as_mapping(given, name, self.layer_axis)
         if not layers:
             raise ValueError(f"{name} must contain at least one layer, got none")
-        for layer, source in layers.items():
-            if source.has_distances_only or len(source.shape) != 2:
-                raise ValueError(f"{name}[{layer!r}] must be a matrix (n_rows, n_features), got shape {source.shape}")
         return layers
 
     def read_reencodings(self, before: Any, again: Iterable[Any] | None) -> list[Any]:
@@ -85,13 +89,28 @@ class Reader:
         return list(reencodings(before, self.texts, self.encoding))
 
 
-def read_sides(before: Any, after: Any, again: Iterable[Any] | None, also: Iterable[Any], reader: Reader) -> Sides:
-    """Read all encodings, match their layers, and align their rows."""
+def read_sides(
+    before: Any,
+    after: Any,
+    again: Iterable[Any] | None,
+    also: Iterable[Any],
+    reader: Reader,
+    match: Match,
+    along: Mapping[str, Any],
+    *,
+    rows: RowChoice,
+    missing: MissingRows,
+) -> Sides:
+    """Read all encodings, match their layers, and align their rows and what belongs to them."""
     inputs = {"before": before, "after": after}
     inputs |= {f"again[{i}]": encoding for i, encoding in enumerate(reader.read_reencodings(before, again))}
     inputs |= {f"also[{i}]": encoding for i, encoding in enumerate(_list_of_encodings(also, "also"))}
-    read = {name: reader.read(encoding, name) for name, encoding in inputs.items()}
-    matched, note = match_layers(list(read["before"]), list(read["after"]))
+    unchecked = {name: reader.read(encoding, name) for name, encoding in inputs.items()}
+    used, along = select_layer_rows(unchecked, along, rows=rows, missing=missing)
+    read = {name: _check_layers(layers, name) for name, layers in zip(unchecked, used, strict=True)}
+    matching = match_layers(list(read["before"]), list(read["after"]), match)
+    matching.state()
+    matched = matching.pairs
     representations: dict[tuple[str, str], Representation] = {}
     for name, layers in read.items():
         for layer, other in matched.items():
@@ -99,17 +118,24 @@ def read_sides(before: Any, after: Any, again: Iterable[Any] | None, also: Itera
             if key not in layers:
                 key = _counterpart(layer, list(read["before"]), list(layers), name)
             representations[name, layer] = layers[key]
-    _require_same_counts(representations)
     known = tuple(source.names for source in representations.values() if source.names is not None)
     aligned = align_rows({f"{name}[{layer}]": source for (name, layer), source in representations.items()})
+    _require_same_counts(representations)
     sides: dict[str, dict[str, Representation]] = {name: {} for name in read}
     for (name, layer), source in zip(representations, aligned.values(), strict=True):
         sides[name][layer] = source
     again_sides, also_sides = (
         tuple(side for name, side in sides.items() if name.startswith(start)) for start in ("again[", "also[")
     )
-    notes = (note,) if note else ()
-    return Sides(sides["before"], sides["after"], again_sides, also_sides, matched, known, notes)
+    return Sides(sides["before"], sides["after"], again_sides, also_sides, matching, known, along)
+
+
+def _check_layers(layers: Mapping[Any, Any], name: str) -> dict[str, Representation]:
+    checked = check_named_arrays(layers, name, name + "[{!r}]")
+    for layer, source in checked.items():
+        if source.has_distances_only or len(source.shape) != 2:
+            raise ValueError(f"{name}[{layer!r}] must be a matrix (n_rows, n_features), got shape {source.shape}")
+    return dict(layers_by_depth(checked))
 
 
 def _list_of_encodings(encodings: Any, name: str) -> list[Any]:
@@ -128,9 +154,9 @@ def _list_of_encodings(encodings: Any, name: str) -> list[Any]:
 
 
 def _counterpart(layer: str, before: Sequence[str], names: Sequence[str], argument: str) -> str:
-    matches = match_layers(before, names)[0]
+    matches = match_layers(before, names).pairs
     if layer not in matches:
-        raise ValueError(f"{argument} must contain the layer {layer}, got {_join(names)}")
+        raise ValueError(f"{argument} must contain the layer {layer}, got {join_names(names)}")
     return matches[layer]
 
 
@@ -140,14 +166,6 @@ def _require_same_counts(sources: Mapping[tuple[str, str], Representation]) -> N
     for name, count in rest:
         if count != n:
             raise ValueError(f"{name} must have the {n:,} rows of {first}, got {count:,} rows")
-
-
-def _read_file(path: Path, layer_axis: LayerAxis) -> dict[str, Any]:
-    contents = open_file(path, layer_axis=layer_axis)
-    rows = contents.row_names
-    return {
-        layer: array if rows is None else NamedRows(array, rows) for layer, array in contents.representations.items()
-    }
 
 
 def _as_mapping(side: Any, name: str, layer_axis: LayerAxis) -> Mapping[Any, Any]:
@@ -166,44 +184,3 @@ def _is_matrix(value: Any) -> bool:
     return len(getattr(value, "shape", ())) == 2 or (
         isinstance(value, list | tuple) and len(value) > 0 and isinstance(value[0], list | tuple)
     )
-
-
-def match_layers(before: Sequence[str], after: Sequence[str]) -> tuple[dict[str, str], str]:
-    """Match the layers of the two sides; a note tells if some are unmatched or were matched only by order.
-
-    Layers with the same name are matched. If no names agree, layers are matched whose names differ only by a prefix,
-    which adapters and wrappers add. Failing that, layers are matched in order if both sides have equally many.
-
-    Examples
-    --------
-    >>> match_layers(["layer.0", "layer.1"], ["base.layer.0", "base.layer.1"])[0]
-    {'layer.0': 'base.layer.0', 'layer.1': 'base.layer.1'}
-    """
-    shared = {name: name for name in before if name in set(after)}
-    if shared:
-        missing = [name for name in (*before, *after) if name not in shared]
-        note = "" if not missing else f"These layers exist on one side only and were not compared: {_join(missing)}."
-        return shared, note
-    ends = {name: [other for other in after if _same_end(name, other)] for name in before}
-    if all(len(matches) == 1 for matches in ends.values()) and len(set(map(tuple, ends.values()))) == len(before):
-        return {name: matches[0] for name, matches in ends.items()}, ""
-    if len(before) != len(after):
-        raise ValueError(
-            f"before and after must share names of layers or have the same number of layers, got {_join(before)} and "
-            f"{_join(after)}"
-        )
-    note = (
-        ""
-        if len(before) == 1
-        else "Layers have different names before and after, so they were matched by order; check that this is right."
-    )
-    return dict(zip(before, after, strict=True)), note
-
-
-def _same_end(name: str, other: str) -> bool:
-    long, short = (name, other) if len(name) >= len(other) else (other, name)
-    return long.endswith(f".{short}")
-
-
-def _join(names: Sequence[str]) -> str:
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

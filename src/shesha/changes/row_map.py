@@ -10,16 +10,17 @@ from numpy.typing import ArrayLike
 
 from shesha.changes.moved_rows import METRIC, neighbours_lost
 from shesha.changes.row_selection import count_neighbours, pair_of_names
-from shesha.inputs import Names, labels_in_order
+from shesha.inputs import MissingRows, Names, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.kernels.plane_projection import principal_plane, trustworthiness, turn_onto
 from shesha.results.changes.row_map import RowMap
 from shesha.support import argument_types as kinds
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import NotEstimable
-from shesha.views import Representation, align_rows
+from shesha.views import Representation, align_rows, select_rows
 
 MOST_ROWS = 20_000
 _FEWEST = 4
@@ -31,6 +32,7 @@ _CLASSES = 12
 _BINS = 8
 
 
+@keep_statements
 def explore(
     X: Any,
     Y: Any = None,
@@ -41,6 +43,8 @@ def explore(
     metric: Metric = "cosine",
     k: int | None = None,
     max_rows: int = MOST_ROWS,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> RowMap:
     """Make an interactive map of the rows of one representation, or of two side by side.
@@ -70,6 +74,8 @@ def explore(
         Number of nearest neighbours to compare. Default: 10, or a third of the rows if there are fewer than 31.
     max_rows : int
         Maximum number of rows to show. If there are more, a random sample is shown.
+    rows, missing
+        As for `compare`.
     seed : int, Generator or None
         Seed of the random sample of rows.
 
@@ -94,6 +100,9 @@ def explore(
     check.choice(metric, METRICS, "metric")
     called = pair_of_names(names)
     sides = {called[0]: X} if Y is None else dict(zip(called, (X, Y), strict=True))
+    along: dict[str, Any] = {"labels": labels, "row_names": row_names}
+    sides, along = select_rows(sides, along, rows=rows, missing=missing, zero=metric != "euclidean")
+    labels, row_names = along["labels"], along["row_names"]
     built = {name: _matrix(side, name) for name, side in sides.items()}
     first = next(iter(built.values()))
     for name, side in built.items():

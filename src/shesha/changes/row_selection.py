@@ -11,6 +11,7 @@ from shesha.changes.layer_sources import Sides
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
+from shesha.support import provenance
 from shesha.support.seeds import spawn
 from shesha.support.types import Array, Index, Seed
 from shesha.views import Representation
@@ -20,6 +21,8 @@ _INDEXED = 5000
 """Maximum number of rows in the test of an index; from more, a random sample is drawn."""
 _ROW_SAMPLING = 31
 _NEIGHBOURS = 10
+OUTPUT = "embedding"
+"""Name of the layer with a sentence encoder's own output."""
 
 
 def pair_of_names(names: tuple[str, str]) -> tuple[str, str]:
@@ -38,18 +41,21 @@ def count_neighbours(k: int | None, n_rows: int) -> int:
     return k
 
 
-def find_usable_rows(sides: Sides) -> tuple[Index, list[str]]:
-    """Return the rows that have a direction in every layer, and a note if other rows were left out."""
-    usable = np.ones(sides.n_rows, dtype=bool)
-    for source in sides.every():
-        usable[find_undirected_rows(source.to_numpy.rows, "cosine")] = False
-    rows = np.flatnonzero(usable)
-    if len(rows) < _FEWEST:
-        raise ValueError(f"before and after must have at least {_FEWEST} rows that are not zero, got {len(rows)}")
-    left_out = sides.n_rows - len(rows)
-    return rows, [
-        f"Left out: {left_out:,} of {sides.n_rows:,} rows, which are zero in some layer and have no direction."
-    ] * (left_out > 0)
+def require_usable_rows(sides: Sides) -> Index:
+    """Return all rows; refuse rows without a direction in some layer, which are usually failures, and too few rows."""
+    for side, layers in (("before", sides.before), ("after", sides.after)):
+        for layer, source in layers.items():
+            zero = find_undirected_rows(source.to_numpy.rows, "cosine")
+            if len(zero):
+                raise ValueError(
+                    check.zero_rows(f"{side}[{layer!r}]", zero, sides.n_rows, next(iter(sides.names), None))
+                )
+    zero = np.unique(np.concatenate([find_undirected_rows(source.to_numpy.rows, "cosine") for source in sides.every()]))
+    if len(zero):
+        raise ValueError(check.zero_rows("again and also", zero, sides.n_rows))
+    if sides.n_rows < _FEWEST:
+        raise ValueError(f"before and after must have at least {_FEWEST} rows, got {sides.n_rows}")
+    return np.arange(sides.n_rows)
 
 
 def draw_rows(rows: Index, most: int | None, seed: Seed) -> Index:
@@ -89,13 +95,20 @@ def per_row(sides: Sides, **given: Any) -> dict[str, Array]:
     return columns
 
 
-def last_layer(
-    sides: Sides, rows: Index, seed: Seed
-) -> tuple[str, Representation, Representation, list[Representation]]:
-    """Return the vectors that an index contains: those of the last layer before, after and re-encoded."""
-    name = list(sides.others)[-1]
+def indexed_layer(sides: Sides) -> str:
+    """Return the layer that an index contains: the output of a sentence encoder, or else the last layer."""
+    name = OUTPUT if OUTPUT in sides.others else list(sides.others)[-1]
+    if len(sides.others) > 1:
+        provenance.state(f"index tested on {name}")
+    return name
+
+
+def indexed_vectors(
+    name: str, sides: Sides, rows: Index, seed: Seed
+) -> tuple[Index, Representation, Representation, list[Representation]]:
+    """Return some rows, and the vectors that an index contains: a layer before, after and re-encoded."""
     chosen = draw_rows(rows, _INDEXED, seed)
     before, after, *again = (
         side[name].to_numpy.take_rows(chosen) for side in (sides.before, sides.after, *sides.again)
     )
-    return name, before, after, again
+    return chosen, before, after, again

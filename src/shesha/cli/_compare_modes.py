@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shesha.cli._design_options import DesignLabels
+from shesha.cli._file_inputs import RowOptions
 from shesha.cli._input_description import describe_inputs
 from shesha.cli._outputs import Outputs
 
@@ -37,20 +39,26 @@ class ArrayComparison:
         Models that produced the arrays, if these are not from files.
     exchanged : DesignLabels
         The design of the permutations, and the covariates.
+    rows : RowOptions
+        Which rows are used.
     permutations, confidence, seed
         Settings of chance levels and intervals.
     outputs : Outputs
         The requested output files.
+    permutations_by_default : bool
+        Whether the user did not choose the number of permutations, so that it may grow with the number of classes.
     """
 
     measures: list[str]
     files: list[Path]
     models: list[str] | None
     exchanged: DesignLabels
+    rows: RowOptions
     permutations: int
     confidence: float
     seed: int
     outputs: Outputs
+    permutations_by_default: bool = False
 
     def pair(self, arrays: dict[str, Any], *, calibrate: bool, **options: Any) -> None:
         """Compare two representations with every measure; `options` are those of `compare`."""
@@ -68,6 +76,7 @@ class ArrayComparison:
             **self.exchanged.design,
             covariates=self.exchanged.covariates,
             **options,
+            **self.rows.choice,
             seed=self.seed,
         )
         self._write(comparison, arrays, self.permutations if calibrate else 0)
@@ -84,6 +93,7 @@ class ArrayComparison:
             confidence=self.confidence if calibrate else None,
             n_permutations=self.permutations,
             **self.exchanged.design,
+            **self.rows.choice,
             seed=self.seed,
             **options,
         )
@@ -91,9 +101,7 @@ class ArrayComparison:
         self.outputs.write(
             pairs,
             self.files,
-            report="\n".join([str(pairs), *_default_measures_note(self.measures, self.permutations)])
-            if calibrate
-            else None,
+            notes=_default_measures_note(self.measures, self.permutations) if calibrate else (),
             picture=partial(pairs.plot, pairs.measures[0], what=what),
             data=describe_inputs(self.files, self.models),
         )
@@ -106,21 +114,37 @@ class ArrayComparison:
 
         (first, X), *others = arrays.items()
         options: dict[str, Any] = {
-            "n_permutations": self.permutations,
+            "n_permutations": None if self.permutations_by_default else self.permutations,
             "confidence": self.confidence,
             "seed": self.seed,
             **self._design_within_classes(),
+            **self.rows.choice,
         }
+        notes = () if "blocks" in options else self._notes_on_batches()
         chosen = MEASURES if standard else self.measures
         if len(others) > 1:
             results = compare_several_within(X, dict(others), classes, chosen, name=first, **options)
+            results = replace(results, comparisons=tuple(replace(each, notes=notes) for each in results))
             self.outputs.write(results, self.files)
             require_value([score for each in results for part in each for score in part.scores])
             return
         ((second, Y),) = others
-        result = compare_within(X, Y, classes, chosen, names=(first, second), **options)
+        result = replace(compare_within(X, Y, classes, chosen, names=(first, second), **options), notes=notes)
         self.outputs.write(result, self.files, row_map=partial(self._row_map, arrays, classes))
         require_value([score for part in (*result, result.whole) for score in part.scores])
+
+    def _notes_on_batches(self) -> tuple[str, ...]:
+        """Return a note if the first file has a column that looks like batches, which no option names."""
+        if not self.files:
+            return ()
+        from shesha.io import open_file, read_labels
+        from shesha.support.sampling_units import is_batch_name, undeclared_batches
+
+        with suppress(Exception):  # A note must not stop the comparison.
+            known = [name for name in open_file(self.files[0]).labels_available if is_batch_name(name)]
+            table = {name: read_labels(self.files[0], name) for name in known if name not in self.exchanged.columns}
+            return undeclared_batches(table, (None, None, None))
+        return ()
 
     def _design_within_classes(self) -> dict[str, Any]:
         """Return blocks and groups, and refuse options that are meaningless within classes."""
@@ -139,7 +163,7 @@ class ArrayComparison:
         self.outputs.write(
             result,
             self.files,
-            report="\n".join([str(result), *_default_measures_note(self.measures, permutations)]),
+            notes=_default_measures_note(self.measures, permutations),
             picture=partial(self._heat_map, arrays),
             row_map=partial(self._row_map, arrays, None),
             data=describe_inputs(self.files, self.models),
@@ -150,12 +174,12 @@ class ArrayComparison:
         from shesha.changes import explore
 
         (first, X), (second, Y) = arrays.items()
-        return explore(X, Y, classes, names=(first, second), seed=self.seed).page(about)
+        return explore(X, Y, classes, names=(first, second), **self.rows.choice, seed=self.seed).page(about)
 
     def _heat_map(self, arrays: dict[str, Any]) -> Any:
         from shesha.comparison import compare_all
 
-        pairs = compare_all(arrays, self.measures[:1], seed=self.seed, layer_axis=None)
+        pairs = compare_all(arrays, self.measures[:1], **self.rows.choice, seed=self.seed, layer_axis=None)
         return pairs.plot(pairs.measures[0])
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shesha.cli._file_inputs import load_labels
+from shesha.cli._file_inputs import EVERY_ROW, RowOptions, load_labels
 
 if TYPE_CHECKING:
     from shesha.nulls.permutations import Design
@@ -78,8 +78,7 @@ def read_design(
     shift: bool,
     block_length: int | None,
     covariates: Sequence[str] = (),
-    *,
-    by_position: bool = False,
+    rows: RowOptions = EVERY_ROW,
 ) -> DesignLabels:
     """Read the labels that the options name.
 
@@ -89,24 +88,24 @@ def read_design(
         Files that the command reads. Columns without a file name are in the first one.
     blocks, groups, within, shift, block_length, covariates
         The values of the options, as typed.
-    by_position : bool
-        Whether to match labels to rows by position, even if the rows have names.
+    rows : RowOptions
+        How labels are matched with rows.
     """
     named = {"blocks": blocks, "groups": groups, "within": within}
     every = [*(value for value in named.values() if value is not None), *covariates]
     columns = tuple(dict.fromkeys(column for value in every for column in column_of_first_file(value)))
-    labels = {name: _read(name, value, files[0], by_position) for name, value in named.items() if value is not None}
+    labels = {name: _read(name, value, files[0], rows) for name, value in named.items() if value is not None}
     design: Design = {"shift": shift, "block_length": block_length}
     design.update(labels)  # type: ignore[typeddict-item]
-    return DesignLabels(design, columns, _table(covariates, files[0], by_position))
+    return DesignLabels(design, columns, _table(covariates, files[0], rows))
 
 
-def labels_named(option: str, value: str | None, first: Path, *, by_position: bool = False) -> Any:
+def labels_named(option: str, value: str | None, first: Path, rows: RowOptions = EVERY_ROW) -> Any:
     """Read the labels that an option names, from a file or a column of the first file; None if not used."""
-    return None if value is None else _read(option, value, first, by_position)
+    return None if value is None else _read(option, value, first, rows)
 
 
-def _table(covariates: Sequence[str], first: Path, by_position: bool) -> Any:
+def _table(covariates: Sequence[str], first: Path, rows: RowOptions) -> Any:
     """Combine the covariates into a table, with row names if one of the files has them."""
     if not covariates:
         return None
@@ -115,7 +114,7 @@ def _table(covariates: Sequence[str], first: Path, by_position: bool) -> Any:
 
     from shesha.inputs import NamedRows, align_labels
 
-    columns = {value: _read("covariates", value, first, by_position) for value in covariates}
+    columns = {value: _read("covariates", value, first, rows) for value in covariates}
     counts = {value: len(column) for value, column in columns.items()}
     if len(set(counts.values())) > 1:
         raise ValueError(f"--covariates must all have the same number of rows, got {counts}")
@@ -141,12 +140,12 @@ def column_of_first_file(value: str | None) -> tuple[str, ...]:
     return (value,) if value is not None and split_source(value)[0] is None else ()
 
 
-def _read(option: str, value: str, first: Path, by_position: bool) -> Any:
+def _read(option: str, value: str, first: Path, rows: RowOptions) -> Any:
     path, column = split_source(value)
     if path is None and _is_path(value):
         raise FileNotFoundError(f"--{option} must be an existing file, got {value}")
     try:
-        return load_labels(first if path is None else path, column, by_position=by_position)
+        return load_labels(first if path is None else path, column, rows)
     except (ValueError, OSError) as error:
         if path is not None and column is None:
             raise

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from shesha.support.provenance import state
+
+if TYPE_CHECKING:
+    from shesha.io._array_selection import Contents
+
+FORMATS = (
+    "npy, npz, safetensors, pt, parquet, feather, csv, tsv, json, jsonl, txt, vec, bin, fvecs, mat, h5, h5ad, h5mu, "
+    "loom, mtx, nc, nwb or zarr"
+)
+"""The formats of files, as the help of the commands lists them."""
 LayerAxis = Annotated[
     str,
     typer.Option(
@@ -26,9 +37,69 @@ ByPosition = Annotated[
     ),
 ]
 """The option that matches rows by position instead of by name."""
+Id = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="Column or array that identifies the rows of each file. [default: an index, or a column named like an "
+        "identifier]",
+        show_default=False,
+    ),
+]
+"""The option that names the column of identifiers."""
+SharedRows = Annotated[bool, typer.Option("--shared-rows", help="Use only the rows whose identifiers all files have.")]
+"""The option that restricts all inputs to their shared rows."""
+Missing = Annotated[
+    str,
+    typer.Option(
+        "--missing",
+        metavar="refuse|drop",
+        help="Rows with NaN, a missing vector or only zeros: refuse them, or drop them from all files and count them.",
+    ),
+]
+"""The option for rows with missing vectors."""
 Distances = Annotated[bool, typer.Option("--rdm", help="The arrays are distances between rows, not features.")]
 """The option for distances: square, condensed, or stacks of square matrices."""
 
+
+@dataclass(frozen=True)
+class RowOptions:
+    """The options on rows that all commands share: which rows of the files are the same, and which are used."""
+
+    ids: str | None = None
+    by_position: bool = False
+    shared: bool = False
+    missing: str = "refuse"
+
+    def __post_init__(self) -> None:
+        """Refuse options that exclude one another."""
+        if self.by_position and (self.ids is not None or self.shared):
+            other = "--id" if self.ids is not None else "--shared-rows"
+            raise ValueError(f"--by-position must come without {other}, got both")
+        if self.missing not in ("refuse", "drop"):
+            raise ValueError(f"--missing must be refuse or drop, got {self.missing!r}")
+
+    @property
+    def choice(self) -> dict[str, Any]:
+        """The arguments `rows` and `missing` of the library's functions."""
+        return {"rows": "shared" if self.shared else "same", "missing": self.missing}
+
+    def state_pairing(self, *files: Mapping[str, Any]) -> None:
+        """State that rows of several files are paired by position, unless a file names its rows."""
+        if len(files) < 2:
+            return
+        known = [
+            getattr(array, "known", getattr(array, "names", None)) for arrays in files for array in arrays.values()
+        ]
+        if self.by_position:
+            state("rows paired by position, as requested")
+        elif all(names is None for names in known):
+            state("rows paired by position (no ids)")
+
+
+EVERY_ROW = RowOptions()
+"""Rows are matched by name if both files have names, and no rows are left out."""
 _MOST_ARRAYS = 1_000
 """Maximum number of arrays; each is a representation, so a larger number is probably a mistake."""
 
@@ -39,7 +110,7 @@ def read_representations(
     labels_inside: str | Sequence[str] | None = None,
     layer_axis: str = "guess",
     *,
-    by_position: bool = False,
+    rows: RowOptions = EVERY_ROW,
     fewest: int = 0,
     distances: bool = False,
 ) -> dict[str, Any]:
@@ -54,6 +125,7 @@ def read_representations(
     from shesha.comparison.input_manifest import too_narrow
     from shesha.inputs import NamedRows
     from shesha.io import open_file
+    from shesha.io.columns_in_another_order import warn_of_other_orders
     from shesha.io.representation_names import full_name, short_paths
     from shesha.io.token_counts import ReadArrays, shared_token_counts
     from shesha.views import Rdm
@@ -64,9 +136,15 @@ def read_representations(
     if repeated:
         raise ValueError(f"FILE must not be repeated, got {', '.join(repeated)} more than once")
     arrays: dict[str, Any] = {}
+    opened: dict[Path, Contents] = {}
+    of_files: list[dict[str, Any]] = []
     for path, short in zip(files, short_paths(files, endings=False), strict=True):
-        contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis, distances=distances)
-        rows = None if by_position else contents.row_names
+        contents = open_file(
+            path, keys=keys, labels_column=labels_inside, layer_axis=axis, distances=distances, ids=rows.ids
+        )
+        opened[path] = contents
+        names = None if rows.by_position else contents.row_names
+        before = set(arrays)
         few = too_narrow({name: array.shape for name, array in contents.representations.items()}, keys, fewest)
         for name, reason in few.items():
             typer.echo(f"{path}: skipped {name}: {reason}", err=True)
@@ -74,12 +152,17 @@ def read_representations(
             if name in few:
                 continue
             full = full_name(path, short, name, arrays, alone=len(files) == 1)
-            arrays[full] = array if rows is None else NamedRows(array, rows)
+            arrays[full] = array if names is None else NamedRows(array, names)
             if distances:
                 arrays[full] = Rdm(arrays[full], full)
+        of_files.append({name: array for name, array in arrays.items() if name not in before})
         if keys is None:
             for name, reason in contents.skipped.items():
-                if name != labels_inside and name not in (labels_inside or ()):
+                used = (
+                    contents.row_names.column if contents.row_names is not None else "",
+                    *(_as_names(labels_inside)),
+                )
+                if name not in used:
                     typer.echo(f"{path}: skipped {name}: {reason}", err=True)
         for name, split in contents.split.items():
             if split.doubtful:
@@ -88,15 +171,30 @@ def read_representations(
         raise ValueError(
             f"FILE must contain at most {_MOST_ARRAYS:,} arrays, got {len(arrays):,}: choose some with --key"
         )
+    rows.state_pairing(*of_files)
+    if not rows.by_position:
+        warn_of_other_orders(opened)
     return ReadArrays(arrays, shared_token_counts(files))
 
 
-def load_labels(path: Path, column: str | None, *, by_position: bool = False) -> Any:
+def _as_names(names: str | Sequence[str] | None) -> Sequence[str]:
+    return [names] if isinstance(names, str) else names or ()
+
+
+def load_labels(path: Path, column: str | None, rows: RowOptions = EVERY_ROW) -> Any:
     """Read labels, with row names if the file has them, unless rows are to be matched by position."""
     from shesha.io import read_labels
     from shesha.io.read import read_named_labels
 
-    return read_labels(path, column) if by_position else read_named_labels(path, column)
+    if rows.by_position:
+        return read_labels(path, column)
+    try:
+        return read_named_labels(path, column, ids=rows.ids)
+    except ValueError as error:
+        if rows.ids is None or not str(error).startswith("ids must be"):
+            raise
+        # A file with labels only may have other names of rows, or none.
+        return read_named_labels(path, column)
 
 
 def hold_directories(files: Sequence[Path]) -> bool:
@@ -109,12 +207,11 @@ def hold_directories(files: Sequence[Path]) -> bool:
 def first_file(files: Sequence[Path]) -> Path:
     """Return the file in which label columns are looked up: the first one, also inside a directory."""
     from shesha.comparison.input_manifest import is_folder
-    from shesha.io.formats import formats
+    from shesha.io.formats import is_readable
 
     if not is_folder(files[0]):
         return files[0]
-    known = formats()
-    inside = [path for path in sorted(files[0].iterdir()) if path.suffix.lower() in known]
+    inside = [path for path in sorted(files[0].iterdir()) if is_readable(path)]
     return inside[0] if inside else files[0]
 
 

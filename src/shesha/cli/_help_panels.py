@@ -23,7 +23,18 @@ FIRST: Mapping[str, tuple[str, ...]] = {
 
 _COMPUTING = "What to compute"
 PANELS: Mapping[str, tuple[str, ...]] = {
-    "Input": ("--labels", "--key", "--data-key", "--rows", "--rdm", "--layer-axis", "--by-position"),
+    "Input": (
+        "--labels",
+        "--key",
+        "--data-key",
+        "--rows",
+        "--rdm",
+        "--layer-axis",
+        "--id",
+        "--shared-rows",
+        "--missing",
+        "--by-position",
+    ),
     "Model": ("--layers", "--pool", "--batch-size", "--device"),
     "Rows that depend on one another": (
         *("--blocks", "--groups", "--within", "--shift", "--block-length", "--covariates"),
@@ -36,7 +47,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
 
 RARE = frozenset(
     {
-        *("--layer-axis", "--by-position", "--block-length", "--pairs", "--card"),
+        *("--layer-axis", "--id", "--shared-rows", "--missing", "--by-position", "--block-length", "--pairs", "--card"),
         *("--workers", "--scheduler", "--store", "--aggregate", "--alpha", "--resamples"),
     }
 )

@@ -15,17 +15,23 @@ def refuse_with_model(**options: Any) -> None:
             raise ValueError(f"--{name} must be left out with --model, got both")
 
 
-def read_matrix(path: Path, key: str | None, labels_inside: Any = None) -> Any:
+def read_matrix(
+    path: Path, key: str | None, labels_inside: Any = None, rows: _file_inputs.RowOptions = _file_inputs.EVERY_ROW
+) -> Any:
     """Read the single matrix of a file."""
-    matrices = _file_inputs.read_representations([path], None if key is None else [key], labels_inside, "none")
+    matrices = _file_inputs.read_representations(
+        [path], None if key is None else [key], labels_inside, "none", rows=rows
+    )
     if len(matrices) != 1:
         raise ValueError(f"FILE must contain one matrix, got {', '.join(matrices)} in {path}: choose with --key")
     return next(iter(matrices.values()))
 
 
-def read_stacks(paths: list[Path], key: str | None) -> list[Any]:
+def read_stacks(
+    paths: list[Path], key: str | None, rows: _file_inputs.RowOptions = _file_inputs.EVERY_ROW
+) -> list[Any]:
     """Read matrices; each matrix in a stack counts as one."""
-    arrays = _file_inputs.read_representations(paths, None if key is None else [key], None, "0")
+    arrays = _file_inputs.read_representations(paths, None if key is None else [key], None, "0", rows=rows)
     return list(arrays.values())
 
 

@@ -15,6 +15,8 @@ _OPTIONS = {
     "architectures": "--architecture",
     "tests": "--test",
     "keys": "--key",
+    "ids": "--id",
+    "missing": "--missing",
     "path": "FILE",
     "reference": "REF",
     "current": "CURRENT",
@@ -44,7 +46,10 @@ _OPTIONS = {
                 "groups",
                 "keep_rows",
                 "key",
+                "index",
+                "index_metric",
                 "layer_axis",
+                "match",
                 "metric",
                 "nulls",
                 "overwrite",
@@ -58,8 +63,12 @@ _OPTIONS = {
 _CHOICES = {"compare": "--measures", "measures": "NAME", "scores": "NAME"}
 """How these commands call the choice of measures; other commands use --measure."""
 _SET = re.compile(
-    r"\b(blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs|overwrite|keep_rows)=(True\b)?"
+    r"\b(keys|blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs|overwrite|keep_rows|match)="
+    r"(True\b)?"
 )
+_VALUES = {'rows="shared"': "--shared-rows", 'missing="drop"': "--missing drop", 'missing="refuse"': "--missing refuse"}
+"""Options whose names or values are written differently on the command line."""
+_IDS = re.compile(r"ids='([^']*)' \(--id [^)]*\)|\bids=")
 _TWICE = re.compile(r"(--[\w-]+ \w+) \(\1\)")
 _SUBJECT = re.compile(r"(?:^|(?<=: )|(?<=; ))(" + "|".join(_OPTIONS) + r"|measures?|name)(?= must\b)")
 
@@ -90,8 +99,17 @@ def name_options(text: str, command: str | None = None) -> str:
         return _OPTIONS[name]
 
     replaced = _SET.sub(_option, _SUBJECT.sub(replace_name, text))
+    replaced = name_values(replaced)
+    replaced = _IDS.sub(lambda match: f"--id {match[1]}" if match[1] else "--id", replaced)
     # Some messages name both the argument and the option, which would now appear twice.
     return _TWICE.sub(r"\1", replaced).replace("--layer-axis None", "--layer-axis none")
+
+
+def name_values(text: str) -> str:
+    """Return a text in which options with their values are written as on the command line."""
+    for argument, option in _VALUES.items():
+        text = text.replace(argument, option)
+    return text
 
 
 def _option(match: re.Match[str]) -> str:

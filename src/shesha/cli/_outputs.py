@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shesha.cli._input_description import what_was_run
+from shesha.cli._option_names_in_messages import name_values
 from shesha.support import atomic_files, output_paths
 from shesha.support.optional import require
 from shesha.support.provenance import add_statements, collected_statements
@@ -73,6 +74,7 @@ class Outputs:
         files: Sequence[Path],
         *,
         report: str | None = None,
+        notes: Sequence[str] = (),
         content: dict[str, Any] | None = None,
         picture: Callable[[], Any] | None = None,
         row_map: Callable[[Mapping[str, str]], Page] | None = None,
@@ -90,6 +92,8 @@ class Outputs:
             Input files, of which the page and the card report fingerprints.
         report, content : optional
             Text and plain values to write instead of those of the result.
+        notes : sequence of str
+            Lines to print after the text of the result.
         picture : callable, optional
             Function that draws the picture and returns its axes. Default: the `plot` method of the result.
         row_map : callable, optional
@@ -110,7 +114,10 @@ class Outputs:
         result = add_statements(result, collected_statements())
         plot, card = self.plot, self.card
         numbers = result.to_dict() if content is None else content
-        text = str(result) if report is None else report
+        if result.inputs:
+            numbers = {**numbers, "inputs": list(result.inputs)}
+        text = "\n".join([str(result), *notes]) if report is None else result.add_inputs(report)
+        text = name_values(text)
         complete = not (brief or getattr(result, "interrupted", False))
         shown = "\n\n".join(filter(None, [text, as_text(sentence_sections(result)) if complete else ""]))
         # The numbers are written first, and other outputs do not stop each other, so that a failing picture loses
@@ -167,11 +174,11 @@ def _is_read(path: Path, source: Path) -> bool:
     root, place = Path(os.path.realpath(source)), Path(os.path.realpath(path))
     if not root.is_dir() or root not in place.parents:
         return False
-    from shesha.io.formats import formats
+    from shesha.io.formats import is_readable
 
     folders = [folder for folder in place.parents if folder == root or root in folder.parents]
     is_input_part = any((folder / name).exists() for folder in folders for name in _WHOLE)
-    return is_input_part or (place.exists() and place.suffix.lower() in formats())
+    return is_input_part or (place.exists() and is_readable(place))
 
 
 def _paths_in(value: str) -> list[Path]:

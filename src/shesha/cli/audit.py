@@ -39,8 +39,7 @@ def audit_command(
         typer.Argument(
             metavar="FILE...",
             show_default=False,
-            help="npy, npz, safetensors, parquet, csv, tsv, h5ad or zarr, or a directory of such files; each array "
-            "is a representation.",
+            help=f"{_file_inputs.FORMATS}, or a directory of such files; each array is a representation.",
         ),
     ] = None,
     labels: _design_options.Labels = None,
@@ -91,6 +90,9 @@ def audit_command(
     ] = None,
     layer_axis: _file_inputs.LayerAxis = "guess",
     by_position: _file_inputs.ByPosition = False,
+    identity: _file_inputs.Id = None,
+    shared_rows: _file_inputs.SharedRows = False,
+    missing: _file_inputs.Missing = "refuse",
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the scores to this file.")] = None,
@@ -107,21 +109,20 @@ def audit_command(
 
     inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, store)
     outputs = _outputs.Outputs(json, plot, html, card, inputs)
+    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
     _worker_options.require_workers(workers)
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     files = [models.file] if models is not None else list(files or ())
     first = _file_inputs.first_file(files)
-    exchanged = _design_options.read_design(
-        [first], blocks, groups, within, shift, block_length, by_position=by_position
-    )
+    exchanged = _design_options.read_design([first], blocks, groups, within, shift, block_length, rows=row_options)
     inside = (*exchanged.columns, *_design_options.column_of_first_file(labels))
-    y = _design_options.labels_named("labels", labels, first, by_position=by_position)
+    y = _design_options.labels_named("labels", labels, first, rows=row_options)
     execution: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
     if models is not None:
         models.require_alone(**execution, key=key, rdm=rdm)
         representations = models.load_layers()
     else:
-        representations = _read_files(context, execution, files, key, inside, rdm, layer_axis, by_position)
+        representations = _read_files(context, execution, files, key, inside, rdm, layer_axis, row_options)
     if quick:
         bootstrap, permutations, pairs = _quick_counts(context, bootstrap, permutations, pairs)
     result = audit(
@@ -134,6 +135,7 @@ def audit_command(
         pairs=_file_inputs.parse_pairs(pairs),
         **exchanged.design,
         layer_axis=None,
+        **row_options.choice,
         seed=seed,
         **execution,
     )
@@ -153,23 +155,28 @@ def _read_files(
     inside: tuple[str, ...],
     rdm: bool,
     layer_axis: str,
-    by_position: bool,
+    row_options: _file_inputs.RowOptions,
 ) -> Any:
     """Return the arrays of the files, or `Files` if each process should read what it needs."""
     several_processes = (execution["workers"] or 1) > 1 or execution["scheduler"] is not None
     if several_processes or execution["store"] is not None or _file_inputs.hold_directories(files):
-        return _lazy_files(files, keys, inside, rdm, layer_axis, by_position)
+        return _lazy_files(files, keys, inside, rdm, layer_axis, row_options)
     mapped = files if rdm or keys else _map_large(context, files, inside)
-    return _read_all(mapped, keys, inside, rdm, layer_axis, by_position)
+    return _read_all(mapped, keys, inside, rdm, layer_axis, row_options)
 
 
 def _read_all(
-    files: list[Path], keys: list[str] | None, inside: tuple[str, ...], rdm: bool, layer_axis: str, by_position: bool
+    files: list[Path],
+    keys: list[str] | None,
+    inside: tuple[str, ...],
+    rdm: bool,
+    layer_axis: str,
+    row_options: _file_inputs.RowOptions,
 ) -> Any:
     """Read every array of every file."""
     fewest = 0 if rdm else _FEWEST
     return _file_inputs.read_representations(
-        files, keys, inside, layer_axis, by_position=by_position, fewest=fewest, distances=rdm
+        files, keys, inside, layer_axis, rows=row_options, fewest=fewest, distances=rdm
     )
 
 
@@ -183,7 +190,12 @@ def _map_large(context: typer.Context, files: list[Path], inside: Sequence[str])
 
 
 def _lazy_files(
-    files: list[Path], keys: list[str] | None, inside: tuple[str, ...], rdm: bool, layer_axis: str, by_position: bool
+    files: list[Path],
+    keys: list[str] | None,
+    inside: tuple[str, ...],
+    rdm: bool,
+    layer_axis: str,
+    row_options: _file_inputs.RowOptions,
 ) -> Any:
     """Return `Files`, from which each process reads what it needs."""
     from shesha.comparison.input_manifest import Files
@@ -195,7 +207,8 @@ def _lazy_files(
         layer_axis=_file_inputs.parse_layer_axis(layer_axis),
         no_features=inside,
         as_it_is=True,
-        by_position=by_position,
+        by_position=row_options.by_position,
+        ids=row_options.ids,
         fewest=0 if rdm else _FEWEST,
     )
 

@@ -19,8 +19,7 @@ def compare_command(
         typer.Argument(
             metavar="FILE...",
             show_default=False,
-            help="npy, npz, safetensors, parquet, csv, tsv, h5ad or zarr, or a directory of such files; each array "
-            "is a representation.",
+            help=f"{_file_inputs.FORMATS}, or a directory of such files; each array is a representation.",
         ),
     ] = None,
     measures: Annotated[
@@ -50,8 +49,12 @@ def compare_command(
         ),
     ] = None,
     permutations: Annotated[
-        int, typer.Option(help="Number of permutations of the rows for chance levels.")
-    ] = N_PERMUTATIONS,
+        int | None,
+        typer.Option(
+            help=f"Number of permutations of the rows for chance levels. [default: {N_PERMUTATIONS}; with --labels, as "
+            "many as the number of classes needs]"
+        ),
+    ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     folds: Annotated[
         int | None,
@@ -88,6 +91,9 @@ def compare_command(
     ] = False,
     layer_axis: _file_inputs.LayerAxis = "guess",
     by_position: _file_inputs.ByPosition = False,
+    identity: _file_inputs.Id = None,
+    shared_rows: _file_inputs.SharedRows = False,
+    missing: _file_inputs.Missing = "refuse",
     blocks: _design_options.Blocks = None,
     groups: _design_options.Groups = None,
     within: _design_options.Within = None,
@@ -114,18 +120,25 @@ def compare_command(
     For two arrays, the table has one line per measure. For more arrays, it contains every pair. The exit status is 2
     if no measure has a value.
     """
+    n_permutations = N_PERMUTATIONS if permutations is None else permutations
     inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, *(covariates or ()), store)
     outputs = _outputs.Outputs(json, plot, html, card, inputs, explore)
+    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
     chosen = _split(measures or ["recommended"])
     _check_options(card, calibrate, labels, workers, covariates, plot)
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     files = [models.file] if models is not None else list(files or ())
     sample = {"queries": queries, "pairs": pairs, "error": error}
     read_design = partial(
-        _design_options.read_design, files, blocks, groups, within, shift, block_length, by_position=by_position
+        _design_options.read_design, files, blocks, groups, within, shift, block_length, rows=row_options
     )
-    common: dict[str, Any] = {"permutations": permutations, "confidence": confidence, "seed": seed, "outputs": outputs}
-    comparison_of = partial(ArrayComparison, measures=chosen, files=files, models=model, **common)
+    common: dict[str, Any] = {
+        "permutations": n_permutations,
+        "confidence": confidence,
+        "seed": seed,
+        "outputs": outputs,
+    }
+    comparison_of = partial(ArrayComparison, measures=chosen, files=files, models=model, rows=row_options, **common)
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
     elif not shards and (store is not None or scheduler is not None or _file_inputs.hold_directories(files)):
@@ -133,7 +146,7 @@ def compare_command(
         _refuse_with_many_files(covariates=covariates, labels=labels, folds=folds, explore=explore, **sample)
         _refuse_columns({"blocks": blocks, "groups": groups, "within": within})
         execution: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
-        lazy_files = _lazy_files(files, key, rdm, layer_axis, by_position)
+        lazy_files = _lazy_files(files, key, rdm, layer_axis, row_options)
         comparison_of(exchanged=read_design()).compare_all_pairs(lazy_files, calibrate=bool(calibrate), **execution)
         return
     if shards:
@@ -141,17 +154,18 @@ def compare_command(
         options |= {"model": model, "store": store, "scheduler": scheduler, "blocks": blocks, "groups": groups}
         _compare_large_files.require_shards(files, options | {"within": within, "shift": shift, "explore": explore})
     exchanged = read_design(covariates or ())
-    classes = _design_options.labels_named("labels", labels, files[0], by_position=by_position)
+    classes = _design_options.labels_named("labels", labels, files[0], rows=row_options)
     plain = exchanged.is_empty and not (key or rdm or labels or folds or plot)
     if models is None and (shards or _compare_large_files.needs_stretches(files, chosen, plain=plain)):
         _compare_beyond_memory(files, chosen, sample, calibrate=bool(calibrate), **common)
         return
     columns = (*exchanged.columns, *_design_options.column_of_first_file(labels))
-    arrays = _read_arrays(models, files, key, columns, layer_axis, by_position, rdm)
+    arrays = _read_arrays(models, files, key, columns, layer_axis, row_options, rdm)
     sample = {"folds": folds, **sample}
     _refuse_for_several(len(arrays), labels, sample, explore, rdm)
     if labels is not None:
-        comparison_of(exchanged=exchanged).compare_within(arrays, classes, standard=not measures)
+        comparing = comparison_of(exchanged=exchanged, permutations_by_default=permutations is None)
+        comparing.compare_within(arrays, classes, standard=not measures)
     else:
         _compare_arrays(comparison_of(exchanged=exchanged), arrays, calibrate, sample, workers, standard=not measures)
 
@@ -221,7 +235,7 @@ def _read_arrays(
     keys: list[str] | None,
     columns: tuple[str, ...],
     layer_axis: str,
-    by_position: bool,
+    rows: _file_inputs.RowOptions,
     rdm: bool,
 ) -> dict[str, Any]:
     """Return at least two representations, from models or files; columns of labels are not features."""
@@ -229,9 +243,7 @@ def _read_arrays(
         arrays, source = models.last_layers(), "--model must give"
     else:
         source = "FILE must contain"
-        arrays = _file_inputs.read_representations(
-            files, keys, columns, layer_axis, by_position=by_position, distances=rdm
-        )
+        arrays = _file_inputs.read_representations(files, keys, columns, layer_axis, rows=rows, distances=rdm)
     if len(arrays) < 2:
         raise ValueError(f"{source} at least two representations in total, got {', '.join(arrays) or 'none'}")
     return arrays
@@ -263,11 +275,15 @@ def _refuse_columns(named: dict[str, str | None]) -> None:
             )
 
 
-def _lazy_files(files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, by_position: bool) -> Any:
+def _lazy_files(
+    files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, rows: _file_inputs.RowOptions
+) -> Any:
     """Return `Files`, whose arrays are read when needed."""
     from shesha.comparison.input_manifest import Files
 
-    return Files(files, keys, rdm, _file_inputs.parse_layer_axis(layer_axis), by_position=by_position)
+    return Files(
+        files, keys, rdm, _file_inputs.parse_layer_axis(layer_axis), by_position=rows.by_position, ids=rows.ids
+    )
 
 
 def _split(names: list[str]) -> list[str]:

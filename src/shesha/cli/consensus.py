@@ -25,6 +25,9 @@ def consensus_command(
     confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     layer_axis: _file_inputs.LayerAxis = "guess",
     by_position: _file_inputs.ByPosition = False,
+    identity: _file_inputs.Id = None,
+    shared_rows: _file_inputs.SharedRows = False,
+    missing: _file_inputs.Missing = "refuse",
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the distances to this file.")] = None,
@@ -33,10 +36,11 @@ def consensus_command(
     """Measure how far representations (seeds, checkpoints) are from their shared shape, and find outliers."""
     from shesha.comparison import consensus
 
+    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
     outputs = _outputs.Outputs(json, plot, html, None, (*files, groups))
-    inputs = _design_options.read_design(files, None, groups, None, False, None, by_position=by_position)
-    arrays: dict[str, Any] = _file_inputs.read_representations(
-        files, key, inputs.columns, layer_axis, by_position=by_position
+    inputs = _design_options.read_design(files, None, groups, None, False, None, rows=row_options)
+    arrays: dict[str, Any] = _file_inputs.read_representations(files, key, inputs.columns, layer_axis, rows=row_options)
+    result = consensus(
+        arrays, scale=scale, groups=inputs.design.get("groups"), confidence=confidence, **row_options.choice, seed=seed
     )
-    result = consensus(arrays, scale=scale, groups=inputs.design.get("groups"), confidence=confidence, seed=seed)
     outputs.write(result, files)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
 from shesha.cli._text_inputs import parse_texts, read_texts
+from shesha.results.changes.vector_index_verdict import IndexMetric
 
 _MODEL = (
     "Model before and after the change (pass the option twice): a folder, a package or a name that the transformers "
@@ -51,7 +52,18 @@ def diff_command(
             help="Test new queries on old vectors, to decide whether to keep the index, map the queries or re-embed.",
         ),
     ] = False,
+    index_metric: Annotated[
+        str, typer.Option(help="Metric of the index: cosine, ip (inner product) or l2 (Euclidean distance).")
+    ] = "cosine",
     max_loss: Annotated[float, typer.Option(help="Largest acceptable loss of recall, for --index.")] = 0.05,
+    match: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="BEFORE=AFTER|name|position",
+            help="Which layers correspond, where names are ambiguous: pairs such as 'layer.*=model.layer.*' (may be "
+            "repeated), only layers of the same name, or layers in order.",
+        ),
+    ] = None,
     html: _outputs.Html = None,
     explore: _outputs.Explore = None,
     reencode: Annotated[
@@ -75,6 +87,9 @@ def diff_command(
     groups: _design_options.Groups = None,
     layer_axis: _file_inputs.LayerAxis = "guess",
     by_position: _file_inputs.ByPosition = False,
+    identity: _file_inputs.Id = None,
+    shared_rows: _file_inputs.SharedRows = False,
+    missing: _file_inputs.Missing = "refuse",
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the change over depth to this file.")] = None,
@@ -83,6 +98,7 @@ def diff_command(
     from shesha.changes import diff
     from shesha.io.representation_names import short_paths
 
+    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
     paths = list(files or ())
     inputs = (*paths, *(model or ()), texts, labels, blocks, groups, *(also or ()), *(again or ()))
     outputs = _outputs.Outputs(json, plot, html, None, inputs, explore)
@@ -99,12 +115,14 @@ def diff_command(
     else:
         _require_two(paths, texts, layers)
         first = paths[0]
-        read = partial(_read, key=key, columns=(labels, blocks, groups), layer_axis=layer_axis, by_position=by_position)
+        read = partial(_read, key=key, columns=(labels, blocks, groups), layer_axis=layer_axis, rows=row_options)
         sides = (read(paths[0]), read(paths[1]))
+        row_options.state_pairing(*sides)
         others = {name: [read(Path(path)) for path in more or ()] for name, more in (("again", again), ("also", also))}
         others["names"] = short_paths(paths)
-    y = _design_options.labels_named("labels", labels, first, by_position=by_position)
-    design = _design_options.read_design([first], blocks, groups, None, False, None, by_position=by_position).design
+    y = _design_options.labels_named("labels", labels, first, rows=row_options)
+    design = _design_options.read_design([first], blocks, groups, None, False, None, rows=row_options).design
+    others |= row_options.choice
     result = diff(
         *sides,
         y,
@@ -112,7 +130,9 @@ def diff_command(
         blocks=design.get("blocks"),
         groups=design.get("groups"),
         index=index,
+        index_metric=cast(IndexMetric, index_metric),
         max_loss=max_loss,
+        match=_parse_match(match),
         row_map=explore is not None,
         max_rows=rows,
         seed=seed,
@@ -120,6 +140,18 @@ def diff_command(
     )
     page = None if result.row_map is None else result.row_map.page
     outputs.write(replace(result, row_map=None), [first] if model else paths, row_map=page, brief=True)
+
+
+def _parse_match(values: list[str] | None) -> dict[str, str] | Literal["name", "position"] | None:
+    """Return pairs of layers, or the rule that the user chose."""
+    if not values:
+        return None
+    if values in (["name"], ["position"]):
+        return cast(Literal["name", "position"], values[0])
+    pairs = [value.partition("=") for value in values]
+    if not all(before and after for before, _, after in pairs):
+        raise ValueError(f"--match must be name, position or pairs BEFORE=AFTER, got {', '.join(values)}")
+    return {before: after for before, _, after in pairs}
 
 
 def _text_file(
@@ -145,11 +177,11 @@ def _require_two(files: list[Path], texts: str | None, layers: list[str] | None)
 
 
 def _read(
-    path: Path, key: list[str] | None, columns: tuple[str | None, ...], layer_axis: str, by_position: bool
+    path: Path, key: list[str] | None, columns: tuple[str | None, ...], layer_axis: str, rows: _file_inputs.RowOptions
 ) -> dict[str, Any]:
     """Read the arrays of a file, in which columns of labels are not features."""
     inside = [column for column in columns if column is not None and not Path(column).exists()]
-    arrays = _file_inputs.read_representations([path], key, inside, layer_axis, by_position=by_position)
+    arrays = _file_inputs.read_representations([path], key, inside, layer_axis, rows=rows)
     if not arrays:
         raise ValueError(f"{path} must contain a representation, got none")
     return arrays

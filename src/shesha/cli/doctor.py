@@ -12,7 +12,7 @@ import typer
 
 _UNWELL = 1
 EXTRAS: dict[str, tuple[str, ...]] = {
-    "files": ("anndata", "pyarrow", "safetensors", "zarr"),
+    "files": ("anndata", "h5netcdf", "h5py", "pyarrow", "safetensors", "xarray", "zarr"),
     "plot": ("matplotlib",),
     "report": ("jinja2",),
     "torch": ("torch",),
@@ -27,7 +27,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "dask": ("distributed",),
     "monitor": ("prometheus-client",),
 }
-"""For each extra, the libraries that it installs; each library is listed once."""
+"""For each extra, the libraries that it installs."""
 
 
 def doctor_command() -> None:

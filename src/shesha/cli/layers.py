@@ -41,6 +41,9 @@ def layers_command(
     alpha: Annotated[float, typer.Option(help="Significance level of the threshold.")] = 0.05,
     layer_axis: _file_inputs.LayerAxis = "guess",
     by_position: _file_inputs.ByPosition = False,
+    identity: _file_inputs.Id = None,
+    shared_rows: _file_inputs.SharedRows = False,
+    missing: _file_inputs.Missing = "refuse",
     blocks: _design_options.Blocks = None,
     groups: _design_options.Groups = None,
     within: _design_options.Within = None,
@@ -59,6 +62,7 @@ def layers_command(
     """
     from shesha.calibration import calibrate_layers
 
+    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
     outputs = _outputs.Outputs(json, plot, html, card, (*(files or ()), *(model or ()), texts, blocks, groups, within))
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     if models is not None:
@@ -76,17 +80,22 @@ def layers_command(
     if files is None or len(files) != 2:
         raise ValueError(f"FILE must be given twice, got {count(len(files or ()), 'file')}")
     first, second = files
-    exchanged = _design_options.read_design(
-        [first], blocks, groups, within, shift, block_length, by_position=by_position
-    )
+    exchanged = _design_options.read_design([first], blocks, groups, within, shift, block_length, rows=row_options)
     a, b = (
-        _file_inputs.read_representations(
-            [path], None, exchanged.columns, layer_axis, by_position=by_position, distances=rdm
-        )
+        _file_inputs.read_representations([path], None, exchanged.columns, layer_axis, rows=row_options, distances=rdm)
         for path in (first, second)
     )
+    row_options.state_pairing(a, b)
     grid = calibrate_layers(
-        a, b, measure, aggregate, n_permutations=permutations, alpha=alpha, **exchanged.design, seed=seed
+        a,
+        b,
+        measure,
+        aggregate,
+        n_permutations=permutations,
+        alpha=alpha,
+        **exchanged.design,
+        **row_options.choice,
+        seed=seed,
     )
     outputs.write(grid, [first, second], data=f"{first.name} and {second.name}", model=first.stem)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _design_options, _model_inputs, _outputs
+from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
 from shesha.cli._canary_encodings import Canaries
 from shesha.cli._monitor_inputs import monitor_files, parse_about, read_matrix, read_stacks, refuse_with_model
 from shesha.cli._monitor_text import markdown, status_lines
@@ -79,6 +79,14 @@ def init_command(
             metavar="FILE|COLUMN", help="Class labels: FILE (or FILE:COLUMN) with one label per row, or COLUMN of REF."
         ),
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|COLUMN",
+            help="Document, clip or session of each row, if rows share one: FILE (or FILE:COLUMN), or COLUMN of REF. "
+            "Resampling and `monitor update` then count each group once.",
+        ),
+    ] = None,
     layers: _model_inputs.Layers = None,
     pool: _model_inputs.Pool = "auto",
     batch_size: _model_inputs.BatchSize = 32,
@@ -109,6 +117,9 @@ def init_command(
         bool, typer.Option("--keep-rows", help="Store the rows themselves, which `monitor update` needs.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing reference.")] = False,
+    identity: _file_inputs.Id = None,
+    by_position: _file_inputs.ByPosition = False,
+    missing: _file_inputs.Missing = "refuse",
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
 ) -> None:
     """Create a monitor from canary rows and their re-encodings by the unchanged model."""
@@ -122,8 +133,9 @@ def init_command(
     again: Any
     if canaries is None:
         assert reference is not None
-        inside = (labels,) if labels is not None and _design_options.split_source(labels)[0] is None else None
-        rows, again = read_matrix(reference, key, inside), read_stacks(nulls, key) if nulls else None
+        row_options = _file_inputs.RowOptions(identity, by_position, missing=missing)
+        rows = read_matrix(reference, key, _columns_inside(labels, groups), row_options)
+        again = read_stacks(nulls, key, row_options) if nulls else None
     else:
         refuse_with_model(nulls=nulls, key=key)
         folder = out.with_name(f"{out.name}.encodings")
@@ -136,11 +148,13 @@ def init_command(
         rows,
         nulls=again,
         labels=_design_options.labels_named("labels", labels, source),
+        groups=_design_options.labels_named("groups", groups, source),
         false_alarm=false_alarm,
         run_length=run_length,
         measures=None if measures is None else [name.strip() for name in measures.split(",")],
         tolerance=tolerance,
         about=circumstances | parse_about(about),
+        missing=missing,  # type: ignore[arg-type]  # Checked by name in the call.
         seed=seed,
     )
     drift_monitor.save(out, keep_rows=keep_rows, overwrite=overwrite)
@@ -149,6 +163,11 @@ def init_command(
         if drift_monitor.n_nulls
         else "no re-encodings, so a drift above the tolerance raises an alert"
     )
+    if drift_monitor.dependence:
+        typer.echo(
+            f"The bound on false alarms of `monitor update`, and of checks without re-encodings, does not hold: "
+            f"{drift_monitor.dependence}."
+        )
     again_with = "FILE" if canaries is None else f"--model {canaries.model} --texts {texts}"
     typer.echo(f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}\nNext: shesha monitor check {out} {again_with}")
 
@@ -166,6 +185,10 @@ def check_command(
     device: _model_inputs.Device = None,
     key: Key = None,
     about: About = None,
+    identity: _file_inputs.Id = None,
+    by_position: _file_inputs.ByPosition = False,
+    shared_rows: _file_inputs.SharedRows = False,
+    missing: _file_inputs.Missing = "refuse",
     github_summary: Annotated[
         bool, typer.Option("--github-summary", help="Add the verdict to the file that GITHUB_STEP_SUMMARY names.")
     ] = False,
@@ -180,15 +203,17 @@ def check_command(
     summary = _summary_file() if github_summary else None
     canaries = Canaries.read(model, texts, current, "CURRENT", pool=pool, batch_size=batch_size, device=device)
     drift_monitor = DriftMonitor.load(folder)
+    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
     circumstances: dict[str, str] = {}
     if canaries is None:
         assert current is not None
-        source, rows = current, read_matrix(current, key)
+        source, rows = current, read_matrix(current, key, rows=row_options)
+        row_options.state_pairing({"reference": drift_monitor}, {"current": rows})
     else:
         refuse_with_model(key=key)
         source = canaries.file
         rows, circumstances = canaries.encode_now(drift_monitor.about.get("layer"))
-    verdict = drift_monitor.check(rows, about=circumstances | parse_about(about))
+    verdict = drift_monitor.check(rows, about=circumstances | parse_about(about), **row_options.choice)
     inputs = [source, *(file for file in monitor_files(folder) if file.suffix in (".json", ".npz"))]
     data = f"{verdict.n_rows:,} canary rows of {folder.name}"
     outputs.write(verdict, inputs, data=data, model=source.stem if model is None else model, brief=True)
@@ -202,6 +227,13 @@ def check_command(
 def update_command(
     folder: Folder,
     batch: Annotated[Path, typer.Argument(metavar="BATCH", help="Rows of new inputs.", show_default=False)],
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|COLUMN",
+            help="Group of each row, if the reference has groups: FILE (or FILE:COLUMN), or COLUMN of BATCH.",
+        ),
+    ] = None,
     key: Key = None,
     json: _outputs.Json = None,
 ) -> None:
@@ -209,7 +241,8 @@ def update_command(
     from shesha.drift import DriftMonitor
 
     outputs = _outputs.Outputs(json, inputs=(batch, *monitor_files(folder)))
-    verdict = DriftMonitor.load(folder).update(read_matrix(batch, key))
+    rows = read_matrix(batch, key, _columns_inside(groups))
+    verdict = DriftMonitor.load(folder).update(rows, groups=_design_options.labels_named("groups", groups, batch))
     outputs.write(verdict, [batch], brief=True)
     _end(verdict.state)
 
@@ -253,6 +286,11 @@ def serve_command(
             http_server.serve_forever()
         except KeyboardInterrupt:
             typer.echo("ended", err=True)
+
+
+def _columns_inside(*options: str | None) -> tuple[str, ...] | None:
+    """Return the columns of the file itself that options name; None if there are none."""
+    return tuple(name for name in options if name and _design_options.split_source(name)[0] is None) or None
 
 
 def _end(state: str) -> None:

@@ -41,6 +41,9 @@ def rank_command(
     ] = None,
     layer_axis: _file_inputs.LayerAxis = "guess",
     by_position: _file_inputs.ByPosition = False,
+    identity: _file_inputs.Id = None,
+    shared_rows: _file_inputs.SharedRows = False,
+    missing: _file_inputs.Missing = "refuse",
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a bar chart with the noise ceiling to this file.")] = None,
@@ -49,15 +52,17 @@ def rank_command(
     """Rank models by how well they explain data, with intervals, tests of differences and a noise ceiling."""
     from shesha.ranking import rank_models
 
+    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
     outputs = _outputs.Outputs(json, plot, html, None, (*files, *data, blocks, groups))
-    inputs = _design_options.read_design(files, blocks, groups, None, False, None, by_position=by_position)
-    options: dict[str, Any] = {"by_position": by_position, "distances": rdm}
+    inputs = _design_options.read_design(files, blocks, groups, None, False, None, rows=row_options)
+    options: dict[str, Any] = {"rows": row_options, "distances": rdm}
     models = _file_inputs.read_representations(files, key, inputs.columns, layer_axis, **options)
     subjects = _file_inputs.read_representations(data, data_key, inputs.columns, layer_axis, **options)
     if not models:
         raise ValueError(f"MODEL must contain a representation, got none in {', '.join(map(str, files))}")
     if not subjects:
         raise ValueError(f"--data must contain a representation, got none in {', '.join(map(str, data))}")
+    row_options.state_pairing(models, subjects)
     ranking = rank_models(
         subjects,
         models,
@@ -68,6 +73,7 @@ def rank_command(
         n_permutations=permutations,
         confidence=confidence,
         pairs=_file_inputs.parse_pairs(pairs),
+        **row_options.choice,
         seed=seed,
     )
     outputs.write(ranking, [*files, *data])

@@ -12,12 +12,13 @@ from shesha.coherence.group_scores import evidence
 from shesha.coherence.nearest_controls import nearest_control_shifts
 from shesha.coherence.null_groups import NullGroupScores, score_null_groups
 from shesha.coherence.result_rows import lines
-from shesha.coherence.row_roles import LARGE, Layout, layout
+from shesha.coherence.row_roles import FEWEST_CONTROLS, LARGE, Layout, layout
 from shesha.coherence.score_correlations import links
 from shesha.coherence.whitening import whitening_matrix
 from shesha.inputs import align_all_labels
 from shesha.inputs import validation as check
 from shesha.results import CoherenceTable
+from shesha.support.draws_for_corrections import default_draws
 from shesha.support.plurals import agree, count
 from shesha.support.seeds import draw_seed, number
 from shesha.support.types import Matrix, Seed
@@ -74,18 +75,22 @@ def coherence_by_group(
         "controls": null groups are drawn from the controls. "pooled": they are drawn from the controls and the group
         together (shuffled labels). The pooled null is exact if there is no effect, and it does not require more
         controls than rows, but an effect of the group also enters the chance level. Labels are shuffled as well for
-        groups with more than 15 % as many rows as the controls, which would leave too few controls (except with "knn");
-        if whole units are drawn, the group's shift is first removed. A note names these groups.
+        groups with more than 15 % as many rows (or units) as the controls, which would leave too few controls (except
+        with "knn"). A note names these groups.
     blocks : array of shape (n,), optional
         Batch, replicate or session of each row. Shifts start from the controls of the same block, and null groups have
         as many rows in each block as the group has. Without blocks, a group from a single batch would look coherent
         relative to controls from all batches.
     groups : array of shape (n,), optional
-        Sampling unit of each row, such as a guide, donor or template. Intervals treat each unit as one observation. If
-        no unit has both controls and other rows, null groups consist of whole units of controls (all possible choices,
-        if there are only a few).
+        Sampling unit of each row, such as a guide, donor or template. The unbiased score then uses only pairs of rows
+        from different units, and each unit is one observation in p-values and intervals. If units have either controls
+        or other rows, null groups consist of whole units. If most rows of groups share their unit with controls (paired
+        donors), shifts start from the controls of the same unit, and the null distribution changes the signs of all
+        shifts of a unit together. If there are only a few choices of units or signs, each is used once, so the p-value
+        is exact.
     n_draws : int, optional
-        Number of null groups. Default: 999, or 199 for "knn". With 0, no chance level is computed.
+        Number of null groups. Default: 999 (199 for "knn"), or as many as one group needs to be significant after the
+        correction for the number of groups. With 0, no chance level is computed.
     min_size : int
         Minimum number of rows in a group. Smaller groups are listed but not scored.
     alpha, confidence : float
@@ -104,8 +109,10 @@ def coherence_by_group(
         If labels do not fit the rows, no group can be scored, there are fewer than five controls, or X contains NaN.
 
     Notes
-    ----- Intervals account for the sampling of rows (or units) and of controls, estimated from the influence of each on
-    the score.
+    -----
+    The verdict follows from one statistic, the unbiased coherence: its p-value, corrected for the number of groups. Its
+    interval has the same unit of observation. Intervals account for the sampling of rows (or units) and of controls,
+    estimated from the influence of each on the score.
 
     Examples
     --------
@@ -129,12 +136,15 @@ def coherence_by_group(
     share = None
     if method != "standard":
         rows, share = _whiten_rows(rows, row_layout, method, shrinkage)
-    draws = check.count((199 if matched else 999) if n_draws is None else n_draws, "n_draws", minimum=0)
-    observed = evidence(_evidence_rows(rows, row_layout, matched), row_layout, centred=not matched)
+    if n_draws is None:
+        n_draws = default_draws(row_layout.n_groups, alpha, 199 if matched else 999)
+    draws = check.count(n_draws, "n_draws", minimum=0)
+    shift_rows = _evidence_rows(rows, row_layout, matched)
+    observed = evidence(shift_rows, row_layout, centred=not matched)
     drawn = _no_null_groups(row_layout)
     null_seed = draw_seed(seed)
     if draws:
-        drawn = score_null_groups(rows, row_layout, null=null, k=matched, n_draws=draws, seed=null_seed)
+        drawn = score_null_groups(rows, row_layout, observed, null=null, k=matched, n_draws=draws, seed=null_seed)
     results = lines(row_layout, observed, drawn, alpha, confidence)
     return CoherenceTable(
         groups=tuple(results),
@@ -149,7 +159,7 @@ def coherence_by_group(
         n_draws=draws,
         n_shuffled=sum(map(bool, drawn.shuffled)),
         links=links(results, drawn),
-        notes=_notes(row_layout, drawn),
+        notes=_notes(row_layout, drawn, is_drawn=draws > 0),
         seed=number(seed),
         cosines=observed.cosines,
     )
@@ -206,25 +216,35 @@ def _no_null_groups(row_layout: Layout) -> NullGroupScores:
     return NullGroupScores(none, ("no null groups were requested",) * row_layout.n_groups, "nothing")
 
 
-def _notes(row_layout: Layout, drawn: NullGroupScores) -> tuple[str, ...]:
+def _notes(row_layout: Layout, drawn: NullGroupScores, *, is_drawn: bool) -> tuple[str, ...]:
     """Return notes on rows that were left out, missing chance levels and limits of the p-values."""
     notes = []
+    units = row_layout.unit is not None
     if row_layout.n_lonely:
         rows = f"{count(row_layout.n_lonely, 'row')} {agree(row_layout.n_lonely, 'is', 'are')}"
-        notes.append(f"{rows} left out, because their blocks have too few controls")
-    without = [reason for reason in drawn.reasons if reason]
-    if without and drawn.exchanged != "nothing":
-        notes.append(f"{count(len(without), 'group')} without a chance level: {without[0]}")
-    large = [name for name, shuffled in zip(row_layout.names, drawn.shuffled, strict=False) if shuffled]
-    if large:
+        where = "units (values of groups)" if row_layout.is_paired else "blocks"
+        notes.append(f"{rows} left out, because their {where} have fewer than {FEWEST_CONTROLS} controls")
+    if row_layout.is_paired:
         notes.append(
-            f"{check.join_items(large)} {agree(len(large), 'has', 'have')} more than {100 * LARGE:.0f} % as many rows "
-            "as the controls. Null groups drawn from the controls would leave too few reference rows, and p-values "
-            "would be too small. Labels are shuffled instead, as with null='pooled'"
+            "units (values of groups) contain both controls and other rows, so shifts start from the controls of the "
+            "same unit" + ", and the null distribution changes the signs of whole units" * is_drawn
         )
-    if row_layout.unit is not None and "unit" not in drawn.exchanged:
+    if not is_drawn:
+        return tuple(notes)
+    for reason in dict.fromkeys(filter(None, drawn.reasons)):
+        names = [name for name, why in zip(row_layout.names, drawn.reasons, strict=True) if why == reason]
+        notes.append(f"{check.join_items(names)} {agree(len(names), 'has', 'have')} no chance level: {reason}")
+    large = [
+        name
+        for name, shuffled, reason in zip(row_layout.names, drawn.shuffled, drawn.reasons, strict=False)
+        if shuffled and not reason
+    ]
+    if large:
+        counted = "units (values of groups)" if units else "rows"
         notes.append(
-            "some units in `groups` contain both controls and treated rows, so single rows are permuted. If whole "
-            "units were treated, p-values are too small. Then pass the units as `blocks` too, and rely on the interval"
+            f"{check.join_items(large)} {agree(len(large), 'has', 'have')} more than {100 * LARGE:.0f} % as many "
+            f"{counted} as the controls. Null groups drawn from the controls would leave too few of them as a "
+            f"reference, and p-values would be too small. The labels of {'units' if units else 'rows'} are shuffled "
+            "instead, as with null='pooled'"
         )
     return tuple(notes)

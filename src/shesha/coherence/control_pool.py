@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shesha.coherence.chunked_matrix import RowPieces
-from shesha.support.types import Index, Mask, Matrix, Vector
+from shesha.support.types import Index, Matrix, Vector
 
 _ENTRIES = 1 << 24
 """Maximum number of entries to store; if there are more, only evenly spaced control rows are stored."""
@@ -42,12 +42,6 @@ class Pool:
         """Variance of the rows, summed over features."""
         centred = self.squared.sum() - self.total @ self.total / len(self)
         return float(centred / max(1, len(self) - 1))
-
-    def remove_shift(self, inside: Mask) -> Pool:
-        """Return the rows after the masked ones are shifted to the mean of the others."""
-        rows = self.rows.copy()
-        rows[inside] -= rows[inside].mean(axis=0) - rows[~inside].mean(axis=0)
-        return Pool(rows - rows.mean(axis=0), self.numbers)
 
     def __len__(self) -> int:
         """Return the number of rows."""

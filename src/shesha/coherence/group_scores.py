@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from shesha.coherence.row_roles import Layout
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.coherence.shift_summary import Shifts
 from shesha.coherence.standard_errors import control_variances, row_variances
+from shesha.coherence.unit_pairs import PAIR, UnitSums
 from shesha.support.types import Index, Matrix, Vector
 
 
@@ -33,6 +34,10 @@ class Evidence:
     spread: Vector
     cosines: Vector
     """Cosine between each row's shift and its group's mean shift; NaN outside groups and for zero shifts."""
+    squares: Vector
+    """Sum of the squared lengths of the shifts of each group."""
+    units: UnitSums | None = None
+    """Sums over the sampling units, if rows were sampled in units."""
 
 
 def evidence(rows: RowPieces, layout: Layout, *, centred: bool = True) -> Evidence:
@@ -52,6 +57,13 @@ def evidence(rows: RowPieces, layout: Layout, *, centred: bool = True) -> Eviden
     shifts, projections = _directions(parts, mean, squared)
     off_mean = np.maximum(0.0, squared - 2 * projections + parts.spread_to_rows((mean**2).sum(axis=1)))
     variances, degrees, slopes = row_variances(parts, shifts)
+    units = None if layout.unit is None else UnitSums.build(parts, shifts.inverse)
+    if units is not None:
+        # Rows of a unit share its own effects, so only pairs of rows from different units count.
+        shifts = replace(shifts, pairwise=units.mean_cosines(parts.shape[0]))
+        variances[PAIR] = units.jackknife_variances(parts.shape[0])
+        # Leaving out a unit leaves out its controls as well, if it has any.
+        slopes[PAIR] = 0.0 if layout.is_paired else units.slopes(parts, shifts)
     control_variance, control_noise = control_variances(parts, slopes)
     of_mean, of_pair = np.sqrt(variances + control_variance)
     return Evidence(
@@ -65,6 +77,8 @@ def evidence(rows: RowPieces, layout: Layout, *, centred: bool = True) -> Eviden
         parts.means(off_mean) / np.maximum(parts.n - 1, 1) + control_noise,
         parts.means(np.sqrt(off_mean)),
         shifts.cosine,
+        parts.sums(squared).sum(axis=1),
+        units,
     )
 
 

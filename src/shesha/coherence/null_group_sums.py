@@ -31,8 +31,11 @@ class Tally:
         """Return sums over no shifts."""
         return cls(np.zeros(n_features), np.zeros(n_features))
 
-    def add(self, members: Matrix, squared: Vector, total: Vector, reference: Vector, noise: float) -> None:
-        """Add rows whose shifts all start from one reference, given their squared lengths, sum, and noise."""
+    def add(self, members: Matrix, squared: Vector, total: Vector, reference: Vector, noise: float) -> Vector:
+        """Add rows whose shifts all start from one reference, given their squared lengths, sum, and noise.
+
+        Return one over the length of each shift, or 0 for zero shifts.
+        """
         squared = np.maximum(0.0, squared - 2 * (members @ reference) + reference @ reference)
         lengths = np.sqrt(squared)
         floor = NO_DIRECTION * lengths.max(initial=0.0)
@@ -43,11 +46,12 @@ class Tally:
         self.directed += int((inverse > 0).sum())
         self.square += float(squared.sum())
         self.noise += len(members) ** 2 * noise
+        return inverse
 
-    def add_shifts(self, shifts: Matrix) -> None:
+    def add_shifts(self, shifts: Matrix) -> Vector:
         """Add shifts that each start from a reference of their own."""
         none = np.zeros(shifts.shape[1])
-        self.add(shifts, np.einsum("ij,ij->i", shifts, shifts), shifts.sum(axis=0), none, 0.0)
+        return self.add(shifts, np.einsum("ij,ij->i", shifts, shifts), shifts.sum(axis=0), none, 0.0)
 
     def scores(self) -> Vector:
         """Return mean cosine, pairwise cosine, magnitude and magnitude / its noise; NaN if undefined."""
@@ -159,7 +163,6 @@ def members(
     excluded: Sequence[Index],
     *,
     corrected: bool = True,
-    stretches: Sequence[float] | None = None,
 ) -> Vector:
     """Score one null group, given its rows in each pool and the rows excluded from its controls.
 
@@ -174,22 +177,20 @@ def members(
     corrected : bool
         Whether to correct the reference. Use True if the shifts of the real group start from the mean of all rows of
         the pools, and False if they start from the mean of the remaining rows only.
-    stretches : sequence of float, one per block, optional
-        Factors by which mean shifts are multiplied if the reference is not corrected. Default: 1.
     """
     tally = Tally.empty(pools[0].rows.shape[1])
-    stretches = stretches or [1.0] * len(pools)
-    for pool, indices, excluded_rows, stretch in zip(pools, chosen, excluded, stretches, strict=True):
+    for pool, indices, excluded_rows in zip(pools, chosen, excluded, strict=True):
         if len(indices):
-            rows = pool.rows[indices]
-            total, n_left = rows.sum(axis=0), len(pool) - len(excluded_rows)
-            reference = (pool.total - pool.rows[excluded_rows].sum(axis=0)) / n_left
-            if corrected:
-                reference = null_group_reference(
-                    total / len(indices), reference, len(indices), len(excluded_rows), len(pool)
-                )
-            else:
-                reference = total / len(indices) - stretch * (total / len(indices) - reference)
-            noise = pool.scatter / (len(pool) if corrected else n_left)
-            tally.add(rows, pool.squared[indices], total, reference, noise)
+            add_members(tally, pool, indices, excluded_rows, corrected=corrected)
     return tally.scores()
+
+
+def add_members(tally: Tally, pool: Pool, chosen: Index, excluded: Index, *, corrected: bool) -> tuple[Vector, Vector]:
+    """Add the rows of a null group in one pool; return their reference, and one over the lengths of their shifts."""
+    rows = pool.rows[chosen]
+    total, n_left = rows.sum(axis=0), len(pool) - len(excluded)
+    reference = (pool.total - pool.rows[excluded].sum(axis=0)) / n_left
+    if corrected:
+        reference = null_group_reference(total / len(chosen), reference, len(chosen), len(excluded), len(pool))
+    noise = pool.scatter / (len(pool) if corrected else n_left)
+    return reference, tally.add(rows, pool.squared[chosen], total, reference, noise)

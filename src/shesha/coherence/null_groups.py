@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.control_pool import Pool, build_pool
+from shesha.coherence.group_scores import Evidence
 from shesha.coherence.nearest_controls import MatchedPool, score_null_group
 from shesha.coherence.null_group_sums import members, windows
 from shesha.coherence.row_roles import FEWEST_CONTROLS, LARGE, Layout
-from shesha.coherence.whole_unit_null_groups import Chosen, Scorer, draws_of_units, large_groups_by_units
+from shesha.coherence.whole_unit_null_groups import draws_of_units, large_groups_by_units
 from shesha.kernels.threads import parallel
 from shesha.support import progress
 from shesha.support.types import Index, Mask, Vector
@@ -34,8 +35,13 @@ class NullGroupScores:
     """For each group, whether labels were shuffled because null groups would leave too few controls."""
 
 
+Chosen = tuple[list[Index], list[Index]]
+"""Rows of a null group in each pool, and the rows that are excluded from its controls."""
+Scorer = Callable[[list[Index], list[Index]], Vector]
+
+
 def score_null_groups(
-    rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws: int, seed: int
+    rows: RowPieces, layout: Layout, observed: Evidence, *, null: str, k: int | None, n_draws: int, seed: int
 ) -> NullGroupScores:
     """Draw null groups of the same sizes as the real groups, and score them in the same way.
 
@@ -43,24 +49,21 @@ def score_null_groups(
     ----------
     rows : RowPieces
     layout : Layout
+    observed : Evidence
+        Scores of the groups, with the sums over their units.
     null : {"controls", "pooled"}
         Whether to draw null groups from the controls, or from the controls and the group together (shuffled labels).
     k : int or None
         Number of nearest controls whose mean is the reference of a row, or None for all controls.
     n_draws, seed : int
     """
+    if layout.is_paired:
+        return _collect(layout, lambda g: _flip_signs_of_units(observed, g, n_draws, seed), "signs of units")
+    if layout.unit is not None:
+        return _unit_groups(rows, layout, null=null, k=k, n_draws=n_draws, seed=seed)
     if null == "pooled":
         return _collect(layout, lambda g: _pooled_groups(rows, layout, g, n_draws, seed), "rows of controls and group")
     pools = _control_pools(rows, layout)
-    if _units_are_nested(layout):
-        score = _scorer(pools, k, layout)
-        large = np.zeros(layout.n_groups, dtype=bool) if k else large_groups_by_units(layout)
-
-        def score_group(g: int) -> tuple[NDArray[np.float64], str]:
-            draws = draws_of_units(rows, layout, pools, g, shuffled=bool(large[g]))
-            return draws.scores(score, n_draws, (seed, g))
-
-        return _collect(layout, score_group, "units of controls", large)
     if k is None:
         return _window_groups(rows, layout, pools, n_draws, seed)
     score = _scorer(pools, k, layout)
@@ -73,11 +76,28 @@ def _control_pools(rows: RowPieces, layout: Layout) -> list[Pool]:
     return [build_pool(rows, controls[block == b], int(sizes[:, b].max())) for b in range(layout.n_blocks)]
 
 
-def _units_are_nested(layout: Layout) -> bool:
-    """Return whether each unit has only controls or only rows of groups, never both."""
-    if layout.unit is None:
-        return False
-    return not np.isin(layout.unit[layout.group >= 0], layout.unit[layout.group == -1]).any()
+def _flip_signs_of_units(observed: Evidence, g: int, n_draws: int, seed: int) -> tuple[NDArray[np.float64], str]:
+    assert observed.units is not None
+    if len(observed.units.of_group(g)) < 2:
+        return np.empty((0, 4)), "its rows are of one unit (value of groups) only, and pairs within a unit do not count"
+    return observed.units.sign_flips(g, float(observed.squares[g]), int(observed.n[g]), n_draws, seed), ""
+
+
+def _unit_groups(
+    rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws: int, seed: int
+) -> NullGroupScores:
+    """Draw null groups of whole units: of controls, or, for large groups, of controls and group."""
+    pools = _control_pools(rows, layout)
+    matched = None if k is None else _matched_pools(pools, k, layout)
+    large = np.ones(layout.n_groups, dtype=bool) if null == "pooled" else large_groups_by_units(layout)
+    large &= k is None
+
+    def score_group(g: int) -> tuple[NDArray[np.float64], str]:
+        draws = draws_of_units(rows, layout, pools, matched, g, shuffled=bool(large[g]))
+        return (np.empty((0, 4)), draws) if isinstance(draws, str) else (draws.scores(n_draws, (seed, g)), "")
+
+    exchanged = "units of controls and group" if null == "pooled" else "units of controls"
+    return _collect(layout, score_group, exchanged, None if null == "pooled" else large)
 
 
 def _too_many(sizes: Index, pools: list[Pool]) -> str:
@@ -136,11 +156,13 @@ def _collect(
     return NullGroupScores(scores, reasons, exchanged, () if large is None else tuple(large.tolist()))
 
 
-def _scorer(pools: list[Pool], k: int | None, layout: Layout) -> Scorer:
-    if k is None:
-        return lambda chosen, excluded: members(pools, chosen, excluded)
+def _matched_pools(pools: list[Pool], k: int, layout: Layout) -> list[MatchedPool]:
     largest = layout.part_sizes().max(axis=0)
-    matched = [MatchedPool.build(pool, k, int(n)) for pool, n in zip(pools, largest, strict=True)]
+    return [MatchedPool.build(pool, k, int(n)) for pool, n in zip(pools, largest, strict=True)]
+
+
+def _scorer(pools: list[Pool], k: int, layout: Layout) -> Scorer:
+    matched = _matched_pools(pools, k, layout)
     return lambda chosen, excluded: score_null_group(matched, chosen, excluded)
 
 

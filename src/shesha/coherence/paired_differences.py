@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -14,6 +12,7 @@ from shesha.coherence.null_groups import NullGroupScores
 from shesha.coherence.result_rows import lines
 from shesha.coherence.row_roles import Layout
 from shesha.coherence.scores import NO_DIRECTION
+from shesha.coherence.unit_pairs import PAIR, between_units, unit_signs
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
 from shesha.inputs.overflow_limits import require_squarable
@@ -51,8 +50,7 @@ def coherence_of_differences(
     Returns
     -------
     Coherence
-        The result for all differences. `unbiased` is not corrected for dependence within groups, so rely on its
-        p-value.
+        The result for all differences. With groups, `unbiased` uses only pairs of differences from different groups.
 
     Raises
     ------
@@ -76,30 +74,25 @@ def coherence_of_differences(
         ("differences",), np.zeros(n, np.intp), np.zeros(n, np.intp), None if groups is None else unit, {}, ""
     )
     observed = evidence(RowPieces(v, moved=False), layout, centred=False)
-    scores = _flip_signs(v, unit, check.count(n_draws, "n_draws"), seed)
+    scores = _flip_signs(v, unit, check.count(n_draws, "n_draws"), seed, between=groups is not None)
     drawn = NullGroupScores((scores,), ("",), "signs")
     return lines(layout, observed, drawn, alpha, confidence)[0]
 
 
-def _flip_signs(v: Matrix, unit: Index, n_draws: int, seed: Seed) -> Matrix:
+def _flip_signs(v: Matrix, unit: Index, n_draws: int, seed: Seed, *, between: bool) -> Matrix:
     """Return scores under random signs of whole units: (n_draws, 4), in the order of `windows`."""
     lengths = np.linalg.norm(v, axis=1)
     there = lengths > NO_DIRECTION * lengths.max()
     units = np.where(there[:, None], v / np.where(there, lengths, 1.0)[:, None], 0.0)
     n_units, directed, square = int(unit.max()) + 1, there.sum(keepdims=True), (lengths**2).sum(keepdims=True)
     sums = [np.stack([vectors[unit == code].sum(axis=0) for code in range(n_units)]) for vectors in (units, v)]
-    signs = _signs(n_units, n_draws, seed)
+    signs = unit_signs(n_units, n_draws, generator(seed))
+    counts = np.bincount(unit, there, n_units).astype(np.float64)[None]
     scores = []
     step = max(1, _TOGETHER // v.shape[1])
     for start in range(0, len(signs), step):
         turned, moved = (signs[start : start + step] @ vectors for vectors in sums)
         scores.append(scores_of_sums(turned, moved, directed, square, np.zeros(1), np.array([len(v)])))
+        if between:
+            scores[-1][:, PAIR] = between_units(turned, (sums[0] ** 2).sum(axis=1)[None], counts)
     return np.concatenate(scores)
-
-
-def _signs(n_units: int, n_draws: int, seed: Seed) -> Matrix:
-    """Return signs of the units: all choices except the observed one and its opposite, or random draws."""
-    if n_units <= 1 + np.log2(n_draws + 1):
-        # Scores do not change if all units change sign, so the first unit keeps its sign.
-        return np.array([(1, *rest) for rest in product((1.0, -1.0), repeat=n_units - 1)][1:])
-    return generator(seed).choice([-1.0, 1.0], size=(n_draws, n_units))

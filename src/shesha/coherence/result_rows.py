@@ -59,7 +59,8 @@ def lines(
         )
         for g, name in enumerate(row_layout.names)
     ]
-    adjusted = benjamini_hochberg([line.p_value for line in result])
+    # The unbiased coherence decides, because it means the same for groups of all sizes.
+    adjusted = benjamini_hochberg([line.unbiased_p for line in result])
     return [replace(line, p_adjusted=float(p)) for line, p in zip(result, adjusted, strict=True)]
 
 

@@ -14,6 +14,8 @@ from shesha.support.types import Index, Mask
 
 FEWEST_CONTROLS = 5
 """Minimum number of controls whose mean can serve as a reference."""
+_PAIRED = 0.5
+"""Share of the rows of groups that must be in units with controls for shifts to start from the unit's own controls."""
 LARGE = 0.15
 """Size of a group, relative to the number of controls, above which its labels are shuffled."""
 
@@ -35,7 +37,9 @@ class Layout:
     control: str
     """The labels of the controls, as text."""
     n_lonely: int = 0
-    """Number of group rows that are left out because their block has too few controls."""
+    """Number of group rows that are left out because their block (or unit) has too few controls."""
+    is_paired: bool = False
+    """Whether the units of the groups contain controls too, so that shifts start from the controls of the same unit."""
 
     @property
     def n_groups(self) -> int:
@@ -87,7 +91,8 @@ def layout(
         The labels of the controls.
     n_rows : int
     blocks, groups : arrays of shape (n_rows,), optional
-        Block and sampling unit of each row. Default: a single block, and no units.
+        Block and sampling unit of each row. Default: a single block, and no units. If most rows of groups share
+        their unit with controls, each unit is a block of its own.
     min_size : int
         Minimum number of rows in a group; smaller groups are excluded.
 
@@ -107,9 +112,14 @@ def layout(
             raise ValueError(f"control must be one of the labels ({check.join_items(known)}), got {label!r}")
     is_control = np.isin(codes, [known.index(label) for label in control_names])
     block = np.zeros(n_rows, dtype=np.intp) if blocks is None else _codes(blocks, n_rows, "blocks")
+    unit = None if groups is None else _codes(groups, n_rows, "groups")
+    is_paired = unit is not None and _are_paired(unit, is_control)
+    if unit is not None:
+        # Units that contain controls and other rows by exception count as two.
+        block, unit = (_pairs(block, unit), unit) if is_paired else (block, _pairs(unit, is_control.astype(np.intp)))
     lonely = np.bincount(block[is_control], minlength=int(block.max()) + 1)[block] < FEWEST_CONTROLS
     if is_control.sum() < FEWEST_CONTROLS or lonely.all():
-        where = "" if blocks is None else " in one block"
+        where = " in one of the groups" if is_paired else "" if blocks is None else " in one block"
         raise ValueError(f"control must have at least {FEWEST_CONTROLS} rows{where}, got {int(is_control.sum())}")
     excluded, group_codes = _choose_groups(codes, known, control_names, lonely, min_size)
     if not group_codes:
@@ -121,11 +131,22 @@ def layout(
         tuple(known[code] for code in group_codes),
         np.where(lonely, -2, np.where(is_control, -1, place[codes])),
         block,
-        None if groups is None else _codes(groups, n_rows, "groups"),
+        unit,
         excluded,
         " and ".join(control_names),
         int((lonely & ~is_control).sum()),
+        is_paired,
     )
+
+
+def _are_paired(unit: Index, is_control: Mask) -> bool:
+    """Return whether at least half of the rows outside the controls are in units that also contain controls."""
+    return bool(np.isin(unit[~is_control], unit[is_control]).mean() >= _PAIRED)
+
+
+def _pairs(first: Index, second: Index) -> Index:
+    """Return codes of the pairs of two codes that occur."""
+    return np.unique(np.stack([first, second]), axis=1, return_inverse=True)[1].ravel().astype(np.intp)
 
 
 def _codes(labels: ArrayLike, n_rows: int, name: str) -> Index:

@@ -2,88 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
-from math import comb
+from itertools import combinations, pairwise, product
+from math import comb, prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.control_pool import Pool, build_pool
-from shesha.coherence.null_group_sums import members
+from shesha.coherence.nearest_controls import MatchedPool
+from shesha.coherence.null_group_sums import Tally, add_members
 from shesha.coherence.row_roles import LARGE, Layout
+from shesha.coherence.unit_pairs import PAIR, between_units
 from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Mask, Vector
 
-Chosen = tuple[list[Index], list[Index]]
-"""Rows of a null group in each pool, and the rows that are excluded from its controls."""
-Scorer = Callable[[list[Index], list[Index]], Vector]
+_NOWHERE: Index = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True)
 class UnitDraws:
-    """For each block, the sizes of the group's units (largest first) and the units that may replace them."""
+    """The units of a group, and the units that may replace them."""
 
     pools: list[Pool]
-    sizes: list[Index]
+    matched: list[MatchedPool] | None
+    """Pools in which each row has its own nearest controls, or None if rows start from the mean of the controls."""
     places: list[list[Index]]
-    """For each block, the rows of each unit, as indices in the pool of this block."""
-    group_units: list[frozenset[int]]
-    """For each block, the indices of the group's own units, if labels are shuffled."""
-    reason: str = ""
+    """For each candidate unit and block, its rows, as indices in the pool of this block."""
+    sizes: list[Index]
+    """For each unit of the group, the number of its rows in each block. Units of the same stratum follow one another,
+    the largest first."""
+    strata: list[tuple[Index, int]]
+    """Candidates of each stratum, and how many of them a null group has. Units in different blocks do not replace one
+    another, unless units occur in several blocks."""
+    own_units: frozenset[int]
+    """The group's own units among the candidates; empty if only controls are drawn."""
 
     @property
-    def may_draw_own_units(self) -> bool:
-        """Whether the group's own units may be drawn."""
-        return any(self.group_units)
+    def n_choices(self) -> int:
+        """Number of different choices of units, except the observed one."""
+        return prod(comb(len(units), n) for units, n in self.strata) - bool(self.own_units)
 
-    def scores(self, of_controls: Scorer, n_draws: int, seed: tuple[int, ...]) -> tuple[NDArray[np.float64], str]:
+    def scores(self, n_draws: int, seed: tuple[int, ...]) -> NDArray[np.float64]:
         """Score all choices of units if there are at most `n_draws` of them, otherwise random choices."""
-        if self.reason:
-            return np.empty((0, 4)), self.reason
-        ways = self._unit_choices(n_draws)
-        score = self._score_among_others if self.may_draw_own_units else of_controls
+        ways = list(self._all_choices()) if self.n_choices <= n_draws else None
 
         def score_one(k: int) -> Vector:
             rng = np.random.default_rng([*seed, k])
-            return score(*self._draw(rng, None if ways is None else ways[k]))
+            return self._score(self._random_choice(rng) if ways is None else ways[k], rng)
 
-        return np.stack(list(parallel(score_one, range(n_draws if ways is None else len(ways))))), ""
+        n = n_draws if ways is None else len(ways)
+        return np.stack(list(parallel(score_one, range(n)))) if n else np.empty((0, 4))
 
-    def _score_among_others(self, chosen: list[Index], excluded: list[Index]) -> Vector:
-        # After the group's shift is removed, M units have only (M - 2) / (M - 1) of their variance left.
-        m = [len(unit_rows) for unit_rows in self.places]
-        return members(
-            self.pools, chosen, excluded, corrected=False, stretches=[np.sqrt((n - 1) / max(n - 2, 1)) for n in m]
-        )
+    def _all_choices(self) -> Iterator[list[Index]]:
+        of_strata = ([np.array(units) for units in combinations(candidates, n)] for candidates, n in self.strata)
+        for choice in product(*of_strata):
+            if frozenset(np.concatenate(choice).tolist()) != self.own_units:
+                yield list(choice)
 
-    def _unit_choices(self, n_draws: int) -> list[Index] | None:
-        """Return all choices of units except the observed one, if there is one block and few choices."""
-        n, n_units = len(self.sizes[0]), len(self.places[0])
-        if len(self.pools) > 1 or comb(n_units, n) > n_draws + self.may_draw_own_units:
-            return None
-        return [np.array(units) for units in combinations(range(n_units), n) if frozenset(units) != self.group_units[0]]
+    def _random_choice(self, rng: np.random.Generator) -> list[Index]:
+        return [rng.choice(candidates, n, replace=False) for candidates, n in self.strata]
 
-    def _draw(self, rng: np.random.Generator, units: Index | None) -> Chosen:
-        chosen, excluded = [], []
-        for sizes, places in zip(self.sizes, self.places, strict=True):
-            picked = rng.choice(len(places), len(sizes), replace=False) if units is None else units
-            rows = [places[u] for u in rng.permutation(picked)]
+    def _score(self, choice: list[Index], rng: np.random.Generator) -> Vector:
+        """Score the null group of some units, cut to the sizes of the group's units."""
+        chosen: list[list[Index]] = []
+        for units in choice:
+            slots = self.sizes[len(chosen) : len(chosen) + len(units)]
+            most = int(slots[0].sum())
             # Units with fewer rows than the group's largest unit take the places of its smaller units.
-            rows.sort(key=lambda unit_rows: -min(len(unit_rows), int(sizes[0])))
-            cut = [
-                rng.choice(unit_rows, min(n, len(unit_rows)), replace=False)
-                for unit_rows, n in zip(rows, sizes, strict=True)
+            order = sorted(rng.permutation(units), key=lambda unit: -min(self._n_rows(unit), most))
+            chosen += [
+                [
+                    rng.choice(rows, min(n, len(rows)), replace=False)
+                    for n, rows in zip(slot, self.places[unit], strict=True)
+                ]
+                for slot, unit in zip(slots, order, strict=True)
             ]
-            chosen.append(np.concatenate([np.empty(0, dtype=np.intp), *cut]))
-            excluded.append(np.concatenate([np.empty(0, dtype=np.intp), *rows]))
-        return chosen, excluded
+        used = np.concatenate(choice)
+        excluded = [np.concatenate([self.places[unit][block] for unit in used]) for block in range(len(self.pools))]
+        return self._score_rows(chosen, excluded)
+
+    def _n_rows(self, unit: int) -> int:
+        return sum(map(len, self.places[unit]))
+
+    def _score_rows(self, chosen: list[list[Index]], excluded: list[Index]) -> Vector:
+        """Score rows, by unit and block, relative to the rows that are not excluded."""
+        d = self.pools[0].rows.shape[1]
+        tally, directions, counts = Tally.empty(d), np.zeros((len(chosen), d)), np.zeros(len(chosen))
+        for block, pool in enumerate(self.pools):
+            rows = np.concatenate([of_unit[block] for of_unit in chosen])
+            if not len(rows):
+                continue
+            if len(excluded[block]) >= len(pool):
+                return np.full(4, np.nan)
+            ends = np.cumsum([len(of_unit[block]) for of_unit in chosen])
+            if self.matched is None:
+                reference, inverse = add_members(tally, pool, rows, excluded[block], corrected=not self.own_units)
+                shifts = pool.rows[rows] - reference
+            else:
+                shifts = self.matched[block].shifts(rows, excluded[block])
+                inverse = tally.add_shifts(shifts)
+            for unit, (start, end) in enumerate(pairwise([0, *ends])):
+                directions[unit] += inverse[start:end] @ shifts[start:end]
+                counts[unit] += (inverse[start:end] > 0).sum()
+        scores = tally.scores()
+        scores[PAIR] = between_units(directions.sum(axis=0), (directions**2).sum(axis=1), counts)
+        return scores
 
 
-def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *, shuffled: bool) -> UnitDraws:
-    """Find the units that may replace a group's units, to be cut to the same sizes.
+def draws_of_units(
+    rows: RowPieces, layout: Layout, pools: list[Pool], matched: list[MatchedPool] | None, g: int, *, shuffled: bool
+) -> UnitDraws | str:
+    """Find the units that may replace a group's units, or return the reason why there are none.
 
     Parameters
     ----------
@@ -91,46 +123,51 @@ def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *
     layout : Layout
     pools : list of Pool
         Controls of each block.
+    matched : list of MatchedPool or None
+        The same with nearest neighbours.
     g : int
         Code of the group.
     shuffled : bool
-        Whether to also draw from the group itself, after its mean shift is removed.
+        Whether to draw from the group's own units as well.
     """
     assert layout.unit is not None
-    sizes: list[Index] = []
-    places: list[list[Index]] = []
-    own_units: list[frozenset[int]] = []
-    for block, controls in enumerate(pools):
-        units = layout.unit[(layout.group == g) & (layout.block == block)]
-        names, counts = np.unique(units, return_counts=True)
-        n_units = len(np.unique(layout.unit[controls.numbers]))
-        if len(names) and len(names) >= n_units:
-            reason = f"the controls must have more units than the group ({len(names)}), got {n_units}"
-            return UnitDraws(pools, [], [], [], reason)
-        if shuffled and len(names):
-            pools = [*pools[:block], _pooled_units(rows, layout, g, block), *pools[block + 1 :]]
-        unit = layout.unit[pools[block].numbers]
-        codes = np.unique(unit)
-        sizes.append(np.sort(counts)[::-1])
-        places.append([np.flatnonzero(unit == code) for code in codes])
-        own_units.append(frozenset(np.flatnonzero(np.isin(codes, names)).tolist()))
-    return UnitDraws(pools, sizes, places, own_units)
-
-
-def _pooled_units(rows: RowPieces, layout: Layout, g: int, block: int) -> Pool:
-    """Return the rows of controls and group, after the group is shifted to the mean of the controls."""
-    numbers = np.flatnonzero(np.isin(layout.group, (-1, g)) & (layout.block == block))
-    both = build_pool(rows, numbers, int((layout.group[numbers] == g).sum()))
-    return both.remove_shift(layout.group[both.numbers] == g)
+    members = np.flatnonzero(layout.group == g)
+    own = np.unique(layout.unit[members])
+    if len(own) < 2:
+        return "its rows are of one unit (value of groups) only, and pairs within a unit do not count"
+    if shuffled:
+        numbers = [np.flatnonzero(np.isin(layout.group, (-1, g)) & (layout.block == b)) for b in range(layout.n_blocks)]
+        pools = [build_pool(rows, of_block, len(of_block)) for of_block in numbers]
+    units = np.unique(np.concatenate([layout.unit[pool.numbers] for pool in pools]))
+    n_needed, n_free = len(own) + (not shuffled), len(units)
+    if n_free < n_needed:
+        return f"the controls must have more units (values of groups) than the group ({len(own)}), got {n_free}"
+    places = [[np.flatnonzero(layout.unit[pool.numbers] == unit) for pool in pools] for unit in units]
+    counts = np.stack(
+        [np.bincount(layout.block[members[layout.unit[members] == u]], minlength=layout.n_blocks) for u in own]
+    )
+    occupied = np.array([[len(block) > 0 for block in of_unit] for of_unit in places])
+    one_block = bool(((occupied.sum(axis=1) == 1).all()) and ((counts > 0).sum(axis=1) == 1).all())
+    home, own_home = (
+        (occupied.argmax(axis=1), counts.argmax(axis=1))
+        if one_block
+        else (np.zeros(n_free, int), np.zeros(len(own), int))
+    )
+    strata, sizes = [], []
+    for stratum in np.unique(own_home):
+        candidates = np.flatnonzero(home == stratum)
+        slots = counts[own_home == stratum]
+        if len(candidates) < len(slots) + (not shuffled):
+            return f"a block has too few units (values of groups) of controls, {len(candidates)}"
+        strata.append((candidates, len(slots)))
+        sizes += list(slots[np.argsort(-slots.sum(axis=1), kind="stable")])
+    own_units = frozenset(np.flatnonzero(np.isin(units, own)).tolist()) if shuffled else frozenset()
+    return UnitDraws(pools, matched, places, sizes, strata, own_units)
 
 
 def large_groups_by_units(layout: Layout) -> Mask:
-    """Return which groups have, in a block, more than a certain share of the number of control units."""
+    """Return which groups have more than a certain share of the number of control units."""
     assert layout.unit is not None
-    is_large = np.zeros(layout.n_groups, dtype=bool)
-    for block in range(layout.n_blocks):
-        here = layout.block == block
-        group = np.unique(np.stack([layout.group[here], layout.unit[here]]), axis=1)[0]
-        n_units = np.bincount(group[group >= 0], minlength=layout.n_groups)
-        is_large |= n_units > LARGE * (group == -1).sum()
-    return is_large
+    pairs = np.unique(np.stack([layout.group, layout.unit]), axis=1)[0]
+    n_units = np.bincount(pairs[pairs >= 0], minlength=layout.n_groups)
+    return np.asarray(n_units > LARGE * (pairs == -1).sum())

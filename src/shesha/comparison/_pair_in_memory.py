@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.calibration.calibrated_pair_doubts import add_doubt, doubts_of_pair, warn_of_doubts, width_doubt
@@ -25,8 +26,9 @@ from shesha.measures import Measure
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Dependence, Doubt, Doubts, PairScore, Score
 from shesha.support.progress import track
+from shesha.support.provenance import state
 from shesha.support.seeds import number
-from shesha.support.types import Seed
+from shesha.support.types import Seed, Vector
 from shesha.views import Covariates, Rdm, Representation, adjust_for_covariates, align_rows
 
 _MANY = 5
@@ -65,18 +67,33 @@ class _ExactScores:
     scores: dict[str, Score]
     interrupted: bool
     exchanged: str = ""
+    n_permutations: int = 0
     dependence: Dependence | None = None
     width: Doubt | None = None
+    nulls: Mapping[str, Vector] = field(default_factory=dict)
+    """For each measure, the observed score followed by the score of each draw."""
 
 
-def compare_in_memory(X: ArrayLike | Rdm, Y: ArrayLike | Rdm, request: PairRequest) -> Comparison:
-    """Compare two representations whose rows are in memory."""
+def _state_known_pairs(sides: Sequence[Representation]) -> None:
+    """State how many pairs of rows have a distance on both sides, if some distances are missing."""
+    missing = [np.isnan(side.distances.condensed) for side in sides if side.has_distances_only]
+    lacking = np.any(missing, axis=0) if missing else np.zeros(1, dtype=bool)
+    if lacking.any():
+        n = len(lacking)
+        state(f"{n - int(lacking.sum()):,} of {n:,} pairs of rows have a distance on both sides")
+
+
+def compare_in_memory(
+    X: ArrayLike | Rdm, Y: ArrayLike | Rdm, request: PairRequest, nulls: dict[str, Vector] | None = None
+) -> Comparison:
+    """Compare two representations whose rows are in memory; put the draws of each measure into `nulls`, if passed."""
     first, second = request.names
     estimated = estimation_choice.to_sample(request.measures, X, Y, request.sampling, request.additions)
     exact = [measure for measure in request.measures if measure not in estimated]
     require_one_that_fits(X, Y, exact)
     sources = align_rows({first: Representation.build(X, first), second: Representation.build(Y, second)})
     require_same_rows(sources)
+    _state_known_pairs(list(sources.values()))
     _refuse_with_covariates(request.covariates, folds=request.folds, repeats=request.repeats)
     repeated = _sides_with_repeats(request, sources)
     sides, known = adjust_for_covariates(list(sources.values()), request.covariates)
@@ -87,6 +104,8 @@ def compare_in_memory(X: ArrayLike | Rdm, Y: ArrayLike | Rdm, request: PairReque
     fold = draw_folds(request.measures, sides[0].n_rows, request.folds, design["groups"], request.seed)
     if request.calibrate:
         found = _score_with_chance(request, work, sources, skipped, design, known)
+        if nulls is not None:
+            nulls |= found.nulls
     else:
         require_calibrate(design if fold is None else {**design, "groups": None}, request.permutations)
         found = _score(work, sources, skipped)
@@ -107,6 +126,9 @@ def compare_in_memory(X: ArrayLike | Rdm, Y: ArrayLike | Rdm, request: PairReque
         found.exchanged,
         doubts,
         request.folds,
+        request.alpha,
+        request.confidence,
+        found.n_permutations,
     )
 
 
@@ -144,7 +166,8 @@ def _score_with_chance(
     # A later score of a measure replaces the earlier one.
     latest = {pair_score.score.measure: pair_score for pair_score in pair_scores}
     scores = {pair.score.measure: pair.score for pair in correct_p_values(latest.values(), nulls)}
-    return _ExactScores(scores, interrupted, evidence.exchanged, dependence)
+    draws = {measure: values for (measure, _), values in nulls.items()}
+    return _ExactScores(scores, interrupted, evidence.exchanged, len(evidence.orders), dependence, nulls=draws)
 
 
 def _score(work: Sequence[engine.Group], sources: engine.Sources, skipped: engine.Skipped) -> _ExactScores:

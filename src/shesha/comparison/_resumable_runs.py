@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from shesha import runs
 from shesha.comparison import engine
@@ -19,10 +19,12 @@ from shesha.comparison._pair_blocks import Comparisons, StoredScore
 from shesha.comparison.engine import Pair
 from shesha.comparison.input_manifest import Files, Index, IndexedInput, index_files, index_mapping
 from shesha.comparison.representation_locations import InMemoryRepresentation, SpooledRepresentation
+from shesha.inputs import MissingRows, RowChoice
 from shesha.measures import Measure
+from shesha.nulls.permutations import Design
 from shesha.results import PairScore, Score
 from shesha.support import memory
-from shesha.views import Representation
+from shesha.views import Representation, restrict
 
 _ARRAYS = ".arrays"
 """Suffix of the folder next to a store in which arrays for the workers are written."""
@@ -41,6 +43,8 @@ class Run:
         As for `compare_all`.
     request : Request, optional
         Chance levels and intervals to add to each score. Default: none.
+    rows, missing, ids
+        As for `compare_all`.
     """
 
     def __init__(
@@ -51,7 +55,13 @@ class Run:
         scheduler: str | None,
         store: str | os.PathLike[str] | None,
         request: Request | None = None,
+        *,
+        rows: RowChoice = "same",
+        missing: MissingRows = "refuse",
+        ids: str | None = None,
     ) -> None:
+        self._rows, self._missing = rows, missing
+        self._reading: dict[str, Any] = {"ids": ids, "as_it_is": missing == "drop"}
         self._given, self._measures = given, measures
         self._workers, self._scheduler, self._store = workers, scheduler, store
         self._request = request
@@ -70,6 +80,7 @@ class Run:
             require_importable(self._measures, self._workers, self._scheduler)
         with runs.open_for_writing(self._store) as store:
             self.index = self._index_inputs(store)
+            self._restrict_rows()
             self.index.align_rows()
             _require_comparable(self.index)
             self.index.warn_of_left_out()
@@ -94,10 +105,19 @@ class Run:
         draws = {key: cell.values for key, cell in cells.items() if cell is not None and cell.values is not None}
         return self.calibration.add_chances(scores, self._measures, draws)
 
+    def _restrict_rows(self) -> None:
+        """Leave out rows that are not shared, incomplete or without a label."""
+        design = {} if self._request is None else dict(self._request.design)
+        self.index.known, along = restrict(self.index.known, design, rows=self._rows, missing=self._missing, zero=True)
+        if self._request is not None:
+            self._request = replace(self._request, design=cast(Design, along))
+
     def _index_inputs(self, store: runs.ResultStore) -> Index:
         if isinstance(self._given, Files):
-            return index_files(self._given, store)
-        return index_mapping(self._given, store, hashed=self._store is not None or self._request is not None)
+            changes = {name: value for name, value in self._reading.items() if value}
+            return index_files(replace(self._given, **changes), store)
+        hashed = self._store is not None or self._request is not None
+        return index_mapping(self._given, store, hashed=hashed, options=self._reading)
 
     def _compare_pairs(
         self, store: runs.ResultStore, pairs: Mapping[str, Sequence[Pair]], skipped: Mapping[Any, str]

@@ -11,6 +11,7 @@ from shesha.comparison import estimation_choice
 from shesha.comparison._pair_in_memory import PairRequest, compare_in_memory
 from shesha.comparison.moment_scores import compare_moments
 from shesha.comparison.sampled_scores import Sampling
+from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.measure_type import Choice
@@ -18,11 +19,13 @@ from shesha.moments import Moments
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison
 from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
-from shesha.views import Rdm, hint_of_distances
+from shesha.views import Rdm, hint_of_distances, select_rows
 
 
+@keep_statements
 def compare(
     X: ArrayLike | Rdm | Moments,
     Y: ArrayLike | Rdm | Choice | Iterable[Choice] | None = None,
@@ -45,6 +48,8 @@ def compare(
     queries: int | None = None,
     pairs: int | None = None,
     error: float | None = None,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> Comparison:
     """Compare two representations of the same inputs with several measures.
@@ -111,6 +116,11 @@ def compare(
         correlation, RSMDiff with norm='frobenius').
     error : float, optional
         Target Monte Carlo standard error: as many rows or pairs are sampled as are needed to reach it.
+    rows : {'same', 'shared'}
+        Whether both must have the same rows, or only the rows whose names both have are used.
+    missing : {'refuse', 'drop'}
+        What to do with rows that contain NaN or infinity, or only zeros: raise an error, or leave them out on all sides
+        and count them. Zeros are an error only where a score needs the direction of a row.
     seed : int, Generator or None
         Seed of random measures, permutations, subsets of the rows, folds and samples.
 
@@ -140,7 +150,12 @@ def compare(
     check.fraction(alpha, "alpha", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
     check.boolean(calibrate, "calibrate")
-    hint_of_distances(dict(zip(both_names, (X, Y), strict=True)))
+    along: dict[str, Any] = {**design, "covariates": covariates}
+    sides, along = select_rows(dict(zip(both_names, (X, Y), strict=True)), along, rows=rows, missing=missing)
+    first, second = cast(dict[str, ArrayLike | Rdm], sides).values()
+    covariates = along.pop("covariates")
+    design = cast(Design, along)
+    hint_of_distances(sides)
     request = PairRequest(
         names=both_names,
         measures=seed_measures(choose(measures), seed),
@@ -158,9 +173,9 @@ def compare(
     )
     estimation_choice.require_plain(request.sampling.option_names, request.additions)
     others = {**design, "permutations": permutations, **request.additions, "calibrate": None}
-    if estimation_choice.exceeds_memory(X, Y, others):
-        return estimation_choice.compare_stored(X, Y, both_names, request.measures, request.sampling, chance)
-    return compare_in_memory(X, Y, request)
+    if estimation_choice.exceeds_memory(first, second, others):
+        return estimation_choice.compare_stored(first, second, both_names, request.measures, request.sampling, chance)
+    return compare_in_memory(first, second, request)
 
 
 def _compare_sums(

@@ -127,7 +127,16 @@ def compare_stored(
         scores |= {measure.name: score_not_reached(measure) for measure in missing}
     shapes = (first.n_rows, first.n_features), (second.n_rows, second.n_features)
     table = tuple(scores[measure.name] for measure in chosen)
-    return Comparison(*names, shapes, table, number(sampling.seed), interrupted, exchanged)
+    return Comparison(
+        *names,
+        shapes,
+        table,
+        number(sampling.seed),
+        interrupted,
+        exchanged,
+        alpha=chance["alpha"],
+        confidence=sampling.confidence,
+    )
 
 
 _UNFIT = ", and the rows do not fit in memory: use fewer rows"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from shesha.comparison.representation_locations import InFile, InMemoryRepresent
 from shesha.inputs import Names, orders
 from shesha.io import open_file
 from shesha.io.file_checks import require_existing
-from shesha.io.formats import formats
-from shesha.io.list_columns import is_dataset
+from shesha.io.file_endings import file_stem
+from shesha.io.formats import find_format, formats, is_readable, is_table
 from shesha.io.representation_names import full_name, short_paths
 from shesha.runs import ResultStore
 from shesha.support import argument_types as kinds
@@ -37,8 +37,7 @@ from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_o
 
 FILES = "file"
 """Name under which a store keeps the index of files."""
-_TABLES = (".csv", ".tsv", ".parquet", ".arrow", "")
-"""File extensions for which keys name columns."""
+_ENTRIES = 1 << 20
 _MOST_NAMED = 20
 """Maximum number of left-out files that are named individually."""
 
@@ -60,6 +59,8 @@ class Files:
     """Whether to index arrays that no measure could compare (NaN, few rows) instead of leaving them out."""
     by_position: bool = False
     """Whether row i is the same input in all representations, regardless of row names."""
+    ids: str | None = None
+    """Column or array that identifies the rows of each file; None means that names are recognised."""
     fewest: int = 0
     """Minimum number of columns; arrays named by `keys`, and files with no wider array, are exempt."""
 
@@ -76,8 +77,22 @@ class IndexedInput:
     """Row names of the representation."""
 
     def take_rows(self, order: Order) -> IndexedInput:
-        """Return the same representation with its rows in another order."""
-        return IndexedInput(self.place.take_rows(order), self.shape, reordered_fingerprint(self.fingerprint, order))
+        """Return the representation with some of its rows, or all in another order."""
+        names = None if self.names is None else self.names.take(order)
+        shape = (len(order), *self.shape[1:])
+        return IndexedInput(self.place.take_rows(order), shape, reordered_fingerprint(self.fingerprint, order), names)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.shape[0]
+
+    def blocks(self) -> Iterator[tuple[int, Any]]:
+        """Yield the values in blocks of rows; nothing for distances."""
+        if isinstance(self.place, InMemoryRepresentation):
+            yield 0, self.place.source.to_numpy.rows
+        elif not getattr(self.place, "distances", False):
+            yield from Rows(cast(InFile, self.place).array(), min_rows=0, min_columns=0).blocks(_ENTRIES)
 
     @property
     def outline(self) -> Representation:
@@ -131,7 +146,7 @@ def index_files(files: Files, store: ResultStore) -> Index:
     """
     index = Index()
     # The store itself may be in a given directory.
-    paths = list(_expand_paths(files.paths, index, store.path.name))
+    paths = list(_expand_paths(files.paths, index, store.path.name, files.distances))
     repeated = [str(path) for path in dict.fromkeys(paths) if paths.count(path) > 1]
     if repeated:
         raise ValueError(f"FILE must not be repeated, got {', '.join(repeated)} more than once")
@@ -142,15 +157,20 @@ def index_files(files: Files, store: ResultStore) -> Index:
     return index
 
 
-def index_mapping(representations: Mapping[Any, Any], store: ResultStore, *, hashed: bool) -> Index:
-    """Index arrays and the arrays of files by name; without `hashed`, no two arrays count as equal."""
+def index_mapping(
+    representations: Mapping[Any, Any], store: ResultStore, *, hashed: bool, options: Mapping[str, Any] | None = None
+) -> Index:
+    """Index arrays and the arrays of files by name; without `hashed`, no two arrays count as equal.
+
+    `options` are fields of `Files`, which say how to read the files.
+    """
     index = Index()
     for label, value in representations.items():
         name = str(label)
         new = (
             {name: _index_array(value, name, hashed)}
             if not kinds.is_path(value)
-            else index_file(name, Files([Path(value)]), store, index)
+            else index_file(name, Files([Path(value)], **(options or {})), store, index)
         )
         if {*new} & {*index.known}:
             labels = ", ".join(map(repr, representations))
@@ -170,31 +190,32 @@ def _index_array(value: Any, name: str, hashed: bool) -> IndexedInput:
 def index_file(label: str, files: Files, store: ResultStore, index: Index) -> dict[str, IndexedInput]:
     """Index the arrays of one file under a given label instead of the file's name."""
     path = Path(files.paths[0])
-    if is_folder(path):
+    if is_folder(path, distances=files.distances):
         raise IsADirectoryError(f"{label} must be an array or a file, got the directory {path}")
     arrays = dict(_arrays(require_existing(path), files, store, index))
     return {label if len(arrays) == 1 else f"{label}:{name}": known for name, known in arrays.items()}
 
 
-def _expand_paths(paths: Iterable[str | os.PathLike[str]], index: Index, own_prefix: str) -> Iterator[Path]:
+def _expand_paths(
+    paths: Iterable[str | os.PathLike[str]], index: Index, own_prefix: str, distances: bool
+) -> Iterator[Path]:
     """Yield each given file and the supported files in each directory, sorted; record the others."""
     for value in paths:
         path = require_existing(value)
-        if not is_folder(path):
+        if not is_folder(path, distances=distances):
             yield path
             continue
         inside = [file for file in sorted(path.iterdir()) if not file.name.startswith((".", own_prefix))]
-        endings = formats()
-        readable = [file for file in inside if file.suffix.lower() in endings]
+        readable = [file for file in inside if is_readable(file)]
         if not readable:
-            raise ValueError(f"{path} must contain files that end in one of {', '.join(endings)}, got none")
+            raise ValueError(f"{path} must contain files that end in one of {', '.join(formats())}, got none")
         index.ignored += [str(file) for file in inside if file not in readable]
         yield from readable
 
 
-def is_folder(path: Path) -> bool:
+def is_folder(path: Path, *, distances: bool = False) -> bool:
     """Return whether a path is a directory of files, not a data set that is stored as a directory."""
-    return path.is_dir() and path.suffix.lower() not in formats() and not is_dataset(path)
+    return path.is_dir() and find_format(path, distances=distances) is None
 
 
 def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) -> dict[str, str]:
@@ -211,8 +232,8 @@ def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) ->
 def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Iterator[tuple[str, IndexedInput]]:
     """Yield the arrays of a file, from the index in the store if the file has not changed."""
     request: list[Any] = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
-    if files.as_it_is or files.no_features:
-        request += [list(files.no_features), files.as_it_is]
+    if files.as_it_is or files.no_features or files.ids:
+        request += [list(files.no_features), files.as_it_is, files.ids]
     key = json.dumps([str(path.absolute()), *request, "identity"])
     try:
         stamp = file_stamp(path)
@@ -238,15 +259,23 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
         if name in few:
             continue
         if like_distances:
-            index.like_distances.append(name if name == path.stem else f"{path.stem}:{name}")
-        columns = path.suffix.lower() in _TABLES and name == path.stem
+            index.like_distances.append(name if name == file_stem(path) else f"{file_stem(path)}:{name}")
+        columns = name == file_stem(path) and is_table(path)
         keys = (name,) if not columns else None if files.keys is None else tuple(files.keys)
-        place = InFile(str(path.absolute()), name, keys, files.distances, files.layer_axis, stamp, no_features)
+        place = InFile(
+            str(path.absolute()), name, keys, files.distances, files.layer_axis, stamp, no_features, files.ids
+        )
         yield name, IndexedInput(place, tuple(shape), content, names)
 
 
 def _names_in(path: Path, files: Files) -> Any:
-    contents = open_file(path, keys=files.keys, labels_column=tuple(files.no_features), layer_axis=files.layer_axis)
+    contents = open_file(
+        path,
+        keys=files.keys,
+        labels_column=tuple(files.no_features),
+        layer_axis=files.layer_axis,
+        ids=files.ids,
+    )
     assert contents.row_names is not None
     return contents.row_names.values
 
@@ -254,7 +283,12 @@ def _names_in(path: Path, files: Files) -> Any:
 def _inspect_file(path: Path, files: Files) -> dict[str, Any]:
     no_features = tuple(files.no_features) or None
     contents = open_file(
-        path, keys=files.keys, labels_column=no_features, layer_axis=files.layer_axis, distances=files.distances
+        path,
+        keys=files.keys,
+        labels_column=no_features,
+        layer_axis=files.layer_axis,
+        distances=files.distances,
+        ids=files.ids,
     )
     make: Callable[[Any, str], Any] = Rdm if files.distances else lambda array, _: array
     arrays = []

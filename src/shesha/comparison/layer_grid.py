@@ -6,27 +6,32 @@ from dataclasses import replace
 from itertools import product
 from typing import cast
 
-from shesha.calibration.best_layer_pair import Layers, check_layers
+from shesha.calibration.best_layer_pair import Layers, check_layers, layer_mapping
 from shesha.comparison import engine
 from shesha.comparison._resumable_runs import require_same_rows
 from shesha.comparison.compare import seed_measures
 from shesha.comparison.moment_layer_grid import compare_layer_moments
 from shesha.comparison.pairwise import arrange_scores
+from shesha.inputs import MissingRows, RowChoice
 from shesha.measures import as_measure
 from shesha.measures.measure_type import Choice
 from shesha.moments import LayerMoments
 from shesha.results import LayerComparison, PairScore
 from shesha.support.layer_axis import LayerAxis, layer_sequence
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Seed
-from shesha.views import layers_in_one_order
+from shesha.views import layers_in_one_order, select_layer_rows
 
 
+@keep_statements
 def compare_layers(
     layers_a: Layers | LayerMoments,
     layers_b: Layers | Choice | None = None,
     measure: Choice = "CKA",
     *,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = 0,
     layer_axis: LayerAxis = "guess",
 ) -> LayerComparison:
@@ -36,11 +41,14 @@ def compare_layers(
     ----------
     layers_a, layers_b : mappings of names to arrays, or sequences of arrays
         Layers of shape (n_samples, n_features), all computed from the same inputs. In a sequence, layers are named by
-        their position. The layers of a model may also be one 3-D array. A `shesha.LayerMoments` object summarises the
-        layers of both models, for any number of rows. From it, ``compare_layers(moments, measure)`` computes measures
-        that depend only on means and products. CKA then has a p-value for each pair, corrected for the number of pairs.
+        their position. Layers in alphabetical order are put in the order of their numbers. The layers of a model may
+        also be one 3-D array. A `shesha.LayerMoments` object summarises the layers of both models, for any number of
+        rows. From it, ``compare_layers(moments, measure)`` computes measures that depend only on means and products.
+        CKA then has a p-value for each pair, corrected for the number of pairs.
     measure : str or function
         Name of a measure, which may include options, a function of `shesha.measures`, or your own f(X, Y) -> float.
+    rows, missing
+        As for `compare`.
     seed : int, Generator or None
         Seed of random measures.
     layer_axis : int, None or 'guess'
@@ -67,10 +75,12 @@ def compare_layers(
     if layers_b is None:
         raise TypeError("layers_b must be the layers of a second model, got None; only LayerMoments need no layers_b")
     layers_b = cast(Layers, layers_b)
-    a, b = layers_in_one_order(
-        check_layers(layer_sequence(layers_a, "layers_a", layer_axis), "layers_a"),
-        check_layers(layer_sequence(layers_b, "layers_b", layer_axis), "layers_b"),
-    )
+    models = {
+        name: layer_mapping(layer_sequence(layers, name, layer_axis), name)
+        for name, layers in (("layers_a", layers_a), ("layers_b", layers_b))
+    }
+    (first, second), _ = select_layer_rows(models, rows=rows, missing=missing)
+    a, b = layers_in_one_order(check_layers(first, "layers_a"), check_layers(second, "layers_b"))
     chosen = seed_measures([as_measure(measure)], seed)
     require_same_rows({f"layers_a[{k}]": v for k, v in a.items()} | {f"layers_b[{k}]": v for k, v in b.items()})
     # The prefixes distinguish the models, whose layers may have the same names.

@@ -8,13 +8,16 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from shesha.comparison.within_classes import MEASURES, compare_within
+from shesha.inputs import MissingRows, RowChoice
 from shesha.measures.measure_type import Choice
 from shesha.results.similarity.models_with_reference_within_classes import SeveralWithinClasses
 from shesha.support import argument_types as kinds
-from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support import provenance
 from shesha.support.types import Seed
+from shesha.views import select_rows
 
 
+@provenance.keep_statements
 def compare_several_within(
     reference: ArrayLike,
     others: Mapping[str, ArrayLike],
@@ -26,9 +29,11 @@ def compare_several_within(
     groups: ArrayLike | None = None,
     min_rows: int = 20,
     min_group: int = 5,
-    n_permutations: int = N_PERMUTATIONS,
+    n_permutations: int | None = None,
     alpha: float = 0.05,
     confidence: float = 0.95,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> SeveralWithinClasses:
     """Compare several representations with one reference within each class, to see which preserves most.
@@ -47,7 +52,7 @@ def compare_several_within(
         As for `compare`.
     name : str
         Name of the reference in tables.
-    blocks, groups, min_rows, min_group, n_permutations, alpha, confidence, seed
+    blocks, groups, min_rows, min_group, n_permutations, alpha, confidence, rows, missing, seed
         As for `compare_within`.
 
     Returns
@@ -73,6 +78,12 @@ def compare_several_within(
         raise ValueError(f"name must differ from the names of others, got {name!r}")
     design: dict[str, Any] = {"blocks": blocks, "groups": groups, "min_rows": min_rows, "min_group": min_group}
     options: dict[str, Any] = {"n_permutations": n_permutations, "alpha": alpha, "confidence": confidence}
+    along: dict[str, Any] = {"labels": labels, "blocks": blocks, "groups": groups}
+    sides, along = select_rows(
+        {name: reference, **{str(k): v for k, v in others.items()}}, along, rows=rows, missing=missing
+    )
+    reference, others = sides[name], {other: sides[str(other)] for other in others}
+    labels, design = along["labels"], design | {"blocks": along["blocks"], "groups": along["groups"]}
     comparisons = [
         compare_within(reference, array, labels, measures, names=(name, str(other)), **design, **options, seed=seed)
         for other, array in others.items()

@@ -90,6 +90,8 @@ def compare_moments(
         number(seed),
         interrupted,
         _EXCHANGED if calibrate else "",
+        alpha=alpha,
+        confidence=confidence,
     )
 
 

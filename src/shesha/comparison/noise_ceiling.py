@@ -16,12 +16,14 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure, as_measure
 from shesha.measures.measure_type import Choice
 from shesha.results import NoiseCeiling
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimable
 from shesha.views import Rdm, Representation, View
 
 
+@keep_statements
 def noise_ceiling(
     repeats: ArrayLike | Sequence[ArrayLike | Rdm], measure: Choice = "RSA", *, seed: Seed = 0
 ) -> NoiseCeiling:

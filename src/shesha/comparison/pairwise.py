@@ -17,18 +17,22 @@ from shesha.comparison._resumable_runs import Run, require_same_rows
 from shesha.comparison.chance_and_intervals import require_calibrate
 from shesha.comparison.compare import seed_measures
 from shesha.comparison.input_manifest import Files
+from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.measure_type import Choice
 from shesha.nulls.permutations import Design
 from shesha.results import PairScore, PairwiseComparison
+from shesha.support.argument_types import is_path
 from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, split_layers
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import draw_seed, number
 from shesha.support.types import Seed
-from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances
+from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances, select_rows
 
 
+@keep_statements
 def compare_all(
     representations: Mapping[str, ArrayLike | Rdm | str | os.PathLike[str]]
     | Sequence[str | os.PathLike[str]]
@@ -46,6 +50,9 @@ def compare_all(
     shift: bool = False,
     block_length: int | None = None,
     workers: int | None = None,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
+    ids: str | None = None,
     seed: Seed = 0,
     layer_axis: LayerAxis = "guess",
     store: str | os.PathLike[str] | None = None,
@@ -78,6 +85,11 @@ def compare_all(
     workers : int, optional
         Number of processes. Default: 1 process, which uses all cores through threads. More processes help for many
         files, and for measures that do not use threads (RTD).
+    rows, missing
+        As for `compare`.
+    ids : str, optional
+        Column or array that identifies the rows of each file. Default: the index, or one that is named like an
+        identifier.
     seed : int, Generator or None
         Seed of random measures and of the null. The permutations of a representation depend only on this seed and on
         its content, so a resumed run uses the same null. All calibrated runs that share a store must use the same
@@ -132,6 +144,11 @@ def compare_all(
     runs.require_workers(workers, scheduler)
     check.fraction(alpha, "alpha", closed=False)
     representations_or_files = _files_or_arrays(representations, layer_axis)
+    if isinstance(representations_or_files, Mapping) and not any(map(is_path, representations_or_files.values())):
+        along: dict[str, Any] = {"blocks": blocks, "groups": groups, "within": within}
+        representations_or_files, along = select_rows(representations_or_files, along, rows=rows, missing=missing)
+        blocks, groups, within = along.values()
+        rows, missing = "same", "refuse"
     seed, seed_number = draw_seed(seed), number(seed)
     chosen = seed_measures(choose(measures), seed)
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
@@ -143,7 +160,17 @@ def compare_all(
         or request is not None
         or _needs_run(representations_or_files, workers, scheduler, store)
     ):
-        run = Run(representations_or_files, chosen, workers, scheduler, store, request)
+        run = Run(
+            representations_or_files,
+            chosen,
+            workers,
+            scheduler,
+            store,
+            request,
+            rows=rows,
+            missing=missing,
+            ids=ids,
+        )
         scores = tuple(run(_pairs))
         exchanged = "" if run.calibration is None else run.calibration.evidence.exchanged
         shapes, interrupted = {name: source.shape for name, source in run.index.known.items()}, run.interrupted
@@ -160,6 +187,7 @@ def compare_all(
         exchanged,
         n_permutations if request is not None else 0,
         float(alpha),
+        confidence,
     )
 
 

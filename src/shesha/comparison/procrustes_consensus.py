@@ -11,27 +11,32 @@ from scipy.stats import t
 
 from shesha.comparison._subset_intervals import FEWEST_CLUSTERS, interval, n_kept
 from shesha.comparison.chance_and_intervals import Evidence
-from shesha.inputs import labels_in_order
+from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels import mean_shape as kernel
 from shesha.kernels.rounding_and_scaling import huge_unit
 from shesha.kernels.threads import single_threaded_blas
-from shesha.nulls.corrections import holm
+from shesha.nulls.corrections import draws_needed, holm
 from shesha.nulls.design_builder import exchange
+from shesha.nulls.null_summary import summarise
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.results.similarity.consensus import Consensus, Member
 from shesha.support import argument_types as kinds
 from shesha.support.progress import track
-from shesha.support.seeds import number
+from shesha.support.provenance import keep_statements
+from shesha.support.seeds import number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
-from shesha.views import align_rows, check_named_arrays, hint_of_distances
+from shesha.views import align_rows, check_named_arrays, hint_of_distances, select_rows
 
 _FEWEST = 3
 _FEW = 5
 _LARGEST = float(np.sqrt(2))
+_PERMUTING, _SHARED_STEPS = 13, 2
 _SMALLEST = 1e-6
 """Distance below which two shapes are equal up to rounding."""
 
 
+@keep_statements
 def consensus(
     representations: Mapping[str, ArrayLike],
     *,
@@ -39,6 +44,8 @@ def consensus(
     groups: ArrayLike | None = None,
     alpha: float = 0.05,
     confidence: float = 0.95,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> Consensus:
     """Measure how far each representation deviates from the shape shared by the others, and find outliers.
@@ -60,6 +67,8 @@ def consensus(
         Significance level of the corrected outlier p-values, in (0, 1).
     confidence : float
         Confidence level of the intervals, in (0, 1). They describe the variation over samples of rows.
+    rows, missing
+        As for `compare`.
     seed : int, Generator or None
         Seed of the random subsets of the rows.
 
@@ -72,7 +81,10 @@ def consensus(
     Notes
     ----- Outliers are found by a one-sided Grubbs test on the logarithms of the distances, with Holm's correction. The
     test compares each distance with the mean and the spread of the other distances. Two similar outliers can mask each
-    other.
+    other. It assumes noise without heavy tails: with noise of Student's t distribution (2 degrees of freedom, 10
+    representations of 20 x 30), it names an outlier in about 30 % of the data sets without one, instead of 5 %.
+
+    Whether the representations share anything is tested by permuting the rows of each of them.
 
     Examples
     --------
@@ -85,16 +97,20 @@ def consensus(
     """
     check.boolean(scale, "scale")
     check.fraction(alpha, "alpha", closed=False)
-    configurations, width, design = _configurations(representations, groups, scale)
-    evidence = Evidence.draw_subsets(
-        exchange(len(next(iter(configurations.values()))), **design), alpha, confidence, seed
+    along = {"groups": groups}
+    representations, along = select_rows(
+        kinds.mapping(representations, "representations"), along, rows=rows, missing=missing
     )
+    configurations, width, design = _configurations(representations, along["groups"], scale)
+    row_exchange = exchange(len(next(iter(configurations.values()))), **design)
+    evidence = Evidence.draw_subsets(row_exchange, alpha, confidence, seed)
     names, shapes = list(configurations), list(configurations.values())
     sized = [_unit(shape) if scale else shape for shape in shapes]
     with single_threaded_blas():
         mean, n_steps, converged = kernel.mean_shape(sized)
         distances, ends = _distances_to_others(shapes, sized, mean, evidence)
         to_all = [_distance(shape, mean) for shape in shapes]
+        shared_p_value = _shared_p_value([_unit(shape) for shape in shapes], row_exchange, alpha, seed)
     # Distances are skewed to the right, so testing them directly would find too many outliers; their logarithms are
     # nearly symmetric.
     p_values = outlier_p_values(np.log(np.maximum(distances, _SMALLEST)))
@@ -113,6 +129,7 @@ def consensus(
         converged,
         _notes(len(members), converged, evidence),
         number(seed),
+        shared_p_value,
     )
 
 
@@ -221,6 +238,27 @@ def _distances_to_others(
         distances.append(_distance(shapes[k], target))
         ends.append(_interval(shapes[k], target, distances[-1], evidence))
     return distances, ends
+
+
+def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, seed: Seed) -> float:
+    """Return the p-value that the shapes share anything: their mean is longer than after permutations of rows.
+
+    Each draw permutes the rows of all but the first shape independently. NaN if the design has too few permutations.
+    """
+    if design.log_count < np.log(1 / alpha) - 1e-9:
+        return float("nan")
+    rng = spawn(seed, _PERMUTING)
+
+    def shared(orders: Sequence[Index]) -> float:
+        permuted = [shape[order] for shape, order in zip(shapes, orders, strict=True)]
+        mean = permuted[0]
+        for _ in range(_SHARED_STEPS):
+            mean = np.mean([kernel.rotate_onto(shape, mean) for shape in permuted], axis=0)
+        return float(np.linalg.norm(mean))
+
+    same = np.arange(design.n_rows)
+    draws = [shared([same, *(design.draw(rng) for _ in shapes[1:])]) for _ in range(draws_needed(1, alpha))]
+    return summarise(shared([same] * len(shapes)), np.array(draws), "higher", alpha, None).p_value
 
 
 def _interval(rows: Matrix, target: Matrix, value: float, evidence: Evidence) -> tuple[float, float]:

@@ -61,12 +61,15 @@ class InFile:
     stamp: str
     no_features: tuple[str, ...] = ()
     """Names of table columns that contain labels instead of features."""
+    ids: str | None = None
+    """Column or array that identifies the rows, and so is no feature."""
     order: bytes = b""
     """Row numbers in the requested order, as bytes; empty for the order of the file."""
 
     def take_rows(self, order: Index) -> InFile:
-        """Return the same location with its rows in another order."""
-        return replace(self, order=np.asarray(order, dtype=np.int64).tobytes())
+        """Return the same location with some of its rows, or all in another order."""
+        rows = self._order[order] if self.order else np.asarray(order, dtype=np.int64)
+        return replace(self, order=rows.astype(np.int64).tobytes())
 
     def load(self) -> Representation:
         """Read the representation from the file."""
@@ -90,6 +93,7 @@ class InFile:
             labels_column=self.no_features or None,
             layer_axis=self.layer_axis,
             distances=self.distances,
+            ids=self.ids,
         )
         array = opened.representations[self.name]
         return array[self._order] if self.order and not self.distances else array

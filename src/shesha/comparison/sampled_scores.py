@@ -127,7 +127,8 @@ def _score(measure: Measure, estimate: _Estimate, sampling: Sampling, seconds: f
     half = max(float(t.ppf(0.5 + sampling.confidence / 2, estimate.n_drawn - 1)) * estimate.error, estimate.spread)
     low, high = max(estimate.value - half, measure.bounds[0]), min(estimate.value + half, measure.bounds[1])
     precision_note = (
-        f"estimated from {estimate.what}: Monte Carlo standard error {estimate.error:.2g}, {sampling.confidence:.0%} "
+        f"estimated from {estimate.what}: Monte Carlo standard error {estimate.error:.2g}, "
+        f"{100 * sampling.confidence:g} % "
     )
     precision_note += f"interval {low:.4g} to {high:.4g}"
     if sampling.error is not None and estimate.error > sampling.error:

@@ -8,23 +8,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.calibration.dependence_warnings import warn_of_dependence
+from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.kernels.unit_candidates import Edges, match_candidates
 from shesha.nulls import benjamini_hochberg, draw_permutations, summarise
 from shesha.nulls.corrections import draws_needed
+from shesha.nulls.permutations import Design
 from shesha.results.similarity.unit_matching import UnitMatching
 from shesha.support.progress import track
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Index, Seed, Vector
+from shesha.views import Representation, select_rows
 
 _SPARSE = 0.1
 """Share of nonzero entries below which dense data are converted to sparse matrices."""
 _MOST_VALUES = 50_000
 """Most chance values, one per unit and permutation, that the default number of permutations gives."""
+_CHECKED = 50_000_000
+"""Most numbers in both representations for which the rows are checked for dependence."""
 _CLASSES, _UNITS = 20, 50
 """Maximum number of activity classes, and minimum number of units per class, for the chance level."""
 
 
+@keep_statements
 def match_units(
     X: ArrayLike,
     Y: ArrayLike,
@@ -35,6 +43,8 @@ def match_units(
     groups: ArrayLike | None = None,
     shift: bool = False,
     alpha: float = 0.05,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> UnitMatching:
     """Match units of two representations one to one by their correlations, and test which pairs exceed chance.
@@ -60,6 +70,8 @@ def match_units(
         `groups`.
     alpha : float
         Significance level of the score, and false discovery rate of the matched pairs, in (0, 1).
+    rows, missing
+        As for `compare`.
     seed : int, Generator or None
         Seed of the permutations.
 
@@ -77,7 +89,10 @@ def match_units(
     >>> found.n_matched, list(zip(found.first, found.second))[:3]
     (3, [(2, 1), (4, 2), (7, 0)])
     """
-    sides = [_prepare(side, name) for side, name in ((X, "X"), (Y, "Y"))]
+    along = {"blocks": blocks, "groups": groups}
+    used, along = select_rows({"X": X, "Y": Y}, along, rows=rows, missing=missing, zero=False, align=True)
+    blocks, groups = along["blocks"], along["groups"]
+    sides = [_prepare(side, name) for name, side in used.items()]
     if sides[0].shape[0] != sides[1].shape[0]:
         raise ValueError(f"Y must have as many rows as X ({sides[0].shape[0]}), got {sides[1].shape[0]}")
     k = check.count(n_candidates, "n_candidates")
@@ -92,6 +107,10 @@ def match_units(
         design={"blocks": blocks, "groups": groups, "shift": shift},
         seed=seed,
     )
+    if sum(int(np.prod(side.shape)) for side in (first, other)) <= _CHECKED:
+        dense = [side.toarray() if hasattr(side, "toarray") else side for side in (first, other)]
+        design = Design(blocks=blocks, groups=groups, shift=shift)
+        warn_of_dependence([Representation.build(side) for side in dense], design, None)
     observed = match_candidates(first, other, k)
     drawn = [match_candidates(first, other[order], k) for order in track(orders, len(orders), "permutations")]
     narrower = min(first.shape[1], other.shape[1])

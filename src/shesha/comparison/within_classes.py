@@ -1,37 +1,51 @@
-"""Compare two representations within each class of rows."""
+"""Compare two representations within each class of rows, and within each block of a class."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import log
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.comparison.compare import compare
-from shesha.inputs import labels_in_order, orders, split_names
+from shesha.comparison._pair_in_memory import PairRequest, compare_in_memory
+from shesha.comparison.block_mixing import block_mixing
+from shesha.comparison.chance_and_intervals import add_note, add_null, correct_p_values
+from shesha.comparison.compare import seed_measures
+from shesha.comparison.sampled_scores import Sampling
+from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.measure_type import Choice
 from shesha.nulls.corrections import benjamini_hochberg
-from shesha.nulls.design_builder import equal_groups
-from shesha.results import Comparison
+from shesha.nulls.design_builder import equal_groups, exchange
+from shesha.nulls.null_summary import best_value, summarise
+from shesha.nulls.permutations import Design
+from shesha.results import Comparison, PairScore, Score
 from shesha.results.similarity.within_classes import WithinClasses
+from shesha.support import provenance
 from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.device_arrays import to_host
+from shesha.support.draws_for_corrections import default_draws
+from shesha.support.natural_order import natural_key
 from shesha.support.plurals import count
 from shesha.support.progress import track
-from shesha.support.seeds import generator
-from shesha.support.types import Index, Seed
-from shesha.support.warnings import CalibrationWarning
-from shesha.views import Rdm
+from shesha.support.seeds import number
+from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import Rdm, Representation, select_rows
 
 MEASURES = ("RSA", "mutual kNN", "CKA")
 """Default measures, which compare all distances, nearest neighbours, and the largest variances."""
+KEPT, LOST = 0.2, 0.8
+"""Shares of a class's variance that are exchanged between its rows to see what counts as kept and as lost."""
+_EXCHANGES = 5
+"""Number of random exchanges over which these values are averaged."""
 
 
+@provenance.keep_statements
 def compare_within(
     X: ArrayLike,
     Y: ArrayLike,
@@ -43,15 +57,24 @@ def compare_within(
     groups: ArrayLike | None = None,
     min_rows: int = 20,
     min_group: int = 5,
-    n_permutations: int = N_PERMUTATIONS,
+    n_permutations: int | None = None,
     alpha: float = 0.05,
     confidence: float = 0.95,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> WithinClasses:
     """Compare two representations of the same rows within each class, with a separate null for each.
 
     If classes are well separated, any two representations that separate them look similar. A batch integration, for
-    example, can preserve cell types but lose all structure within them. Comparing within each class reveals this.
+    example, can preserve cell types but lose all structure within them. Comparing within each class reveals this. With
+    `blocks`, only pairs of rows of one class and one block are compared, so that an embedding from which a batch effect
+    was removed is not blamed for it, and one that contains it is not credited with it.
+
+    Chance is not the standard for what was kept. A class counts as kept if the lower end of each measure's interval
+    reaches the value of X with itself after a fifth of its variance was exchanged between the rows of the class, and as
+    lost if no measure is above chance and every upper end is below the value after four fifths were exchanged. In
+    between, it is partly kept if it is above chance, and undecided if not.
 
     Parameters
     ----------
@@ -64,22 +87,27 @@ def compare_within(
     names : pair of str
         Names of X and Y in the table.
     blocks : array of shape (n_samples,), optional
-        Labels of blocks, such as batches, on which both sides may depend. Rows are permuted only within blocks.
+        Labels of blocks, such as batches. Values and null distributions use only pairs of rows of the same class and
+        block: each is the mean over the blocks of a class, weighted by their rows. Blocks with fewer than `min_rows`
+        rows of a class are left out of this class. The result also reports how well blocks are mixed in X and Y.
     groups : array of shape (n_samples,), optional
         Labels of groups, such as donors, which are permuted as a whole. Only groups of equal size can be permuted, so
-        each class uses as many rows of every group as its smallest group has.
+        each class (and block) uses as many rows of every group as its smallest group has.
     min_rows : int
-        Minimum number of rows in a class. Smaller classes are listed but not compared.
+        Minimum number of rows in a class (and block). Smaller classes are listed but not compared.
     min_group : int
         Minimum number of rows that a group must have in a class. Smaller groups are left out of this class.
-    n_permutations, alpha, confidence, seed
-        As for `compare`.
+    n_permutations : int, optional
+        Number of permutations. Default: 200, or as many as one class needs to be significant after the correction for
+        the number of classes.
+    alpha, confidence, rows, missing, seed
+        As for `compare`. `alpha` is the level of p-values that are corrected for the number of classes.
 
     Returns
     -------
     WithinClasses
         The comparisons of all classes. `to_frame()` has one line per class and measure, and ``["T cell"]`` is the
-        comparison for one class.
+        comparison for one class. The line 'all rows' is the mean over the classes, weighted by their rows.
 
     Examples
     --------
@@ -88,51 +116,67 @@ def compare_within(
     >>> X = rng.standard_normal((80, 10)) + 3 * (types == "T")[:, None]
     >>> lost = np.where((types == "T")[:, None], rng.standard_normal((80, 10)) + 3, X)  # All that is within T is gone.
     >>> found = compare_within(X, lost, types, "CKA", n_permutations=99)
-    >>> frame = found.to_frame().set_index("class")
-    >>> round(float(frame["value"]["all rows"]), 1)
-    1.0
-    >>> frame["p"].to_dict()["B"], frame["p"].to_dict()["T"] > 0.05
-    (0.01, True)
+    >>> found.kept, found.lost
+    (('B',), ('T',))
+    >>> found.to_frame().set_index("class")["value"].round(1).to_dict()
+    {'B': 1.0, 'T': 0.2, 'all rows': 0.6}
     """
     min_rows = check.count(min_rows, "min_rows", minimum=5)
     min_group = check.count(min_group, "min_group", minimum=2)
+    alpha = check.fraction(alpha, "alpha", closed=False)
+    confidence = check.fraction(confidence, "confidence", closed=False)
     _check_names(names)
-    rows_of_both = _LabelledRows.build(X, Y, names, {"labels": labels, "blocks": blocks, "groups": groups})
-    options: dict[str, Any] = {
-        "names": names,
-        "calibrate": True,
-        "n_permutations": n_permutations,
-        "alpha": alpha,
-        "confidence": confidence,
-        "seed": seed,
-    }
-    chosen = choose(measures)
+    along: dict[str, Any] = {"labels": labels, "blocks": blocks, "groups": groups}
+    sides, along = select_rows(dict(zip(map(str, names), (X, Y), strict=True)), along, rows=rows, missing=missing)
+    X, Y = sides.values()
+    rows_of_both = _LabelledRows.build(X, Y, names, along)
+    chosen = seed_measures(choose(measures), seed)
     excluded: dict[str, str] = {}
-    classes: dict[str, Comparison] = {}
-    used: list[Index] = []
-    for name in track(rows_of_both.class_names, len(rows_of_both.class_names), "classes"):
-        rows, reason = _rows(rows_of_both.classes == name, rows_of_both.block, rows_of_both.group, min_group)
-        if len(rows) < min_rows or reason:
-            excluded[name] = reason or f"{count(len(rows), 'row')}, fewer than {min_rows}"
-            continue
-        used.append(rows)
-        classes[name] = rows_of_both.compare(rows, chosen, **rows_of_both.design(rows), **options)
-    if not classes:
+    strata: dict[str, list[Index]] = {}
+    for name in rows_of_both.class_names:
+        parts, reason = rows_of_both.strata(name, min_rows, min_group, alpha)
+        if reason:
+            excluded[name] = reason
+        else:
+            strata[name] = parts
+    if not strata:
         reasons = "; ".join(f"{name}: {why}" for name, why in excluded.items())
         raise ValueError(
             f"labels must contain a class of at least {count(min_rows, 'row')} that can be compared, got none "
             f"({reasons})"
         )
-    # Rows sorted by class would look like a drifting series, so they are shuffled.
-    rows = generator(0).permutation(np.concatenate(used))
-    with warnings.catch_warnings():
-        # With permutations within classes, the scores of all rows look saturated, which is what this comparison is
-        # meant to show.
-        warnings.simplefilter("ignore", CalibrationWarning)
-        total = rows_of_both.compare(rows, chosen, **rows_of_both.design_within_classes(rows), **options)
-    sizes = {name: len(part) for name, part in zip(classes, used, strict=True)}
-    corrected = {measure.name: _correct_over_classes(classes, measure.name) for measure in chosen}
-    return WithinClasses(str(names[0]), str(names[1]), classes, sizes, total, excluded, corrected)
+    rows_of_both.state_rows(strata, excluded)
+    if n_permutations is None:
+        n_permutations = default_draws(len(strata), alpha, N_PERMUTATIONS)
+    n_permutations = check.count(n_permutations, "n_permutations")
+    request = _Request(rows_of_both, chosen, (str(names[0]), str(names[1])), n_permutations, alpha, confidence, seed)
+    parts_of = {
+        name: [request.compare(rows, place, n_strata=len(parts)) for place, rows in enumerate(parts)]
+        for name, parts in track(strata.items(), len(strata), "classes")
+    }
+    classes = {name: request.combine(parts) for name, parts in parts_of.items()}
+    total = request.combine([part for parts in parts_of.values() for part in parts])
+    kept_bars, lost_bars = (
+        {
+            measure.name: {name: _mean(parts, measure.name, place) for name, parts in parts_of.items()}
+            for measure in chosen
+        }
+        for place in (0, 1)
+    )
+    return WithinClasses(
+        *request.names,
+        classes,
+        {name: sum(map(len, parts)) for name, parts in strata.items()},
+        total,
+        excluded,
+        {measure.name: _correct_over_classes(classes, measure.name) for measure in chosen},
+        kept_bars=kept_bars,
+        lost_bars=lost_bars,
+        n_blocks={} if blocks is None else {name: len(parts) for name, parts in strata.items()},
+        mixing=rows_of_both.mixing(request.names),
+        alpha=alpha,
+        n_permutations=n_permutations,
+    )
 
 
 def _check_names(names: Any) -> None:
@@ -165,24 +209,197 @@ class _LabelledRows:
 
     @property
     def class_names(self) -> list[str]:
-        """Names of the classes in alphabetical order."""
-        return sorted({name for name in self.classes if name is not None})
+        """Names of the classes; numbers in them are sorted by value."""
+        return sorted({name for name in self.classes if name is not None}, key=natural_key)
 
-    def compare(self, rows: Index, measures: list[Measure], **options: Any) -> Comparison:
-        """Compare the given rows of both representations."""
-        return compare(self.sides[0][rows], self.sides[1][rows], measures, **options)
-
-    def design(self, rows: Index) -> dict[str, Any]:
-        """Return the blocks and groups of rows from one class."""
-        parts = {"blocks": self.block, "groups": self.group}
-        return {name: None if labels is None else labels[rows].astype(str) for name, labels in parts.items()}
-
-    def design_within_classes(self, rows: Index) -> dict[str, Any]:
-        """Return blocks and groups such that rows are never exchanged between classes."""
-        classes = self.classes[rows]
+    def strata(self, name: str, min_rows: int, min_group: int, alpha: float) -> tuple[list[Index], str]:
+        """Return the rows of a class in each of its blocks, or a reason if the class cannot be compared."""
+        rows = np.flatnonzero(self.classes == name)
+        for labels in (self.block, self.group):
+            if labels is not None:
+                rows = rows[[value is not None for value in labels[rows]]]
+        blocks = [rows] if self.block is None else _split(rows, self.block)
+        fewest = 3 if self.block is None else 2
+        reasons: list[str] = []
         if self.group is not None:
-            return {"blocks": classes.astype(str), "groups": _join_labels(classes, self.group[rows])}
-        return {"blocks": classes.astype(str) if self.block is None else _join_labels(classes, self.block[rows])}
+            blocks, reasons = _equal_groups(blocks, self.group, min_group, fewest)
+        large = [part for part in blocks if len(part) >= min_rows]
+        if not large:
+            if reasons and not blocks:
+                return [], reasons[0]
+            where = "" if self.block is None else " in its largest block"
+            largest = max(map(len, blocks), default=0)
+            return [], f"{count(largest, 'row')}{where}, fewer than {min_rows}"
+        if self.group is not None:
+            log_count = sum(exchange(len(part), groups=self.group[part].astype(str)).log_count for part in large)
+            if log_count < log(1 / alpha) - 1e-9:
+                return [], f"its groups have only {round(np.exp(log_count))} permutations, so p cannot reach {alpha:g}"
+        return large, ""
+
+    def state_rows(self, strata: dict[str, list[Index]], excluded: dict[str, str]) -> None:
+        """State how many rows are compared, and how many are not."""
+        n, used = len(self.classes), sum(len(part) for parts in strata.values() for part in parts)
+        unlabelled = sum(label is None for label in self.classes)
+        if unlabelled:
+            provenance.state(f"{count(unlabelled, 'row')} of {n:,} without a label left out")
+        blocks = "" if self.block is None else f" in {count(sum(map(len, strata.values())), 'pair')} of class and block"
+        if n - used - unlabelled:
+            provenance.state(f"{used:,} of {count(n, 'row')} compared{blocks}")
+        elif blocks:
+            provenance.state(f"rows compared{blocks}")
+
+    def mixing(self, names: tuple[str, str]) -> dict[str, dict[str, float]]:
+        """Return how well blocks are mixed in each representation; empty without blocks."""
+        if self.block is None:
+            return {}
+        both = np.array([a is not None and b is not None for a, b in zip(self.classes, self.block, strict=True)])
+        labels = self.classes[both].astype(str), self.block[both].astype(str)
+        return {name: block_mixing(side[both], *labels) for name, side in zip(names, self.sides, strict=True)}
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The comparison of the rows of one class in one block."""
+
+    n: int
+    comparison: Comparison
+    nulls: dict[str, Vector]
+    bars: dict[str, tuple[float, float]]
+    """For each measure, the values that count as kept and as lost."""
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is compared, and how."""
+
+    rows_of_both: _LabelledRows
+    measures: list[Measure]
+    names: tuple[str, str]
+    n_permutations: int
+    alpha: float
+    confidence: float
+    seed: Seed
+
+    def compare(self, rows: Index, place: int, *, n_strata: int) -> _Part:
+        """Compare some rows of both representations; the place in the class selects the permutations."""
+        first, second = (side[rows] for side in self.rows_of_both.sides)
+        if self.rows_of_both.block is not None:
+            # Some measures depend on the origin. Centred, both sides lack the shift that sets this block apart.
+            first, second = (side - side.mean(axis=0) for side in (first, second))
+        group = self.rows_of_both.group
+        nulls: dict[str, Vector] = {}
+        seed = number(self.seed)
+        request = PairRequest(
+            names=self.names,
+            measures=self.measures,
+            sampling=Sampling.build(None, None, None, self.confidence, self.seed),
+            design=Design(groups=None if group is None else group[rows].astype(str)),
+            permutations=None,
+            calibrate=True,
+            confidence=self.confidence,
+            n_permutations=self.n_permutations,
+            # A block of few groups alone need not have enough permutations; all blocks of a class together do.
+            alpha=self.alpha if n_strata == 1 else 0.5,
+            repeats=None,
+            covariates=None,
+            folds=None,
+            seed=self.seed if seed is None else seed + place,
+        )
+        comparison = compare_in_memory(first, second, request, nulls)
+        return _Part(len(rows), comparison, nulls, _bars(first, self.measures))
+
+    def combine(self, parts: list[_Part]) -> Comparison:
+        """Return the mean over parts, weighted by rows, with its chance level and interval."""
+        if len(parts) == 1:
+            return parts[0].comparison
+        scores, nulls = [], {}
+        for measure in self.measures:
+            score, null = self._mean_score(parts, measure)
+            scores.append(PairScore(*self.names, score))
+            if null is not None:
+                nulls[measure.name, self.names] = null
+        first = parts[0].comparison
+        n = sum(part.n for part in parts)
+        return replace(
+            first,
+            shapes=((n, first.shapes[0][1]), (n, first.shapes[1][1])),
+            scores=tuple(pair.score for pair in correct_p_values(scores, nulls)),
+            interrupted=any(part.comparison.interrupted for part in parts),
+            doubts=None,
+        )
+
+    def _mean_score(self, parts: list[_Part], measure: Measure) -> tuple[Score, Vector | None]:
+        scores = [part.comparison[measure.name] for part in parts]
+        known = [place for place, score in enumerate(scores) if score.has_value]
+        if not known:
+            return scores[0], None
+        share = np.array([parts[place].n for place in known], dtype=np.float64)
+        share /= share.sum()
+        score = scores[known[0]]
+        best = best_value(score.closer, (score.possible_low, score.possible_high), None)
+        value = float(share @ [scores[place].value for place in known])
+        # Ends are combined by squares of their distances (Zou and Donner 2008), as for sums of independent estimates.
+        low, high = (
+            value
+            + sign * float(np.sqrt(((share * [_half_width(scores[place], end, best) for place in known]) ** 2).sum()))
+            for sign, end in ((-1, "interval_low"), (1, "interval_high"))
+        )
+        merged = replace(score, value=value, interval_low=low, interval_high=high, note="", corrected_p_value=np.nan)
+        if len(known) < len(scores):
+            merged = add_note(merged, f"has a value in {len(known)} of {len(scores)} parts")
+        columns = [parts[place].nulls.get(measure.name) for place in known]
+        if any(column is None for column in columns):
+            return merged, None
+        null = share @ _unlinked_draws([column for column in columns if column is not None])
+        return add_null(merged, summarise(value, null[1:], score.closer, self.alpha, best)), null
+
+
+def _half_width(score: Score, end: str, best: float | None) -> float:
+    """Return the distance of an interval's end from the value; 0 if every subset has the best value."""
+    if not score.has_interval and best is not None and abs(score.value - best) < 1e-9:
+        return 0.0
+    return abs(float(getattr(score, end)) - score.value)
+
+
+def _unlinked_draws(columns: list[Vector]) -> Matrix:
+    """Return the draws of all parts, shuffled such that parts with equal permutations are not linked."""
+    n = min(map(len, columns))
+    return np.stack(
+        [
+            column[:n] if place == 0 else column[np.append(0, 1 + np.random.default_rng(place).permutation(n - 1))]
+            for place, column in enumerate(columns)
+        ]
+    )
+
+
+def _bars(rows: Matrix, measures: list[Measure]) -> dict[str, tuple[float, float]]:
+    """Return the values of X with itself after a fifth and after four fifths of its variance were exchanged."""
+    rng = np.random.default_rng(0)
+    mean = rows.mean(axis=0)
+    source = Representation.build(rows)
+    values: dict[str, list[list[float]]] = {measure.name: [] for measure in measures}
+    for share in (KEPT, LOST):
+        mixed = [
+            Representation.build(
+                mean + np.sqrt(1 - share) * (rows - mean) + np.sqrt(share) * (rows - mean)[rng.permutation(len(rows))]
+            )
+            for _ in range(_EXCHANGES)
+        ]
+        for measure in measures:
+            values[measure.name].append([_value_or_nan(measure, source, one) for one in mixed])
+    return {name: (float(np.mean(kept)), float(np.mean(lost))) for name, (kept, lost) in values.items()}
+
+
+def _value_or_nan(measure: Measure, first: Representation, second: Representation) -> float:
+    try:
+        return measure.compare_views(measure.look(first), measure.look(second))
+    except (ValueError, NotEstimable, np.linalg.LinAlgError):  # The comparison itself reports the cause.
+        return float("nan")
+
+
+def _mean(parts: list[_Part], measure: str, place: int) -> float:
+    """Return the mean over parts of a value that counts as kept (place 0) or lost (place 1)."""
+    return float(np.average([part.bars[measure][place] for part in parts], weights=[part.n for part in parts]))
 
 
 def _correct_over_classes(classes: dict[str, Comparison], measure: str) -> dict[str, float]:
@@ -219,23 +436,24 @@ def _labels_as_text(values: Any, n_rows: int, name: str) -> NDArray[Any]:
     return np.array([None if isna(value) else str(value) for value in array], dtype=object)
 
 
-def _join_labels(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-    return np.array([f"{a} | {b}" for a, b in zip(first, second, strict=True)])
+def _split(rows: Index, labels: NDArray[Any]) -> list[Index]:
+    """Return the rows of each label."""
+    names = labels[rows].astype(str)
+    return [rows[names == name] for name in np.unique(names)]
 
 
-def _rows(
-    inside: NDArray[Any], block: NDArray[Any] | None, group: NDArray[Any] | None, min_group: int
-) -> tuple[Index, str]:
-    """Return the rows of a class that can be used, or a reason if the class cannot be compared."""
-    rows = np.flatnonzero(inside)
-    for labels in (block, group):
-        if labels is not None:
-            rows = rows[[value is not None for value in labels[rows]]]
-    if group is None:
-        return rows, ""
-    names, counts = np.unique(group[rows].astype(str), return_counts=True)
-    large = names[counts >= min_group]
-    if len(large) < 3:
-        return rows, f"{count(len(large), 'group')} with at least {count(min_group, 'row')}, fewer than 3"
-    rows = rows[np.isin(group[rows].astype(str), large)]
-    return rows[equal_groups(group[rows].astype(str), seed=0)], ""
+def _equal_groups(
+    blocks: list[Index], group: NDArray[Any], min_group: int, fewest: int
+) -> tuple[list[Index], list[str]]:
+    """Return as many rows of every large group, in each block with enough such groups, and reasons for the others."""
+    chosen, reasons = [], []
+    for rows in blocks:
+        names, counts = np.unique(group[rows].astype(str), return_counts=True)
+        large = names[counts >= min_group]
+        if len(large) < fewest:
+            found = f"{count(len(large), 'group')} with at least {count(min_group, 'row')}"
+            reasons.append(f"{found}, fewer than {fewest}")
+            continue
+        rows = rows[np.isin(group[rows].astype(str), large)]
+        chosen.append(rows[equal_groups(group[rows].astype(str), seed=0)])
+    return chosen, reasons

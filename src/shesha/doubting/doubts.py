@@ -12,20 +12,22 @@ from numpy.typing import ArrayLike
 from shesha.doubting._registry import registered_doubts
 from shesha.doubting.doubt_input import Subject
 from shesha.doubting.token_count_covariate import text_lengths
-from shesha.inputs import align_all_labels, align_labels
+from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
 from shesha.results import Dependence, Doubt, Doubts
+from shesha.support.provenance import keep_statements
 from shesha.support.types import Index, Labels, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views import Rdm, Representation, Rows, rows_or_distances
+from shesha.views import Rdm, Representation, Rows, rows_or_distances, select_rows
 
 _FEWEST = 12
 """Minimum number of rows for the checks."""
 _FEWEST_FEATURES = 4
 
 
+@keep_statements
 def doubts(
     X: ArrayLike | Rdm | Representation | Rows | Mapping[str, ArrayLike] | str | os.PathLike[str],
     y: ArrayLike | None = None,
@@ -34,6 +36,9 @@ def doubts(
     covariates: ArrayLike | Mapping[str, ArrayLike] | None = None,
     groups: ArrayLike | None = None,
     metric: Metric = "cosine",
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
+    ids: str | None = None,
     seed: int = 0,
 ) -> Doubts:
     """Check for problems that make the geometry of a representation look better or worse than it is.
@@ -61,6 +66,10 @@ def doubts(
         Labels of a source that several rows share, such as a donor, subject or session.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows.
+    rows, missing
+        As for `estimate`. Rows without a direction are always left out.
+    ids : str, optional
+        Column or array of a file that identifies its rows.
     seed : int
         Seed of the partitions of the features and of random permutations.
 
@@ -90,13 +99,16 @@ def doubts(
     check.choice(metric, METRICS, "metric")
     check.boolean(order, "order")
     seed = check.count(seed, "seed", minimum=0)
-    X, lengths = _single_array(X)
-    rows = rows_or_distances(X, "X", min_rows=1)
-    if not isinstance(rows, Rows):
+    X, lengths = _single_array(X, ids)
+    along: dict[str, Any] = {"y": y, "groups": groups, "covariates": covariates, "lengths": lengths}
+    sides, along = select_rows({"X": X}, along, rows=rows, missing=missing, zero=metric != "euclidean")
+    y, groups, covariates, lengths = along.values()
+    source = rows_or_distances(sides["X"], "X", min_rows=1)
+    if not isinstance(source, Rows):
         raise TypeError("X must be features, which can be divided into halves, got distances between rows")
-    source, n = rows, len(rows)
-    y, groups = align_all_labels(rows, {"y": y, "groups": groups}).values()
-    covariates = _align_covariates(rows, covariates)
+    n = len(source)
+    y, groups = align_all_labels(source, {"y": y, "groups": groups}).values()
+    covariates = _align_covariates(source, covariates)
     classes = None if y is None else check.labels(y, n)[0]
     about = {name: values for name, values in lengths.items() if len(values) == n} | check_known_quantities(
         covariates, groups, n
@@ -111,12 +123,12 @@ def doubts(
     return find_doubts(source, metric, classes=classes, known=about, order=order, seed=seed, numbers=kept)
 
 
-def _single_array(X: Any) -> tuple[Any, dict[str, Vector]]:
+def _single_array(X: Any, ids: str | None) -> tuple[Any, dict[str, Vector]]:
     """Return the single array of a mapping or file, and the text lengths stored with it."""
     if isinstance(X, str | os.PathLike):
-        from shesha.io import read
+        from shesha.io.read import read_named
 
-        X = read(X)
+        X = read_named(X, ids=ids)
     if not isinstance(X, Mapping):
         return X, {}
     if len(X) != 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,15 +14,17 @@ from shesha.drift.canary_reference import Reference, check_same_rows, require_co
 from shesha.drift.drift_scores import drifts, half_samples, tiers
 from shesha.drift.noise_floor import NoiseFloor
 from shesha.drift.row_movement import class_means, row_movement
-from shesha.inputs import split_names
+from shesha.inputs import MissingRows, RowChoice, orders, split_names
 from shesha.inputs import validation as check
 from shesha.measures import Measure
 from shesha.results import DriftScore, Moved
+from shesha.support.provenance import state
 from shesha.support.types import Labels, Vector
-from shesha.views import Representation
+from shesha.views import Representation, select_rows
 
 _MOST_ROWS = 5
 _MOST_CLASSES = 10
+_FEWEST_ROWS = 4
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,27 @@ class Setting:
         return tiers(self.measures)
 
 
+def restrict_check(setting: Setting, current: Any, *, rows: RowChoice, missing: MissingRows) -> tuple[Setting, Any]:
+    """Restrict a check to the rows that both have, and that have vectors in both."""
+    reference = setting.reference
+    sides, along = select_rows(
+        {"reference": reference.representation, "current": current},
+        {"kept": np.arange(reference.n_rows)},
+        rows=rows,
+        missing=missing,
+    )
+    kept = along["kept"]
+    if len(kept) == reference.n_rows:
+        return setting, sides["current"]
+    if len(kept) < _FEWEST_ROWS:
+        raise ValueError(f"current must share at least {_FEWEST_ROWS} rows with the reference, got {len(kept)}")
+    part, floor = reference.take(kept), setting.unchanged
+    if floor is not None:
+        floor = floor.take(kept, [reference.classes.index(name) for name in part.classes])
+        state(f"noise floor measured with all {reference.n_rows:,} rows of the reference")
+    return replace(setting, reference=part, unchanged=floor), sides["current"]
+
+
 @dataclass(frozen=True)
 class CheckResult:
     """Results of one check, before evidence is accumulated over several checks."""
@@ -58,10 +81,14 @@ def run_check(current: Any, setting: Setting) -> CheckResult:
     reference = setting.reference.representation
     values, names = split_names(current, "current")
     array = check.raw_matrix(values, "current", min_rows=1)
+    if len(array) != reference.n_rows:
+        # If both have names, an error about these says more than one about the number of rows.
+        orders({"reference": reference.names, "current": names})
     require_count(len(array), reference, "current")
     broken = np.flatnonzero(~np.isfinite(np.asarray(array, dtype=np.float64)).all(axis=1))
     if len(broken):
         reason = f"current has NaN or infinity in {len(broken):,} of {len(array):,} rows: {check.join_items(broken)}"
+        reason += '; missing="drop" leaves them out'
         return CheckResult(tuple(_missing_scores(setting, reason)), reason=reason)
     representation = Representation.build(array, "current")
     representation.names = names
@@ -105,7 +132,8 @@ def _rank_among_reencodings(setting: Setting, values: Vector, reasons: list[str]
 def _test_tolerance(setting: Setting, after: Representation, values: Vector, reasons: list[str]) -> list[DriftScore]:
     """Test whether the drift by each measure exceeds the tolerance by more than sampling error."""
     rng = np.random.default_rng(setting.seed)
-    draws = half_samples(setting.measures, setting.reference.representation, after, setting.n_resamples, rng)
+    reference = setting.reference
+    draws = half_samples(setting.measures, reference.representation, after, setting.n_resamples, rng, reference.groups)
     drifts = []
     for i, measure in enumerate(setting.measures):
         drawn = draws[measure.name]

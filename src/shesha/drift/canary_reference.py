@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import Names, split_names
+from shesha.drift.row_dependence import dependence_text, group_means
+from shesha.inputs import Names, orders, split_names
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
 from shesha.measures import Measure
 from shesha.support.device_arrays import input_precision
-from shesha.support.types import Labels, Matrix
+from shesha.support.types import Index, Labels, Matrix
 from shesha.views import Representation, align_rows
 
 Stored = dict[str, NDArray[Any]]
@@ -36,15 +37,23 @@ class Reference:
     classes: tuple[str, ...]
     by_geometry: bool
     """Whether every measure is invariant to rotations."""
+    groups: Labels | None = None
+    """Code of each row's group; None if every row is a group of its own."""
 
     @classmethod
-    def build(cls, reference: ArrayLike, labels: ArrayLike | None, measures: Sequence[Measure]) -> Reference:
+    def build(
+        cls,
+        reference: ArrayLike,
+        labels: ArrayLike | None,
+        measures: Sequence[Measure],
+        groups: ArrayLike | None = None,
+    ) -> Reference:
         """Check the reference rows and return the reference."""
         values, names = split_names(reference, "reference")
         rows = check.matrix(values, "reference")
         zero = find_undirected_rows(rows, "cosine")
         if len(zero):
-            raise ValueError(f"reference must have no zero rows, got zero rows {check.join_items(zero)}")
+            raise ValueError(check.zero_rows("reference", zero, len(rows), names))
         if (rows == rows[0]).all():
             raise ValueError(f"reference must have rows that differ, got {len(rows)} equal rows")
         codes, classes = (
@@ -52,7 +61,8 @@ class Reference:
         )
         rotates = all(map(_rotates, measures))
         class_names = tuple(map(str, classes.tolist()))
-        return cls(rows, None, rows.shape[1], input_precision(values), names, codes, class_names, rotates)
+        units = None if groups is None else check.labels(groups, len(rows), "groups", min_classes=2)[0]
+        return cls(rows, None, rows.shape[1], input_precision(values), names, codes, class_names, rotates, units)
 
     @property
     def n_rows(self) -> int:
@@ -60,6 +70,17 @@ class Reference:
         stored_rows = self.rows if self.rows is not None else self.geometry
         assert stored_rows is not None
         return len(stored_rows)
+
+    @cached_property
+    def units(self) -> Matrix:
+        """The rows, or the mean row of each group, in the encoder's own axes or up to a rotation."""
+        rows = self.rows if self.rows is not None else self.geometry_rows()
+        return rows if self.groups is None else group_means(rows, self.groups)
+
+    @cached_property
+    def dependence(self) -> str:
+        """How the rows, or the groups, depend on their neighbours, with advice; empty if there is no sign of it."""
+        return dependence_text(self.units, "reference", "row" if self.groups is None else "group")
 
     @cached_property
     def representation(self) -> Representation:
@@ -81,6 +102,16 @@ class Reference:
         triangle: Matrix = np.asarray(np.linalg.qr(self.rows.T, mode="r")).T
         return np.ascontiguousarray(triangle * np.where(np.diagonal(triangle) < 0, -1.0, 1.0))
 
+    def take(self, kept: Index) -> Reference:
+        """Return the reference of some of the rows."""
+        rows, geometry = (None if part is None else part[kept] for part in (self.rows, self.geometry))
+        codes, classes = self.codes, self.classes
+        if codes is not None:
+            present, codes = np.unique(codes[kept], return_inverse=True)
+            classes = tuple(classes[code] for code in present.tolist())
+        names = None if self.names is None else self.names.take(kept)
+        return replace(self, rows=rows, geometry=geometry, names=names, codes=codes, classes=classes)
+
     def row_name(self, row: int) -> str:
         """Return the name of a row."""
         return str(row) if self.names is None else str(self.names.values[row])
@@ -98,6 +129,8 @@ class Reference:
             arrays["names"] = values if values.dtype.kind in "iu" else values.astype(str)
         if self.codes is not None:
             arrays["codes"] = self.codes
+        if self.groups is not None:
+            arrays["groups"] = self.groups
         plain = {"n_features": self.n_features, "precision": self.precision, "classes": list(self.classes)}
         return plain, arrays
 
@@ -108,13 +141,24 @@ class Reference:
         rotates = all(map(_rotates, measures))
         return cls(
             *(arrays.get("rows"), arrays.get("geometry"), int(plain["n_features"]), float(plain["precision"]), names),
-            *(arrays.get("codes"), tuple(plain["classes"]), rotates),
+            *(arrays.get("codes"), tuple(plain["classes"]), rotates, arrays.get("groups")),
         )
 
 
 def _rotates(measure: Measure) -> bool:
     """Return whether a measure is invariant to rotations, including those that remove zero columns."""
     return "orthogonal" in measure.invariant and not measure.equal_widths
+
+
+def restrict_encodings(encodings: Iterable[Any], names: Names | None, n_rows: int, kept: Index) -> Iterator[Any]:
+    """Yield re-encodings without the rows that the reference leaves out."""
+    for k, encoding in enumerate(encodings):
+        values, own = split_names(encoding, f"nulls[{k}]")
+        if len(values) != n_rows:
+            yield encoding
+            continue
+        order = orders({"reference": names, f"nulls[{k}]": own}).get(f"nulls[{k}]", np.arange(n_rows))
+        yield np.asarray(values)[order[kept]]
 
 
 def check_same_rows(given: Any, reference: Representation, name: str) -> Representation:

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.drift.martingales import composite_jumper, first_alarm
+from shesha.drift.row_dependence import dependence_text
 from shesha.drift.stream_evidence import ReferenceDistribution
 from shesha.drift.stream_ranks import group_ranks, weighted_ranks
 from shesha.drift.stream_update import FEWEST
 from shesha.inputs import validation as check
 from shesha.results import StreamVerdict
+from shesha.results.drift.verdict import State
 from shesha.support.seeds import generator
 from shesha.support.types import Seed, Vector
 
@@ -97,9 +99,18 @@ def conformal_stream(
             np.zeros(n_total, np.intp) if groups is None else check.labels(groups, n_total, "groups", min_classes=1)[0]
         )
         p = group_ranks(scores, codes[ranked], len(earlier), rng)
+        # Rows of different groups may have any order, so dependence is looked for within groups.
+        sides = {"reference": (reference_rows, codes[: len(reference_rows)]), "stream": (rows, codes[-len(rows) :])}
+        found = (
+            dependence_text(side[of_side == code], what, group_advice=False)
+            for what, (side, of_side) in sides.items()
+            for code in np.unique(of_side)
+        )
+        dependence = next((text for text in found if text), "")
     else:
+        dependence = dependence_text(reference_rows, "reference", group_advice=False)
         p = weighted_ranks(scores, _check_weights(weights, n_total, len(rows))[ranked], len(earlier), rng)
-    return _verdict(p, scores[len(earlier) :], alpha)
+    return _verdict(p, scores[len(earlier) :], alpha, dependence)
 
 
 def _check_weights(weights: ArrayLike, n_rows: int, n_new: int) -> Vector:
@@ -117,11 +128,12 @@ def _check_weights(weights: ArrayLike, n_rows: int, n_new: int) -> Vector:
     return values
 
 
-def _verdict(p: Vector, scores: Vector, alpha: float) -> StreamVerdict:
+def _verdict(p: Vector, scores: Vector, alpha: float, dependence: str) -> StreamVerdict:
     path, threshold = composite_jumper(np.atleast_2d(p))[0], -log10(alpha)
     since = first_alarm(path, threshold)
+    alarm: State = "not estimable" if dependence else "alert"
     return StreamVerdict(
-        state="alert" if since else "watch" if path[-1] >= threshold - 1 else "ok",
+        state=alarm if since else "watch" if path[-1] >= threshold - 1 else "ok",
         n_rows=len(p),
         n_seen=len(p),
         alpha=alpha,
@@ -131,4 +143,6 @@ def _verdict(p: Vector, scores: Vector, alpha: float) -> StreamVerdict:
         mean_p_value=float(p.mean()),
         strangest=tuple(np.argsort(-scores, kind="stable")[:_STRANGEST].tolist()),
         alarm_since=since,
+        reason=dependence if since else "",
+        dependence=dependence,
     )

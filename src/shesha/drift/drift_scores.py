@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure, choose
-from shesha.support.types import Index, Vector
+from shesha.support.types import Index, Labels, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, aligned
 
@@ -75,15 +75,17 @@ def half_samples(
     after: Representation,
     n_draws: int,
     rng: np.random.Generator,
+    groups: Labels | None = None,
 ) -> Mapping[str, Vector]:
-    """Return, for each measure, the drifts of random halves of the rows; NaN where a half has no value.
+    """Return, for each measure, the drifts of random halves of the rows, or groups; NaN where a half has no value.
 
     Scores of halves that are drawn without replacement vary as much as those of bootstrap samples. Bootstrap samples,
     however, contain copies of rows, which are neighbours in both encodings and would hide drift.
     """
-    n = before.n_rows
+    units = np.arange(before.n_rows) if groups is None else groups
+    n = int(units.max()) + 1
     draws = np.empty((n_draws, len(measures)))
     for draw in range(n_draws):
-        rows: Index = np.sort(rng.permutation(n)[: n // 2])
+        rows: Index = np.flatnonzero(np.isin(units, rng.permutation(n)[: n // 2]))
         draws[draw], _ = drifts(measures, before.take_rows(rows), after.take_rows(rows))
     return {measure.name: draws[:, i] for i, measure in enumerate(measures)}

@@ -8,12 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.drift import monitor_files, rank_p_values
 from shesha.drift.alarm_threshold import AlarmRule
-from shesha.drift.canary_check import CheckResult, Setting, differences, run_check
-from shesha.drift.canary_reference import Reference
+from shesha.drift.canary_check import CheckResult, Setting, differences, restrict_check, run_check
+from shesha.drift.canary_reference import Reference, restrict_encodings
 from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.drift.history import History, InMemory, Kind, write_or_warn
 from shesha.drift.monitor_setting_checks import check_level, importable_name, plain_about
@@ -22,13 +23,16 @@ from shesha.drift.sequential_evidence import Evidence
 from shesha.drift.stream_evidence import Stream
 from shesha.drift.stream_update import Updates
 from shesha.drift.verdict_advice import advice, decide_state
+from shesha.inputs import MissingRows, Names, RowChoice, split_names
 from shesha.inputs import validation as check
 from shesha.measures import Measure, get
 from shesha.results import DriftVerdict, StreamVerdict
 from shesha.support import argument_types as kinds
 from shesha.support.device_arrays import array_shape
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
+from shesha.views import select_rows
 
 TOLERANCE = 0.05
 """Default tolerance without re-encodings: the published detection threshold."""
@@ -54,6 +58,9 @@ class DriftMonitor:
         unknown; rows are then resampled to test whether the drift exceeds `tolerance` for inputs of this kind.
     labels : array of shape (n_rows,), optional
         Class of each row. If passed, the classes that moved most are reported.
+    groups : array of shape (n_rows,), optional
+        Document, clip or session of each row, if rows share one. Resampling and `update` then count each group once;
+        `update` uses the mean of its rows.
     false_alarm : float, optional
         Share of checks that raise an alert although the model is unchanged; at least 1 / (K + 1). Default: 0.01.
     run_length : float, optional
@@ -68,6 +75,9 @@ class DriftMonitor:
         Settings of the reference to record, such as model revision and batch size. Checks report differences from them.
     n_resamples : int
         Number of random halves of the rows, if there are no nulls.
+    missing : {'refuse', 'drop'}
+        Whether reference rows with NaN or infinity, and rows of zeros, raise an error, or are left out. Rows without a
+        label are left out.
     seed : int or None
         Seed of the resamples, and of the random split of the reference for streams.
 
@@ -90,20 +100,29 @@ class DriftMonitor:
         *,
         nulls: ArrayLike | Iterable[ArrayLike] | None = None,
         labels: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         false_alarm: float | None = None,
         run_length: float | None = None,
         measures: Iterable[Choice] | Choice | None = None,
         tolerance: float | None = None,
         about: Mapping[str, Any] | None = None,
         n_resamples: int = RESAMPLES,
+        missing: MissingRows = "refuse",
         seed: Seed = 0,
     ) -> None:
         n_rows = next(iter(getattr(reference, "shape", None) or array_shape(reference)), 4)
         chosen = choose_measures(measures, n_rows)
-        ref = Reference.build(reference, labels, chosen)
+        encodings = None if nulls is None else many(nulls)
+        names, positions = split_names(reference, "reference")[1], np.arange(n_rows)
+        sides, along = select_rows(
+            {"reference": reference}, {"labels": labels, "groups": groups, "kept": positions}, missing=missing
+        )
+        ref = Reference.build(sides["reference"], along["labels"], chosen, along["groups"])
         unchanged = None
-        if nulls is not None:
-            unchanged = NoiseFloor.build(many(nulls), ref.representation, chosen, ref.codes, len(ref.classes))
+        if encodings is not None:
+            if len(along["kept"]) < n_rows:
+                encodings = restrict_encodings(encodings, names, n_rows, along["kept"])
+            unchanged = NoiseFloor.build(encodings, ref.representation, chosen, ref.codes, len(ref.classes))
         level = check_level(false_alarm, run_length, unchanged, n_resamples)
         allowed = TOLERANCE if unchanged is None else 0.0
         self.run_length = run_length
@@ -128,11 +147,29 @@ class DriftMonitor:
         return tuple(self._setting.measures)
 
     @property
+    def dependence(self) -> str:
+        """How reference rows depend on their neighbours, with advice; empty if there is no sign of it."""
+        return self._setting.reference.dependence
+
+    @property
+    def names(self) -> Names | None:
+        """Names of the canary inputs, if known."""
+        return self._setting.reference.names
+
+    @property
     def n_nulls(self) -> int:
         """Number of re-encodings."""
         return len(self._setting.unchanged or ())
 
-    def check(self, current: ArrayLike, *, about: Mapping[str, Any] | None = None) -> DriftVerdict:
+    @keep_statements
+    def check(
+        self,
+        current: ArrayLike,
+        *,
+        about: Mapping[str, Any] | None = None,
+        rows: RowChoice = "same",
+        missing: MissingRows = "refuse",
+    ) -> DriftVerdict:
         """Compare a new encoding of the same inputs with the reference, and store the verdict in the history.
 
         Parameters
@@ -141,6 +178,10 @@ class DriftMonitor:
             The rows of the reference in the same order, or in any order if both have names. The width may differ.
         about : mapping of str to str, optional
             Settings of this encoding, to compare with those of the reference.
+        rows : {'same', 'shared'}
+            Whether `current` must have all rows of the reference, or only the rows whose names both have are compared.
+        missing : {'refuse', 'drop'}
+            Whether rows with NaN or infinity make the check impossible, or are left out together with rows of zeros.
 
         Returns
         -------
@@ -153,28 +194,35 @@ class DriftMonitor:
             If the number of rows or their names show that these are other inputs.
         """
         circumstances = plain_about(about)
-        outcome = run_check(current, self._setting)
+        setting = self._setting
+        if rows != "same" or missing != "refuse":
+            setting, current = restrict_check(setting, current, rows=rows, missing=missing)
+        outcome = run_check(current, setting)
+        n_rows = setting.reference.n_rows
         verdict: list[DriftVerdict] = []
 
         def keep(history: Any) -> None:
             evidence = Evidence.from_text(history.state(_EVIDENCE)).update(outcome.scores[0].p_value, self._rule)
-            verdict[:] = [self._verdict(outcome, evidence, circumstances)]
+            verdict[:] = [self._verdict(outcome, evidence, circumstances, n_rows)]
             history.add("check", verdict[0].to_dict(), {_EVIDENCE: evidence.as_text()})
 
         problem = write_or_warn(self._history, keep)
         if not verdict:
             evidence = Evidence().update(outcome.scores[0].p_value, self._rule)
-            verdict[:] = [self._verdict(outcome, evidence, circumstances)]
+            verdict[:] = [self._verdict(outcome, evidence, circumstances, n_rows)]
         return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
 
-    def update(self, batch: ArrayLike) -> StreamVerdict:
+    def update(self, batch: ArrayLike, *, groups: ArrayLike | None = None) -> StreamVerdict:
         """Add new inputs to the stream, and test whether they are distributed as earlier inputs.
 
         Parameters
         ----------
         batch : array of shape (n, n_features)
             At least one new input, encoded by the model that encoded the reference. As long as nothing changes, new
-            rows must be exchangeable with the reference rows: of the same kind, and independent of each other.
+            rows must be exchangeable with the reference rows: of the same kind, and independent of each other. If
+            neighbouring rows depend on each other, the verdict says so, and an alarm is 'not estimable'.
+        groups : array of shape (n,), optional
+            Group of each new row, if the reference has groups. All rows of a group must be in one batch.
 
         Returns
         -------
@@ -187,7 +235,7 @@ class DriftMonitor:
             If the inputs are those of the reference, or cannot be compared with them.
         """
         updates = self._updates
-        rows, broken = updates.check_rows(batch)
+        rows, broken = updates.check_rows(batch, groups)
         verdict: list[StreamVerdict] = []
 
         def keep(history: Any) -> None:
@@ -266,7 +314,7 @@ class DriftMonitor:
     def _rule(self) -> AlarmRule:
         return AlarmRule(1 / self._setting.level if self.run_length is None else self.run_length, self.n_nulls or 1)
 
-    def _verdict(self, outcome: CheckResult, evidence: Evidence, about: dict[str, str]) -> DriftVerdict:
+    def _verdict(self, outcome: CheckResult, evidence: Evidence, about: dict[str, str], n_rows: int) -> DriftVerdict:
         setting, primary = self._setting, outcome.scores[0]
         in_a_row = None
         if setting.unchanged is not None:
@@ -276,7 +324,7 @@ class DriftMonitor:
         return DriftVerdict(
             state,
             outcome.scores,
-            self.n_rows,
+            n_rows,
             "row resamples" if setting.unchanged is None else "re-encodings",
             setting.n_resamples if setting.unchanged is None else len(setting.unchanged),
             setting.level,
@@ -292,4 +340,5 @@ class DriftMonitor:
             notes=tuple(differences(self.about, about)),
             reason=outcome.reason,
             about=about,
+            dependence=setting.reference.dependence if setting.unchanged is None else "",
         )

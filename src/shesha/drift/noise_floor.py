@@ -13,7 +13,7 @@ from shesha.drift.drift_scores import drifts
 from shesha.drift.row_movement import class_means, row_movement
 from shesha.inputs import validation as check
 from shesha.measures import Measure
-from shesha.support.types import Labels, Matrix, Vector
+from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.views import Representation
 
 
@@ -31,6 +31,10 @@ class NoiseFloor:
     def __len__(self) -> int:
         """Return the number of re-encodings."""
         return len(self.drifts)
+
+    def take(self, kept: Index, classes: Sequence[int]) -> NoiseFloor:
+        """Return the floor of some of the rows and classes; drifts stay those of all rows."""
+        return NoiseFloor(self.drifts, self.rows[kept], self.classes[list(classes)])
 
     @classmethod
     def build(

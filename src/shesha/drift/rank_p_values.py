@@ -6,6 +6,7 @@ from math import floor, isnan
 
 import numpy as np
 
+from shesha.results.drift.verdict_text import LIMIT_CONFIDENCE
 from shesha.support.types import Vector
 
 
@@ -52,7 +53,7 @@ def threshold(null: Vector, level: float) -> float:
     return float(np.partition(null, len(null) - k)[len(null) - k]) if k else float("inf")
 
 
-def false_alarm_limit(n_nulls: int, level: float, confidence: float = 0.95) -> float:
+def false_alarm_limit(n_nulls: int, level: float, confidence: float = LIMIT_CONFIDENCE) -> float:
     """Return an upper confidence limit for the rate at which unchanged encodings exceed the threshold.
 
     The threshold is the k-th largest of K null scores, with k = level (K + 1). The rate at which further scores exceed

@@ -17,8 +17,8 @@ def state_text(fields: Mapping[str, Any]) -> str:
     return json.dumps(dict(fields))
 
 
-def state_fields(text: str, names: Sequence[str]) -> dict[str, Any]:
-    """Return the values of a state, which must have exactly these fields.
+def state_fields(text: str, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the values of a state, which must have exactly these fields, apart from the optional ones.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def state_fields(text: str, names: Sequence[str]) -> dict[str, Any]:
         plain = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise damaged_state_error(f"no JSON ({error})") from error
-    if not isinstance(plain, dict) or sorted(plain) != sorted(names):
+    if not isinstance(plain, dict) or not set(names) <= set(plain) <= {*names, *optional}:
         raise damaged_state_error(f"{str(text)[:60]!r} instead of {', '.join(names)}")
     return plain
 

@@ -29,7 +29,7 @@ def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Ar
     n_classes, nulls = len(plain["classes"]), {name: arrays[name] for name in _NULLS if name in arrays}
     if nulls and (len(nulls) < len(_NULLS) or any(array.dtype.kind != "f" for array in nulls.values())):
         raise ValueError(_damage(place, f"values that are not numbers in {', '.join(_NULLS)}"))
-    shapes = {"names": (len(rows),), "codes": (len(rows),), "null_rows": (len(rows),), "null_classes": (n_classes,)}
+    shapes = {name: (len(rows),) for name in ("names", "codes", "groups", "null_rows")} | {"null_classes": (n_classes,)}
     shapes["null_drifts"] = (*nulls.get("null_drifts", rows).shape[:1], len(plain["measures"]))
     for name in shapes.keys() & arrays.keys():
         if arrays[name].shape != shapes[name]:

@@ -26,6 +26,10 @@ JUMP = 0.01
 BETS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 _FAR = 1e12
 """Largest absolute log10 of the evidence that a saved stream may contain."""
+RECENT, RECENT_AXES = 128, 8
+"""Number of the last rows that are kept, and of the reference's leading directions in which they are kept."""
+_LATER_FIELDS = ("recent", "recent_width", "dependent")
+"""Fields that streams of earlier versions lack."""
 _FIELDS = ("bins", "counts", "n_seen", "capital", "log10_martingale", "log10_highest", "alarm_since")
 
 
@@ -57,6 +61,12 @@ class ReferenceDistribution:
         # The lower limit prevents directions in which the reference has no variance from dominating the scores.
         shrunk = np.maximum(shrunk, 1e-6 * scale)
         return cls(centre, axes / np.sqrt(shrunk * d) / unit)
+
+    def leading(self, rows: Matrix) -> Matrix:
+        """Return the rows in the leading directions of the reference."""
+        # Variances are in ascending order.
+        leading: Matrix = (rows - self.centre) @ self.whitening[:, -RECENT_AXES:]
+        return leading
 
     def scores(self, rows: Matrix) -> Vector:
         """Return each row's squared distance from the centre, relative to the typical squared distance."""
@@ -102,6 +112,15 @@ class Stream:
     log10_martingale: float = 0.0
     log10_highest: float = 0.0
     alarm_since: int = 0
+    recent: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
+    """The last rows, in the leading directions of the reference."""
+    dependent: bool = False
+    """Whether rows depended on each other when there was an alarm."""
+
+    def remember(self, rows: Matrix) -> None:
+        """Keep the last rows, with as many digits as the search for dependence needs."""
+        kept = np.concatenate([self.recent, rows]) if self.recent.size else rows
+        self.recent = np.clip(kept[-RECENT:], -_FAR, _FAR).round(4)
 
     def p_values(self, scores: Vector, rng: np.random.Generator) -> Vector:
         """Return the p-value of each new score among all earlier ones, and add the scores to the stream."""
@@ -143,6 +162,9 @@ class Stream:
                 "log10_martingale": self.log10_martingale,
                 "log10_highest": self.log10_highest,
                 "alarm_since": self.alarm_since,
+                "recent": self.recent.ravel().tolist(),
+                "recent_width": self.recent.shape[1],
+                "dependent": int(self.dependent),
             }
         )
 
@@ -155,7 +177,7 @@ class Stream:
         StoreError
             If the text is damaged.
         """
-        plain = state_fields(text, _FIELDS)
+        plain = {"recent": [], "recent_width": 0, "dependent": 0, **state_fields(text, _FIELDS, _LATER_FIELDS)}
         bins, filled = count_list(plain, "bins", BINS - 1), count_list(plain, "counts")
         capital = number_list(plain, "capital", 0.0, 1.0)
         if len(bins) != len(filled) or len(capital) != len(BETS):
@@ -164,4 +186,12 @@ class Stream:
         counts[bins] = filled
         n_seen = count_field(plain, "n_seen")
         now, highest = (number_field(plain, name, -_FAR, _FAR) for name in ("log10_martingale", "log10_highest"))
-        return cls(counts, n_seen, np.array(capital), now, highest, count_field(plain, "alarm_since", n_seen))
+        recent = np.array(number_list(plain, "recent", -_FAR, _FAR))
+        width = count_field(plain, "recent_width", RECENT_AXES)
+        if len(recent) % max(1, width) or bool(width) != bool(len(recent)):
+            raise damaged_state_error(f"{len(recent)} numbers in rows of {width}")
+        since = count_field(plain, "alarm_since", n_seen)
+        kept = recent.reshape(-1, width) if width else recent.reshape(0, 0)
+        return cls(
+            counts, n_seen, np.array(capital), now, highest, since, kept, bool(count_field(plain, "dependent", 1))
+        )

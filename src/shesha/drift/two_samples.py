@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.drift.rank_p_values import p_value, threshold
+from shesha.drift.row_dependence import dependence_text
 from shesha.inputs import validation as check
 from shesha.inputs.overflow_limits import require_squarable
 from shesha.kernels.threads import single_threaded_blas
@@ -54,7 +55,7 @@ def two_sample(
     -------
     TwoSample
         The statistic, its threshold and its p-value. The p-value is exact if rows are exchangeable, which rows from the
-        same document or session are not.
+        same document or session are not. If neighbouring rows depend on each other, the result says so.
 
     Raises
     ------
@@ -96,8 +97,10 @@ def two_sample(
     # Equal sums may differ by rounding if their terms are in another order.
     tolerance = 1e-13 * float(np.abs(values).max())
     null = np.where(np.isclose(values[1:], values[0], rtol=1e-10, atol=tolerance), values[0], values[1:])
+    found = (dependence_text(side, what, group_advice=False) for what, side in (("reference", x), ("window", y)))
+    dependence = next((text for text in found if text), "")
     sure = (p_value(float(values[0]), null), len(x), n_window, n_permutations, alpha, threshold(null, alpha))
-    return TwoSample(test, float(values[0]), *sure, float(null.mean()), tuple(null.tolist()))
+    return TwoSample(test, float(values[0]), *sure, float(null.mean()), tuple(null.tolist()), dependence=dependence)
 
 
 def _distances(rows: Matrix) -> Matrix:

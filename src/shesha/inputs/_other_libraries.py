@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha.inputs._condition_distances import ConditionDistances
 from shesha.inputs._row_names import NamedRows, Names
-from shesha.support.device_arrays import array_shape, refuse_masked
+from shesha.inputs.frame_columns import pandas_columns, polars_columns
+from shesha.inputs.identity import named_index
+from shesha.inputs.quantised import decode
+from shesha.inputs.table_columns import SAMPLE, Column, decide, state_layout
+from shesha.inputs.vector_columns import find_vectors, is_missing
+from shesha.support import provenance
+from shesha.support.device_arrays import refuse_masked
+from shesha.support.item_lists import join_items, join_names
 from shesha.support.types import Array
 
 if TYPE_CHECKING:
@@ -28,8 +37,10 @@ def split_names(X: Any, name: str = "X") -> Parted:
         If a masked array has masked entries, or a column contains lists of different lengths.
     """
     refuse_masked(X, name)
+    if isinstance(X, ConditionDistances) and X.names:
+        return np.asarray(X), Names.build(np.array(X.names))
     if isinstance(X, np.ndarray):
-        return X, None
+        return decode(X, name) if X.ndim == 2 and X.dtype == np.uint8 else X, None
     if isinstance(X, NamedRows):
         return X.values, X.known
     for base in type(X).__mro__:
@@ -39,69 +50,86 @@ def split_names(X: Any, name: str = "X") -> Parted:
     return X, None
 
 
+def table_values(X: Any, name: str = "X") -> Any:
+    """Return the values of an array or of all columns of a table, which must be numbers; nothing is decided."""
+    if hasattr(X, "columns") and hasattr(X, "iloc"):
+        for position, column in enumerate(pandas_columns(X)):
+            if column.kind != "numbers" and X.iloc[:, position].dtype.kind != "c":
+                raise TypeError(f"{name} must contain numbers only, got {column.content} in column {column.name!r}")
+        return numbers(X)
+    return split_names(X, name)[0]
+
+
 def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
-    names = Names.build(frame.index)
-    kinds = {str(column): _kind(values) for column, values in frame.items()}
-    lists = [column for column, kind in kinds.items() if kind == "lists"]
-    numeric = [column for column, kind in kinds.items() if kind == "numbers"]
-    if len(lists) == 1 and not numeric:
-        return _stack_lists(frame.iloc[:, list(kinds).index(lists[0])], f"column {lists[0]!r} of {name}"), names
-    if lists:
-        columns = ", ".join(map(repr, lists[:3]))
-        rest = f" and numbers in {numeric[0]!r}" if numeric else ""
+    columns = pandas_columns(frame)
+    index = Names.build(frame.index, named_index(frame.index.names))
+    counted = type(frame.index).__name__ == "RangeIndex"
+
+    def read(chosen: Sequence[Column]) -> Array:
+        return numbers(frame.iloc[:, [columns.index(column) for column in chosen]])
+
+    return _from_columns(columns, name, len(frame), read, index, certain=not counted)
+
+
+def _from_columns(
+    columns: Sequence[Column],
+    name: str,
+    n_rows: int,
+    read: Callable[[Sequence[Column]], Array],
+    index: Names | None,
+    *,
+    certain: bool,
+) -> Parted:
+    """Return the matrix and the row names of a table, as `table_columns` decides.
+
+    A `certain` index identifies the rows; others may be row numbers, so that a column of identifiers comes first.
+    """
+    if len(columns) == 1 and columns[0].kind == "numbers":
+        return read(columns), index
+    layout = decide(columns, name, option="")
+    if len(layout.vectors) > 1:
+        listed = ", ".join(map(repr, list(layout.vectors)[:3]))
         raise TypeError(
-            f"{name} must be one matrix, got lists in column {columns}{rest}; pass one column, {name}[{lists[0]!r}]"
+            f"{name} must be one matrix, got vectors in columns {listed}; pass one column, "
+            f"{name}[{next(iter(layout.vectors))!r}]"
         )
-    for column, kind in kinds.items():
-        if kind != "numbers":
-            raise TypeError(
-                f"{name} must contain numbers only, got {kind} in column {column!r}; drop this column, or use it as "
-                "row names with set_index"
-            )
-    return numbers(frame), names
+    if layout.vectors:
+        ((label, (column, found)),) = layout.vectors.items()
+        assert found.parse is not None
+        values = found.parse(_as_list(column.values()), f"column {label!r} of {name}", 0)
+    elif layout.matrix or not columns:
+        values = read(layout.matrix)
+    else:
+        reasons = join_names(f"{label} ({reason})" for label, reason in layout.left_out.items())
+        raise TypeError(f"{name} must contain columns of numbers or one column of vectors, got {reasons}")
+    identity = layout.identity if layout.certain else None
+    if identity is None or (certain and index is not None):
+        layout = replace(layout, identity=None, certain=False)
+        names = index
+    else:
+        names = Names.build(identity.values(), identity.name)
+    state_layout(name, layout, values.shape, next(iter(layout.vectors), None))
+    return values, names
+
+
+def _as_list(values: Any) -> list[Any]:
+    return values if isinstance(values, list) else list(values)
 
 
 def _from_pandas_series(series: pd.Series[Any], name: str) -> Parted:
-    values = _stack_lists(series, name) if _kind(series) == "lists" else np.asarray(series)
-    return values, Names.build(series.index)
+    (column,) = pandas_columns(series.to_frame())
+    values = np.asarray(series) if column.kind == "numbers" else _vectors_or_values(series.tolist(), series, name)
+    return values, Names.build(series.index, named_index(series.index.names))
 
 
-def _kind(column: pd.Series[Any]) -> str:
-    """Describe the content of a column in one word."""
-    if is_numeric(column) or column.dtype.kind == "c":
-        return "numbers"
-    if column.dtype.kind in "mM":
-        return "dates" if column.dtype.kind == "M" else "durations"
-    first = next(iter(column.dropna()), None) if column.dtype.kind == "O" else None
-    return "lists" if isinstance(first, list | tuple | np.ndarray) else "text"
-
-
-def _stack_lists(lists: Any, name: str) -> Array:
-    """Stack lists of equal length, which become the rows of a matrix."""
-    rows = [None if entry is None or array_shape(entry) == () else np.asarray(entry) for entry in lists]
-    missing = next((index for index, row in enumerate(rows) if row is None), None)
-    if missing is not None:
-        raise ValueError(f"{name} must contain a list in every row, got none in row {missing}")
-    shapes = [row.shape for row in rows if row is not None]
-    odd = next((index for index, shape in enumerate(shapes) if shape != shapes[0]), None)
-    if odd is not None:
-        raise ValueError(
-            f"{name} must contain lists of one length, got shape {shapes[0]} in row 0 and {shapes[odd]} in row {odd}"
-        )
-    stacked = np.stack(rows) if rows else np.empty((0, 0))  # type: ignore[arg-type]
-    # A column of nested lists becomes an array of arrays, which must be converted again.
-    return stacked if stacked.dtype.kind != "O" else np.array(stacked.tolist())
-
-
-def is_numeric(column: pd.Series[Any]) -> bool:
-    """Return whether a column contains real numbers, possibly with missing values."""
-    import pandas as pd
-
-    kind = column.dtype.kind
-    if kind == "O":
-        # Booleans with missing values, decimals and columns without any value have dtype object.
-        return pd.api.types.infer_dtype(column, skipna=True) in {"boolean", "decimal", "empty"}
-    return kind in "fiub" and pd.api.types.is_numeric_dtype(column.dtype)
+def _vectors_or_values(entries: list[Any], series: Any, name: str) -> Any:
+    """Return a column as a matrix if it contains vectors, or else as it is."""
+    found = find_vectors([entry for entry in entries if not is_missing(entry)][:SAMPLE])
+    if found is None or (found.parse is None and not found.problem):
+        return np.asarray(series)
+    if found.parse is None:
+        raise ValueError(f"{name} must contain one vector per row, got a column that {found.problem}")
+    return found.parse(entries, name, 0)
 
 
 def numbers(frame: pd.DataFrame) -> Array:
@@ -120,35 +148,14 @@ def _from_polars(frame: Any, name: str) -> Parted:
     if type(frame).__name__ == "LazyFrame":
         raise TypeError(f"{name} must be a collected table, got a LazyFrame; pass {name}.collect()")
     if type(frame).__name__ == "Series":
-        return (_stack_lists(frame.to_list(), name) if _is_nested(frame) else frame.to_numpy()), None
-    nested = [column for column in frame.columns if _is_nested(frame[column])]
-    numeric = [column for column in frame.columns if _is_polars_number(frame[column])]
-    if len(nested) == 1 and not numeric:
-        return _stack_lists(frame[nested[0]].to_list(), f"column {nested[0]!r} of {name}"), None
-    if nested:
-        raise TypeError(
-            f"{name} must be one matrix, got several columns with lists in {nested[0]!r}; pass {name}[{nested[0]!r}]"
-        )
-    if len(numeric) < len(frame.columns):
-        column = next(label for label in frame.columns if label not in numeric)
-        kind = str(frame[column].dtype)
-        raise TypeError(
-            f"{name} must contain numbers only, got {'text' if kind in _POLARS_TEXT else kind} in column {column!r}; "
-            f"drop it with {name}.drop({column!r}), or use it as row names with shesha.io.NamedRows"
-        )
-    columns = [_polars_numbers(frame[column]) for column in numeric]
-    return (np.column_stack(columns) if columns else np.empty((len(frame), 0))), None
+        numeric = bool(frame.dtype.is_numeric()) or str(frame.dtype) == "Boolean"
+        return (frame.to_numpy() if numeric else _vectors_or_values(frame.to_list(), frame, name)), None
 
+    def read(chosen: Sequence[Column]) -> Array:
+        arrays = [_polars_numbers(frame[column.name]) for column in chosen]
+        return np.column_stack(arrays) if arrays else np.empty((len(frame), 0))
 
-_POLARS_TEXT = ("String", "Utf8", "Categorical", "Enum")
-
-
-def _is_nested(series: Any) -> bool:
-    return type(series.dtype).__name__ in ("List", "Array")
-
-
-def _is_polars_number(series: Any) -> bool:
-    return bool(series.dtype.is_numeric()) or str(series.dtype) in ("Boolean", "Null")
+    return _from_columns(polars_columns(frame), name, len(frame), read, None, certain=False)
 
 
 def _polars_numbers(series: Any) -> Array:
@@ -167,8 +174,7 @@ def _from_arrow_table(table: Any, name: str) -> Parted:
 
 def _from_arrow_array(array: Any, name: str) -> Parted:
     values = array.to_numpy(zero_copy_only=False)
-    nested = values.dtype.kind == "O" and len(values) and isinstance(values[0], np.ndarray | list)
-    return (_stack_lists(values, name) if nested else values), None
+    return (_vectors_or_values(list(values), values, name) if values.dtype.kind == "O" else values), None
 
 
 def _from_xarray(array: Any, name: str) -> Parted:
@@ -191,7 +197,11 @@ def _from_anndata(data: Any, name: str) -> Parted:
             f"{name} must be an AnnData object with a data matrix X, got no X; pass "
             f"shesha.io.from_anndata({name}, obsm=...) with one of {known}"
         )
-    return load_backed(data.X), Names.build(data.obs_names)
+    values = load_backed(data.X)
+    if len(data.obsm):
+        size = " x ".join(f"{length:,}" for length in values.shape)
+        provenance.state(f"{name}: X of AnnData, {size} (not obsm {join_items(data.obsm)})")
+    return values, Names.build(data.obs_names)
 
 
 def load_backed(values: Any) -> Any:

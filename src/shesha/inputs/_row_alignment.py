@@ -1,52 +1,104 @@
-"""Align the rows of representations by name, and refuse representations of different rows."""
+"""Decide which rows of several inputs are the same input: by their names, or by position.
+
+All decisions on the identity of rows are made by `orders`. They are stated (`support.provenance`), and refused if the
+names are ambiguous.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from shesha.inputs._other_libraries import split_names
 from shesha.inputs._row_names import Names
+from shesha.inputs.identity import named_index
+from shesha.support.item_lists import join_names
+from shesha.support.provenance import state
 from shesha.support.types import Index
 from shesha.support.warnings import RowNamesWarning, warn
 
+RowChoice = Literal["same", "shared"]
+"""Whether all inputs must have the same rows, or only the rows that all of them have are used."""
+MissingRows = Literal["refuse", "drop"]
+"""What happens to rows with NaN, infinity or only zeros: an error, or they are left out everywhere."""
 _TOLD = 3
 """Maximum number of reordered representations that a warning names."""
+_BY_POSITION = "If row i of both is the same input, pass arrays without names (.to_numpy(), --by-position)"
 
 
-def orders(named: Mapping[str, Names | None]) -> dict[str, Index]:
-    """Return, for each representation in another order, the row order that matches the first with names.
+def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", labels: bool = False) -> dict[str, Index]:
+    """Return, for each representation whose rows must be reordered or selected, the rows to take.
 
-    Representations without names, or already in the right order, are omitted. If the names are integers and differ,
-    rows are paired by position, provided that no integer is shared or that the integers are consecutive, as in slices
-    of a table.
+    Representations without names, or already in the right order, are omitted. If the names are mere row numbers and
+    differ, rows are paired by position, provided that no number is shared or that the numbers are consecutive, as in
+    slices of a table.
+
+    Parameters
+    ----------
+    named : mapping of str to Names or None
+        The names of the rows of each representation. The first one with names determines the order.
+    rows : {'same', 'shared'}
+        Whether names must be the same, or only the rows whose names all representations share are used.
+    labels : bool
+        Whether one of the inputs contains labels of the other's rows; only a change is stated then.
 
     Raises
     ------
     ValueError
-        If not only the order of the names differs, but the names themselves.
+        If not only the order of the names differs, but the names themselves, or if they are missing or repeated.
     """
-    index_by_name: dict[str, Index] = {}
-    known = {name: names for name, names in named.items() if names is not None}
-    if len(known) > 1:
-        # The first column of a table serves as names only if its values are distinct.
-        known = {name: names for name, names in known.items() if names.distinct or not names.doubtful}
-        text = {name: names for name, names in known.items() if names.kind == "text"}
-        index_by_name = _family(text) | _family({name: names for name, names in known.items() if name not in text})
-    if index_by_name:
+    # The first column of a table serves as names only if its values are distinct.
+    known = {
+        name: names for name, names in named.items() if names is not None and (names.distinct or not names.doubtful)
+    }
+    certain = {name: names for name, names in known.items() if names.certain or names.kind == "text"}
+    numbers = {name: names for name, names in known.items() if name not in certain}
+    if rows == "shared":
+        return _shared_rows(named, certain if len(certain) > 1 or not numbers else numbers)
+    if len(known) < 2:
+        if certain and len(named) > 1 and not labels:
+            state(f"rows paired by position: only {next(iter(certain))} has {_words(certain)}s")
+        return {}
+    index_by_name = _family(certain) | _family(numbers)
+    if not labels:
+        _state_matching(certain, index_by_name)
+    elif index_by_name:
+        state(f"{', '.join(index_by_name)} matched by {_words(certain or numbers)}")
+    guessed = [name for name in index_by_name if not known[name].column]
+    if guessed:
         first = next(name for name in known if name not in index_by_name)
-        listing = ", ".join(list(index_by_name)[:_TOLD]) + (
-            f" and {len(index_by_name) - _TOLD} more" if len(index_by_name) > _TOLD else ""
-        )
+        listing = ", ".join(guessed[:_TOLD]) + (f" and {len(guessed) - _TOLD} more" if len(guessed) > _TOLD else "")
         warn(
             f"rows of {listing} are in a different order from those of {first}, so they were matched by name. If this "
-            "is "
-            "wrong, pass arrays without row names",
+            "is wrong, pass arrays without row names",
             RowNamesWarning,
         )
     return index_by_name
+
+
+def _words(known: Mapping[str, Names]) -> str:
+    """Return what the names are called, such as 'id', or 'id and doc_id' if the columns differ."""
+    return " and ".join(dict.fromkeys(names.word for names in known.values()))
+
+
+def _state_matching(known: Mapping[str, Names], moved: Mapping[str, Index]) -> None:
+    """State that rows were matched by name, unless all names come from the same place, such as one file."""
+    if numbered := [name for name in moved if name not in known]:
+        state(f"rows of {join_names(numbered)} matched by row number, in another order")
+    if len(set(map(id, known.values()))) < 2:
+        return
+    first = next(iter(known.values()))
+    moved = {name: rows for name, rows in moved.items() if name in known}
+    if moved:
+        order = f", in another order in {join_names(moved)}" if len(moved) <= _TOLD else ", some in another order"
+        state(f"rows matched by {_words(known)}{order}")
+    elif all(names.has_same_order(first) for names in known.values()):
+        repeats = "" if first.distinct else ", some of them repeated, in the same order"
+        state(f"rows matched by {_words(known)}{repeats}")
+    else:
+        state("rows paired by position: their names have nothing in common")
 
 
 def _family(known: Mapping[str, Names]) -> dict[str, Index]:
@@ -61,31 +113,85 @@ def _family(known: Mapping[str, Names]) -> dict[str, Index]:
 
 
 def _order(first: str, reference: Names, name: str, names: Names) -> Index | None:
+    if "text" in (names.kind, reference.kind) and names.kind != reference.kind:
+        names, reference = names.as_text(), reference.as_text()
     if names.has_same_order(reference):
         return None
-    if not (names.distinct and reference.distinct):
-        culprit = name if not names.distinct else first
-        warn(
-            f"row names of {culprit} contain duplicates, so rows of {name} and {first} were paired by position. If the "
-            "orders differ, pass unique row names",
-            RowNamesWarning,
-        )
-        return None
+    _require_distinct({name: names, first: reference}, both=f"rows of {name} and {first}")
     if names.has_same_names(reference):
         return names.positions(reference)
-    if "counted" in (names.kind, reference.kind):
+    mere_numbers = not (names.certain and reference.certain)
+    if mere_numbers and "counted" in (names.kind, reference.kind):
         return None
     shared = len(np.intersect1d(names.values, reference.values))
-    if shared == 0 and (names.kind == "numbered" or (names.doubtful and reference.doubtful)):
+    unlike = names.doubtful and reference.doubtful
+    if shared == 0 and ((mere_numbers and names.kind == "numbered") or unlike):
         return None
+    word = names.word if names.word == reference.word else "name"
     raise ValueError(
-        f"rows of {name} must have the same names as those of {first}, got {shared:,} shared names of {len(names):,} "
-        f"and {len(reference):,} ({_example(names, reference)}). Pass only the shared rows. If row i of both is the "
-        "same input, pass arrays without names (.to_numpy(), --by-position)"
+        f"rows of {name} must have the same {word}s as those of {first}, got {shared:,} shared {word}s of "
+        f"{len(names):,} and {len(reference):,} ({_example(names, reference)}). "
+        + ('To use only the shared rows, pass rows="shared". ' if shared else "")
+        + _BY_POSITION
     )
 
 
-def _example(names: Names, reference: Names) -> str:
+def _require_distinct(known: Mapping[str, Names], both: str) -> None:
+    """Refuse names that are missing or repeated, because they do not say which row is which."""
+    for name, names in known.items():
+        if not names.distinct:
+            raise ValueError(
+                f"{names.word}s of {name} must be distinct to match {both}, got {names.fault}. {_BY_POSITION}"
+            )
+
+
+def _shared_rows(named: Mapping[str, Names | None], known: dict[str, Names]) -> dict[str, Index]:
+    """Return, for each input with names, its rows that all of them have, in the order of the first."""
+    if len(known) < len(named):
+        without = [name for name in named if name not in known]
+        raise ValueError(
+            f'rows must be "same" unless all inputs have row names, got "shared" and none for {join_names(without)}. '
+            "Name the column that identifies rows with ids="
+        )
+    if len({names.kind == "text" for names in known.values()}) > 1:
+        known = {name: names.as_text() for name, names in known.items()}
+    first, *others = known.values()
+    if all(names.has_same_order(first) for names in others):
+        _state_matching(known, {})
+        return {}
+    _require_distinct(known, both="shared rows")
+    shared = np.isin(first.values, _intersection(others))
+    counts = [f"{n:,}" for n in dict.fromkeys(map(len, known.values()))]
+    listing = " and ".join(counts) if len(counts) < 3 else f"{counts[0]} to {counts[-1]}"
+    if not shared.any():
+        raise ValueError(
+            f"rows must be shared by all inputs, got no shared {_words(known)} of {listing} rows "
+            f"({_example(*known.values())}). {_BY_POSITION}"
+        )
+    wanted = first.values[shared]
+    selected = {name: _places(names, wanted) for name, names in known.items()}
+    if all(len(wanted) == len(names) for names in known.values()):
+        _state_matching(known, {name: rows for name, rows in selected.items() if (np.diff(rows) != 1).any()})
+    else:
+        state(f"{len(wanted):,} of {listing} rows shared by {_words(known)}")
+    return selected
+
+
+def _intersection(others: Sequence[Names]) -> Any:
+    shared = others[0].values
+    for names in others[1:]:
+        shared = np.intersect1d(shared, names.values)
+    return shared
+
+
+def _places(names: Names, wanted: Any) -> Index:
+    """Return the positions of some of the names."""
+    place = np.argsort(names.values, kind="stable")
+    found: Index = place[np.searchsorted(names.values[place], wanted)]
+    return found
+
+
+def _example(names: Names, reference: Names, *_: Names) -> str:
     alone = np.setdiff1d(names.values, reference.values)
     other = np.setdiff1d(reference.values, names.values)
     return f"only one contains {alone[0]!s}" if len(alone) else f"only one contains {other[0]!s}"
@@ -95,12 +201,14 @@ def align_labels(X: Any, y: Any, name: str = "y", other: str = "X") -> Any:
     """Reorder labels to match the rows of a representation, if both have names."""
     if hasattr(y, "iloc") and hasattr(y, "columns"):
         # Tables are reordered without converting them to an array, because some columns may contain text.
-        order = orders({other: _row_names(X, other), name: Names.build(y.index)}).get(name)
+        order = orders(
+            {other: _row_names(X, other), name: Names.build(y.index, named_index(y.index.names))}, labels=True
+        ).get(name)
         return y if order is None else y.iloc[order]
     values, names = split_names(y, name)
     if names is None:
         return y
-    order = orders({other: _row_names(X, other), name: names}).get(name)
+    order = orders({other: _row_names(X, other), name: names}, labels=True).get(name)
     return y if order is None else np.asarray(values)[order]
 
 
@@ -116,5 +224,7 @@ def align_all_labels(X: Any, labels: Mapping[str, Any]) -> dict[str, Any]:
 
 def labels_in_order(rows: Iterable[Names | None], labels: Mapping[str, Any]) -> dict[str, Any]:
     """Reorder several labels to match representations that were aligned with one another."""
-    known = sorted((names for names in rows if names is not None), key=lambda names: names.kind != "text")
+    known = sorted(
+        (names for names in rows if names is not None), key=lambda names: not (names.certain or names.kind == "text")
+    )
     return align_all_labels(known[0], labels) if known else dict(labels)

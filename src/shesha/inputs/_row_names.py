@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.support.device_arrays import array_shape, to_host
+from shesha.support.item_lists import join_items
 from shesha.support.types import Array
 
 Kind = Literal["text", "numbered", "counted"]
@@ -99,7 +100,7 @@ class Names:
         names, counts = np.unique(values, return_counts=True)
         first = names[counts > 1][0]
         more = int((counts > 1).sum()) - 1
-        return f"{first} in rows {join_rows(np.flatnonzero(values == first))}" + f" and {more:,} more repeats" * (
+        return f"{first} in rows {join_items(np.flatnonzero(values == first))}" + f" and {more:,} more repeats" * (
             more > 0
         )
 
@@ -145,12 +146,6 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.I
 _LARGEST = 10**18
 
 
-def join_rows(rows: NDArray[np.intp]) -> str:
-    """Join up to five row numbers for a message."""
-    shown = ", ".join(map(str, rows[:5].tolist()))
-    return shown + f" and {len(rows) - 5:,} more" * (len(rows) > 5)
-
-
 def _comparable(array: NDArray[Any]) -> NDArray[Any]:
     """Return names in a form that does not depend on their storage: 7, 7.0, '7', b'7' and '007' are one name.
 
@@ -179,10 +174,10 @@ def _as_text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, bytes):
-        try:
-            return value.decode().strip()
-        except UnicodeDecodeError:
-            return str(UUID(bytes=value)) if len(value) == 16 else value.hex()
+        text = value.decode(errors="replace").strip()
+        if text.isprintable() and "\ufffd" not in text:
+            return text
+        return str(UUID(bytes=value)) if len(value) == 16 else value.hex()
     return str(value).strip()
 
 

@@ -57,10 +57,39 @@ def identity_names(names: Iterable[str]) -> list[str]:
     return sorted(filter(is_identity_name, names), key=lambda name: "".join(words_of(name)) not in _IDENTITY)
 
 
+_GENE = re.compile(r"ENS[A-Z]*G\d{6,}(\.\d+)?|[A-Z][A-Z0-9]{1,9}([-.][A-Z0-9]+)*|[A-Z][a-z]{1,4}\d+[a-z]?\d*|GENE_?\d+")
+_CELL = re.compile(r".*[ACGT]{8,}(-\d+)?.*|[ACGT]{4,}\d*-\d+|(cell|GSM|sample|barcode)[_.-]?\w+", re.IGNORECASE)
+_MOSTLY = 0.8
+
+
+def names_look_transposed(rows: Iterable[str], columns: Iterable[str]) -> bool:
+    """Return whether most rows are named like genes, and most columns like cells.
+
+    Examples
+    --------
+    >>> names_look_transposed(["ACTB", "CD3D", "GAPDH"], ["AAACCTGAGAAACCAT-1", "AAACCTGAGAAACCGC-1"])
+    True
+    """
+    genes = [_GENE.fullmatch(name) is not None and _CELL.fullmatch(name) is None for name in rows]
+    cells = [_CELL.fullmatch(name) is not None for name in columns]
+    return bool(genes and cells) and sum(genes) >= _MOSTLY * len(genes) and sum(cells) >= _MOSTLY * len(cells)
+
+
+def named_index(names: Iterable[Any]) -> str:
+    """Return the name of an index if it denotes an identifier of rows, otherwise an empty string."""
+    named = [str(name) for name in names if name is not None]
+    return " and ".join(named) if any(map(is_identity_name, named)) else ""
+
+
+def is_certain_identity(name: str) -> bool:
+    """Return whether a name denotes an identifier so clearly that repeated values must be reported."""
+    return words_of(name)[-1:] in ([word] for word in ("id", "ids", "uid", "uuid", "guid"))
+
+
 def distinct_values(values: ArrayLike) -> bool:
     """Return whether values are present, distinct, and integers or text, as those of identifiers are."""
     array = np.asarray(values)
-    if array.ndim != 1 or not len(array) or array.dtype.kind not in "iuUTSO":
+    if not could_identify(array) or (array.dtype.kind == "f" and np.isnan(array).any()):
         return False
     entries = array.tolist()
     if array.dtype.kind == "O" and not all(isinstance(entry, str | int) for entry in entries):
@@ -68,7 +97,18 @@ def distinct_values(values: ArrayLike) -> bool:
     return len(set(entries)) == len(entries)
 
 
-def distinct_names(values: Any, source: str) -> Names:
+def could_identify(values: ArrayLike) -> bool:
+    """Return whether values are text or integers, which are stored as floats if some are missing."""
+    array = np.asarray(values)
+    if array.ndim != 1 or not len(array):
+        return False
+    if array.dtype.kind == "f":
+        known = array[~np.isnan(array)]
+        return bool(len(known) and (known == np.floor(known)).all())
+    return array.dtype.kind in "iuUTSO"
+
+
+def distinct_names(values: Any, source: str, column: str) -> Names:
     """Return the names of rows from a column that was named; missing or repeated values are refused."""
     array = np.asarray(values)
     entries: list[Any] = array.tolist()
@@ -78,4 +118,4 @@ def distinct_names(values: Any, source: str) -> Names:
     if len(set(entries)) < len(entries):
         n_repeated = len(entries) - len(set(entries))
         raise ValueError(f"ids must name distinct values, got {count(n_repeated, 'repeated value')} in {source}")
-    return Names.build(array)
+    return Names.build(array, column)

@@ -8,7 +8,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import split_names
+from shesha.inputs import Names, split_names, table_values
+from shesha.inputs.class_labels import class_codes
 from shesha.support import memory as memory
 from shesha.support import plurals
 from shesha.support.device_arrays import array_shape, doubles, namespace, stays, to_host
@@ -53,6 +54,23 @@ def shape(found: tuple[int, ...], name: str, min_rows: int, min_columns: int) ->
         raise ValueError(f"{name} must have at least {plurals.count(min_rows, 'row')}, got {found[0]}")
     if found[1] < min_columns:
         raise ValueError(f"{name} must have at least {plurals.count(min_columns, 'column')}, got {found[1]}")
+
+
+def not_finite(name: str, rows: Index, n_rows: int, names: Names | None = None) -> str:
+    """Return the message about rows with NaN or infinity, with the option that leaves them out."""
+    ids = "" if names is None else f": {join_items(names.values[rows])}"
+    counts = f"{len(rows):,} of {n_rows:,}"
+    return f'{_NOT_FINITE.format(name, join_items(rows))} ({counts}{ids}); missing="drop" leaves them out everywhere'
+
+
+def zero_rows(name: str, rows: Index, n_rows: int, names: Names | None = None) -> str:
+    """Return the message about rows of zeros, which have no direction, with the option that leaves them out."""
+    ids = "" if names is None else f": {join_items(names.values[rows])}"
+    counts = f"{len(rows):,} of {n_rows:,}"
+    return (
+        f"{name} must have no zero rows, which have no direction, got zero rows {join_items(rows)} ({counts}{ids}); "
+        'missing="drop" leaves them out everywhere'
+    )
 
 
 def finite(values: NDArray[Any], name: str = "X", *, first_row: int = 0) -> Matrix:
@@ -100,8 +118,11 @@ def _check_device_array(X: Any, name: str) -> Any:
 
 
 def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
-    """Return the condensed distances between rows, and the number of rows."""
-    array = to_host(split_names(D, name)[0], name)
+    """Return the condensed distances between rows, and the number of rows.
+
+    Distances may be negative, as cross-validated ones are, and NaN where they are missing.
+    """
+    array = to_host(table_values(D, name), name)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must contain distances as real numbers, got an array of dtype {array.dtype}")
     square = array.ndim == 2 and array.shape[0] == array.shape[1]
@@ -111,25 +132,30 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     if n < 3:
         raise ValueError(f"{name} must contain the distances of at least 3 rows, got {n}")
     values = np.asarray(array, dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError(f"{name} must be finite, got NaN or infinity")
-    if (values < 0).any():
+    if np.isinf(values).any():
+        raise ValueError(f"{name} must be finite, or NaN for missing distances, got infinity")
+    condensed = values if not square else values[np.triu_indices(n, k=1)]
+    if np.isnan(condensed).all():
+        raise ValueError(f"{name} must contain distances, got only NaN")
+    if not (condensed > 0).any() and (condensed < 0).any():
         raise ValueError(
-            f"{name} must not contain negative distances, got {values.min()}; convert similarities to distances first"
+            f"{name} must contain distances, got no positive number; convert similarities to distances first"
         )
     if not square:
         return values.copy(), n
-    slack = _ASYMMETRY * values.max(initial=0.0)
-    if np.abs(np.diagonal(values)).max() > slack or np.abs(values - values.T).max() > slack:
+    known = np.nan_to_num(values)
+    slack = _ASYMMETRY * np.abs(known).max(initial=0.0)
+    lopsided = (np.isnan(values) != np.isnan(values.T)).any()
+    if lopsided or np.abs(np.diagonal(known)).max() > slack or np.abs(known - known.T).max() > slack:
         raise ValueError(
             f"{name} must be symmetric with a zero diagonal, got an asymmetric matrix or a nonzero diagonal"
         )
-    return values[np.triu_indices(n, k=1)], n
+    return condensed, n
 
 
 def real(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return numbers of any shape as float64; NaN is allowed."""
-    array = to_host(split_names(values, name)[0], name)
+    array = to_host(table_values(values, name), name)
     if hasattr(array, "toarray") or array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must be real numbers, got an array of dtype {array.dtype}")
     return np.asarray(array, dtype=np.float64)
@@ -145,7 +171,7 @@ def paired(X: ArrayLike, Y: ArrayLike) -> tuple[Matrix, Matrix]:
 
 def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) -> tuple[Labels, NDArray[Any]]:
     """Return labels as class codes counted from 0, and the class names."""
-    array = to_host(split_names(y, name)[0] if hasattr(y, "shape") else y, name)
+    array = label_vector(to_host(table_values(y, name) if hasattr(y, "shape") else y, name), n_rows)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, one label per row, got shape {array.shape}")
     if len(array) != n_rows:
@@ -166,11 +192,22 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
         missing = np.flatnonzero(isna(array))
         if len(missing):
             raise ValueError(f"{name} must be free of missing labels, got none in rows {join_items(missing)}")
-        array = array.astype(str)
-    classes, codes = np.unique(array, return_inverse=True)
+        array = array if array.dtype.kind == "O" else array.astype(str)
+    codes, classes = class_codes(array)
     if len(classes) < min_classes:
         raise ValueError(f"{name} must contain at least {min_classes} classes, got {len(classes)}")
-    return codes.astype(np.intp), classes
+    return codes, classes
+
+
+def label_vector(labels: NDArray[Any], n_rows: int) -> NDArray[Any]:
+    """Return a single row or column of labels as a vector; labels in cells of MATLAB are taken out of their cells."""
+    if labels.ndim == 2 and labels.shape in ((1, n_rows), (n_rows, 1)):
+        labels = labels.ravel()
+    if labels.dtype.kind == "O" and labels.ndim == 1:
+        cells = labels.tolist()
+        if cells and all(isinstance(cell, np.ndarray) and cell.size == 1 for cell in cells):
+            labels = np.array([cell.ravel()[0] for cell in cells], dtype=object)
+    return labels
 
 
 def choice(value: str, known: Sequence[str], name: str) -> str:

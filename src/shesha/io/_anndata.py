@@ -12,19 +12,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.inputs import NamedRows, Names, is_numeric, numbers
+from shesha.inputs.table_columns import is_picture
 from shesha.io._array_selection import Contents, Keys, StoredArray, contents, natural, why_not
 from shesha.io._external_links_and_declared_sizes import require_own, require_sound
 from shesha.io._labels import pick
 from shesha.io._tables import as_labels
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
-from shesha.support.item_lists import join_names
+from shesha.support.item_lists import join_items, join_names
+from shesha.support.plurals import count
+from shesha.support.provenance import state
 from shesha.support.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_READ = ("obs", "X", "layers", "obsm")
+_READ = ("obs", "X", "layers", "obsm", "raw")
 """Elements of AnnData that can be read; all others are ignored."""
+_RAW = ("raw", "raw.X")
+"""Other names of the matrix raw/X."""
 _SPARSE = ("csr_matrix", "csc_matrix")
 _PARTS = ("data", "indices", "indptr")
 
@@ -48,7 +53,11 @@ def labels_of_h5ad(path: Path, column: str | None) -> NamedRows:
 
 
 def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
-    """Read the elements named by keys (X, layers/NAME or obsm/KEY), or else the embeddings, or else X."""
+    """Read the elements named by keys (X, raw/X, layers/NAME or obsm/KEY), or else the embeddings, or else X.
+
+    Embeddings of up to three columns, such as a UMAP or positions in a tissue, are pictures of the data, and are read
+    only if there is nothing else.
+    """
     with reading(path):
         elements = dict(_elements(path, root))
         columns = tuple(map(str, root["obs"].attrs.get("column-order", ()))) if "obs" in root else ()
@@ -56,13 +65,17 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
     if keys is not None and not isinstance(keys, str):
         keys = [_full(elements, key) for key in keys]
     result = contents(path, wanted, keys)
-    unread = {name: "is read only if keys= names it" for name in elements if name not in wanted}
+    unread = {name: _why_unread(name, element) for name, element in elements.items() if name not in wanted}
+    _state_elements(path.name, result.representations, unread if keys is None else {})
     return replace(result, skipped=result.skipped | unread, labels_available=columns, row_names=_row_names(path, root))
 
 
 def _full(elements: dict[str, StoredArray], key: Any) -> Any:
     """Return the full name of an element if the key gives only its last part."""
-    matches = [name for name in elements if name.partition("/")[2] == key] if key not in elements else []
+    if key in _RAW and "raw/X" in elements:
+        return "raw/X"
+    # A counts layer is called 'counts' by most people; a UMAP is called 'X_umap' or 'umap'.
+    matches = [name for name in elements if name.partition("/")[2] in (key, f"X_{key}")] if key not in elements else []
     return matches[0] if len(matches) == 1 else key
 
 
@@ -94,11 +107,32 @@ def labels_of_anndata(path: Path, root: Any, column: str | None) -> NamedRows:
 
 
 def _default(elements: dict[str, StoredArray]) -> dict[str, StoredArray]:
-    """Return the embeddings if one of them is usable, otherwise the data matrix."""
+    """Return the embeddings that are no pictures, otherwise the data matrix, otherwise the pictures."""
     embeddings = {name: element for name, element in elements.items() if name.startswith("obsm/")}
-    if any(why_not(element) is None for element in embeddings.values()):
-        return embeddings
-    return {name: element for name, element in elements.items() if name == "X"} | embeddings
+    wide = {name: element for name, element in embeddings.items() if not _is_picture(name, element)}
+    if any(why_not(element) is None for element in wide.values()):
+        return wide
+    data = {name: element for name, element in elements.items() if name == "X"}
+    return data | wide if any(why_not(element) is None for element in data.values()) else embeddings | data
+
+
+def _is_picture(name: str, element: StoredArray) -> bool:
+    place, _, short = name.partition("/")
+    return place == "obsm" and len(element.shape) == 2 and is_picture(short, element.shape[1])
+
+
+def _why_unread(name: str, element: StoredArray) -> str:
+    if why_not(element) is None and _is_picture(name, element):
+        return f"has only {count(element.shape[1], 'column')}, like a UMAP; name it with --key to score it"
+    return "is read only if keys= names it"
+
+
+def _state_elements(source: str, representations: dict[str, Array], unread: dict[str, str]) -> None:
+    """State which elements were read, and that others exist."""
+    sizes = {name: " x ".join(f"{length:,}" for length in matrix.shape) for name, matrix in representations.items()}
+    taken = join_items(f"{name}, {size}" for name, size in sizes.items())
+    others = f" (not read: {join_items(unread)})" if unread else ""
+    state(f"{source}: {taken}{others}")
 
 
 def _elements(path: Path, root: Any) -> Iterator[tuple[str, StoredArray]]:
@@ -108,6 +142,8 @@ def _elements(path: Path, root: Any) -> Iterator[tuple[str, StoredArray]]:
         raise UnreadableFileError(f"{path} must contain AnnData with obs, got only {join_names(map(str, root.keys()))}")
     if "X" in root:
         yield "X", _describe(path, "X", root["X"])
+    if "raw" in root and hasattr(root["raw"], "keys") and "X" in root["raw"]:
+        yield "raw/X", _describe(path, "raw/X", root["raw"]["X"])
     for group in ("layers", "obsm"):
         for name in sorted(root[group].keys(), key=natural) if group in root else ():
             key = f"{group}/{name}"

@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from shesha.inputs import Names, distinct_values, identity_names
+from shesha.inputs import Names, could_identify, distinct_values, identity_names, is_certain_identity
+from shesha.inputs.quantised import decode
 from shesha.io.file_checks import UnreadableFileError
 from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import MOST_LAYERS, LayerAxis, Split, split
+from shesha.support.plurals import count
+from shesha.support.provenance import state
 from shesha.support.types import Array
 
 Keys = Sequence[str] | None
@@ -93,7 +96,7 @@ def why_not(array: StoredArray, layer_axis: LayerAxis = "guess", distances: bool
         return "is a single value"
     if dimensions == 1:
         return f"{shape}, so it may contain labels"
-    if dimensions > 3:
+    if dimensions > 4 or (dimensions == 4 and array.dtype.kind != "f"):
         return f"{shape}; flatten it to (rows, features)"
     # Hidden states are floats; 3-D integer arrays, such as images, are not stacks of layers.
     if dimensions == 3 and layer_axis == "guess" and (array.dtype.kind != "f" or array.shape[1] == 0):
@@ -134,6 +137,12 @@ def contents(
         if sum(other == name for _, other, _ in chosen) > MOST_LAYERS:
             splits[name].require_few(f"{name} in {path}")
     loaded = {name: usable[name].load() for name in dict.fromkeys(name for _, name, _ in chosen)}
+    if not distances:
+        loaded = {name: _as_matrix(path, name, array, arrays) for name, array in loaded.items()}
+    for name in used:
+        if splits[name].axis is not None and not stacked[name]:
+            sizes = " x ".join(f"{length:,}" for length in splits[name].shape)
+            state(f"{name}: {count(splits[name].n_layers, 'layer')} along axis {splits[name].axis} of {sizes}")
     representations = {
         key: splits[name].layer(loaded[name], layer) if name in splits else loaded[name] for key, name, layer in chosen
     }
@@ -148,13 +157,28 @@ def contents(
     )
 
 
+def _as_matrix(path: Path, name: str, array: Array, arrays: Mapping[str, StoredArray]) -> Array:
+    """Flatten feature maps as the functions do, and decode vectors that are stored as bytes."""
+    if array.ndim == 4:
+        sizes = " x ".join(f"{length:,}" for length in array.shape)
+        flat = np.asarray(array).reshape(len(array), -1)
+        state(f"{name}: feature maps {sizes}, flattened to {flat.shape[0]:,} x {flat.shape[1]:,}")
+        return flat
+    if array.ndim != 2 or array.dtype not in (np.uint8, np.int8):
+        return array
+    small = [key for key, other in arrays.items() if other.refusal is None and other.dtype.kind == "f" and key != name]
+    fitting = [key for key in small if math.prod(arrays[key].shape) <= 2 * max(array.shape)]
+    return decode(array, name, {key: arrays[key].load() for key in fitting})
+
+
 def _identity(arrays: Mapping[str, StoredArray], n_rows: set[int]) -> Names | None:
     """Return the row names from the first 1-D array that is named like them and has distinct values."""
     candidates = [name for name, array in arrays.items() if array.is_label_like and n_rows == {array.shape[0]}]
     for name in identity_names(candidates):
         if distinct_values(values := arrays[name].load()):
-            return Names.build(values)
-    return None
+            return Names.build(values, name)
+    repeated = [name for name in candidates if is_certain_identity(name) and could_identify(arrays[name].load())]
+    return Names(arrays[repeated[0]].load, column=repeated[0]) if repeated else None
 
 
 def _origins(path: Path, offered: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, int]]:

@@ -11,13 +11,14 @@ import numpy as np
 
 from shesha.io._chunk_limits import require_chunks
 from shesha.io._zarr_decompression_limits import require_bounded_chunks
-from shesha.io.file_checks import UnreadableFileError, require_memory, require_plausible
+from shesha.io.file_checks import UnreadableFileError, reading, require_memory, require_plausible
 
 
 def require_own(path: Path, root: Any, names: Iterable[str]) -> None:
     """Refuse parts of a file that are links, or whose values are stored in other files."""
-    for name in names:
-        if name in _keys(root):
+    with reading(path):
+        present = [name for name in names if name in _keys(root)]
+        for name in present:
             for place, dataset in _datasets(path, root, name, name, set()):
                 if getattr(dataset, "is_virtual", False) or getattr(dataset, "external", None):
                     raise UnreadableFileError(

@@ -22,8 +22,8 @@ def from_anndata(adata: Any, *, obsm: str | None = None, layer: str | None = Non
     obsm : str, optional
         Name of an embedding, such as 'X_pca' or 'obsm/X_pca'. Default: X, unless `layer` is given.
     layer : str, optional
-        Name of a layer, such as 'counts' or 'layers/counts'. Sparse layers stay sparse. Default: X, unless `obsm` is
-        given.
+        Name of a layer, such as 'counts' or 'layers/counts', or 'raw' for the matrix in `adata.raw`. Sparse layers stay
+        sparse. Default: X, unless `obsm` is given.
 
     Returns
     -------
@@ -49,6 +49,8 @@ def from_anndata(adata: Any, *, obsm: str | None = None, layer: str | None = Non
         return NamedRows(
             split_names(load_backed(_choose_matrix(adata.obsm, obsm, "obsm")), f"obsm[{obsm!r}]")[0], names
         )
+    if layer in ("raw", "raw/X", "raw.X") and layer not in adata.layers and adata.raw is not None:
+        return NamedRows(load_backed(adata.raw.X), names)
     if layer is not None:
         return NamedRows(load_backed(_choose_matrix(adata.layers, layer, "layer", "layers")), names)
     return NamedRows(split_names(adata, "adata")[0], names)

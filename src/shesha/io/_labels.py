@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from shesha.inputs import is_identity_name
+from shesha.inputs.table_columns import label_like_names
 from shesha.io._array_selection import StoredArray, why_not
 from shesha.io.file_checks import UnreadableFileError, reading
 from shesha.support.item_lists import join_names
 from shesha.support.types import Array
-
-_LABEL_NAMES = frozenset({"label", "labels", "y", "class", "target"})
-
-
-def label_like_names(names: Iterable[str]) -> list[str]:
-    """Return those names that usually denote labels."""
-    return [name for name in names if name.lower() in _LABEL_NAMES]
 
 
 def pick(path: Path, candidates: Sequence[str], column: str | None) -> str:

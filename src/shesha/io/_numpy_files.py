@@ -11,9 +11,12 @@ from typing import IO, Any
 import numpy as np
 
 from shesha.io._array_selection import StoredArray
+from shesha.io._nested_arrays import refused, to_float32
 from shesha.io.file_checks import UnreadableFileError, reading, require_memory, require_plausible
+from shesha.support.provenance import state
 from shesha.support.types import Array
 
+_UNKNOWN = "contains values of {} bytes of a type that NumPy lacks, such as float8; save them as float32"
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
@@ -21,7 +24,22 @@ def npy_arrays(path: Path) -> dict[str, StoredArray]:
     """Describe the array in a .npy file; it stays on disk until its values are used."""
     with reading(path), path.open("rb") as stream:
         shape, dtype = _header(stream)
+    if _is_bfloat16(dtype):
+        return {path.stem: StoredArray(shape, np.dtype("f4"), partial(_bfloat16, path, shape))}
+    if dtype.kind == "V" and dtype.names is None:
+        return {path.stem: refused(_UNKNOWN.format(dtype.itemsize))}
     return {path.stem: StoredArray(shape, dtype, partial(_memory_map, path))}
+
+
+def _is_bfloat16(dtype: np.dtype[Any]) -> bool:
+    """Return whether a type is how NumPy writes the bfloat16 of ml_dtypes and JAX: two bytes without a meaning."""
+    return dtype.kind == "V" and dtype.names is None and dtype.itemsize == 2
+
+
+def _bfloat16(path: Path, shape: tuple[int, ...]) -> Array:
+    require_memory(path, path.stem, shape, np.dtype("f4"), "write fewer rows")
+    state(f"{path.name}: values of two bytes read as bfloat16")
+    return to_float32(np.asarray(_memory_map(path)).view("<u2"))
 
 
 def npz_arrays(path: Path) -> dict[str, StoredArray]:
@@ -68,6 +86,10 @@ def _describe(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> 
             f"{path} must contain {name!r} completely, shape {shape} of {dtype}, got {size} bytes; write the file again"
         )
     require_plausible(path, name, member.file_size, member.compress_size)
+    if _is_bfloat16(dtype):
+        load = partial(_member, path, member.filename, shape, dtype)
+        state(f"{path.name}: values of two bytes in {name} read as bfloat16")
+        return name, StoredArray(shape, np.dtype("f4"), lambda: to_float32(load().view("<u2")))
     return name, StoredArray(shape, dtype, partial(_member, path, member.filename, shape, dtype))
 
 

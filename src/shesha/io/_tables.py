@@ -1,11 +1,12 @@
-"""Tables of numbers, in which the numeric columns of a .csv, .tsv or .parquet file form one matrix."""
+"""Tables: text, parquet and Arrow files whose columns form matrices, as `inputs.table_columns` decides."""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -13,13 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.inputs import NamedRows, Names, distinct_values, identity_names, is_numeric, numbers
-from shesha.io._array_selection import Contents, Keys, choose
-from shesha.io._labels import label_like_names, pick
+from shesha.inputs import NamedRows, Names, could_identify, is_certain_identity, named_index, numbers
+from shesha.inputs.frame_columns import pandas_columns
+from shesha.inputs.identity import names_look_transposed
+from shesha.inputs.table_columns import SAMPLE, Column, Kind, Layout, decide, offered_keys, state_layout
+from shesha.inputs.vector_columns import Vectors
+from shesha.io._array_selection import Contents, Keys, StoredArray, choose, contents
+from shesha.io._arrow_lists import arrow_vectors
+from shesha.io._labels import pick
+from shesha.io.compressed_files import open_text
 from shesha.io.csv_frames import RAGGED, csv_frame
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.io.file_endings import file_stem
 from shesha.support.item_lists import join_names
+from shesha.support.layer_axis import LayerAxis
+from shesha.support.provenance import state
 from shesha.support.types import Array
+from shesha.support.warnings import RowNamesWarning, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,28 +44,30 @@ _WIDTH = 8
 _MOST_COLUMNS = 100_000
 _LOOKED_AT = 20
 """Number of lines from which the separator and the decimal sign are inferred."""
-_NUMBERS_ROWS = "has no name and contains row numbers"
-_NAMES_ROWS = "has no name and contains row names"
-_TEXT = "contains text, not numbers"
-_NAMING = (
-    _NUMBERS_ROWS,
-    _NAMES_ROWS,
-    _TEXT,
-    "contains string values, not numbers",
-    "contains large_string values, not numbers",
-)
-"""Reasons for skipping a first column that may nevertheless contain row names."""
+_MOST_NAMES = 200
+"""Number of row and column names that are looked at."""
+_ROWS = 4096
+"""Number of rows that are decoded at a time."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a table, why some are skipped, and a function that reads columns."""
+    """The columns of a table, and functions that read them."""
 
-    names: tuple[str, ...]
-    skipped: dict[str, str]
+    columns: tuple[Column, ...]
     read: Callable[[Sequence[str]], pd.DataFrame]
+    """Function that reads columns of numbers or labels."""
+    vectors: Callable[[str, Vectors], Array]
+    """Function that reads a column of vectors as an array with one row per vector."""
     index: tuple[str, ...] = ()
     """Columns that form the index of the table."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """How the file differs from others of its type."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns."""
+        return tuple(column.name for column in self.columns)
 
     @property
     def named_columns(self) -> list[str]:
@@ -62,44 +75,83 @@ class Table:
         return [name for name in self.names if not is_unnamed(name)]
 
 
-def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | Sequence[str] | None = None) -> Contents:
-    """Read the numeric columns, or those named by keys, as one matrix named after the file."""
-    skipped = dict(table.skipped)
-    for column in [labels_column] if isinstance(labels_column, str) else labels_column or ():
-        if column in table.names and (keys is None or column not in keys):
-            skipped.setdefault(column, "contains the labels")
-    labels = label_like_names(name for name in table.names if name not in skipped)
-    identity = identity_column(table, [] if labels_column is None else labels_column)
+def contents_of_table(
+    path: Path, table: Table, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis = "guess"
+) -> Contents:
+    """Read each column of vectors, or else the columns of numbers as one matrix that is named after the file."""
+    aside = [labels] if isinstance(labels, str) else list(labels or ())
+    with _of_file():
+        layout = decide(table.columns, str(path), keys, aside)
+    skipped = {**layout.left_out, **table.notes}
+    _check_keys(path, table, layout, skipped, keys)
+    arrays = {name: _vectors(path, table, name, found) for name, (_, found) in layout.vectors.items()}
+    arrays |= {name: _matrix(table, family) for name, family in layout.families.items()}
+    if layout.matrix:
+        arrays[file_stem(path)] = _matrix(table, layout.matrix)
+    found = contents(path, arrays, None, layer_axis)
+    for name, array in arrays.items():
+        state_layout(path.name, layout, array.shape, name)
+    names = _row_names(table, layout)
+    if names is not None and names.kind == "text" and layout.matrix:
+        some = [str(name) for name in names.values[:_MOST_NAMES]]
+        if names_look_transposed(some, [column.name for column in layout.matrix[:_MOST_NAMES]]):
+            text = f"{path.name}: rows look like genes ({some[0]}), columns like cells ({layout.matrix[0].name})"
+            state(text)
+            warn(f"{text}. Similarities are then between genes; to compare cells, transpose the table", RowNamesWarning)
+    taken = {column.name for column in layout.matrix}
+    available = tuple(name for name in table.named_columns if name not in taken)
+    return replace(found, skipped=skipped, labels_available=available, row_names=names)
+
+
+@contextmanager
+def _of_file() -> Iterator[None]:
+    """Report columns that cannot be read as faults of the file."""
+    try:
+        yield
+    except UnreadableFileError:
+        raise
+    except ValueError as error:
+        raise UnreadableFileError(str(error)) from error
+
+
+def _check_keys(path: Path, table: Table, layout: Layout, skipped: dict[str, str], keys: Keys) -> None:
+    """Refuse unknown keys, and a table without features."""
     if keys is None:
-        # A column of class codes among the features would reveal the labels.
-        skipped |= dict.fromkeys(labels, "is named like a label column; name it in keys= to use it as a feature")
-        if identity is not None and identity not in labels:
-            skipped.setdefault(identity, "identifies the rows")
-    features = {name: [name] for name in table.names if name not in skipped}
-    chosen = choose(path, features, skipped, keys)
-    available = tuple(name for name in table.named_columns if name in table.skipped or name in labels)
-    names = row_names(table, [] if labels_column is None else labels_column)
-    return Contents({path.stem: numbers(table.read(chosen))}, skipped, available, row_names=names)
+        choose(path, {name: [name] for name in (*(c.name for c in layout.matrix), *layout.vectors)}, skipped, None)
+        return
+    if layout.vectors and layout.matrix:
+        others = join_names(column.name for column in layout.matrix)
+        raise ValueError(f"keys must name columns of vectors, or of numbers, in {path}, not both, got {others}")
+    offered = {name: [name] for name in offered_keys(table.columns, layout) if name not in skipped or name in keys}
+    patterns = {key for key in keys if isinstance(key, str) and set(key) & set("*?[") and layout.matrix}
+    choose(path, offered | {name: [name] for name in (*layout.families, *patterns)}, skipped, keys)
 
 
-def identity_column(table: Table, labels: str | Sequence[str]) -> str | None:
-    """Return the first column that is named like an identifier of rows and whose values are distinct."""
-    if table.index:
+def _matrix(table: Table, columns: Sequence[Column]) -> StoredArray:
+    values = numbers(table.read([column.name for column in columns]))
+    return StoredArray(values.shape, values.dtype, lambda: values)
+
+
+def _vectors(path: Path, table: Table, name: str, found: Vectors) -> StoredArray:
+    with _of_file():
+        array = table.vectors(name, found)
+    return StoredArray(array.shape, array.dtype, lambda: array)
+
+
+def _row_names(table: Table, layout: Layout) -> Names | None:
+    """Return the names of the rows: a column that is named like an identifier, or the index, or a column of text."""
+    identity = layout.identity
+    if table.index and not (identity is not None and layout.certain):
+        return Names(partial(_index_values, table, table.index), column=named_index(table.index))
+    if identity is None or not layout.certain:
+        # Repeated identifiers identify no row, but tell whether two files have their rows in the same order.
+        named = next((column.name for column in table.columns if is_certain_identity(column.name)), None)
+        if named is not None and could_identify(_index_values(table, (named,))):
+            return Names(partial(_index_values, table, (named,)), column=named)
+    if identity is None:
         return None
-    candidates = (name for name in identity_names(table.names) if name != labels and name not in labels)
-    return next((name for name in candidates if distinct_values(_index_values(table, (name,)))), None)
-
-
-def row_names(table: Table, labels: str | Sequence[str]) -> Names | None:
-    """Return the row names: the table's index, a column named like an identifier, or a first column of text."""
-    if table.index:
-        return Names(partial(_index_values, table, table.index))
-    if (identity := identity_column(table, labels)) is not None:
-        return Names(partial(_index_values, table, (identity,)))
-    first = table.names[0] if table.names else ""
-    if table.skipped.get(first) not in _NAMING or first in labels or label_like_names([first]):
-        return None
-    return Names(partial(_index_values, table, (first,)), doubtful=True)
+    values = partial(_index_values, table, (identity.name,))
+    return Names(values, column=identity.name) if layout.certain else Names(values, doubtful=True)
 
 
 def _index_values(table: Table, columns: Sequence[str]) -> Array:
@@ -112,7 +164,10 @@ def _index_values(table: Table, columns: Sequence[str]) -> Array:
 def labels_of_table(path: Path, table: Table, column: str | None) -> Array | NamedRows:
     """Read one column of a table as labels, with row names if the table has them."""
     name = pick(path, table.named_columns if column is None else table.names, column)
-    labels, names = as_labels(table.read([name])[name]), row_names(table, name)
+    labels = as_labels(table.read([name])[name])
+    with _of_file():
+        layout = decide(table.columns, str(path), (), [name])
+    names = _row_names(table, layout)
     return labels if names is None else NamedRows(labels, names)
 
 
@@ -134,19 +189,38 @@ def csv_table(path: Path, separator: str) -> Table:
         frame = csv_frame(path, separator, named=named, decimal=decimal)
     _require_full_lines(path, separator, frame)
     frame.columns = frame.columns.map(str)
-    skipped = {
-        str(name): reason
-        for position, (name, column) in enumerate(frame.items())
-        if (reason := _why_not(position, column)) is not None
-    }
+    _require_one_header(path, frame)
     if not named:
         note["(column names)"] = "are missing, because the first line contains numbers and was read as a row"
-    return Table(tuple(frame.columns), skipped | note, lambda names: frame[list(names)])
+    return replace(frame_table(path, frame, from_text=True), notes=note)
+
+
+def _require_one_header(path: Path, frame: pd.DataFrame) -> None:
+    """Refuse a second line of column names, as pandas writes for a MultiIndex, which would be read as a row."""
+    names = [name.partition(".")[0] for name in frame.columns]
+    if len(frame) and len(names) > 2 and len(set(names)) * 2 <= len(names):
+        first = frame.iloc[0].tolist()
+        if first == list(range(len(first))) or first == list(map(str, range(len(first)))):
+            raise UnreadableFileError(
+                f"{path} must have one line of column names, got {names[0]} for several columns and a second line that "
+                "numbers them; write the table with plain column names"
+            )
+
+
+def frame_table(path: Path, frame: pd.DataFrame, *, from_text: bool = False) -> Table:
+    """Describe the columns of a table that was read into memory; their names must be distinct texts."""
+    columns = pandas_columns(frame, from_text=from_text)
+    return Table(tuple(columns), lambda names: frame[list(names)], partial(_frame_vectors, path, frame))
+
+
+def _frame_vectors(path: Path, frame: pd.DataFrame, name: str, found: Vectors) -> Array:
+    assert found.parse is not None
+    return found.parse(frame[name].tolist(), f"column {name!r} of {path}", 0)
 
 
 def _require_few_columns(path: Path, separator: str) -> None:
     """Refuse tables with so many columns that reading would take minutes."""
-    with path.open(encoding="utf-8-sig", newline="") as stream:
+    with open_text(path) as stream:
         n_columns = stream.readline().count(separator) + 1
     if n_columns > _MOST_COLUMNS:
         raise UnreadableFileError(
@@ -157,7 +231,7 @@ def _require_few_columns(path: Path, separator: str) -> None:
 
 def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
     """Return the actual separator and decimal sign, with a note if they are not those of the file type."""
-    with path.open(encoding="utf-8-sig", newline="") as stream:
+    with open_text(path) as stream:
         lines = [line for line in islice(stream, _LOOKED_AT) if line.strip()]
     if not lines or separator in lines[0]:
         return separator, ".", {}
@@ -176,7 +250,7 @@ def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None
     """Refuse lines with too few fields, which pandas would fill with missing values."""
     if frame.shape[1] < 2 or not frame.iloc[:, -1].isna().any():
         return
-    with reading(path), path.open(encoding="utf-8-sig", newline="") as stream:
+    with reading(path), open_text(path) as stream:
         rows = csv.reader(stream, delimiter=separator)
         short = next(((rows.line_num, len(row)) for row in rows if 0 < len(row) < frame.shape[1]), None)
     if short is not None:
@@ -185,7 +259,7 @@ def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None
 
 def has_names(path: Path, separator: str) -> bool:
     """Return whether the first line has column names; numbers count as names only if they count up."""
-    with path.open(encoding="utf-8-sig", newline="") as stream:
+    with open_text(path) as stream:
         first = next((row for row in csv.reader(stream, delimiter=separator) if row), [])
     if not all(map(_is_number, first)):
         return True
@@ -200,33 +274,62 @@ def _is_number(field: str) -> bool:
     return True
 
 
-def _why_not(position: int, column: pd.Series[Any]) -> str | None:
-    """Return why a column is not a feature, or None if it is one."""
-    unnamed = is_unnamed(str(column.name))
-    if len(column) == 0:
-        return "contains no values"
-    if unnamed and column.isna().all():
-        return "has neither a name nor values"
-    if unnamed and position == 0 and column.dtype.kind == "i" and column.is_unique:
-        return _NUMBERS_ROWS
-    if is_numeric(column):
-        return None
-    return _NAMES_ROWS if unnamed and position == 0 and column.is_unique else _TEXT
-
-
 def parquet_table(path: Path) -> Table:
-    """Describe a parquet file from its schema; only requested columns are decoded."""
+    """Describe a parquet file from its schema and some of its first rows; only requested columns are decoded."""
     parquet = optional("pyarrow.parquet", path)
     with reading(path), parquet.ParquetFile(path) as file:
         schema = file.schema_arrow
-    return arrow_table(path, schema, lambda names: _parquet_columns(path, names))
+    return arrow_table(
+        path, schema, partial(_parquet_columns, path), partial(_first_values, path), partial(_parquet_batches, path)
+    )
 
 
-def arrow_table(path: Path, schema: Any, read: Callable[[Sequence[str]], pd.DataFrame]) -> Table:
+def arrow_table(
+    path: Path,
+    schema: Any,
+    read: Callable[[Sequence[str]], pd.DataFrame],
+    head: Callable[[str], Sequence[Any]],
+    batches: Callable[[str], Iterator[Any]],
+) -> Table:
     """Describe the columns of an Arrow schema."""
     # Names that are not valid UTF-8 raise errors only when they are decoded.
     with reading(path):
-        return Table(tuple(schema.names), _skipped_columns(path, schema), read, tuple(_index_columns(path, schema)))
+        names = [str(name) for name in schema.names]
+    if len(set(names)) < len(names):
+        raise UnreadableFileError(f"{path} must have distinct column names, got {len(names)} with repeats")
+    index = tuple(name for name in _index_columns(path, schema) if name in names)
+    columns = tuple(
+        Column(
+            entry.name,
+            _kind(getattr(entry.type, "storage_type", entry.type)),
+            f"{entry.type} values",
+            partial(head, entry.name),
+            partial(_column_values, read, entry.name),
+            "is the index of the table" if entry.name in index else "",
+        )
+        for entry in schema
+    )
+    return Table(columns, read, partial(_arrow_vectors, path, batches), index)
+
+
+def _column_values(read: Callable[[Sequence[str]], pd.DataFrame], name: str) -> Array:
+    return np.asarray(read([name])[name])
+
+
+def _arrow_vectors(path: Path, batches: Callable[[str], Iterator[Any]], name: str, found: Vectors) -> Array:
+    """Read a column of vectors in pieces of rows."""
+    blocks, row = [], 0
+    for batch in batches(name):
+        blocks.append(arrow_vectors(path, name, found, batch, row))
+        row += len(batch)
+    return stack_blocks(blocks)
+
+
+def stack_blocks(blocks: Sequence[Array]) -> Array:
+    """Concatenate blocks of vectors; a block without any vector has no width of its own."""
+    widest = max((block.shape[1:] for block in blocks if block.size), default=(0,))
+    filled = [block if block.size else np.full((len(block), *widest), np.nan) for block in blocks]
+    return np.concatenate(filled) if filled else np.empty((0, 0))
 
 
 def _index_columns(path: Path, schema: Any) -> list[str]:
@@ -234,29 +337,31 @@ def _index_columns(path: Path, schema: Any) -> list[str]:
         return [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
 
 
-def _skipped_columns(path: Path, schema: Any) -> dict[str, str]:
-    if len(set(schema.names)) < len(schema.names):
-        raise UnreadableFileError(f"{path} must have distinct column names, got {len(schema.names)} with repeats")
-    skipped = {
-        field.name: f"contains {field.type} values, not numbers" for field in schema if not _holds_numbers(field)
-    }
-    index = (name for name in _index_columns(path, schema) if name in schema.names)
-    return skipped | dict.fromkeys(index, "is the index of the table")
-
-
-def numeric_columns(path: Path, schema: Any) -> list[str]:
-    """Return the feature columns of an Arrow or parquet file: numeric, and not named like labels."""
-    skipped = _skipped_columns(path, schema)
-    names = [name for name in schema.names if name not in skipped]
-    labels = label_like_names(names)
-    return [name for name in names if name not in labels]
-
-
-def _holds_numbers(field: Any) -> bool:
+def _kind(kind: Any) -> Kind:
     import pyarrow.types as kinds
 
-    tests = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal, kinds.is_null)
-    return any(test(field.type) for test in tests)
+    if kinds.is_dictionary(kind):
+        kind = kind.value_type
+    tables: list[tuple[Kind, tuple[Callable[[Any], bool], ...]]] = [
+        ("numbers", (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal, kinds.is_null)),
+        ("text", (kinds.is_string, kinds.is_large_string, kinds.is_string_view)),
+        ("bytes", (kinds.is_binary, kinds.is_large_binary, kinds.is_fixed_size_binary, kinds.is_binary_view)),
+        ("lists", (kinds.is_list, kinds.is_large_list, kinds.is_fixed_size_list, kinds.is_struct, kinds.is_list_view)),
+    ]
+    return next((name for name, tests in tables if any(test(kind) for test in tests)), "other")
+
+
+def _first_values(path: Path, name: str) -> list[Any]:
+    """Return some of the first values of a column, with None for missing ones."""
+    parquet = optional("pyarrow.parquet", path)
+    values: list[Any] = []
+    with reading(path), parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=SAMPLE, columns=[name], use_threads=False):
+            require_memory(path, name, (batch.nbytes,), np.dtype("u1"), "write fewer rows")
+            values += _storage(batch.column(0)).to_pylist()
+            if any(value is not None for value in values):
+                break
+    return values
 
 
 def _parquet_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
@@ -282,3 +387,24 @@ def _require_room(path: Path, rows: int, names: Sequence[str]) -> None:
 def is_unnamed(name: str) -> bool:
     """Return whether a name is a default that pandas gives to columns without a name."""
     return _UNNAMED.fullmatch(name) is not None
+
+
+def _parquet_batches(path: Path, name: str) -> Iterator[Any]:
+    """Yield a column in pieces of rows, because the lengths of lists are unknown until they are read."""
+    parquet, n_bytes = optional("pyarrow.parquet", path), 0
+    with parquet.ParquetFile(path) as file:
+        batches = file.iter_batches(batch_size=_ROWS, columns=[name])
+        while True:
+            with reading(path):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            n_bytes += batch.nbytes
+            require_memory(path, name, (n_bytes,), np.dtype("u1"), "write fewer rows")
+            require_plausible(path, name, n_bytes, path.stat().st_size)
+            yield _storage(batch.column(0))
+
+
+def _storage(column: Any) -> Any:
+    array = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    return getattr(array, "storage", array)

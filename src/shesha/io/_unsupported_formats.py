@@ -1,47 +1,113 @@
-"""Unsupported file formats, each with lines of Python that convert it."""
+"""Formats that are not read, each with the reason and lines of Python that convert it to one that is."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-_TORCH = (
-    "import torch; from shesha.io import save",
-    "save({new}, torch.load({old}, map_location='cpu', weights_only=True))  # a dict of tensors by name",
+from shesha.io.file_endings import COMPRESSED
+
+FOLDER_KINDS = "parts of a table, one vector per file, a data set that was saved to disk, or the files of Cell Ranger"
+_CARE = "can run any code: do this only with files that you wrote yourself"
+_PLAIN = (
+    "data = data.to_dict('split') if hasattr(data, 'columns') else data",
+    "plain = lambda value: value.tolist() if hasattr(value, 'tolist') else str(value)",
+    "json.dump(data, open({json}, 'w'), default=plain)",
 )
-_PICKLE = (
-    "import numpy, pickle  # reading a pickle can run any code: do this only with files that you wrote yourself",
-    "numpy.save({npy}, numpy.asarray(pickle.load(open({old}, 'rb'))))",
+"""Lines that write arrays in any lists, dictionaries and tables as JSON, with the names of the rows."""
+_TORCH_OBJECTS = (
+    f"import json, torch  # loading objects {_CARE}",
+    "data = torch.load({old}, map_location='cpu', weights_only=False)",
+    *_PLAIN,
 )
-_TEXT = ("import numpy", "numpy.save({npy}, numpy.loadtxt({old}))")
-_MATLAB = (
-    "import scipy.io; from shesha.io import save",
-    "save({new}, {{k: v for k, v in scipy.io.loadmat({old}).items() if not k.startswith('__')}})",
+_PICKLE = (f"import json, pickle  # reading a pickle {_CARE}", "data = pickle.load(open({old}, 'rb'))", *_PLAIN)
+_JOBLIB = (f"import json, joblib  # reading a pickle {_CARE}", "data = joblib.load({old})", *_PLAIN)
+_WORDS = (
+    f"import gensim.models  # reading a pickle {_CARE}",
+    "gensim.models.KeyedVectors.load({old}).save_word2vec_format({vec})",
 )
-_HDF5 = (
-    "import h5py; from shesha.io import save",
-    "save({new}, {{k: v[()] for k, v in h5py.File({old}).items()}})  # data sets at the top of the file",
+_WORD_MODEL = (
+    f"import gensim.models  # reading a pickle {_CARE}",
+    "gensim.models.Word2Vec.load({old}).wv.save_word2vec_format({vec})",
 )
-_EXCEL = ("import pandas", "pandas.read_excel({old}).to_csv({csv}, index=False)")
-_LINES = {
-    **dict.fromkeys((".pt", ".pth", ".bin", ".ckpt"), _TORCH),
-    **dict.fromkeys((".pkl", ".pickle", ".p"), _PICKLE),
-    ".joblib": (_PICKLE[0].replace("pickle  #", "joblib  #"), "numpy.save({npy}, numpy.asarray(joblib.load({old})))"),
-    ".txt": _TEXT,
-    ".dat": _TEXT,
-    ".mat": _MATLAB,
-    **dict.fromkeys((".h5", ".hdf5", ".hdf"), _HDF5),
-    **dict.fromkeys((".xlsx", ".xls"), _EXCEL),
+_NIFTI = (
+    "import nibabel, numpy",
+    "data = nibabel.load({old}).get_fdata()",
+    "numpy.save({npy}, data.reshape(-1, data.shape[-1]).T)  # volumes x voxels; apply a mask first if you have one",
+)
+_EPOCHS = (
+    "import mne, numpy",
+    "epochs = mne.read_epochs({old})",
+    "numpy.save({npy}, epochs.get_data().reshape(len(epochs), -1))  # epochs x (channels and times)",
+)
+_FAISS = (
+    "import faiss, numpy",
+    "index = faiss.read_index({old})",
+    "numpy.save({npy}, index.reconstruct_n(0, index.ntotal))",
+)
+
+
+def _pandas(reader: str) -> tuple[str, ...]:
+    return ("import pandas", f"pandas.{reader}({{old}}).to_parquet({{parquet}}, index=False)")
+
+
+_KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    **dict.fromkeys((".pkl", ".pickle", ".p"), ("Pickles are never read, because they can run code", _PICKLE)),
+    ".joblib": ("Joblib files are pickles, which are never read because they can run code", _JOBLIB),
+    **dict.fromkeys((".kv", ".wordvectors"), ("Files that gensim saves are pickles, which are never read", _WORDS)),
+    ".model": ("Files that gensim saves are pickles, which are never read", _WORD_MODEL),
+    **dict.fromkeys((".xlsx", ".xls"), ("Excel files are not read", _pandas("read_excel"))),
+    ".dta": ("Stata files are not read", _pandas("read_stata")),
+    ".orc": ("ORC files are not read", _pandas("read_orc")),
+    **dict.fromkeys((".nii", ".nii.gz"), ("NIfTI images are not read", _NIFTI)),
+    ".fif": ("MNE files are not read", _EPOCHS),
+    **dict.fromkeys((".faiss", ".index"), ("FAISS indexes are not read", _FAISS)),
+    **dict.fromkeys(
+        (".rds", ".rdata", ".rda"),
+        ("R files are not read; in R, write.csv(readRDS(file), new) writes a table, or use anndata", ()),
+    ),
+    **dict.fromkeys((".gguf", ".onnx"), ("Files of models are not read; `shesha extract` computes their outputs", ())),
+    ".dat": ("Files of unknown content are not read", ("import numpy", "numpy.save({npy}, numpy.loadtxt({old}))")),
+    **dict.fromkeys((".zip", ".tar", ".tgz", ".tar.gz"), ("Archives are not read; unpack it and pass the files", ())),
 }
-"""Lines of Python that convert a file, by file extension."""
+"""The reason and the lines of Python that convert a file, by file extension."""
 
 
-def how_to_convert(path: Path) -> str:
-    """Return lines of Python that convert an unsupported file, or an empty string."""
-    lines = _LINES.get(path.suffix.lower())
-    if lines is None:
+def unsupported(path: Path, endings: Sequence[str]) -> str:
+    """Return the error message for a path whose format is not read."""
+    if path.is_dir():
+        return (
+            f"path must be a file, or a folder that is one input ({FOLDER_KINDS}), got the folder {path}; pass "
+            "the files in it"
+        )
+    last = path.suffix.lower()
+    double = Path(path.stem).suffix.lower() + last
+    found = _KINDS.get(double) or _KINDS.get(last)
+    if found is None and last in COMPRESSED and Path(path.stem).suffix.lower() in endings:
+        module = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}.get(last)
+        lines: tuple[str, ...] = (
+            f"import {module}, shutil",
+            f"shutil.copyfileobj({module}.open({{old}}), open({{unpacked}}, 'wb'))",
+        )
+        found = (f"Compressed {Path(path.stem).suffix} files are not read", lines if module else ())
+    if found is None:
+        plain = dict.fromkeys(ending for ending in endings if not ending.endswith(COMPRESSED))
+        return f"path must end in one of {', '.join(plain)}, got {str(path)!r}"
+    reason, lines = found
+    return f"{reason}, got {str(path)!r}{_as_text(path, lines)}"
+
+
+def convert_objects(path: Path) -> str:
+    """Return the lines that convert a PyTorch file with other objects than tensors."""
+    return _as_text(path, _TORCH_OBJECTS)
+
+
+def _as_text(path: Path, lines: Sequence[str]) -> str:
+    if not lines:
         return ""
-    names = {"old": path, "new": path.with_suffix(".npz"), "npy": path.with_suffix(".npy")}
-    names["csv"] = path.with_suffix(".csv")
+    names = {"old": path, "unpacked": path.with_suffix("")}
+    plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
+    names |= {ending: plain.with_suffix(f".{ending}") for ending in ("npy", "json", "vec", "parquet")}
     quoted = {name: repr(str(file)) for name, file in names.items()}
     code = "\n".join(f"    {line.format(**quoted)}" for line in lines)
     return f"; to convert it:\n{code}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,9 +13,9 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from shesha.io._array_selection import natural
-from shesha.io._labels import label_like_names
+from shesha.inputs.table_columns import label_like_names
 from shesha.io._tables import csv_table, has_names, is_unnamed, labels_of_table
+from shesha.io.safetensors import ORDER
 from shesha.support.item_lists import join_names
 from shesha.support.optional import require
 from shesha.support.types import Array
@@ -76,7 +77,7 @@ def write_safetensors(path: Path, content: Content) -> None:
     tensors = {name: np.require(array, requirements="C") for name, array in content.arrays_and_labels().items()}
     if "__metadata__" in tensors:
         raise ValueError("names must differ from '__metadata__' in a .safetensors file, got '__metadata__'")
-    safetensors.save_file(tensors, path)
+    safetensors.save_file(tensors, path, metadata={ORDER: json.dumps(list(tensors))})
 
 
 def write_zarr(path: Path, content: Content) -> None:
@@ -84,9 +85,8 @@ def write_zarr(path: Path, content: Content) -> None:
     zarr = content.library("zarr")
     arrays = content.arrays_and_labels()
     _require_paths(arrays)
-    group = zarr.open_group(path, mode="w-")
-    for name in sorted(arrays, key=natural):
-        array = arrays[name]
+    group = zarr.open_group(path, mode="w-", attributes={ORDER: list(arrays)})
+    for name, array in arrays.items():
         if array.dtype.kind == "U":
             group.create_array(name, shape=array.shape, dtype=str)[...] = array.astype(object)
         else:

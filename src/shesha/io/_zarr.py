@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -20,6 +21,7 @@ from shesha.io._chunk_limits import require_chunks
 from shesha.io._labels import labels_of_arrays
 from shesha.io._zarr_decompression_limits import require_bounded_chunks
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.io.safetensors import ORDER
 from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
@@ -51,7 +53,18 @@ def _array_folders(path: Path) -> list[Path]:
     with reading(path):
         if _node(path) is None:
             raise UnreadableFileError(f"{path} must be a Zarr store, got a directory without zarr.json or .zgroup")
-        return sorted(_walk(path), key=lambda folder: natural(folder.relative_to(path).as_posix()))
+        folders = sorted(_walk(path), key=lambda folder: natural(folder.relative_to(path).as_posix()))
+        saved = {name: number for number, name in enumerate(_saved_order(path))}
+        return sorted(folders, key=lambda folder: saved.get(folder.relative_to(path).as_posix(), len(saved)))
+
+
+def _saved_order(path: Path) -> list[str]:
+    """Return the names of the arrays in the order in which they were saved, if the store records it."""
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        attributes = json.loads((path / "zarr.json").read_bytes())["attributes"]
+        saved = attributes[ORDER] if ORDER in attributes else attributes["shesha"]["arrays"]
+        return [name for name in saved if isinstance(name, str)]
+    return []
 
 
 def _walk(path: Path) -> Iterator[Path]:

@@ -134,7 +134,7 @@ def _entries(index: bytes) -> Iterator[tuple[int, int]]:
     yield from ((start, n_bytes) for start, n_bytes in numbers if (start, n_bytes) != (_NO_CHUNK, _NO_CHUNK))
 
 
-def _deflate_size(data: Bytes, limit: int) -> int:
+def deflate_size(data: Bytes, limit: int) -> int:
     if len(data) * _DEFLATE_RATIO <= limit:
         return 0
     return _stream_size(lambda: zlib.decompressobj(wbits=47), data, limit)
@@ -187,8 +187,8 @@ def _zstd_frame(data: Bytes, offset: int) -> tuple[int, int, int]:
 
 
 _SIZES: dict[str, Measure] = {
-    "zlib": _deflate_size,
-    "gzip": _deflate_size,
+    "zlib": deflate_size,
+    "gzip": deflate_size,
     "bz2": lambda data, limit: _stream_size(bz2.BZ2Decompressor, data, limit),
     "lzma": lambda data, limit: _stream_size(lzma.LZMADecompressor, data, limit),
     "blosc": _size_reader(4),

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shesha.io.compressed_files import open_bytes
 from shesha.io.file_checks import UnreadableFileError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def csv_frame(path: Path, separator: str, *, named: bool = True, **options: Any)
     layout: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig", "index_col": False}
     if named:
         _require_names(path, layout)
-    with path.open("rb") as stream, _explain_parser_error(path, RAGGED):
+    with open_bytes(path) as stream, _explain_parser_error(path, RAGGED):
         # If pandas read the file in parts, the type of a column could change from one part to the next.
         layout |= {"header": "infer" if named else None, "low_memory": False, **_precision_options(), **options}
         frame: pd.DataFrame = pd.read_csv(stream, **layout)
@@ -48,7 +49,7 @@ def _require_names(path: Path, layout: dict[str, Any]) -> None:
     """
     import pandas as pd
 
-    with path.open("rb") as stream, _explain_parser_error(path, _UNNAMED):
+    with open_bytes(path) as stream, _explain_parser_error(path, _UNNAMED):
         pd.read_csv(stream, header=None, nrows=2, dtype=str, **layout)
 
 

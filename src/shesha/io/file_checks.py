@@ -11,6 +11,7 @@ from types import ModuleType
 
 import numpy as np
 
+from shesha.io.file_endings import file_ending, file_stem
 from shesha.support import argument_types as kinds
 from shesha.support.memory import memory_budget, readable
 from shesha.support.optional import require
@@ -52,7 +53,7 @@ def require_file(path: Path) -> Path:
     if not path.is_file():
         raise UnreadableFileError(f"path must be a regular file, got {path}")
     if not _first_bytes(path):
-        raise UnreadableFileError(f"{path} must be a {path.suffix} file, got an empty file; write the file again")
+        raise UnreadableFileError(f"{path} must be a {file_ending(path)} file, got an empty file; write the file again")
     return path
 
 
@@ -84,8 +85,9 @@ def reading(path: Path) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         cause = f"{type(error).__name__}: {error}".rstrip(": ")
+        ending = path.name.removeprefix(file_stem(path))
         raise UnreadableFileError(
-            f"{path} must be a complete {path.suffix} file, got one that cannot be read ({cause}): {_advice(path)}"
+            f"{path} must be a complete {ending} file, got one that cannot be read ({cause}): {_advice(path)}"
         ) from error
 
 

@@ -16,23 +16,57 @@ from shesha.io._format_type import Format, array_format, table_format
 from shesha.io._numpy_files import npy_arrays, npz_arrays
 from shesha.io._tables import csv_table, labels_of_table, parquet_table
 from shesha.io._zarr import labels_of_zarr, open_zarr
+from shesha.io.binary_vectors import bin_arrays, bin_file_arrays, vecs_arrays
 from shesha.io.file_checks import UnreadableFileError, reading
+from shesha.io.file_endings import COMPRESSED, file_ending
+from shesha.io.folders import FOLDERS, ITEMS, holds_items
+from shesha.io.hdf5_files import labels_of_hdf5, open_hdf5
+from shesha.io.json_vectors import holds_embeddings, labels_of_json, open_json
 from shesha.io.list_columns import labels_of_dataset, open_dataset, open_parquet
+from shesha.io.matlab_files import matlab_arrays
+from shesha.io.netcdf_files import netcdf_arrays
 from shesha.io.safetensors import safetensors_arrays
+from shesha.io.single_cell_files import market_arrays
+from shesha.io.text_vectors import holds_vectors, labels_of_text, open_text_vectors
+from shesha.io.torch_files import torch_arrays
 from shesha.support.device_arrays import to_host
 from shesha.support.entry_points import load_marks
 
 Read = Callable[[Path], Mapping[str, ArrayLike]]
 F = TypeVar("F", bound=Read)
 
+_PACKED = ("", *COMPRESSED)
+_HDF5 = Format(labels_of_hdf5, open_hdf5)
+_TEXT = Format(labels_of_text, open_text_vectors, recognises=holds_vectors)
+_JSON = Format(labels_of_json, open_json, table=True, recognises=holds_embeddings)
+
+
+def _endings(*names: str) -> list[str]:
+    """Return file endings, plain and compressed."""
+    return [f"{name}{packed}" for name in names for packed in _PACKED]
+
+
 FORMATS: dict[str, Format] = {
     ".npy": array_format(npy_arrays),
     ".npz": array_format(npz_arrays),
     ".safetensors": array_format(safetensors_arrays),
-    ".parquet": Format(lambda path, column: labels_of_table(path, parquet_table(path), column), open_parquet),
-    ".arrow": Format(labels_of_dataset, open_dataset),
-    ".csv": table_format(partial(csv_table, separator=",")),
-    ".tsv": table_format(partial(csv_table, separator="\t")),
+    **dict.fromkeys((".pt", ".pth", ".ckpt"), array_format(torch_arrays)),
+    ".parquet": Format(
+        lambda path, column: labels_of_table(path, parquet_table(path), column), open_parquet, table=True
+    ),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), Format(labels_of_dataset, open_dataset, table=True)),
+    **dict.fromkeys(_endings(".csv"), table_format(partial(csv_table, separator=","))),
+    **dict.fromkeys(_endings(".tsv"), table_format(partial(csv_table, separator="\t"))),
+    **dict.fromkeys(_endings(".json", ".jsonl", ".ndjson"), _JSON),
+    **dict.fromkeys(_endings(".txt"), _TEXT),
+    **dict.fromkeys(_endings(".vec", ".glove", ".w2v"), Format(labels_of_text, open_text_vectors)),
+    ".bin": array_format(bin_file_arrays),
+    **dict.fromkeys((".fvecs", ".bvecs", ".ivecs"), array_format(vecs_arrays)),
+    **dict.fromkeys((".fbin", ".u8bin", ".i8bin", ".ibin", ".hbin"), array_format(bin_arrays)),
+    ".mat": array_format(matlab_arrays),
+    **dict.fromkeys((".h5", ".hdf5", ".hdf", ".he5", ".loom", ".h5mu", ".nwb"), _HDF5),
+    **dict.fromkeys((".nc", ".nc4", ".netcdf"), array_format(netcdf_arrays)),
+    **dict.fromkeys(_endings(".mtx"), array_format(market_arrays)),
     ".h5ad": Format(labels_of_h5ad, lambda path, keys, *_: open_h5ad(path, keys)),
     ".zarr": Format(labels_of_zarr, lambda path, keys, _, layer_axis: open_zarr(path, keys, layer_axis), folder=True),
 }
@@ -42,6 +76,30 @@ FORMATS: dict[str, Format] = {
 def formats() -> dict[str, Format]:
     """Return all formats by file extension, including registered ones."""
     return FORMATS | registered_formats()
+
+
+def find_format(path: Path, *, distances: bool = False) -> Format | None:
+    """Return the format of a file or folder that is one input; None for any other path.
+
+    With `distances`, a folder of 1-D arrays is a folder of condensed distances, not of vectors.
+    """
+    known = formats()
+    if path.is_dir() and file_ending(path) not in known:
+        found = next((folder_format for recognises, folder_format in FOLDERS if recognises(path)), None)
+        return ITEMS if found is None and not distances and holds_items(path) else found
+    return known.get(file_ending(path))
+
+
+def is_readable(path: Path) -> bool:
+    """Return whether a path is one input; files that may as well be notes are judged by their content."""
+    found = find_format(path)
+    return found is not None and (found.recognises is None or found.recognises(path))
+
+
+def is_table(path: Path) -> bool:
+    """Return whether keys name columns in this file or folder."""
+    found = find_format(path)
+    return found is not None and found.table
 
 
 _own: dict[str, tuple[Read, Format]] = {}

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from shesha.io._tables import numeric_columns
+from shesha.inputs.table_columns import decide, state_layout
+from shesha.io._arrow_lists import arrow_vectors
+from shesha.io._tables import parquet_table
 from shesha.io.file_checks import UnreadableFileError, optional, reading
-from shesha.io.list_columns import list_columns, stack_lists
 from shesha.support.item_lists import join_names
 from shesha.support.types import Array
 
@@ -22,7 +23,7 @@ _UNPACKED = 24
 
 
 class ParquetMatrix:
-    """A column of lists, or else all numeric columns, read one row group at a time."""
+    """A column of vectors, or else columns of numbers, read one row group at a time."""
 
     def __init__(self, path: Path, key: str | None) -> None:
         self._path = path
@@ -32,24 +33,29 @@ class ParquetMatrix:
         self._starts = [0, *accumulate(groups)]
         self._lock = Lock()
         self._last: tuple[int, Array] | None = None
-        lists = list_columns(self._file.schema_arrow)
-        if lists and key is None and len(lists) > 1:
-            raise ValueError(f"key must name one of the list columns {join_names(lists)} of {path}, got None")
-        if key is not None and key not in lists:
-            raise ValueError(f"key must be one of {join_names(lists)} in {path}, got {key!r}")
-        self._list = key if key is not None else next(iter(lists), None)
-        self._columns = [self._list] if self._list else numeric_columns(path, self._file.schema_arrow)
+        table = parquet_table(path)
+        layout = decide(table.columns, str(path), None if key is None else [key])
+        state_layout(path.name, layout, (self._starts[-1],), next(iter(layout.vectors), None))
+        matrices = [*layout.vectors, *layout.families, *["numbers"] * bool(layout.matrix)]
+        if len(matrices) > 1:
+            raise ValueError(f"key must name one of the columns {join_names(matrices)} of {path}, got {key}")
+        if key is not None and not matrices:
+            known = [column.name for column in table.columns if column.kind != "other"]
+            raise ValueError(f"key must be one of {join_names(known)} in {path}, got {key!r}")
+        self._vectors = next(iter(layout.vectors.values()), None)
+        columns = layout.matrix or next(iter(layout.families.values()), ())
+        self._columns = [self._vectors[0].name] if self._vectors else [column.name for column in columns]
         if not self._columns or not self._starts[-1]:
             raise UnreadableFileError(f"{path} must contain rows of numbers, got none")
         filled = int(np.flatnonzero(groups)[0])
         first = [next(self._batches(filled, [name], 1)) for name in self._columns]
-        self.shape = (self._starts[-1], *(first[0].shape[1:] if self._list else (len(first),)))
+        self.shape = (self._starts[-1], *(first[0].shape[1:] if self._vectors else (len(first),)))
         self.dtype = np.result_type(*first)
 
     @property
     def is_list(self) -> bool:
-        """Whether each row is a list in one column, so that other columns are not features."""
-        return self._list is not None
+        """Whether each row is a vector in one column, so that other columns are not features."""
+        return self._vectors is not None
 
     def __getitem__(self, rows: slice) -> Array:
         """Return some rows, read from their row groups."""
@@ -66,11 +72,11 @@ class ParquetMatrix:
         """Yield (rows, columns, values) of pieces that each need about `n_bytes` bytes for decoding."""
         width = self.shape[1]
         for place, (start, end) in enumerate(zip(self._starts, self._starts[1:], strict=False)):
-            together = 1 if self._list else min(max(1, n_bytes // (_UNPACKED * (end - start))), width)
-            n_rows = max(1, n_bytes // (_UNPACKED * (width if self._list else together)))
+            together = 1 if self._vectors else min(max(1, n_bytes // (_UNPACKED * (end - start))), width)
+            n_rows = max(1, n_bytes // (_UNPACKED * (width if self._vectors else together)))
             for first in range(0, len(self._columns), together):
                 names, row = self._columns[first : first + together], start
-                columns = slice(0, width) if self._list else slice(first, first + len(names))
+                columns = slice(0, width) if self._vectors else slice(first, first + len(names))
                 for block in self._batches(place, names, n_rows):
                     yield slice(row, row + len(block)), columns, block
                     row += len(block)
@@ -99,9 +105,9 @@ class ParquetMatrix:
             yield self._values(found)
 
     def _values(self, table: Any) -> Array:
-        if self._list is None:
+        if self._vectors is None:
             with reading(self._path):
                 return np.column_stack([column.to_numpy() for column in table.columns])
         with reading(self._path):
             array = table.column(0).combine_chunks()
-        return stack_lists(self._path, self._list, getattr(array, "storage", array))
+        return arrow_vectors(self._path, self._columns[0], self._vectors[1], getattr(array, "storage", array), 0)

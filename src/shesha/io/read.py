@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -14,34 +14,22 @@ from shesha.inputs import NamedRows, Names, distinct_names
 from shesha.inputs import validation as check
 from shesha.io._array_selection import Contents
 from shesha.io._format_type import Format
-from shesha.io._labels import read_lines
-from shesha.io._unsupported_formats import how_to_convert
+from shesha.io._unsupported_formats import unsupported
 from shesha.io.file_checks import require_existing, require_file
-from shesha.io.formats import formats
-from shesha.io.list_columns import is_dataset
+from shesha.io.formats import find_format, formats
 from shesha.io.token_counts import ReadArrays, shared_token_counts
 from shesha.support.layer_axis import LayerAxis, normalise_axis
 from shesha.support.types import Array
 from shesha.support.warnings import GuessedLayersWarning, warn
 
-Reader = TypeVar("Reader")
 
-
-def _locate(
-    path: str | os.PathLike[str], readers: Mapping[str, Reader], folders: Collection[str]
-) -> tuple[Path, Reader]:
-    """Check that a path exists, and return it with the reader of its format."""
+def _locate(path: str | os.PathLike[str], *, distances: bool = False) -> tuple[Path, Format]:
+    """Check that a path exists and can be read, and return it with its format."""
     target = require_existing(path)
-    if is_dataset(target):
-        return target, readers[".arrow"]
-    ending = target.suffix.lower()
-    if ending not in readers:
-        raise ValueError(f"path must end in one of {', '.join(readers)}, got {str(target)!r}{how_to_convert(target)}")
-    return target if ending in folders else require_file(target), readers[ending]
-
-
-def _folders(known: Mapping[str, Format]) -> set[str]:
-    return {ending for ending, file_format in known.items() if file_format.folder}
+    found = find_format(target, distances=distances)
+    if found is None:
+        raise ValueError(unsupported(target, list(formats())))
+    return target if found.folder else require_file(target), found
 
 
 def open_file(
@@ -58,8 +46,8 @@ def open_file(
     Parameters
     ----------
     path : str or path
-        A .npy, .npz, .safetensors, .parquet, .csv, .tsv or .h5ad file, a .zarr directory, or a file whose extension has
-        a registered `reader`. Nothing is ever unpickled. A .npy file is memory-mapped, not loaded.
+        A file or folder of any format that docs/files.md lists, or a file whose extension has a registered `reader`.
+        Nothing is ever unpickled. A .npy file is memory-mapped, not loaded.
     keys : sequence of str, optional
         What to read, in this order: names of arrays (or of single layers, such as ``hidden[3]``), columns of a table,
         or ``X``, ``layers/NAME`` and ``obsm/KEY`` of AnnData. Default: all representations; for a table, all numeric
@@ -95,11 +83,11 @@ def open_file(
     >>> found.labels_available
     ('label',)
     """
-    known = formats()
-    target, file_format = _locate(path, known, _folders(known))
+    distances = check.boolean(distances, "distances")
+    target, file_format = _locate(path, distances=distances)
     axis = normalise_axis(layer_axis)
     columns = (labels_column,) if isinstance(labels_column, str) else tuple(labels_column or ())
-    if check.boolean(distances, "distances") and file_format.distances is not None:
+    if distances and file_format.distances is not None:
         found = file_format.distances(target, keys)
     else:
         found = file_format.contents(target, keys, columns if ids is None else (*columns, ids), axis)
@@ -124,7 +112,7 @@ def _read_ids(path: Path, file_format: Format, column: str) -> Names:
         values = np.asarray(file_format.labels(path, column))
     except ValueError as error:
         raise type(error)(str(error).replace("column", "ids", 1)) from error
-    return distinct_names(values, f"{column!r} in {path}")
+    return distinct_names(values, f"{column!r} in {path}", column)
 
 
 def read(
@@ -160,13 +148,29 @@ def read(
     return ReadArrays(contents.representations, shared_token_counts([path]))
 
 
+def read_named(
+    path: str | os.PathLike[str],
+    *,
+    keys: Sequence[str] | None = None,
+    layer_axis: LayerAxis = "guess",
+    ids: str | None = None,
+) -> dict[str, Any]:
+    """Read the representations in a file like `read`, with the row names if the file has them."""
+    contents = open_file(path, keys=keys, layer_axis=layer_axis, ids=ids)
+    rows = contents.row_names
+    named = {
+        name: array if rows is None else NamedRows(array, rows) for name, array in contents.representations.items()
+    }
+    return ReadArrays(named, shared_token_counts([path]))
+
+
 def read_labels(path: str | os.PathLike[str], column: str | None = None, *, ids: str | None = None) -> Array:
     """Read one label per row.
 
     Parameters
     ----------
     path : str or path
-        Any file that `read` accepts, or a .txt file with one label per line.
+        Any file that `read` accepts; a .txt file may have one label per line.
     column : str, optional
         Array or column that contains the labels. Default: the only candidate, or the only one that is named label,
         labels, y, class or target. For AnnData, name a column of obs; there is no default.
@@ -195,11 +199,6 @@ def read_named_labels(
     """Read one label per row, with row names if the file has them, or those of the column `ids`."""
     if not isinstance(column, str | None):
         raise TypeError(f"column must be a name or None, got {column!r}")
-    known = formats()
-    target, file_format = _locate(path, {**known, ".txt": _LINES}, _folders(known))
+    target, file_format = _locate(path)
     labels = file_format.labels(target, column)
     return labels if ids is None else NamedRows(np.asarray(labels), _read_ids(target, file_format, ids))
-
-
-_LINES = Format(read_lines, lambda *_: Contents({}, {}, ()))
-"""Text files with one label per line, which contain no representation."""

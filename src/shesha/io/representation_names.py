@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Container, Iterable
 from pathlib import Path
 
+from shesha.io.file_endings import file_stem
+
 
 def short_paths(paths: Iterable[str | os.PathLike[str]], *, endings: bool = True) -> list[str]:
     """Return the last part of each path, with as many folders before it as are needed to be distinct.
@@ -21,7 +23,7 @@ def short_paths(paths: Iterable[str | os.PathLike[str]], *, endings: bool = True
     (['base', 'tuned'], ['base (1)', 'base (2)'])
     """
     whole = [Path(path) for path in paths]
-    plain = whole if endings else [path.parent / path.stem for path in whole]
+    plain = whole if endings else [path.parent / file_stem(path) for path in whole]
     counts = Counter(plain)
     chosen = [path if counts[short] > 1 else short for path, short in zip(whole, plain, strict=True)]
     depths = [1] * len(chosen)
@@ -39,5 +41,5 @@ def short_paths(paths: Iterable[str | os.PathLike[str]], *, endings: bool = True
 
 def full_name(path: Path, short: str, name: str, taken: Container[str], *, alone: bool) -> str:
     """Return the name of an array, with the short or whole path of its file if needed to be unique."""
-    full = name if alone else short if name == path.stem else f"{short}:{name}"
+    full = name if alone else short if name == file_stem(path) else f"{short}:{name}"
     return f"{path}:{name}" if full in taken else full

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shesha.io._array_selection import StoredArray
+from shesha.io._array_selection import StoredArray, natural
+from shesha.io._nested_arrays import to_float32
 from shesha.io.file_checks import optional, reading, require_memory
 from shesha.support.types import Array
 
@@ -32,18 +35,22 @@ _DTYPES = {
 }
 
 
+ORDER = "shesha.order"
+"""Entry of the metadata with the names of the arrays in the order in which they were saved."""
+EXTRACTION = "shesha"
+"""Entry of the metadata of an extraction, which stores its arrays in order."""
 _INSTEAD = "save it as .npy, which stays on disk"
 
 
 def safetensors_arrays(path: Path) -> dict[str, StoredArray]:
-    """Describe the tensors of a file, in the order in which they are stored."""
+    """Describe the tensors of a file, in the order in which they were saved if it is recorded, else natural order."""
     safetensors = optional("safetensors", path)
     with reading(path):
         # Opening the file checks the header's length, the JSON and every offset, so the header can then be trusted.
         with safetensors.safe_open(path, framework="np"):
             header, start = _header(path)
-        tensors = sorted(header.items(), key=lambda item: item[1]["data_offsets"])
-        return {name: _describe(path, name, tensor, start) for name, tensor in tensors}
+        about = header.pop("__metadata__", None) or {}
+        return {name: _describe(path, name, header[name], start) for name in _order(header, about)}
 
 
 def _header(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
@@ -51,8 +58,18 @@ def _header(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
     with path.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
         header = json.loads(stream.read(length))
-    header.pop("__metadata__", None)
     return header, 8 + length
+
+
+def _order(header: Mapping[str, Any], about: Mapping[str, Any]) -> list[str]:
+    """Return the names in the order that the file records; the format itself stores them by size and alphabet."""
+    if EXTRACTION in about:
+        return sorted(header, key=lambda name: header[name]["data_offsets"])
+    with suppress(KeyError, ValueError, TypeError, RecursionError):
+        saved = json.loads(about[ORDER])
+        if sorted(saved) == sorted(header):
+            return list(saved)
+    return sorted(header, key=natural)
 
 
 def _describe(path: Path, name: str, tensor: dict[str, Any], start: int) -> StoredArray:
@@ -79,6 +96,4 @@ def _bfloat16(path: Path, name: str, shape: tuple[int, ...], offset: int) -> Arr
     require_memory(path, name, shape, np.dtype("<f4"), _INSTEAD)
     with reading(path):
         halves = np.fromfile(path, dtype="<u2", count=math.prod(shape), offset=offset)
-        widened = halves.astype(np.uint32)
-        widened <<= 16
-        return widened.view(np.float32).reshape(shape)
+        return to_float32(halves).reshape(shape)

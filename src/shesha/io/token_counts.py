@@ -8,13 +8,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from shesha.support.types import Array
-
 _LONGEST_HEAD = 10**8
 """Maximum header size of a valid safetensors file, in bytes."""
 
 
-class ReadArrays(dict[str, Array]):
+class ReadArrays(dict[str, Any]):
     """The arrays of a file, by name.
 
     Attributes
@@ -23,7 +21,7 @@ class ReadArrays(dict[str, Array]):
         Number of tokens of each input, which an audit checks as a covariate; None if the file does not record it.
     """
 
-    def __init__(self, arrays: Mapping[str, Array], n_tokens: tuple[int, ...] | None) -> None:
+    def __init__(self, arrays: Mapping[str, Any], n_tokens: tuple[int, ...] | None) -> None:
         super().__init__(arrays)
         self.n_tokens = n_tokens
 

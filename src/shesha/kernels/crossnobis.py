@@ -41,7 +41,53 @@ def across_runs(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int, we
     means = _means(rows, codes, runs, n_conditions)
     if present.all():
         return _complete(means, len(present), weigh)
-    return _incomplete(list(means), present, weigh)
+    return _incomplete(list(means), present, lambda a, b: weigh, np.arange(len(present)))
+
+
+def across_weighted_pairs(
+    rows: Matrix, codes: Labels, parts: Labels, n_conditions: int, weigh: Callable[[int, int], Weigh | None]
+) -> Matrix:
+    """As `across_runs`, with a weighting that depends on the pair of runs."""
+    present = np.zeros((int(parts.max()) + 1, n_conditions), dtype=bool)
+    present[parts[codes >= 0], codes[codes >= 0]] = True
+    runs = np.flatnonzero(present.any(axis=1))
+    return _incomplete(list(_means(rows, codes, parts, n_conditions)), present[runs], weigh, runs)
+
+
+def across_folds(
+    rows: Matrix, codes: Labels, folds: Labels, n_conditions: int, weigh: Callable[[int, int], Weigh | None]
+) -> Matrix:
+    """Average the products of different trials, with a weighting that depends on the folds of both trials.
+
+    Parameters
+    ----------
+    rows, codes, n_conditions
+        See `across_runs`.
+    folds : array of shape (n_trials,)
+        Fold of each trial, numbered from 0.
+    weigh : callable
+        Function of two folds that returns the weighting of their products.
+    """
+    n_folds = int(folds.max()) + 1
+    kinds = np.arange(n_conditions)[:, None]
+    indicators = [((codes == kinds) & (folds == fold)).astype(np.float64) for fold in range(n_folds)]
+    sums = [indicator @ rows for indicator in indicators]
+    products, squares = np.zeros((n_conditions, n_conditions)), np.zeros(n_conditions)
+    for a in range(n_folds):
+        for b in range(a, n_folds):
+            weighting = weigh(a, b)
+            one = sums[a] if weighting is None else weighting(sums[a])
+            both = one @ sums[b].T
+            products += both if a == b else both + both.T
+            if a == b:
+                weighted = rows if weighting is None else weighting(rows)
+                squares += indicators[a] @ np.einsum("ij,ij->i", rows, weighted)
+    counts = np.sum(indicators, axis=(0, 2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = products / np.outer(counts, counts)
+        diagonal = (np.diagonal(products) - squares) / (counts * (counts - 1))
+    means[np.diag_indices(n_conditions)] = np.where(counts > 1, diagonal, np.nan)
+    return from_products(means)
 
 
 def _means(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int) -> Iterator[Matrix]:
@@ -74,15 +120,16 @@ def _complete(means: Iterator[Matrix], n_runs: int, weigh: Weigh | None) -> Matr
     return from_products(products / (n_runs * (n_runs - 1)))
 
 
-def _incomplete(means: list[Matrix], present: Mask, weigh: Weigh | None) -> Matrix:
+def _incomplete(means: list[Matrix], present: Mask, weigh: Callable[[int, int], Weigh | None], runs: Labels) -> Matrix:
     """Process the pairs of runs one by one; each pair of conditions uses the runs that contain both."""
     n = present.shape[1]
     sums, counts = np.zeros((n, n)), np.zeros((n, n))
-    weighted = means if weigh is None else [weigh(mean) for mean in means]
     for a, b in combinations(range(len(means)), 2):
         both = present[a] & present[b]
         shared = np.outer(both, both)
-        sums += np.where(shared, from_products(weighted[a] @ means[b].T), 0.0)
+        weighting = weigh(int(runs[a]), int(runs[b]))
+        weighted = means[a] if weighting is None else weighting(means[a])
+        sums += np.where(shared, from_products(weighted @ means[b].T), 0.0)
         counts += shared
     distances: Matrix = sums / np.where(counts > 0, counts, np.nan)
     return distances

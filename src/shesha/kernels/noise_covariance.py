@@ -46,6 +46,20 @@ def residuals(rows: Matrix, codes: Labels) -> tuple[Matrix, int]:
     return noise, len(rows) - len(starts)
 
 
+def additive_residuals(rows: Matrix, codes: Labels, parts: Labels) -> tuple[Matrix, int, Matrix]:
+    """Residuals from the sum of a condition's and a part's mean, their degrees of freedom, and rows without offsets.
+
+    A constant that is added to all rows of a part changes neither the residuals nor the rows without offsets. Offsets
+    are fitted by least squares; rows of code -1 are left out of the residuals.
+    """
+    kept = codes >= 0
+    inside, dof = residuals(rows, codes)
+    indicator = (parts[:, None] == np.unique(parts[kept])).astype(np.float64)
+    deviations, _ = residuals(indicator, codes)
+    offsets, _, rank, _ = np.linalg.lstsq(deviations, inside, rcond=1e-9)
+    return inside - deviations @ offsets, dof - int(rank), rows - indicator @ offsets
+
+
 def estimate_noise(left: Matrix, dof: int, n_channels: int, shrinkage: float | None) -> Noise | None:
     """Estimate the covariance of residuals, shrunk towards equal variances; None if there is no noise.
 
@@ -64,7 +78,7 @@ def estimate_noise(left: Matrix, dof: int, n_channels: int, shrinkage: float | N
     mean = float(np.trace(covariance)) / n_channels
     if not mean > 0:
         return None
-    intensity = ledoit_wolf(left, covariance, n_channels) if shrinkage is None else shrinkage
+    intensity = ledoit_wolf(left, covariance, n_channels, dof) if shrinkage is None else shrinkage
     covariance *= (1 - intensity) / dof
     covariance[np.diag_indices(len(covariance))] += intensity * mean / dof
     try:
@@ -74,13 +88,16 @@ def estimate_noise(left: Matrix, dof: int, n_channels: int, shrinkage: float | N
     return Noise(factor, intensity)
 
 
-def ledoit_wolf(left: Matrix, products: Matrix, n_channels: int) -> float:
-    """Shrinkage intensity of Ledoit and Wolf (2004), from the rows and the sum of their outer products."""
-    n, unit = len(left), length_unit(left)
+def ledoit_wolf(left: Matrix, products: Matrix, n_channels: int, dof: int | None = None) -> float:
+    """Shrinkage intensity of Ledoit and Wolf (2004), from the rows and the sum of their outer products.
+
+    Residuals have fewer degrees of freedom than rows, so they are scaled up to the length of independent rows.
+    """
+    n, unit = dof or len(left), length_unit(left)
     # Fourth powers of small numbers would underflow; division by a power of two is exact.
     left, products = left / unit, products / unit / unit
     squared = float(np.einsum("ij,ij->", products, products)) / n**2
     lengths: Vector = np.einsum("ij,ij->i", left, left)
     distance = squared - (float(lengths.sum()) / n) ** 2 / n_channels
-    error = (float(lengths @ lengths) / n - squared) / n
+    error = (float(lengths @ lengths) / n * (len(left) / n) - squared) / n
     return min(1.0, max(0.0, error / distance)) if distance > 0 else 1.0

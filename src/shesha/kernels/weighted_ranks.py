@@ -29,6 +29,10 @@ class SortedVectors:
             first[line, places], behind[line, places] = _runs(vector[places])
         return cls(values, order, first, behind)
 
+    def take(self, lines: list[int]) -> SortedVectors:
+        """Return some of the vectors."""
+        return SortedVectors(self.values[lines], self.order[lines], self.first[lines], self.behind[lines])
+
     def ranks(self, weights: Vector) -> Matrix:
         """Mean rank of each entry if entry p occurs weights[p] times."""
         below, counts = np.empty(self.values.shape), np.zeros(self.values.shape[1] + 1)

@@ -185,7 +185,9 @@ def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similariti
     reference="Huh et al. 2024",
     caveats=(
         "Unrelated data score k / (n - 1) on average, not 0.",
-        "Inner products favour rows with large norms (see `metric`).",
+        "A common offset makes cosines uninformative: subtract the column means first, or use `metric='euclidean'`.",
+        "With `metric='dot'`, as in the public code, long rows are neighbours of all rows. Unrelated data then score "
+        "high if the same rows are long in both.",
         _SELF_BY_NUMBER,
     ),
     self_value=1.0,
@@ -193,16 +195,17 @@ def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similariti
     expected=lambda a, b: a.nearest.shape[1] / (len(a.nearest) - 1),
     sample=SampledRows(_share_of_rows),
 )
-def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "dot") -> float:
+def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "cosine") -> float:
     """Mean share of each row's k nearest neighbours that the two representations have in common.
 
     Parameters
     ----------
     k : int
         Number of neighbours, below the number of rows.
-    metric : {'dot', 'cosine', 'correlation', 'euclidean'}
-        Distance or similarity that determines the nearest rows. The calibration study uses inner products between rows
-        of unit length, which are cosines. Use 'cosine' for rows of different lengths.
+    metric : {'cosine', 'correlation', 'euclidean', 'dot'}
+        Distance or similarity that determines the nearest rows. The paper takes the rows at the smallest distance, and
+        public pipelines divide rows by their lengths before they take the largest inner products, which are then
+        cosines. 'dot' is the public code (`mutual_knn` of the platonic-rep repository) applied to the rows as they are.
 
     Examples
     --------
@@ -238,8 +241,11 @@ def cycle_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "
 
     Parameters
     ----------
-    k, metric
-        As for `mutual_knn`.
+    k : int
+        Number of neighbours, below the number of rows.
+    metric : {'dot', 'cosine', 'correlation', 'euclidean'}
+        Distance or similarity that determines the nearest rows. Use 'cosine' if rows have different lengths; 'dot' is
+        the public code.
 
     Examples
     --------

@@ -79,10 +79,12 @@ def _drift(trials: Trials, outcome: Vector | None, options: AreaOptions) -> Tria
 
 
 def _coupling_score(trials: Trials, outcome: Vector | None, options: AreaOptions) -> TrialScore:
-    orders = options.orders(trials.n_trials, options.null)
     if outcome is None:
+        orders = options.orders(trials.n_trials, options.null)
         return orders.summarise("coupling", np.full(1, np.nan), trials, reason="the session has no trial outcomes")
-    return coupling_score(trials, outcome, orders)
+    known = ~np.isnan(outcome)
+    trials = trials.keep(known, "without an outcome")
+    return coupling_score(trials, outcome[known], options.orders(trials.n_trials, options.null))
 
 
 ALL: Mapping[str, Scorer] = {

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import align_labels, coordinate_values, is_labelled, transpose_axes
+from shesha.inputs import align_labels, coordinate_values, is_labelled, table_values, transpose_axes
 from shesha.inputs import validation as check
+from shesha.inputs.class_labels import class_name, class_names
+from shesha.support import provenance
+from shesha.support.device_arrays import to_host
+from shesha.support.plurals import count
 from shesha.support.types import Array, Index, Labels, Mask, Matrix
 
 ROLES = (
@@ -35,26 +39,94 @@ class Trials:
     source: Any = None
     """The input array if its axes are named; None for other inputs."""
     notes: tuple[str, ...] = ()
+    used: Index | None = None
+    """Places of the trials in the input; None if all trials are used."""
+    neurons: Index | None = None
+    """Places of the neurons in the input; None if all neurons are used."""
+    n_total: int = 0
+    """Number of trials in the input."""
+    given: Any = None
+    """The input, whose row names align further labels."""
 
     @classmethod
     def build(cls, X: Any, conditions: Conditions | None, name: str = "X", *, min_trials: int = 2) -> Trials:
-        """Check responses and conditions; leave out conditions with too few trials, and note which."""
-        values, source = responses(X, name)
+        """Check responses and conditions; leave out trials without either and conditions with too few trials.
+
+        Trials and neurons that are left out are stated, and conditions are noted.
+        """
+        trials = cls.without_conditions(X, name)
         if conditions is None:
-            return cls(values, np.zeros(len(values), dtype=np.intp), ("",), source)
-        codes, names = condition_codes(X if source is None else source, conditions, len(values), name)
+            return trials
+        columns = _columns(X if trials.source is None else trials.source, conditions, trials.n_total, name)
+        known = ~np.any([_missing(column) for column in columns], axis=0)
+        trials = trials.keep(known if trials.used is None else known[trials.used], "without a condition")
+        codes, names = _combined_codes([trials.take(column) for column in columns], trials.n_trials, "conditions")
         counts = np.bincount(codes, minlength=len(names))
         few = np.flatnonzero(counts < min_trials)
         number = np.cumsum(counts >= min_trials) - 1
         codes = np.where(counts[codes] >= min_trials, number[codes], -1).astype(np.intp)
         kept = tuple(condition for k, condition in enumerate(names) if counts[k] >= min_trials)
         left_out = check.join_items(names[k] for k in few)
-        note = (f"conditions with fewer than {min_trials} trials are left out: {left_out}",)
-        return cls(values, codes, kept, source, note if len(few) else ())
+        note = (f"conditions with fewer than {min_trials} trials are left out: {left_out}",) if len(few) else ()
+        return replace(trials, codes=codes, names=kept, notes=(*trials.notes, *note))
+
+    @classmethod
+    def without_conditions(cls, X: Any, name: str = "X", *, min_trials: int = 2) -> Trials:
+        """Check responses; leave out trials and neurons without any response."""
+        values, source = _responses(X, name)
+        known = ~np.isnan(values)
+        recorded: Mask = np.asarray(known.any(axis=tuple(range(1, values.ndim))))
+        alive: Mask = np.asarray(known.any(axis=(0, 2) if values.ndim == 3 else 0))
+        if not recorded.any():
+            raise ValueError(f"{name} must contain responses, got only NaN")
+        neurons = None if alive.all() else np.flatnonzero(alive)
+        if neurons is not None:
+            text = f"{int((~alive).sum())} of {count(len(alive), 'neuron')} without any number (NaN) left out"
+            provenance.state(text if name == "X" else f"{name}: {text}")
+            values = values[:, neurons]
+        one = np.zeros(len(values), dtype=np.intp)
+        trials = cls(values, one, ("",), source, (), None, neurons, len(values), X)
+        trials = trials.keep(recorded, "without any number (NaN)", name)
+        trials._require_complete(name, neurons)
+        check.shape(trials.values.reshape(trials.n_trials, -1).shape, name, min_trials, 1)
+        return trials
+
+    def keep(self, mask: Mask, why: str, name: str = "X") -> Trials:
+        """Leave out the trials outside the mask, and state how many and why."""
+        if mask.all():
+            return self
+        text = f"{int((~mask).sum())} of {count(self.n_total, 'trial')} {why} left out"
+        provenance.state(text if name == "X" else f"{name}: {text}")
+        used = np.flatnonzero(mask) if self.used is None else self.used[mask]
+        return replace(self, values=self.values[mask], codes=self.codes[mask], used=used)
+
+    def take(self, labels: Any) -> Any:
+        """Return one entry per trial of the input for the trials that are used."""
+        return labels if self.used is None or labels is None else np.asarray(labels)[self.used]
+
+    def codes_of(self, X: Any, labels: Conditions, name: str) -> tuple[Labels, tuple[str, ...]]:
+        """Return codes of further labels, such as runs, for the trials that are used."""
+        columns = _columns(X if self.source is None else self.source, labels, self.n_total, "X", name)
+        return _combined_codes([self.take(column) for column in columns], self.n_trials, name)
+
+    def _require_complete(self, name: str, neurons: Index | None) -> None:
+        """Refuse responses with NaN in some of the trials that are used, and name the neurons."""
+        missing = np.isnan(self.values)
+        if not missing.any():
+            return
+        trials = np.flatnonzero(missing.any(axis=tuple(range(1, missing.ndim))))
+        columns = np.flatnonzero(missing.any(axis=(0, 2) if missing.ndim == 3 else 0))
+        named = columns if neurons is None else neurons[columns]
+        rows = trials if self.used is None else self.used[trials]
+        raise ValueError(
+            f"{name} must have a number for every neuron in every trial, got NaN in {count(len(named), 'neuron')} "
+            f"(columns {check.join_items(named)}) in {count(len(rows), 'trial')} (rows {check.join_items(rows)}). To "
+            f"leave out these neurons, pass {name}[:, ~np.isnan({name}).any(axis=0)]"
+        )
 
     @property
     def n_trials(self) -> int:
-        """Number of trials, including trials of conditions that are left out."""
+        """Number of trials that have responses and a condition, including those of conditions that are left out."""
         return len(self.values)
 
     @property
@@ -83,48 +155,117 @@ class Trials:
         return replace(self, values=self.values[:, neurons], source=None)
 
 
-def responses(X: Any, name: str = "X", *, min_trials: int = 2) -> tuple[Array, Any]:
-    """Return finite responses (trials, neurons[, times]) and the labelled array; None if unlabelled."""
+def _responses(X: Any, name: str) -> tuple[Array, Any]:
+    """Return responses (trials, neurons[, times]), possibly with NaN, and the labelled array; None if unlabelled."""
     source = transpose_axes(X, ROLES) if is_labelled(X) else None
     array = check.dense(X if source is None else source, name)
     if array.dtype.kind == "O" and not array.ndim:
-        raise TypeError(f"{name} must be an array of responses (trials x neurons), got a {type(X).__name__}")
+        hint = f"; pass {name}.get_data()" if hasattr(X, "get_data") else ""
+        raise TypeError(f"{name} must be an array of responses (trials x neurons), got a {type(X).__name__}{hint}")
     if array.ndim not in (2, 3) or 0 in array.shape:
         raise ValueError(f"{name} must be (n_trials, n_neurons) or (n_trials, n_neurons, n_times), got {array.shape}")
-    flat = check.raw_matrix(array.reshape(len(array), -1), name, min_rows=min_trials)
-    return check.finite(flat, name).reshape(array.shape), source
+    if array.dtype.kind == "O":
+        array = _numbers(array, name)
+    flat = check.raw_matrix(array.reshape(len(array), -1), name, min_rows=1)
+    values = np.ascontiguousarray(flat, dtype=np.float64).reshape(array.shape)
+    if np.isinf(values).any():
+        rows = np.flatnonzero(np.isinf(values).any(axis=tuple(range(1, values.ndim))))
+        raise ValueError(f"{name} must be finite, got infinity in rows {check.join_items(rows)}")
+    return values, source
 
 
-def condition_codes(X: Any, conditions: Conditions, n_trials: int, name: str = "X") -> tuple[Labels, tuple[str, ...]]:
-    """Return a condition code per trial; with several columns, each combination of values is a condition."""
-    labels = align_labels(X, _conditions_from_coordinates(X, conditions, name), "conditions", name)
-    columns = check.dense(labels, "conditions")
-    if columns.ndim == 2:
-        if len(columns) != n_trials:
-            raise ValueError(f"conditions must have one entry for each of the {n_trials} trials, got {len(columns)}")
-        if not columns.shape[1]:
-            raise ValueError("conditions must have at least one column, got none")
-        parts = [check.labels(column, n_trials, "conditions", min_classes=1) for column in columns.T]
-        codes, levels = np.unique(np.stack([code for code, _ in parts]), axis=1, return_inverse=True)[::-1]
-        names = [" ".join(str(part[1][level]) for part, level in zip(parts, line, strict=True)) for line in levels.T]
-        return codes.ravel().astype(np.intp), tuple(names)
-    class_codes, classes = check.labels(labels, n_trials, "conditions", min_classes=1)
-    return class_codes, tuple(map(str, classes))
+def _numbers(array: Array, name: str) -> Array:
+    """Return an array of objects as numbers; None and missing values of pandas become NaN."""
+    from pandas import isna
+
+    try:
+        return np.where(isna(array), np.nan, array).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must contain numbers only, got {error}") from error
 
 
-def _conditions_from_coordinates(X: Any, conditions: Any, name: str) -> Any:
+def _columns(X: Any, labels: Conditions, n_trials: int, name: str, role: str = "conditions") -> list[NDArray[Any]]:
+    """Return the columns of labels; with several columns, each combination of values is a condition."""
+    found = align_labels(X, _conditions_from_coordinates(X, labels, name, role), role, name)
+    columns = [np.asarray(column) for column in _as_columns(found, n_trials, role)]
+    if not columns:
+        raise ValueError(f"{role} must have at least one column, got none")
+    vectors = [check.label_vector(column, n_trials) for column in columns]
+    for vector in vectors:
+        if vector.ndim != 1:
+            raise ValueError(f"{role} must be 1-D, one label per trial, got shape {vector.shape}")
+        if len(vector) != n_trials:
+            raise ValueError(f"{role} must have one entry for each of the {n_trials} trials, got {len(vector)}")
+    return vectors
+
+
+def _as_columns(labels: Any, n_trials: int, role: str) -> list[Any]:
+    """Split tables, lists of tuples and matrices of labels into columns."""
+    if hasattr(labels, "to_frame") and hasattr(labels, "levels"):
+        labels = labels.to_frame()
+    if isinstance(labels, Mapping):
+        return list(labels.values())
+    if hasattr(labels, "iloc") and hasattr(labels, "columns"):
+        return [labels.iloc[:, place] for place in range(labels.shape[1])]
+    if hasattr(labels, "get_columns"):
+        return [column.to_numpy() for column in labels.get_columns()]
+    if isinstance(labels, list | tuple) and labels and all(isinstance(label, tuple) for label in labels):
+        labels = _vector_of_objects(labels)
+    array = labels if isinstance(labels, np.ndarray) else to_host(table_values(labels, role), role)
+    if array.dtype.names:
+        return [array[field].ravel() for field in array.dtype.names]
+    array = check.label_vector(array, n_trials)
+    if array.ndim == 2:
+        if len(array) != n_trials:
+            hint = "; pass the transpose" if array.shape[1] == n_trials else ""
+            raise ValueError(f"{role} must have one entry for each of the {n_trials} trials, got {len(array)}{hint}")
+        return list(array.T)
+    if array.dtype.kind == "O" and array.ndim == 1 and len(array):
+        entries = array.tolist()
+        widths = {len(entry) if isinstance(entry, tuple) else 0 for entry in entries}
+        if len(widths) == 1 and widths != {0}:
+            return [_vector_of_objects(column) for column in zip(*entries, strict=True)]
+    return [array]
+
+
+def _vector_of_objects(entries: Sequence[Any]) -> Array:
+    vector = np.empty(len(entries), dtype=object)
+    vector[:] = entries
+    return vector
+
+
+def _missing(labels: NDArray[Any]) -> Mask:
+    if labels.dtype.kind in "iubUS":
+        return np.zeros(len(labels), dtype=bool)
+    from pandas import isna
+
+    return np.asarray(isna(labels))
+
+
+def _combined_codes(columns: Sequence[NDArray[Any]], n_trials: int, role: str) -> tuple[Labels, tuple[str, ...]]:
+    """Return a code per trial and the names of the combinations of values."""
+    parts = [check.labels(column, n_trials, role, min_classes=1) for column in columns]
+    if len(parts) == 1:
+        return parts[0][0], class_names(parts[0][1])
+    codes, levels = np.unique(np.stack([code for code, _ in parts]), axis=1, return_inverse=True)[::-1]
+    names = [" ".join(class_name(part[1][level]) for part, level in zip(parts, line, strict=True)) for line in levels.T]
+    return codes.ravel().astype(np.intp), tuple(names)
+
+
+def _conditions_from_coordinates(X: Any, conditions: Any, name: str, role: str) -> Any:
     """Look up conditions by name among the coordinates of a labelled array."""
     named = [conditions] if isinstance(conditions, str) else conditions
     if not is_labelled(X):
         if isinstance(conditions, str):
             raise TypeError(
-                f"conditions must be one label per trial if {name} has no named axes, got the name {conditions!r}"
+                f"{role} must be one label per trial if {name} has no named axes, got the name {conditions!r}"
             )
         return conditions
-    if not isinstance(conditions, str) and not (isinstance(named, list | tuple) and set(named) <= set(X.coords)):
+    names = isinstance(named, list | tuple) and all(isinstance(entry, str) for entry in named)
+    if not isinstance(conditions, str) and not (names and set(named) <= set(X.coords)):
         return conditions
     pairs = [coordinate_values(X, coordinate, name) for coordinate in named]
     for coordinate, (axis, _) in zip(named, pairs, strict=True):
         if axis != X.dims[0]:
-            raise ValueError(f"conditions must be along the axis {X.dims[0]!r}, got {coordinate!r} along {axis!r}")
-    return pairs[0][1] if isinstance(conditions, str) else np.column_stack([values.astype(str) for _, values in pairs])
+            raise ValueError(f"{role} must be along the axis {X.dims[0]!r}, got {coordinate!r} along {axis!r}")
+    return dict(zip(named, (values for _, values in pairs), strict=True))

@@ -8,16 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from shesha.inputs import align_labels, split_names
+from shesha.inputs import align_labels, table_values
 from shesha.inputs import validation as check
 from shesha.kernels.ranks import centred_ranks
-from shesha.neuro._trials import Trials, responses
+from shesha.neuro._trials import Trials
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
 from shesha.support.device_arrays import to_host
+from shesha.support.provenance import keep_statements
 from shesha.support.types import Seed, Vector
 
 
+@keep_statements
 def behaviour_coupling(
     X: Any,
     outcome: ArrayLike,
@@ -58,12 +60,13 @@ def behaviour_coupling(
     >>> round(found.observed, 2), found.significant
     (0.82, True)
     """
-    values, source = responses(X)
-    trials = Trials(values, np.zeros(len(values), dtype=np.intp), ("",), source)
+    trials = Trials.without_conditions(X)
+    values = trials.take(check_outcome(align_labels(X, outcome, "outcome"), trials.n_total))
+    trials = trials.keep(~np.isnan(values), "without an outcome")
     orders = Orders.build(
-        len(values), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
+        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
     )
-    return coupling_score(trials, check_outcome(align_labels(X, outcome, "outcome"), len(values)), orders)
+    return coupling_score(trials, values[~np.isnan(values)], orders)
 
 
 def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScore:
@@ -81,13 +84,17 @@ def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScor
 
 
 def check_outcome(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> Vector:
-    """Check that the outcome has one finite number per trial, and return it."""
-    array = to_host(split_names(outcome, name)[0])
+    """Check that the outcome has one number per trial, and return it; NaN marks a trial without an outcome."""
+    array = to_host(table_values(outcome, name))
     if array.shape != (n_trials,) or array.dtype.kind not in "fiub":
         raise ValueError(
             f"{name} must be one number for each of the {n_trials} trials, got {array.dtype} of shape {array.shape}"
         )
-    return check.finite(np.asarray(array, dtype=np.float64)[:, None], name)[:, 0]
+    values = np.asarray(array, dtype=np.float64)
+    if np.isinf(values).any():
+        rows = check.join_items(np.flatnonzero(np.isinf(values)))
+        raise ValueError(f"{name} must be finite, got infinity in rows {rows}")
+    return values
 
 
 def _ranks(values: Vector) -> Vector:

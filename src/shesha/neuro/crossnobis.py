@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import make_data_array
+from shesha.inputs import ConditionDistances, make_data_array
 from shesha.inputs import validation as check
+from shesha.inputs.class_labels import class_name
 from shesha.kernels.condition_distances import compress_columns
-from shesha.kernels.crossnobis import across_runs, crossvalidated_products, from_products
-from shesha.kernels.noise_covariance import estimate_noise, residuals
+from shesha.kernels.crossnobis import across_folds, across_runs, across_weighted_pairs
+from shesha.kernels.noise_covariance import additive_residuals, estimate_noise, residuals
 from shesha.kernels.rounding_and_scaling import huge_unit, length_unit
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Conditions, Trials, condition_codes
+from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
+from shesha.support import memory, provenance
 from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.plurals import count
+from shesha.support.provenance import keep_statements
 from shesha.support.types import Labels, Matrix, Seed
+from shesha.support.warnings import MeasureWarning, warn
 
 Estimate = Literal["ledoit-wolf", "diagonal"]
 ESTIMATES: tuple[Estimate, ...] = get_args(Estimate)
@@ -36,12 +42,19 @@ class Crossed:
     n_conditions: int
     n_channels: int
     noise: Estimate | Matrix | float | None
+    precisions: Mapping[tuple[int, int], Matrix] = field(default_factory=dict)
+    """Inverse of the mean noise covariance of each pair of runs, if every run has its own noise."""
+    within_cells: bool = True
+    """Whether noise is estimated around the mean of each condition in each run, so that one estimate is enough."""
+    many_neurons: str = ""
+    """Note for recordings with many neurons for the number of trials; empty for others."""
 
     @classmethod
-    def build(cls, trials: Trials, runs: Labels | None, noise: Any) -> Crossed:
+    def build(cls, trials: Trials, runs: Labels | None, noise: Any, run_names: Sequence[str] = ()) -> Crossed:
         """Check the noise argument; reduce the columns if trials are few and single channels are not needed."""
         n = trials.n_neurons
-        covariance = check_noise(noise, n)
+        of_runs = noise_of_runs(noise, n, run_names)
+        covariance = None if of_runs is not None else check_noise(noise, n)
         # With estimated noise, distances do not depend on units, so the data can be rescaled. Otherwise, squares could
         # overflow.
         estimated = covariance is not None and not isinstance(covariance, np.ndarray)
@@ -54,34 +67,67 @@ class Crossed:
         rates = trials.rates / unit
         # The mean over all trials does not affect distances, but products of large numbers would lose digits.
         rates = rates - rates.mean(axis=0)
-        turned = not isinstance(covariance, np.ndarray) and covariance != "diagonal" and n > trials.n_trials
-        return cls(compress_columns(rates) if turned else rates, runs, trials.n_conditions, n, covariance)
+        given = isinstance(covariance, np.ndarray) or of_runs is not None
+        turned = not given and covariance != "diagonal" and n > trials.n_trials
+        rows = compress_columns(rates) if turned else rates
+        precisions = {} if of_runs is None else _pair_precisions(of_runs)
+        within = runs is not None and _replicated(trials.codes, runs)
+        built = cls(rows, runs, trials.n_conditions, n, covariance, precisions, within)
+        return replace(built, many_neurons=built._describe_many_neurons(trials.codes) if estimated else "")
 
     def distances(self, codes: Labels) -> Matrix:
         """Squared distances divided by the number of channels."""
-        weigh = self._weigh(codes)
-        if self.runs is not None:
-            distances = across_runs(self.rows, codes, self.runs, self.n_conditions, weigh)
-        else:
-            distances = self._trial_products(codes, weigh)
+        distances = self._distances(codes)
         distances /= self.n_channels
         return distances
 
-    def _trial_products(self, codes: Labels, weigh: Weigh | None) -> Matrix:
-        indicator = (codes == np.arange(self.n_conditions)[:, None]).astype(np.float64)
-        squares = np.einsum("ij,ij->i", self.rows, self.rows if weigh is None else weigh(self.rows))
-        sums = indicator @ self.rows
-        weighted = sums if weigh is None else weigh(sums)
-        return from_products(crossvalidated_products(sums, weighted, indicator @ squares, indicator.sum(axis=1)))
+    def _distances(self, codes: Labels) -> Matrix:
+        if self.precisions and self.runs is not None:
+            pairs = {pair: self._multiply_by(precision) for pair, precision in self.precisions.items()}
+            return across_weighted_pairs(
+                self.rows, codes, self.runs, self.n_conditions, lambda a, b: pairs[min(a, b), max(a, b)]
+            )
+        if self.noise is None or isinstance(self.noise, np.ndarray):
+            weigh = None if self.noise is None else self._multiply_by(self.noise)
+            if self.runs is not None:
+                return across_runs(self.rows, codes, self.runs, self.n_conditions, weigh)
+            return across_folds(
+                self.rows, codes, np.zeros(len(codes), dtype=np.intp), self.n_conditions, lambda a, b: weigh
+            )
+        if self.runs is not None and self.within_cells:
+            return across_runs(self.rows, codes, self.runs, self.n_conditions, self._estimate(*self._residuals(codes)))
+        folds = _folds(codes) if self.runs is None else self.runs
+        groups = folds % _FOLDS
+        weighings: dict[tuple[int, int], Weigh] = {}
 
-    def _weigh(self, codes: Labels) -> Weigh | None:
-        """Return a function that multiplies rows by the inverse noise covariance; None without weighting."""
-        if self.noise is None:
-            return None
-        if isinstance(self.noise, np.ndarray):
-            precision = self.noise
-            return lambda rows: np.asarray(rows @ precision)
-        deviations, dof = residuals(self.rows, codes)
+        def weigh_pair(a: int, b: int) -> Weigh:
+            pair = min(a % _FOLDS, b % _FOLDS), max(a % _FOLDS, b % _FOLDS)
+            if pair not in weighings:
+                left, dof = self._residuals(np.where(np.isin(groups, pair), -1, codes))
+                # With few folds, no trials remain for the noise, so all trials must serve.
+                weighings[pair] = self._estimate(*((left, dof) if dof >= 1 else self._residuals(codes)))
+            return weighings[pair]
+
+        across = across_folds if self.runs is None else across_weighted_pairs
+        return across(self.rows, codes, folds, self.n_conditions, weigh_pair)
+
+    @staticmethod
+    def _multiply_by(precision: Matrix) -> Weigh:
+        return lambda rows: np.asarray(rows @ precision)
+
+    def _residuals(self, codes: Labels) -> tuple[Matrix, int]:
+        """Deviations of the trials from the mean of their condition in their run, and the degrees of freedom."""
+        if self.runs is None:
+            return residuals(self.rows, codes)
+        if self.within_cells:
+            cells = np.where(codes >= 0, codes * (int(self.runs.max()) + 1) + self.runs, -1)
+            return residuals(self.rows, cells)
+        if not (codes >= 0).any():
+            return self.rows[:0], 0
+        return additive_residuals(self.rows, codes, self.runs)[:2]
+
+    def _estimate(self, deviations: Matrix, dof: int) -> Weigh:
+        """Return a function that multiplies rows by the inverse of the noise covariance."""
         if dof < 1:
             raise ValueError(
                 "noise must be a matrix or None if no condition has two trials, got a method of estimation"
@@ -92,10 +138,44 @@ class Crossed:
             weights = np.divide(1.0, variances, out=np.zeros_like(variances), where=variances > 0)
             return lambda rows: np.asarray(rows * weights)
         shrinkage = None if isinstance(self.noise, str) else self.noise
-        noise = estimate_noise(deviations, dof, self.n_channels, shrinkage)
+        noise = estimate_noise(deviations, dof, self.n_channels, shrinkage)  # type: ignore[arg-type]
         if noise is None:
             raise ValueError("noise must be None if trials of a condition do not vary, got a method of estimation")
         return noise.weighted
+
+    def _describe_many_neurons(self, codes: Labels) -> str:
+        dof = self._residuals(codes)[1]
+        if self.noise == "diagonal" or 2 * self.n_channels < dof:
+            return ""
+        return (
+            f"{count(self.n_channels, 'neuron')} are many for a noise covariance from {dof:,} degrees of freedom, so "
+            "the scale of the distances is uncertain. Do not compare it between recordings; or use fewer neurons "
+            "(components), or noise='diagonal'"
+        )
+
+
+_FOLDS = 4
+"""Number of groups of runs, or of trials, from the others of which the noise of a pair is estimated."""
+
+
+def _folds(codes: Labels) -> Labels:
+    """Alternate the trials of each condition between folds, so that each fold contains every condition."""
+    folds = np.zeros(len(codes), dtype=np.intp)
+    for code in np.unique(codes):
+        members = np.flatnonzero(codes == code)
+        folds[members] = np.arange(len(members)) % _FOLDS
+    return folds
+
+
+def _replicated(codes: Labels, runs: Labels) -> bool:
+    """Return whether repeats of a condition within a run leave at least half of the degrees of freedom for the noise.
+
+    If most conditions occur once in a run, noise is estimated around the sum of a condition's and a run's mean.
+    """
+    kept = codes >= 0
+    cells = len(np.unique(np.stack([codes[kept], runs[kept]]), axis=1).T)
+    additive = kept.sum() - len(np.unique(codes[kept])) - len(np.unique(runs[kept])) + 1
+    return bool(2 * (kept.sum() - cells) >= additive)
 
 
 def crossnobis(
@@ -121,16 +201,23 @@ def crossnobis(
     runs : as `conditions`, optional
         For each trial, the part of the recording to which it belongs, such as a run or a block of trials. Noise must be
         independent between parts. None: each trial is its own run, which biases distances if responses change slowly.
-    noise : {'ledoit-wolf', 'diagonal'}, float, array of shape (n_neurons, n_neurons) or None
-        Noise covariance. It is estimated from the deviations of trials from the mean of their condition, and shrunk:
-        'ledoit-wolf' uses the intensity of Ledoit and Wolf, 'diagonal' keeps only the variances, and a number in (0, 1]
-        is the intensity itself. An array is used as the inverse covariance. None: Euclidean distances.
+    noise : {'ledoit-wolf', 'diagonal'}, float, array of shape (n_neurons, n_neurons) or (n_runs, n_neurons, n_neurons),
+        mapping from runs to arrays, or None
+        Noise covariance. It is estimated from the deviations of trials from the mean of their condition in their run,
+        so a constant that is added to all trials of a run changes nothing, and shrunk: 'ledoit-wolf' uses the intensity
+        of Ledoit and Wolf, 'diagonal' keeps only the variances, and a number in (0, 1] is the intensity itself. If most
+        conditions occur once per run, or without runs, trials are multiplied with one another under the noise of the
+        other runs (or of other quarters of the trials), because their own noise would bias the distances. An array is
+        used as the inverse covariance. With one inverse covariance per run, in the order of the runs, the covariances
+        of each pair of runs are averaged. None: Euclidean distances.
 
     Returns
     -------
     array of shape (n_conditions, n_conditions), or xarray.DataArray if X is one
-        Squared distances divided by the number of neurons, with conditions in sorted order. NaN, with a warning, for
-        pairs of conditions that occur together in fewer than two runs.
+        Squared distances divided by the number of neurons. Numbers are in numerical order, text in natural order. The
+        array has the names of the conditions in `names`, a table with names in `to_frame()`, and what was left out in
+        `read`; `shesha.Rdm` matches conditions by these names. NaN, with a warning, for pairs of conditions that occur
+        together in fewer than two runs.
 
     Raises
     ------
@@ -143,14 +230,20 @@ def crossnobis(
     >>> rng = np.random.default_rng(0)
     >>> shown, runs = np.tile([0, 1, 2], 40), np.repeat(np.arange(6), 20)
     >>> X = rng.standard_normal((120, 10)) + np.array([0, 0, 1])[shown, None]
-    >>> crossnobis(X, shown, runs, noise=None).round(2)
-    array([[0.  , 0.06, 0.82],
-           [0.06, 0.  , 0.82],
-           [0.82, 0.82, 0.  ]])
+    >>> crossnobis(X, shown, runs, noise=None).to_frame().round(2)
+          0     1     2
+    0  0.00  0.06  0.82
+    1  0.06  0.00  0.82
+    2  0.82  0.82  0.00
     """
-    trials = Trials.build(X, conditions, min_trials=1)
+    with provenance.collect_statements() as statements:
+        trials = Trials.build(X, conditions, min_trials=1)
+    parts, run_names = run_codes(X, trials, runs)
     with single_threaded_blas():
-        distances = Crossed.build(trials, run_codes(X, trials, runs), noise).distances(trials.codes)
+        crossed = Crossed.build(trials, parts, noise, run_names)
+        distances = crossed.distances(trials.codes)
+    if crossed.many_neurons:
+        warn(crossed.many_neurons, MeasureWarning)
     missing = np.flatnonzero(np.isnan(distances).any(axis=1))
     if len(missing):
         n_pairs = int(np.isnan(distances[np.triu_indices(len(distances), k=1)]).sum())
@@ -161,12 +254,13 @@ def crossnobis(
             reason = f"fewer than two runs contain both conditions. Use fewer, larger runs, or leave out {names}"
         check.not_estimable(f"{n_pairs} {'distance is' if n_pairs == 1 else 'distances are'} NaN, because {reason}")
     if trials.source is None:
-        return distances
+        return ConditionDistances(distances, trials.names, tuple(statements))
     return make_data_array(
         distances, {"condition": trials.names, "other condition": trials.names}, "crossnobis", "neuro"
     )
 
 
+@keep_statements
 def discriminability(
     X: Any,
     conditions: Conditions,
@@ -206,9 +300,10 @@ def discriminability(
     (0.62, True)
     """
     trials = Trials.build(X, conditions, min_trials=1)
-    crossed = Crossed.build(trials, run_codes(X, trials, runs), noise)
+    parts, run_names = run_codes(X, trials, runs)
+    crossed = Crossed.build(trials, parts, noise, run_names)
     orders = Orders.build(
-        trials.n_trials, n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
+        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
     )
     upper = np.triu_indices(trials.n_conditions, k=1)
 
@@ -224,7 +319,7 @@ def discriminability(
         best=None,
         reason="no pair of conditions occurs together in two runs",
         n_conditions=trials.n_conditions,
-        notes=trials.notes,
+        notes=(*trials.notes, *filter(None, [crossed.many_neurons])),
     )
 
 
@@ -236,12 +331,53 @@ def check_noise(noise: Any, n_channels: int) -> Estimate | Matrix | float | None
         return check.choice(noise, ESTIMATES, "noise")  # type: ignore[return-value]
     if np.ndim(noise) == 0:
         return check.fraction(noise, "noise")
+    return _check_precision(noise, n_channels)
+
+
+def _check_precision(noise: Any, n_channels: int) -> Matrix:
     precision = check.matrix(noise, "noise", min_rows=1)
     if precision.shape != (n_channels, n_channels):
         raise ValueError(f"noise must have shape ({n_channels}, {n_channels}), got {precision.shape}")
     if _asymmetry(precision) > 1e-5:
         raise ValueError("noise must be a symmetric matrix, the inverse of a covariance, got an asymmetric one")
     return precision
+
+
+def noise_of_runs(noise: Any, n_channels: int, run_names: Sequence[str]) -> list[Matrix] | None:
+    """Return the inverse noise covariance of each run, in the order of the runs; None if there is only one."""
+    if isinstance(noise, Mapping):
+        given = {class_name(name): matrix for name, matrix in noise.items()}
+        if set(given) != set(run_names):
+            raise ValueError(
+                f"noise must have one matrix for each run ({check.join_items(run_names) or 'none'}), got "
+                f"{check.join_items(given)}"
+            )
+        matrices: Sequence[Any] = [given[name] for name in run_names]
+    elif np.ndim(noise) == 3 and not isinstance(noise, str):
+        matrices = list(np.asarray(noise))
+    else:
+        return None
+    if not run_names:
+        raise ValueError("runs must be given if noise has one matrix per run, got None")
+    if len(matrices) != len(run_names):
+        raise ValueError(
+            f"noise must have one matrix for each of the {len(run_names)} runs ({check.join_items(run_names)}), got "
+            f"{len(matrices)}"
+        )
+    return [_check_precision(matrix, n_channels) for matrix in matrices]
+
+
+def _pair_precisions(precisions: Sequence[Matrix]) -> dict[tuple[int, int], Matrix]:
+    """Inverse of the mean noise covariance of each pair of runs."""
+    memory.require(8.0 * precisions[0].size * len(precisions) ** 2, "noise per run", "pass one matrix for all runs")
+    try:
+        covariances = [np.linalg.inv(precision) for precision in precisions]
+        return {
+            (a, b): np.asarray(np.linalg.inv((covariances[a] + covariances[b]) / 2), dtype=np.float64)
+            for a, b in combinations(range(len(covariances)), 2)
+        }
+    except np.linalg.LinAlgError as error:
+        raise ValueError("noise must be invertible matrices, got a singular one") from error
 
 
 def _asymmetry(matrix: Matrix) -> float:
@@ -251,8 +387,6 @@ def _asymmetry(matrix: Matrix) -> float:
     return gap / largest if largest > 0 else 0.0
 
 
-def run_codes(X: Any, trials: Trials, runs: Conditions | None) -> Labels | None:
-    """Return the number of each trial's run; None if every trial is its own run."""
-    if runs is None:
-        return None
-    return condition_codes(X if trials.source is None else trials.source, runs, trials.n_trials)[0]
+def run_codes(X: Any, trials: Trials, runs: Conditions | None) -> tuple[Labels | None, tuple[str, ...]]:
+    """Return the number of each trial's run, and the names of the runs; None if every trial is its own run."""
+    return (None, ()) if runs is None else trials.codes_of(X, runs, "runs")

@@ -15,13 +15,17 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.crossnobis import Crossed, Estimate, run_codes
 from shesha.nulls import benjamini_hochberg, holm
-from shesha.report import columns
+from shesha.nulls.max_statistic import max_statistic_p_values
+from shesha.report import columns, page_width, wrap
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result
+from shesha.results.base import Result, reaches_level
 from shesha.results.paper_sentences import claim
+from shesha.support.draws_for_corrections import draws_needed
+from shesha.support.plurals import count
 from shesha.support.progress import track
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator, number
-from shesha.support.types import Index, Labels, Seed
+from shesha.support.types import Index, Labels, Matrix, Seed, Vector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,65 +38,95 @@ _TIE = 1e-12
 class CrossnobisPairs(Result):
     """Cross-validated distances between pairs of conditions, each with a p-value."""
 
-    ALIGNED = (("first", "second", "distances", "p_values", "p_holm", "p_benjamini_hochberg"),)
+    ALIGNED = (("first", "second", "distances", "p_values", "corrected_p_values", "p_holm", "p_benjamini_hochberg"),)
 
     first: tuple[str, ...]
     second: tuple[str, ...]
     distances: tuple[float, ...]
     """Squared distances per neuron; if conditions do not differ, about half of them are negative."""
     p_values: tuple[float, ...]
+    corrected_p_values: tuple[float, ...]
+    """p-values corrected for the number of pairs (step-down maximum over shared permutations)."""
     p_holm: tuple[float, ...]
-    """Holm-corrected p-values (familywise error rate)."""
+    """Holm-corrected p-values; at least the number of pairs divided by `n_permutations` + 1 for the first pair."""
     p_benjamini_hochberg: tuple[float, ...]
     """Benjamini-Hochberg-corrected p-values (false discovery rate)."""
     n_permutations: int
     n_trials: int
     n_neurons: int
     exchanged: str
+    alpha: float = 0.05
     seed: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def significant(self) -> tuple[bool, ...]:
+        """Whether each pair of conditions differs at the level alpha, corrected for the number of pairs."""
+        return tuple(reaches_level(p, self.alpha) for p in self.corrected_p_values)
+
+    @property
+    def headline(self) -> str:
+        """How many pairs of conditions differ."""
+        known = [p for p in self.p_values if p == p]
+        if not known:
+            return "No pair of conditions could be tested."
+        missing = len(self.p_values) - len(known)
+        untested = f"; {count(missing, 'pair')} could not be tested" if missing else ""
+        return (
+            f"{sum(self.significant)} of {count(len(known), 'pair')} of conditions differ at {self.alpha:g}, corrected "
+            f"for the number of pairs{untested}."
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pair of conditions."""
         import pandas as pd
 
-        names = ("first", "second", "distance", "p_value", "p_holm", "p_benjamini_hochberg")
-        values = (self.first, self.second, self.distances, self.p_values, self.p_holm, self.p_benjamini_hochberg)
-        return pd.DataFrame(dict(zip(names, values, strict=True)))
+        fields = {
+            "first": self.first,
+            "second": self.second,
+            "distance": self.distances,
+            "p_value": self.p_values,
+            "corrected_p_value": self.corrected_p_values,
+            "p_holm": self.p_holm,
+            "p_benjamini_hochberg": self.p_benjamini_hochberg,
+        }
+        return pd.DataFrame(fields)
 
     def _text(self) -> str:
         """Return a text that says how many pairs differ and lists the most different ones."""
-        n_apart = sum(p <= 0.05 for p in self.p_holm)
-        rows = [["", "", "distance", "p", "Holm"]]
+        rows = [["", "", "distance", "p", "corrected"]]
         order = np.argsort([-value if value == value else np.inf for value in self.distances], kind="stable")
         for pair in order[:_SHOWN].tolist():
-            p_values = (f"{self.p_values[pair]:.3g}", f"{self.p_holm[pair]:.3g}")
+            p_values = (f"{self.p_values[pair]:.3g}", f"{self.corrected_p_values[pair]:.3g}")
             rows.append([self.first[pair], self.second[pair], f"{self.distances[pair]:.4g}", *p_values])
         more = len(self.first) - _SHOWN
         return "\n".join(
             [
-                f"{n_apart} of {len(self.first)} pairs of conditions differ (Holm, 5 %); {self.n_permutations} "
-                f"permutations of {self.exchanged}",
+                *wrap(self.headline, page_width(), hanging=""),
                 *(f"  {line}" for line in columns(rows, "<<>>>")),
                 *([f"  {more} more pairs; `to_frame()` returns all"] if more > 0 else []),
+                *wrap(f"{self.n_permutations} permutations of {self.exchanged}", page_width(), hanging=""),
+                *(line for note in self.notes for line in wrap(f"note: {note}", page_width())),
             ]
         )
 
 
 @claim.register
 def _claim(result: CrossnobisPairs) -> str:
-    lines = zip(result.first, result.second, result.distances, result.p_holm, strict=True)
+    lines = zip(result.first, result.second, result.distances, result.corrected_p_values, strict=True)
     ordered = sorted(lines, key=lambda line: (line[3] != line[3], line[3], -line[2]))
     clauses = say.join_clauses(
         [f"{a} and {b} {say.format_number(value)}, p = {say.format_p(p)}" for a, b, value, p in ordered], "more pairs"
     )
-    n_apart = sum(p <= 0.05 for p in result.p_holm)
     return (
-        f"{n_apart} of {say.count(len(result.first), 'pair')} of conditions differed at 0.05 by cross-validated "
+        f"{sum(result.significant)} of {say.count(len(result.first), 'pair')} of conditions differed at "
+        f"{result.alpha:g} by cross-validated "
         f"squared distances over {result.n_trials:,} trials of {result.n_neurons:,} neurons: {clauses} "
-        f"({say.draws(result.n_permutations, result.exchanged)}, p corrected by Holm)"
+        f"({say.draws(result.n_permutations, result.exchanged)}, p corrected by the step-down maximum)"
     )
 
 
+@keep_statements
 def crossnobis_test(
     X: Any,
     conditions: Conditions,
@@ -100,6 +134,7 @@ def crossnobis_test(
     *,
     noise: Estimate | float | ArrayLike | None = "ledoit-wolf",
     n_permutations: int = 199,
+    alpha: float = 0.05,
     seed: Seed = 0,
 ) -> CrossnobisPairs:
     """Test, for every pair of conditions, whether their responses differ, by cross-validated distances.
@@ -114,13 +149,17 @@ def crossnobis_test(
     X, conditions, runs, noise
         See `crossnobis`. The trials within a run must be independent of one another.
     n_permutations : int
-        Number of permutations for each pair, at least 19.
+        Number of permutations for each pair, at least 1 / alpha - 1. The same permutations of the trials serve all
+        pairs, so any number of pairs can become significant with the default.
+    alpha : float
+        Significance level of the corrected p-values.
     seed : int, Generator or None
 
     Returns
     -------
     CrossnobisPairs
-        Distances, one-sided p-values and corrected p-values; NaN for pairs that occur together in fewer than two runs.
+        Distances, one-sided p-values, and p-values that are corrected for the number of pairs by the step-down maximum
+        over the permutations (Westfall and Young 1993); NaN for pairs that occur together in fewer than two runs.
 
     Examples
     --------
@@ -129,67 +168,69 @@ def crossnobis_test(
     >>> shown, runs = np.tile([0, 1, 2], 40), np.repeat(np.arange(6), 20)
     >>> X = rng.standard_normal((120, 10)) + np.array([0, 0, 1])[shown, None]
     >>> found = crossnobis_test(X, shown, runs)
-    >>> found.to_frame()[["first", "second", "p_holm"]].round(3)
-      first second  p_holm
-    0     0      1   0.395
-    1     0      2   0.015
-    2     1      2   0.015
+    >>> found.to_frame()[["first", "second", "corrected_p_value"]].round(3)
+      first second  corrected_p_value
+    0     0      1              0.455
+    1     0      2              0.005
+    2     1      2              0.005
     """
-    if check.count(n_permutations, "n_permutations") < 19:
+    fewest = draws_needed(1, check.fraction(alpha, "alpha", closed=False))
+    if check.count(n_permutations, "n_permutations") < fewest:
         raise ValueError(
-            f"n_permutations must be at least 19, because fewer cannot reach p = 0.05, got {n_permutations}"
+            f"n_permutations must be at least {fewest}, because fewer cannot reach p = {alpha:g}, got {n_permutations}"
         )
     trials = Trials.build(X, conditions, min_trials=1)
-    rng = generator(seed)
-    parts = run_codes(X, trials, runs)
+    parts, run_names = run_codes(X, trials, runs)
     pairs = list(combinations(range(trials.n_conditions), 2))
+    keys = generator(seed).random((n_permutations, trials.n_trials))
     with single_threaded_blas():
-        crossed = Crossed.build(trials, parts, noise)
+        crossed = Crossed.build(trials, parts, noise, run_names)
         observed = crossed.distances(trials.codes)
-        p_values = [
-            _p_value(crossed, trials.codes, parts, pair, float(observed[pair]), n_permutations, rng)
-            for pair in track(pairs, len(pairs), "pairs")
+        tested = [pair for pair in pairs if observed[pair] == observed[pair]]
+        draws = [
+            _draws(crossed, trials.codes, parts, pair, float(observed[pair]), keys)
+            for pair in track(tested, len(tested), "pairs")
         ]
+    corrected = dict(zip(tested, max_statistic_p_values(draws, ["higher"] * len(draws)).tolist(), strict=True))
+    alone = {pair: _p_value(values) for pair, values in zip(tested, draws, strict=True)}
+    p_values = [alone.get(pair, float("nan")) for pair in pairs]
     return CrossnobisPairs(
         first=tuple(trials.names[i] for i, _ in pairs),
         second=tuple(trials.names[j] for _, j in pairs),
         distances=tuple(float(observed[pair]) for pair in pairs),
         p_values=tuple(p_values),
+        corrected_p_values=tuple(corrected.get(pair, float("nan")) for pair in pairs),
         p_holm=tuple(holm(p_values).tolist()),
         p_benjamini_hochberg=tuple(benjamini_hochberg(p_values).tolist()),
         n_permutations=n_permutations,
         n_trials=trials.n_trials,
         n_neurons=trials.n_neurons,
         exchanged="the trials of both conditions" + ("" if runs is None else " within runs"),
+        alpha=alpha,
         seed=number(seed),
+        notes=(*trials.notes, *filter(None, [crossed.many_neurons])),
     )
 
 
-def _p_value(
-    crossed: Crossed,
-    codes: Labels,
-    runs: Labels | None,
-    pair: tuple[int, int],
-    observed: float,
-    n_permutations: int,
-    rng: np.random.Generator,
-) -> float:
-    """Share of permutations, including the observed labels, whose distance is at least as large."""
-    if observed != observed:
-        return float("nan")
-    rows = np.flatnonzero(np.isin(codes, pair))
-    null = np.array([crossed.distances(labels)[pair] for labels in _exchanges(codes, runs, rows, n_permutations, rng)])
-    return float((1 + np.count_nonzero(~(null < observed - _TIE * abs(observed)))) / (n_permutations + 1))
+def _draws(
+    crossed: Crossed, codes: Labels, runs: Labels | None, pair: tuple[int, int], observed: float, keys: Matrix
+) -> Vector:
+    """The distance of a pair, followed by its distance for each permutation of the trials of both conditions."""
+    own = np.flatnonzero(np.isin(codes, pair))
+    return np.array([observed, *(crossed.distances(labels)[pair] for labels in _exchanges(codes, runs, own, keys))])
 
 
-def _exchanges(
-    codes: Labels, runs: Labels | None, own_trials: Index, n_permutations: int, rng: np.random.Generator
-) -> Iterator[Labels]:
-    """Yield labels in which the trials of two conditions are permuted within runs."""
+def _p_value(draws: Vector) -> float:
+    """Share of the draws, including the observed value, that are at least as large."""
+    return float(np.count_nonzero(~(draws < draws[0] - _TIE * abs(draws[0]))) / len(draws))
+
+
+def _exchanges(codes: Labels, runs: Labels | None, own_trials: Index, keys: Matrix) -> Iterator[Labels]:
+    """Yield labels in which the trials of two conditions are permuted within runs, in the order of shared keys."""
     parts = np.zeros(len(own_trials), dtype=np.intp) if runs is None else runs[own_trials]
     order = np.argsort(parts, kind="stable")
-    for _ in range(n_permutations):
-        moved = np.lexsort((rng.random(len(own_trials)), parts))
+    for line in keys:
+        moved = np.lexsort((line[own_trials], parts))
         labels = codes.copy()
         labels[own_trials[order]] = codes[own_trials[moved]]
         yield labels

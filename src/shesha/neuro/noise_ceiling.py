@@ -15,10 +15,11 @@ from shesha.kernels.condition_distances import Cube, centre_and_scale, condition
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.standardisation import centred_units
-from shesha.neuro._trials import Conditions, Trials, condition_codes
+from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.equal_trials import FEWEST_IN_HALF, EqualTrials, Numbers, Use, check_numbers, unused_trials
 from shesha.results import NoiseCeiling
-from shesha.support.plurals import agree, count
+from shesha.support import provenance
+from shesha.support.provenance import keep_statements
 from shesha.support.types import Index, Matrix, Seed, Vector
 
 Method = Literal["spearman", "pearson", "cosine"]
@@ -26,6 +27,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 _FEWEST_PAIRS = 3
 
 
+@keep_statements
 def noise_ceiling(
     rdms_or_trials: Any,
     conditions: Conditions | None = None,
@@ -42,8 +44,8 @@ def noise_ceiling(
 
     `lower` is the mean similarity of each repeat (such as a subject or run) to the mean of the other repeats; `upper`
     is its mean similarity to the mean of all (Nili et al. 2014). The reliability of the distances is also returned.
-    Unlike `shesha.noise_ceiling`, this function accepts missing and negative distances, such as cross-validated ones.
-    If the repeats do not agree, there is no ceiling.
+    Distances may be negative, as cross-validated ones are, or missing: each repeat is then compared with the mean of
+    the others over the pairs of conditions that it knows. If the repeats do not agree, there is no ceiling.
 
     Parameters
     ----------
@@ -112,11 +114,15 @@ def _summarise(draws: Cube, scaled: Callable[[Matrix], Matrix], fields: Mapping[
     """Average the ceilings over draws; if repeats do not agree, return no ceiling but the reason."""
     left_out, included, reliabilities = _ceilings(draws, scaled)
     reason, reliability = "", float(reliabilities.mean())
-    if np.isnan(reliability):
-        n_known = int(np.isfinite(draws).all(axis=(0, 1)).sum())
+    n_known = np.isfinite(draws).all(axis=0).sum(axis=1)
+    fields = {**fields, "n_pairs": draws.shape[2], "n_known_pairs": tuple(n_known.tolist())}
+    if (n_known < draws.shape[2]).any():
+        span = f"{n_known.min()}" if n_known.min() == n_known.max() else f"{n_known.min()} to {n_known.max()}"
+        provenance.state(f"distances missing (NaN): {span} of {draws.shape[2]} pairs of conditions known per repeat")
+    if np.isnan(reliability) or np.isnan(left_out).all():
         reason = (
-            f"only {count(n_known, 'pair')} of conditions {agree(n_known, 'has', 'have')} distances in all repeats, "
-            f"but at least {_FEWEST_PAIRS} are needed"
+            f"no two repeats have distances of the same {_FEWEST_PAIRS} pairs of conditions, which are needed to "
+            "compare them"
         )
     elif not reliability > 0:
         reason = f"repeats do not agree (reliability {reliability:.3g}), so there is no ceiling"
@@ -124,8 +130,8 @@ def _summarise(draws: Cube, scaled: Callable[[Matrix], Matrix], fields: Mapping[
         nan = check.not_estimable(f"noise ceiling: {reason}")
         return NoiseCeiling(lower=nan, upper=nan, closer="higher", reliability=reliability, reason=reason, **fields)
     return NoiseCeiling(
-        lower=float(left_out.mean()),
-        upper=float(included.mean()),
+        lower=float(np.nanmean(left_out)),
+        upper=float(np.nanmean(included)),
         closer="higher",
         reliability=reliability,
         left_out=tuple(left_out.mean(axis=0).tolist()),
@@ -154,12 +160,48 @@ _SCALED: Mapping[Method, Callable[[Matrix], Matrix]] = {
 
 def _ceilings(draws: Cube, scaled: Callable[[Matrix], Matrix]) -> tuple[Matrix, Matrix, Vector]:
     """Per draw: similarity of each repeat to the others and to all, and mean similarity of two repeats."""
-    known = draws[:, :, np.isfinite(draws).all(axis=(0, 1))]
-    if known.shape[2] < _FEWEST_PAIRS:
-        unknown = np.full(draws.shape[:2], np.nan)
-        return unknown, unknown, unknown[:, 0]
-    left_out, included, reliabilities = zip(*(_ceiling(repeats, scaled) for repeats in known), strict=True)
+    left_out, included, reliabilities = zip(
+        *(
+            _ceiling(repeats, scaled) if np.isfinite(repeats).all() else _pairwise_ceiling(repeats, scaled)
+            for repeats in draws
+        ),
+        strict=True,
+    )
     return np.array(left_out), np.array(included), np.array(reliabilities)
+
+
+def _pairwise_ceiling(repeats: Matrix, scaled: Callable[[Matrix], Matrix]) -> tuple[Vector, Vector, float]:
+    """As `_ceiling`, with missing distances: similarities are computed over the pairs that both sides know.
+
+    Pairs of conditions that a single repeat knows are not used.
+    """
+    known = np.isfinite(repeats)
+    known &= known.sum(axis=0) > 1
+    vectors = np.full(repeats.shape, np.nan)
+    for line, (values, own) in enumerate(zip(repeats, known, strict=True)):
+        if own.sum() >= _FEWEST_PAIRS:
+            vectors[line, own] = scaled(values[own][None])[0]
+
+    def similarity(first: Vector, second: Vector) -> float:
+        both = np.isfinite(first) & np.isfinite(second)
+        if both.sum() < _FEWEST_PAIRS:
+            return float("nan")
+        return float(scaled(first[both][None])[0] @ scaled(second[both][None])[0])
+
+    everyone = range(len(vectors))
+    mean = _mean_of_known(vectors)
+    left_out = [similarity(vectors[k], _mean_of_known(vectors[[j for j in everyone if j != k]])) for k in everyone]
+    included = [similarity(vector, mean) for vector in vectors]
+    pairs = np.array([similarity(a, b) for a, b in combinations(vectors, 2)])
+    reliability = float(np.mean(pairs[~np.isnan(pairs)])) if not np.isnan(pairs).all() else float("nan")
+    return np.array(left_out), np.array(included), reliability
+
+
+def _mean_of_known(vectors: Matrix) -> Vector:
+    known = np.isfinite(vectors)
+    counts = known.sum(axis=0)
+    mean: Vector = np.where(known, vectors, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan)
+    return mean
 
 
 def _ceiling(repeats: Matrix, scaled: Callable[[Matrix], Matrix]) -> tuple[Vector, Vector, float]:
@@ -209,7 +251,7 @@ class _Runs:
         trials = Trials.build(X, conditions)
         if runs is None:
             return cls(trials, np.arange(trials.n_trials) % 2, n_draws, FEWEST_IN_HALF, seed)
-        run = condition_codes(X if trials.source is None else trials.source, runs, trials.n_trials)[0]
+        run = trials.codes_of(X, runs, "runs")[0]
         if run.max() < 1:
             raise ValueError("runs must be at least 2, got 1")
         return cls(trials, run, n_draws, 1, seed)

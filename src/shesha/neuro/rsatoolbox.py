@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.neuro._trials import Conditions, Trials, condition_codes
+from shesha.neuro._trials import Conditions, Trials
 from shesha.support.types import Array, Matrix
 
 
@@ -35,17 +35,22 @@ def to_rsatoolbox(X: Any, conditions: Conditions, runs: Conditions | None = None
         # rsatoolbox is not part of any extra, because it has many dependencies and only this function uses it.
         raise ImportError("to_rsatoolbox needs rsatoolbox: pip install rsatoolbox") from error
     trials = Trials.build(X, conditions, min_trials=1)
-    descriptors = {"condition": np.array(trials.names)[trials.codes]}
+    descriptors = {"condition": _values(trials.names)[trials.codes]}
     if runs is not None:
-        source = X if trials.source is None else trials.source
-        codes, names = condition_codes(source, runs, trials.n_trials)
-        descriptors["run"] = np.array(names)[codes]
+        codes, names = trials.codes_of(X, runs, "runs")
+        descriptors["run"] = _values(names)[codes]
     if trials.values.ndim == 2:
         return data.Dataset(trials.values, obs_descriptors=descriptors)
     times = np.arange(trials.values.shape[2])
     if trials.source is not None and trials.source.dims[2] in trials.source.coords:
         times = trials.source.coords[trials.source.dims[2]].values
     return data.TemporalDataset(trials.values, obs_descriptors=descriptors, time_descriptors={"time": times})
+
+
+def _values(names: tuple[str, ...]) -> Array:
+    """Return names that are all whole numbers as numbers, so that rsatoolbox sorts them as numbers."""
+    whole = all(name.removeprefix("-").isdecimal() and str(int(name)) == name for name in names)
+    return np.array([int(name) for name in names] if whole else names)
 
 
 def from_rsatoolbox(given: Any, conditions: str = "condition", runs: str | None = None) -> tuple[Array, ...]:

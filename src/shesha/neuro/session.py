@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import coordinate_values, is_labelled, split_names
+from shesha.inputs import coordinate_values, is_labelled, table_values
 from shesha.inputs import validation as check
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.coupling_with_behaviour import check_outcome
@@ -60,6 +61,11 @@ class Checked:
             if not is_labelled(given.X):
                 raise TypeError(f"areas of session {name} must have one entry per neuron, got the name {areas!r}")
             areas = coordinate_values(given.X, areas, f"X of session {name}")[1]
-        codes, names = check.labels(split_names(areas, "areas")[0], trials.n_neurons, f"areas of {name}", min_classes=1)
-        outcome = None if given.outcome is None else check_outcome(given.outcome, trials.n_trials, f"outcome of {name}")
-        return cls(name, str(given.animal) or name, trials, names.astype(str)[codes], outcome)
+        areas = np.asarray(table_values(areas, "areas"))
+        n_neurons = trials.n_neurons if trials.neurons is None else len(areas)
+        codes, names = check.labels(areas, n_neurons, f"areas of {name}", min_classes=1)
+        of_neurons = names.astype(str)[codes if trials.neurons is None else codes[trials.neurons]]
+        outcome = None
+        if given.outcome is not None:
+            outcome = trials.take(check_outcome(given.outcome, trials.n_total, f"outcome of {name}"))
+        return cls(name, str(given.animal) or name, trials, of_neurons, outcome)

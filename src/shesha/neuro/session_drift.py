@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import agreement, condition_distances, half_sums
@@ -17,14 +18,20 @@ from shesha.kernels.standardisation import centred_units
 from shesha.neuro._trials import Trials
 from shesha.neuro.tracked_neuron_table import MISSING, check_tracked
 from shesha.nulls import summarise
+from shesha.nulls.max_statistic import max_statistic_p_values
+from shesha.nulls.null_summary import TIE
 from shesha.results import SessionDrift, SessionPair, SessionPart
 from shesha.support import argument_types as kinds
 from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.plurals import count
-from shesha.support.seeds import generator, number
-from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.provenance import keep_statements
+from shesha.support.seeds import generator, number, spawn
+from shesha.support.types import Index, Labels, Matrix, Seed, Vector
 
 _FEWEST = 3
+_DIVISIONS = 31
+_FAR_BETTER = 0.3
+"""Difference in tuning correlation from which a table of tracked neurons is taken to count from 1."""
 _TRIALS = 1000
 Cube = NDArray[np.float64]
 """Mean responses in each half of a session's trials: (n_halves, n_conditions, n_neurons)."""
@@ -40,6 +47,8 @@ class _Session:
     names: tuple[str, ...]
     halves: Cube
     """Mean responses in odd and in even trials, of shape (2, n_conditions, n_neurons)."""
+    rates: Matrix
+    codes: Labels
 
     @classmethod
     def build(cls, name: str, X: Any, conditions: Any) -> _Session:
@@ -52,7 +61,7 @@ class _Session:
             place[members] = np.arange(len(members)) % 2
         sums = half_sums(rows, trials.codes, trials.n_conditions, place, np.array([[True, False]]))
         first, second = (half[0, :, :-1] / half[0, :, -1:] for half in sums)
-        return cls(name, trials.names, np.stack([first, second]))
+        return cls(name, trials.names, np.stack([first, second]), trials.rates, trials.codes)
 
     @property
     def n_neurons(self) -> int:
@@ -66,12 +75,15 @@ def _number_sessions(sessions: Any) -> dict[str, Any]:
     return {str(i): session for i, session in enumerate(kinds.sequence(sessions, "sessions", "pairs (X, conditions)"))}
 
 
+@keep_statements
 def session_drift(
     sessions: Mapping[str, tuple[Any, Any]] | Sequence[tuple[Any, Any]],
     tracked: ArrayLike | None = None,
     *,
+    first: Literal[0, 1] = 0,
     n_permutations: int = N_PERMUTATIONS,
     alpha: float = 0.05,
+    confidence: float = 0.95,
     seed: Seed = 0,
 ) -> SessionDrift:
     """Agreement of population vectors, rates, tuning and geometry, within and between sessions.
@@ -92,21 +104,28 @@ def session_drift(
         Responses and conditions for at least two sessions, see `trial_split`. Two sessions are compared on the
         conditions that they share.
     tracked : array of shape (n_tracked, n_sessions), optional
-        For each tracked neuron, its column index in each session, counted from 0; -1 if the session lacks the neuron.
-        None: all sessions have the same neurons in the same order.
+        For each tracked neuron, its column index in each session, counted from `first`; -1 or NaN if the session lacks
+        the neuron. None: all sessions have the same neurons in the same order.
+    first : {0, 1}
+        Number of the first column in `tracked`: 0 as in Python, or 1 as in MATLAB, where 0 marks a missing neuron.
     n_permutations : int
-        Number of permutations for each null distribution. For population vectors, rates and tuning, as many neurons as
-        the sessions share are drawn from each and matched at random. For the geometry, the conditions of one session
-        are permuted.
+        Number of permutations for each null distribution. Agreement is compared with random matchings: for population
+        vectors, rates and tuning, as many neurons as the sessions share are drawn from each and matched at random; for
+        the geometry, the conditions of one session are permuted. A change is compared with the changes between random
+        divisions of the trials of both sessions, in which each condition keeps its numbers of trials.
     alpha : float
-        Significance level of the thresholds.
+        Significance level, for the thresholds of agreement and for the corrected p-values of changes.
+    confidence : float
+        Confidence level of the intervals for changes.
     seed : int, Generator or None
 
     Returns
     -------
     SessionDrift
-        For each pair of sessions, `n_shared`, `n_conditions` and the `parts`. If the sessions share fewer than three
-        neurons or conditions, `parts` is empty and `reason` says why.
+        For each pair of sessions, `n_shared`, `n_conditions` and the `parts`. Each part has the `change` with its
+        interval, its p-value and a p-value corrected for all pairs and parts (`corrected_change_p_value`); `p_value`
+        belongs to the agreement between the sessions. If the sessions share fewer than three neurons or conditions,
+        `parts` is empty and `reason` says why.
 
     Raises
     ------
@@ -127,17 +146,102 @@ def session_drift(
     """
     n_permutations = check.count(n_permutations, "n_permutations", minimum=19)
     check.fraction(alpha, "alpha", closed=False)
+    check.fraction(confidence, "confidence", closed=False)
     named = sessions if isinstance(sessions, Mapping) else _number_sessions(sessions)
     if len(named) < 2:
         raise ValueError(f"sessions must be at least 2, got {len(named)}")
     built = [_Session.build(str(name), *_pair(session, name)) for name, session in named.items()]
-    table = _table(tracked, built)
-    rng = generator(seed)
-    pairs = tuple(
-        _compare_sessions(built[i], built[j], table[:, [i, j]], n_permutations, alpha, rng)
-        for i, j in combinations(range(len(built)), 2)
+    table = _table(tracked, built, first)
+    rng, dividing = generator(seed), spawn(seed, _DIVISIONS)
+    places = list(combinations(range(len(built)), 2))
+    pairs, changes = [], []
+    for i, j in places:
+        shared = table[:, [i, j]]
+        pairs.append(_compare_sessions(built[i], built[j], shared, n_permutations, alpha, rng))
+        changes.append(_changes(built[i], built[j], shared, pairs[-1], n_permutations, dividing))
+    tested = _test_changes(pairs, changes, confidence)
+    names = tuple(session.name for session in built)
+    return SessionDrift(names, tested, n_permutations, alpha, confidence, number(seed))
+
+
+def _changes(
+    a: _Session, b: _Session, table: NDArray[np.intp], pair: SessionPair, n_draws: int, rng: np.random.Generator
+) -> Matrix:
+    """For each part, the observed change, then its changes for random divisions of the trials of both sessions."""
+    if not pair.parts:
+        return np.empty((0, n_draws + 1))
+    shared = table[(table != MISSING).all(axis=1)]
+    names = [name for name in a.names if name in b.names]
+    rates, codes, groups = [], [], []
+    for place, (session, column) in enumerate(zip((a, b), shared.T, strict=True)):
+        number_of = np.array([names.index(name) if name in names else -1 for name in (*session.names, "")])
+        number_of[-1] = -1
+        own = number_of[session.codes]
+        rates.append(session.rates[own >= 0][:, column])
+        codes.append(own[own >= 0])
+        groups.append(2 * place + _alternate(codes[-1]))
+    rows, code, group = np.concatenate(rates), np.concatenate(codes), np.concatenate(groups)
+    by_code = np.argsort(code, kind="stable")
+    changes = [[part.change for part in pair.parts]]
+    for _ in range(n_draws):
+        moved = np.lexsort((rng.random(len(code)), code))
+        drawn = np.empty_like(group)
+        drawn[by_code] = group[moved]
+        cubes = _means(rows, drawn * len(names) + code, len(names))
+        scores = [
+            (score(cubes[:2], cubes[2:]).mean(), _split_half_score(score, cubes[:2], cubes[2:]))
+            for score in PARTS.values()
+        ]
+        changes.append([within - between for between, within in scores])
+    return np.array(changes, dtype=np.float64).T
+
+
+def _alternate(codes: Labels) -> Index:
+    """Alternate the trials of each condition between two halves."""
+    place = np.empty(len(codes), dtype=np.intp)
+    for code in np.unique(codes):
+        members = np.flatnonzero(codes == code)
+        place[members] = np.arange(len(members)) % 2
+    return place
+
+
+def _means(rows: Matrix, cells: Index, n_conditions: int) -> Cube:
+    """Mean response in each half of each session, of shape (4, n_conditions, n_neurons)."""
+    counts = np.bincount(cells, minlength=4 * n_conditions)
+    indicator = sparse.csr_matrix(
+        (1.0 / counts[cells], (cells, np.arange(len(cells)))), shape=(4 * n_conditions, len(cells))
     )
-    return SessionDrift(tuple(session.name for session in built), pairs, n_permutations, number(seed))
+    return np.asarray(indicator @ rows).reshape(4, n_conditions, -1)
+
+
+def _test_changes(
+    pairs: Sequence[SessionPair], changes: Sequence[Matrix], confidence: float
+) -> tuple[SessionPair, ...]:
+    """Add p-values and intervals of the changes, corrected for the number of pairs and parts."""
+    lines = [line for matrix in changes for line in matrix]
+    known = [line for line in lines if line[0] == line[0]]
+    corrected = iter(max_statistic_p_values(known, ["higher"] * len(known)).tolist())
+    tested = []
+    for pair, matrix in zip(pairs, changes, strict=True):
+        parts = []
+        for part, line in zip(pair.parts, matrix, strict=True):
+            if line[0] != line[0]:
+                parts.append(part)
+                continue
+            null = line[1:][~np.isnan(line[1:])]
+            tail = (1 - confidence) / 2
+            low, high = np.quantile(null, [tail, 1 - tail]) if len(null) else (np.nan, np.nan)
+            parts.append(
+                replace(
+                    part,
+                    change_low=float(line[0] - high),
+                    change_high=float(line[0] - low),
+                    change_p_value=float(np.count_nonzero(~(line < line[0] - TIE)) / len(line)),
+                    corrected_change_p_value=next(corrected),
+                )
+            )
+        tested.append(replace(pair, parts=tuple(parts)))
+    return tuple(tested)
 
 
 def _pair(session: Any, name: object) -> tuple[Any, Any]:
@@ -146,16 +250,43 @@ def _pair(session: Any, name: object) -> tuple[Any, Any]:
     return session[0], session[1]
 
 
-def _table(tracked: ArrayLike | None, sessions: list[_Session]) -> NDArray[np.intp]:
+def _table(tracked: ArrayLike | None, sessions: list[_Session], first: Literal[0, 1]) -> NDArray[np.intp]:
     sizes = [session.n_neurons for session in sessions]
     if tracked is not None:
-        return check_tracked(tracked, sizes, [session.name for session in sessions])
+        table = check_tracked(tracked, sizes, [session.name for session in sessions], first=first)
+        if first == 0 and (table >= 0).all():
+            _refuse_count_from_one(table, sessions)
+        return table
     if len(set(sizes)) > 1:
         raise ValueError(
             f"sessions must have the same neurons unless tracked is given, got {check.join_items(sizes)} neurons; "
             "pass a table of neurons x sessions as tracked="
         )
     return np.repeat(np.arange(sizes[0])[:, None], len(sizes), axis=1)
+
+
+def _refuse_count_from_one(table: NDArray[np.intp], sessions: list[_Session]) -> None:
+    """Refuse a table under which tuning agrees far better if columns are counted from 1, with 0 for missing neurons."""
+    as_given: list[float] = []
+    from_one: list[float] = []
+    for i, j in combinations(range(len(sessions)), 2):
+        names = [name for name in sessions[i].names if name in sessions[j].names]
+        for agreements, columns in ((as_given, table[:, [i, j]]), (from_one, table[:, [i, j]] - 1)):
+            shared = columns[(columns >= 0).all(axis=1)]
+            if len(shared) >= _FEWEST and len(names) >= _FEWEST:
+                cubes = [
+                    session.take_shared(np.array([session.names.index(name) for name in names]), shared[:, side])
+                    for side, session in enumerate((sessions[i], sessions[j]))
+                ]
+                agreements.append(float(tuning_correlation(*cubes).mean()))
+    if not as_given or not from_one:
+        return
+    given, other = float(np.nanmean(as_given)), float(np.nanmean(from_one))
+    if other - given > _FAR_BETTER:
+        raise ValueError(
+            f"tracked must count columns from 0, got a table under which tuning agrees better if counted from 1 "
+            f"({other:.2f} against {given:.2f}); pass first=1 if 1 is the first column and 0 a missing neuron"
+        )
 
 
 def _compare_sessions(

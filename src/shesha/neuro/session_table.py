@@ -21,6 +21,7 @@ from shesha.results.base import reaches_level
 from shesha.support import argument_types as kinds
 from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.progress import track
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
 
@@ -28,6 +29,7 @@ INTERVALS = ("session", "animal")
 GROUPINGS: Mapping[str, Callable[[str], str]] = {"area": str, "region": brain_region, "division": brain_division}
 
 
+@keep_statements
 def session_table(
     sessions: Mapping[str, Session] | Sequence[Session],
     by: Literal["area", "region", "division"] | Mapping[str, str] = "area",

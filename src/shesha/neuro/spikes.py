@@ -10,21 +10,35 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
+from shesha.support import provenance
+from shesha.support.device_arrays import to_host
+from shesha.support.plurals import count
+from shesha.support.warnings import MeasureWarning, warn
 
 
 def spike_counts(
-    spikes: Any, onsets: ArrayLike, *, window: tuple[float, float] = (0.0, 0.5), n_bins: int = 1
+    spikes: Any,
+    onsets: ArrayLike,
+    *,
+    clusters: ArrayLike | None = None,
+    window: tuple[float, float] = (0.0, 0.5),
+    n_bins: int = 1,
 ) -> NDArray[np.int64]:
     """Count the spikes of each neuron in a window around each event.
 
     Parameters
     ----------
     spikes : mapping or sequence of arrays of spike times, or pynapple TsGroup
-        One entry per neuron; the result has the neurons in the same order.
+        One entry per neuron; the result has the neurons in the same order. If `clusters` is given, or for a pair
+        (times, clusters): the times of all spikes in one array, as in the files of phy, Kilosort, IBL and Allen.
     onsets : array of shape (n_trials,), or pynapple Ts, or IntervalSet (its starts)
-        Start of each trial, in the same unit as the spike times.
+        Start of each trial, in the same unit as the spike times. Trials whose onset is NaN are left out, with a warning
+        that counts them.
+    clusters : array of shape (n_spikes,), optional
+        The neuron of each spike. The result then has one column per cluster, in the order of `numpy.unique(clusters)`.
     window : pair of float
-        Start and end of the window, relative to the onset. Spikes exactly at the end are not counted.
+        Start and end of the window, relative to the onset. Bins contain their start but not their end, so a spike on an
+        edge, up to rounding, counts in the later bin only.
     n_bins : int
         Number of equally wide bins in the window.
 
@@ -48,25 +62,85 @@ def spike_counts(
     start, end = (check.finite_number(value, "window") for value in window)
     if end <= start:
         raise ValueError(f"window must end after it starts, got {start:g} to {end:g}")
-    kinds.instance(spikes, Iterable, "spikes", "spike times, one array per neuron")
-    named = isinstance(spikes, Mapping) or hasattr(spikes, "keys")
-    trains = [spikes[name] for name in spikes] if named else list(spikes)
-    if not trains:
-        raise ValueError("spikes must contain at least one neuron, got none")
-    begins = _times(onsets, "onsets")
+    trains = [_times(train, "spikes") for train in _trains(spikes, clusters)]
+    begins = _onsets(onsets)
     edges = begins[:, None] + np.linspace(start, end, n_bins + 1)
-    counts = np.stack([np.diff(np.searchsorted(_times(train, "spikes"), edges), axis=1) for train in trains], axis=1)
+    counts = np.stack([np.diff(_places(train, edges), axis=1) for train in trains], axis=1)
     result: NDArray[np.int64] = counts.astype(np.int64)
     return result[:, :, 0] if n_bins == 1 else result
 
 
-def _times(events: Any, name: str) -> NDArray[np.float64]:
+_ROUNDING = 4
+"""Number of rounding steps of the spike times within which a spike counts as being on an edge."""
+
+
+def _places(train: NDArray[np.floating[Any]], edges: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Number of spikes before each edge; a spike on the edge, up to rounding, is not before it."""
+    if not len(train):
+        return np.zeros(edges.shape, dtype=np.intp)
+    largest = max(float(np.abs(train[[0, -1]]).max()), float(np.abs(edges).max(initial=0.0)))
+    slack = _ROUNDING * float(np.finfo(train.dtype).eps) * largest
+    return np.asarray(np.searchsorted(train.astype(np.float64), edges - slack))
+
+
+def _trains(spikes: Any, clusters: Any) -> list[Any]:
+    """Return the spike times of each neuron; flat times are divided by cluster."""
+    kinds.instance(spikes, Iterable, "spikes", "spike times, one array per neuron")
+    if clusters is None and isinstance(spikes, list | tuple) and len(spikes) == 2 and _is_flat_pair(*spikes):
+        spikes, clusters = spikes
+    if clusters is not None:
+        times, codes = np.ravel(to_host(spikes, "spikes")), np.ravel(to_host(clusters, "clusters"))
+        if times.shape != codes.shape:
+            raise ValueError(f"clusters must have one entry for each of the {len(times):,} spikes, got {len(codes):,}")
+        order = np.argsort(codes, kind="stable")
+        _, starts = np.unique(codes[order], return_index=True)
+        trains: list[Any] = np.split(times[order], starts[1:])
+        if not len(times):
+            raise ValueError("spikes must contain at least one neuron, got none")
+        return trains
+    named = isinstance(spikes, Mapping) or hasattr(spikes, "keys")
+    trains = [spikes[name] for name in spikes] if named else list(spikes)
+    if not trains:
+        raise ValueError("spikes must contain at least one neuron, got none")
+    if all(isinstance(train, int | float | np.number) for train in trains):
+        raise ValueError(
+            f"spikes must be one array of times per neuron, got {len(trains):,} single times; pass the neuron of each "
+            "spike as clusters="
+        )
+    return trains
+
+
+def _is_flat_pair(times: Any, clusters: Any) -> bool:
+    """Return whether two arrays are the times and the clusters of spikes, not the spike times of two neurons."""
+    if np.ndim(times) != 1 or np.shape(times) != np.shape(clusters) or len(times) < 2:
+        return False
+    first, second = np.asarray(times), np.asarray(clusters)
+    if second.dtype.kind in "USO":
+        return True
+    whole = second.dtype.kind in "iu" or (second.dtype.kind == "f" and bool((second == np.round(second)).all()))
+    return whole and bool((np.diff(second) < 0).any() or (second.dtype.kind in "iu" and first.dtype.kind == "f"))
+
+
+def _onsets(onsets: Any) -> NDArray[np.float64]:
+    """Return the start of each trial, without those that are NaN."""
+    times = _times(onsets, "onsets", missing=True).astype(np.float64)
+    missing = np.isnan(times)
+    if missing.any():
+        text = f"{int(missing.sum())} of {count(len(times), 'trial')} without an onset (NaN) left out"
+        provenance.state(text)
+        warn(f"{text}. Leave the same trials out of conditions, as in conditions[~np.isnan(onsets)]", MeasureWarning)
+    return times[~missing]
+
+
+def _times(events: Any, name: str, *, missing: bool = False) -> NDArray[np.floating[Any]]:
     """Return event times, sorted if they are spikes; pynapple objects give their time stamps or starts."""
     for attribute in ("t", "start"):
         if type(events).__module__.partition(".")[0] == "pynapple" and hasattr(events, attribute):
             events = getattr(events, attribute)
             break
-    times = check.real(events, name)
-    if times.ndim != 1 or not np.isfinite(times).all():
+    given = np.asarray(events)
+    times = check.real(given.astype(np.float64) if given.dtype.kind == "O" else events, name)
+    if times.ndim != 1 or np.isinf(times).any() or (np.isnan(times).any() and not missing):
         raise ValueError(f"{name} must be a 1-D array of finite times, got shape {times.shape}")
-    return np.sort(times) if name == "spikes" else times
+    precise = times.astype(np.float32) if given.dtype.kind == "f" and given.dtype.itemsize == 4 else times
+    return np.sort(precise) if name == "spikes" else times

@@ -24,6 +24,7 @@ from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
 from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.plurals import agree, count
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed
 
@@ -72,6 +73,7 @@ class SplitScore:
         return float(known.mean()) if len(known) else float("nan")
 
 
+@keep_statements
 def trial_split(
     X: Any,
     conditions: Conditions,
@@ -173,7 +175,7 @@ def trial_split(
     trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials"))
     halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
     orders = Orders.build(
-        trials.n_trials, n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
+        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
     )
     options = {"how": how, "metric": metric, "normalize": bool(normalize), "null": null}
     equal = EqualTrials.build(trials_per_half, halves, n_splits, seed)

@@ -16,6 +16,7 @@ from shesha.report import page_width, wrap
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result
 from shesha.results.paper_sentences import claim
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator, number
 from shesha.support.types import Matrix, Seed
 
@@ -72,6 +73,7 @@ def _claim(result: StochasticShape) -> str:
     )
 
 
+@keep_statements
 def stochastic_shape(
     X: Any,
     Y: Any,

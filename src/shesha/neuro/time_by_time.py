@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import coordinate_values, split_names
+from shesha.inputs import coordinate_values, table_values
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks
@@ -20,6 +20,7 @@ from shesha.neuro.trial_order_null import Null, Orders
 from shesha.nulls import summarise
 from shesha.results import OverTime
 from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed, Vector
 
@@ -27,6 +28,7 @@ _FEWEST_PAIRS = 3
 """Smallest number of pairs of conditions for which the rank correlation of distances is meaningful."""
 
 
+@keep_statements
 def over_time(
     X: Any,
     conditions: Conditions,
@@ -89,7 +91,7 @@ def over_time(
         raise ValueError(f"X must be (n_trials, n_neurons, n_times), got shape {trials.values.shape}")
     halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
     orders = Orders.build(
-        trials.n_trials, n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
+        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
     )
     named = _times(times, trials)
     options = {"how": how, "metric": metric, "normalize": bool(normalize), "null": null}
@@ -127,7 +129,7 @@ def _times(times: ArrayLike | None, trials: Trials) -> tuple[float, ...]:
     n = trials.values.shape[2]
     if times is None and trials.source is not None and trials.source.dims[2] in trials.source.coords:
         times = coordinate_values(trials.source, str(trials.source.dims[2]))[1]
-    values = np.arange(n) if times is None else np.asarray(split_names(times, "times")[0])
+    values = np.arange(n) if times is None else np.asarray(table_values(times, "times"))
     if values.shape != (n,) or values.dtype.kind not in "fiu":
         raise ValueError(
             f"times must contain one number for each of the {n} time points, got {values.dtype} {values.shape}"

@@ -13,11 +13,12 @@ from shesha.inputs import align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.standardisation import is_constant
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Trials, responses
+from shesha.neuro._trials import Trials
 from shesha.nulls import draw_permutations, identity_first, summarise
 from shesha.nulls.permutations import Design
 from shesha.results import TrialScore
 from shesha.support import argument_types as kinds
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator, number
 from shesha.support.types import Array, Index, Seed, Vector
 
@@ -41,20 +42,20 @@ class Orders:
     @classmethod
     def build(
         cls,
-        n_trials: int,
+        trials: Trials | int,
         n_permutations: int,
         null: Null = "shift",
         *,
         blocks: ArrayLike | None = None,
-        of: Any = None,
         block_length: int | None = None,
         alpha: float = 0.05,
         seed: Seed = 0,
     ) -> Orders:
-        """Draw the permutations; without any, only the recorded order is returned.
+        """Draw the permutations for trials, or for a number of them; without any, only the recorded order is returned.
 
-        If `blocks` has row names, it is aligned with the trials of `of`.
+        If `blocks` has row names, it is aligned with the trials; blocks of left-out trials are ignored.
         """
+        n_trials = trials if isinstance(trials, int) else trials.n_trials
         check.choice(null, NULLS, "null")
         generator(seed)
         if check.count(n_permutations, "n_permutations", minimum=0) == 0:
@@ -62,7 +63,8 @@ class Orders:
         if (null == "stretches") != (block_length is not None):
             got = "none" if block_length is None else f"null={null!r}"
             raise ValueError(f"block_length must be given if and only if null='stretches', got {got}")
-        blocks = align_labels(of, blocks, "blocks")
+        if blocks is not None and not isinstance(trials, int):
+            blocks = trials.take(align_labels(trials.given, blocks, "blocks"))
         design: Design = {"blocks": blocks, "shift": null == "shift", "block_length": block_length}
         drawn, text = draw_permutations(n_trials, n_permutations, alpha, design=design, seed=seed)
         return cls(tuple(identity_first(drawn)), text, alpha, number(seed))
@@ -122,6 +124,7 @@ def over_orders(score: Callable[[Index], float], orders: Orders) -> Vector:
         return np.array([score(order) for order in orders.orders])
 
 
+@keep_statements
 def permutation_null(
     X: Any,
     statistic: Callable[[Array], float],
@@ -166,10 +169,10 @@ def permutation_null(
     """
     check.choice(closer, ("higher", "lower", "either"), "closer")
     kinds.function(statistic, "statistic")
-    values, source = responses(X)
-    trials = Trials(values, np.zeros(len(values), dtype=np.intp), ("",), source)
+    trials = Trials.without_conditions(X)
+    values = trials.values
     orders = Orders.build(
-        len(values), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
+        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
     )
     label = kinds.text(name, "name") or getattr(statistic, "__name__", "statistic")
 

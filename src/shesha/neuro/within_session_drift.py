@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import centre_and_scale
-from shesha.neuro._trials import Trials, responses
+from shesha.neuro._trials import Trials
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import Tertiles, TrialScore
+from shesha.support.provenance import keep_statements
 from shesha.support.types import Matrix, Seed, Vector
 
 
+@keep_statements
 def centroid_drift(
     X: Any,
     *,
@@ -62,7 +64,7 @@ def centroid_drift(
     """
     rows, trials = _rows(X, normalize)
     orders = Orders.build(
-        len(rows), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
+        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
     )
     return drift_score(rows, trials, orders)
 
@@ -82,6 +84,7 @@ def drift_score(rows: Matrix, trials: Trials, orders: Orders) -> TrialScore:
     )
 
 
+@keep_statements
 def tertiles(
     X: Any,
     *,
@@ -116,7 +119,7 @@ def tertiles(
     """
     rows, trials = _rows(X, normalize, min_trials=6)
     orders = Orders.build(
-        len(rows), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
+        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
     )
     both = np.array([steps(rows[order], 3) for order in orders.orders])
     options: dict[str, Any] = {"reason": "one third of the session has no responses", "best": None}
@@ -131,8 +134,7 @@ def tertiles(
 
 def _rows(X: Any, normalize: bool, min_trials: int = 4) -> tuple[Matrix, Trials]:
     check.boolean(normalize, "normalize")
-    values, source = responses(X, min_trials=min_trials)
-    trials = Trials(values, np.zeros(len(values), dtype=np.intp), ("",), source)
+    trials = Trials.without_conditions(X, min_trials=min_trials)
     return centre_and_scale(trials.rates, unit=normalize, centred=False), trials
 
 

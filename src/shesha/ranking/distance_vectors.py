@@ -16,7 +16,7 @@ from shesha.kernels.weighted_ranks import SortedVectors, weighted_correlations
 from shesha.ranking.problem_and_evaluations import Problem
 from shesha.stability.estimators.sampled_pairs import DEFAULT_PAIRS, sort_pairs
 from shesha.support import memory
-from shesha.support.types import Index, Matrix, Vector
+from shesha.support.types import Index, Mask, Matrix, Vector
 from shesha.views import RankedRdm, Representation
 
 _ARRAYS = 6
@@ -35,6 +35,8 @@ class DistanceVectors:
     i: Index
     j: Index
     """Second row of each pair; `i` contains the first row."""
+    known: Mask | None = None
+    """Which distances each line knows; None if all are known."""
     ceiling_upper: float = float("nan")
     """Average value between a subject and the mean of all subjects, for sampled pairs; NaN if all pairs are used."""
 
@@ -58,9 +60,14 @@ class DistanceVectors:
         subjects = [look(subject) for subject in problem.subjects]
         views = [*(look(model) for model in problem.models.values()), *subjects, *_leave_one_out(measure, subjects)]
         vectors = np.stack([view.ranks for view in views])
+        known = ~np.isnan(vectors)
+        if not known.all():
+            # Models are compared on the same pairs of rows.
+            known &= known[: len(problem.models)].all(axis=0)
+            vectors[~known] = 0.0
         ranked = measure.parameters.get("method", "spearman") == "spearman"
         upper = _upper_ceiling(measure, subjects) if size < n_pairs(n) and len(subjects) > 1 else float("nan")
-        return cls(problem, SortedVectors.build(vectors), ranked, i, j, upper)
+        return cls(problem, SortedVectors.build(vectors), ranked, i, j, None if known.all() else known, upper)
 
     @property
     def n_pairs(self) -> int:
@@ -75,12 +82,35 @@ class DistanceVectors:
     def take(self, chosen: Index) -> DistanceVectors:
         """Return the vectors for a selection of the pairs."""
         lines = SortedVectors.build(self.lines.values[:, chosen])
-        return replace(self, lines=lines, i=self.i[chosen], j=self.j[chosen])
+        known = None if self.known is None else self.known[:, chosen]
+        return replace(self, lines=lines, i=self.i[chosen], j=self.j[chosen], known=known)
 
     def correlations(self, weights: Vector) -> Matrix:
         """Correlations between all lines, where pair p has the weight weights[p]."""
+        if self.known is not None:
+            return self._pairwise_complete(weights, self.known)
         values = self.lines.ranks(weights) if self.ranked else self.lines.values
         return weighted_correlations(values, weights)
+
+    def _pairwise_complete(self, weights: Vector, known: Mask) -> Matrix:
+        """Correlations of each subject with the models and the mean of the others, over the pairs that both know."""
+        n_models, n_subjects = len(self.problem.models), len(self.problem.subjects)
+        correlations = np.full((len(self.lines.values),) * 2, np.nan)
+        models = list(range(n_models))
+        for group in (models, *([*models, subject] for subject in range(n_models, n_models + n_subjects))):
+            self._fill(correlations, group, weights * known[group].all(axis=0))
+        if n_subjects > 1:
+            for subject in range(n_models, n_models + n_subjects):
+                pair = [subject, subject + n_subjects]
+                self._fill(correlations, pair, weights * known[pair].all(axis=0))
+        return correlations
+
+    def _fill(self, correlations: Matrix, group: list[int], weights: Vector) -> None:
+        lines = self.lines.take(group)
+        values = lines.ranks(weights) if self.ranked else lines.values
+        found = weighted_correlations(values, weights)
+        kept = np.isnan(correlations[np.ix_(group, group)])
+        correlations[np.ix_(group, group)] = np.where(kept, found, correlations[np.ix_(group, group)])
 
     def split(self, correlations: Matrix) -> tuple[Matrix, Matrix, Vector]:
         """Split correlations: subjects with models, models with models, subjects with the mean of the others."""

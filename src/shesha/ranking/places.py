@@ -26,7 +26,7 @@ def rank_with_ties(
     low, high = problem.measure.bounds
     better, worse = _beaten(problem, pairs, sign, alpha)
     n, values = len(problem.models), evaluations.models
-    lines = _Lines.build(evaluations, confidence)
+    lines = _Lines.build(evaluations, confidence, problem.measure.higher_is_closer)
     listed = [
         RankedModel(
             name,
@@ -64,11 +64,13 @@ class _Lines:
     """Variance explained alone, variance explained uniquely, and the interval limits of the latter."""
 
     @classmethod
-    def build(cls, evaluations: Evaluations, confidence: float) -> _Lines:
+    def build(cls, evaluations: Evaluations, confidence: float, higher_is_closer: bool) -> _Lines:
         n = evaluations.n_models
         empty, resampled = np.full(n, np.nan), evaluations.values.n_resamples > 0
         low, high = evaluations.models.intervals(confidence) if resampled else (empty, empty)
-        p_ceiling = evaluations.gap_to_ceiling.p_values() if evaluations.has_ceiling and resampled else empty
+        p_ceiling = empty
+        if evaluations.has_ceiling and resampled:
+            p_ceiling = evaluations.gap_to_ceiling.p_values("below" if higher_is_closer else "above")
         if (shares := evaluations.shares) is None:
             return cls(low, high, p_ceiling, np.full((n, 4), np.nan))
         means = shares.means

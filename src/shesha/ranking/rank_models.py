@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.comparison.noise_ceiling import Repeats, ceiling_of_repeats
-from shesha.inputs import labels_in_order
+from shesha.doubting import diagnostic_rows
+from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import n_pairs
 from shesha.measures import as_measure
 from shesha.measures.measure_type import Choice
 from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
+from shesha.nulls.dependence import find_dependence
 from shesha.nulls.design_builder import exchange
 from shesha.ranking.chance_p_values import chance_p_values, fewer_rows
 from shesha.ranking.distance_bootstrap import evaluate_distances
@@ -28,11 +30,13 @@ from shesha.ranking.subset_scores import evaluate_subsets
 from shesha.results.similarity.model_ranking import ModelDifference, ModelRanking
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.support import argument_types as kinds
+from shesha.support import provenance
 from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Seed
-from shesha.support.warnings import NotEstimable
-from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances
+from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
+from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances, select_layer_rows
 
 _RESAMPLING, _FOLDING, _PAIRS, _ROWS = 21, 23, 24, 25
 _MANY, _FEWER = 1000, 200
@@ -41,6 +45,7 @@ _FEW = 5
 _CORRECT = {"holm": holm, "benjamini-hochberg": benjamini_hochberg}
 
 
+@keep_statements
 def rank_models(
     data: ArrayLike | Rdm | Sequence[ArrayLike | Rdm] | Mapping[str, ArrayLike | Rdm],
     models: Mapping[str, ArrayLike | Rdm],
@@ -54,6 +59,8 @@ def rank_models(
     alpha: float = 0.05,
     confidence: float = 0.95,
     pairs: PairCount = None,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> ModelRanking:
     """Rank models by how well they explain data, with ties, intervals and the noise ceiling.
@@ -92,6 +99,8 @@ def rank_models(
         1,000,000 random pairs for more rows. By default, if there are more than 11,175 pairs (150 rows), distances are
         not ranked again in every resample; instead, the correlations are changed by the influence of each pair. With
         'all', all pairs are used and ranked again.
+    rows, missing
+        As for `compare`.
     seed : int, Generator or None
         Seed for the resamples, permutations and folds.
 
@@ -124,18 +133,25 @@ def rank_models(
     check.fraction(alpha, "alpha", closed=False)
     check.fraction(confidence, "confidence", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
-    problem = _check_problem(data, models, measure, groups, blocks, seed)
+    named = {"models": kinds.mapping(models, "models"), "data": _subjects(data)}
+    (models, data), along = select_layer_rows(named, {"groups": groups, "blocks": blocks}, rows=rows, missing=missing)
+    problem = _check_problem(data, models, measure, along["groups"], along["blocks"], seed)
     wanted = check.optional_count(n_resamples, "n_resamples", minimum=20)
     count = wanted or (_MANY if problem.uses_correlated_distances else _FEWER)
     problem = replace(problem, pairs=_pair_count(pairs, problem))
     vectors, evaluations = _score_models(problem, count, seed)
     notes = _resample_notes(problem, evaluations)
+    _warn_of_dependence(problem, {"groups": groups, "blocks": blocks})
     permuted = problem
     if vectors is not None and not problem.exact and (vectors.sampled or vectors.n_pairs > RANKED_AGAIN):
         permuted = fewer_rows(problem, vectors.n_pairs, spawn(seed, _ROWS))
         notes.append(_sample_note(problem, vectors, permuted.n_rows))
     chance, exchanged = chance_p_values(permuted, n_permutations, alpha, seed, notes)
-    combination = None if vectors is None else combine_models(problem, spawn(seed, _FOLDING), vectors)
+    n_known: tuple[int, ...] = ()
+    if vectors is not None and vectors.known is not None:
+        n_known, note = _known_pairs(problem, vectors)
+        notes.append(note)
+    combination = None if vectors is None or n_known else combine_models(problem, spawn(seed, _FOLDING), vectors)
     notes += _subject_doubts(len(problem.subjects))
     differences = _pairs(problem, evaluations, correction, confidence)
     upper = _upper_ceiling(problem, vectors) if evaluations.has_ceiling else np.nan
@@ -156,8 +172,41 @@ def rank_models(
         correction=correction,
         n_resamples=evaluations.values.n_resamples,
         exchanged=exchanged,
+        n_known_pairs=n_known,
         notes=tuple(notes),
         seed=number(seed),
+    )
+
+
+def _warn_of_dependence(problem: Problem, design: dict[str, Any]) -> None:
+    """Warn if rows depend on one another in the data and in a model, and no design is declared."""
+    sides = [side for side in (problem.subjects[0], *problem.models.values()) if not side.has_distances_only]
+    if (
+        len(sides) < 2
+        or problem.subjects[0].has_distances_only
+        or any(labels is not None for labels in design.values())
+    ):
+        return
+    for model in sides[1:]:
+        found = find_dependence([diagnostic_rows(sides[0]), diagnostic_rows(model)], screened=True)
+        if found.is_dependent:
+            warn(
+                f"p-values may be too small and intervals too narrow: {found.text}",
+                CalibrationWarning,
+            )
+            return
+
+
+def _known_pairs(problem: Problem, vectors: DistanceVectors) -> tuple[tuple[int, ...], str]:
+    """Number of pairs of rows with a distance in each subject (and all models), and a note that states them."""
+    assert vectors.known is not None
+    n_models, n_subjects = len(problem.models), len(problem.subjects)
+    counts = tuple(vectors.known[n_models : n_models + n_subjects].sum(axis=1).tolist())
+    used = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
+    provenance.state(f"distances missing (NaN): {used} of {vectors.n_pairs:,} pairs of rows known per subject")
+    return counts, (
+        f"Some distances are missing, so each subject is compared over the {used} of {vectors.n_pairs:,} pairs of rows "
+        "that it knows. There is no weighted combination of the models."
     )
 
 

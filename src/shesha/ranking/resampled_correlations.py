@@ -26,7 +26,7 @@ def resampled_correlations(
     vectors: DistanceVectors, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[tuple[Matrix, Matrix]]:
     """For each resample, yield the correlations after a small step towards it, and those at the resample."""
-    if vectors.n_pairs > RANKED_AGAIN and not vectors.problem.exact:
+    if vectors.n_pairs > RANKED_AGAIN and not vectors.problem.exact and vectors.known is None:
         yield from _influence_estimates(vectors, n_resamples, rng)
         return
     for _ in range(n_resamples):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,12 +126,14 @@ class Resampled:
         half = t.ppf(0.5 + confidence / 2, self.freedom) * np.sqrt(self.variances)
         return self.means - half, self.means + half
 
-    def p_values(self) -> Vector:
-        """Two-sided p-values for means of zero; if there is no variance, NaN, or 1 for a mean of zero."""
+    def p_values(self, side: Literal["two-sided", "below", "above"] = "two-sided") -> Vector:
+        """P-values for means of zero, two-sided or for one side; without variance, NaN, or 1 for a mean of zero."""
         errors = np.sqrt(self.variances)
         scale = np.abs(self.observed).max(axis=0, initial=0.0)
         flat = errors <= 1e-12 * np.maximum(scale, 1e-300)
         with np.errstate(divide="ignore", invalid="ignore"):
-            p_values = 2 * t.sf(np.abs(self.means) / errors, self.freedom)
+            z = self.means / errors
+            tail = {"two-sided": np.abs(z), "below": -z, "above": z}[side]
+            p_values = (2 if side == "two-sided" else 1) * t.sf(tail, self.freedom)
         # Without variance, a difference from zero cannot be tested.
         return np.where(flat, np.where(np.abs(self.means) > 0, np.nan, 1.0), p_values)

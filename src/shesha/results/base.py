@@ -30,6 +30,7 @@ from shesha.results.paper_sentences import paper_sentence, sentence_sections
 from shesha.results.plain_values import as_cell, as_plain_data, replace_non_json, restore
 from shesha.support import argument_types
 from shesha.support.atomic_files import write_text
+from shesha.support.provenance import restricts_rows
 from shesha.support.visible_text import visible
 
 if TYPE_CHECKING:
@@ -136,17 +137,28 @@ class Result:
         return repr(self)
 
     def __str__(self) -> str:
-        """Return the answer, then what was read, then the numbers."""
-        text = visible(self._text())
+        """Return how many rows the answer is about if some were left out, the answer, what was read, the numbers."""
+        return self.add_inputs(self._text())
+
+    def add_inputs(self, answer_and_numbers: str) -> str:
+        """Return a text with the statements on the inputs before and after its first paragraph, which is the answer."""
+        text = visible(answer_and_numbers)
         answer, gap, numbers = text.partition("\n\n" if "\n\n" in text else "\n")
-        return "\n".join([answer, *wrap(self._inputs_sentence, page_width())]) + gap + numbers
+        read = wrap(self._inputs_sentence, page_width())
+        return "\n".join([*self._restrictions, answer, *read]) + gap + numbers
+
+    @property
+    def _restrictions(self) -> list[str]:
+        """Sentences on rows that were left out of the answer."""
+        return [f"Only {statement}." for statement in self.inputs if restricts_rows(statement)]
 
     @property
     def _inputs_sentence(self) -> str:
         """What was read, as one sentence of limited length; empty if there is nothing to say."""
-        left_out = len(self.inputs) - _MOST_STATEMENTS
+        statements = [statement for statement in self.inputs if not restricts_rows(statement)]
+        left_out = len(statements) - _MOST_STATEMENTS
         more = [f"{left_out} more statements in `inputs`"] if left_out > 0 else []
-        return f"Read: {'; '.join([*self.inputs[:_MOST_STATEMENTS], *more])}." if self.inputs else ""
+        return f"Read: {'; '.join([*statements[:_MOST_STATEMENTS], *more])}." if statements else ""
 
     def full_text(self) -> str:
         """Return the printed text, followed by the sentence for a paper if there is one."""
@@ -185,7 +197,7 @@ class Result:
         """
         page, facts = self._page(), about or {}
         ran = (*facts.items(), *_unknown_data(facts), *page.ran)
-        answer = (*page.answer, *filter(None, [self._inputs_sentence]))
+        answer = (*self._restrictions, *page.answer, *filter(None, [self._inputs_sentence]))
         return replace(page, answer=answer, sections=(*page.sections, *sentence_sections(self)), ran=ran)
 
     def save_card(

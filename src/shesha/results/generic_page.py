@@ -135,9 +135,9 @@ def _cell(value: Any) -> str:
 def run_details(result: Any, more: Mapping[str, Any] | None = None) -> tuple[tuple[str, str], ...]:
     """Return the facts that are needed to repeat the run: parameters, seed and versions."""
     options = {**getattr(result, "options", {}), **(more or {})}
-    for name in ("seed", "n_permutations", "alpha", "exchanged"):
-        if hasattr(result, name):
-            options.setdefault(name, getattr(result, name))
+    for name in ("seed", "n_permutations", "alpha", "confidence", "exchanged"):
+        if getattr(result, name, None) is not None or name == "seed":
+            options.setdefault(name, getattr(result, name, None))
     seed = options.pop("seed", None)
     facts = [("seed", "none: every run draws different random numbers" if seed is None else str(seed))]
     facts += [("parameters", ", ".join(f"{name}={value!r}" for name, value in options.items()))] if options else []

@@ -31,11 +31,16 @@ def equal_p(value: float) -> str:
     return f"p = {format_p(value)}" if value >= 1e-6 else "p < 1e-6"
 
 
+def format_share(share: float) -> str:
+    """Return a share, such as a confidence level, in percent."""
+    return f"{100 * share:g} %"
+
+
 def interval(low: float, high: float, confidence: float | None = None) -> str:
     """Return an interval in parentheses, preceded by a space; an empty string if there is none."""
     if low != low or high != high:
         return ""
-    share = "" if confidence is None else f"{100 * confidence:g} % "
+    share = "" if confidence is None else f"{format_share(confidence)} "
     return f" ({share}interval {format_number(low)} to {format_number(high)})"
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import align_all_labels, align_labels
+from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.nulls.design_warnings import warn_of_series
 from shesha.nulls.null_summary import summarise
@@ -19,10 +19,12 @@ from shesha.stability.evaluation import build_request, evaluate
 from shesha.stability.nulls.conditional import conditional_requests
 from shesha.stability.request import Evidence, Request
 from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.provenance import keep_statements
 from shesha.support.types import Seed
-from shesha.views import Covariates, Rows
+from shesha.views import Covariates, Rows, select_rows
 
 
+@keep_statements
 def chance(
     X: ArrayLike,
     y: ArrayLike | None = None,
@@ -38,6 +40,8 @@ def chance(
     block_length: int | None = None,
     keep: str | ArrayLike | None = None,
     covariates: ArrayLike | None = None,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = None,
     **options: Any,
 ) -> Chance:
@@ -87,6 +91,10 @@ def chance(
         Known properties of the rows, as numbers or labels. They are first regressed out of the features, as for
         `shesha.calibrate`. The score then measures stability beyond them, and the null permutes rows among those with
         similar covariates.
+    rows : {'same', 'shared'}
+        Whether labels and design must have the same row names as X, or only the rows that all of them have are used.
+    missing : {'refuse', 'drop'}
+        As for `compare`.
     seed : int, Generator or None
         Seed for all random draws. `observed` equals the value of `estimate` with the same seed.
     **options
@@ -119,7 +127,11 @@ def chance(
     """
     require_reachable(n_permutations, alpha)
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
-    design = cast(Design, align_all_labels(X, cast(dict[str, Any], design)))
+    along: dict[str, Any] = {**design, "y": y, "covariates": covariates, "keep": keep}
+    sides, along = select_rows({"X": X}, along, rows=rows, missing=missing, zero=options.get("metric") != "euclidean")
+    X, y, covariates = sides["X"], along.pop("y"), along.pop("covariates")
+    keep = along.pop("keep")
+    design = cast(Design, align_all_labels(X, along))
     request = build_request(
         X,
         y,

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import align_all_labels
+from shesha.inputs import MissingRows, RowChoice, align_all_labels
 from shesha.inputs import validation as check
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls.permutations import Design
@@ -19,13 +19,15 @@ from shesha.stability.evaluation import build_request, evaluate
 from shesha.stability.request import Evidence, Request
 from shesha.support.default_draw_counts import N_BOOTSTRAP
 from shesha.support.plurals import agree, count
+from shesha.support.provenance import keep_statements
 from shesha.support.types import Seed
-from shesha.views import Rows
+from shesha.views import Rows, select_rows
 
 _LOOKED_AT = 4096
 """Number of rows of a file that are checked for duplicates."""
 
 
+@keep_statements
 def estimate(
     X: ArrayLike,
     y: ArrayLike | None = None,
@@ -41,6 +43,8 @@ def estimate(
     shift: bool = False,
     block_length: int | None = None,
     covariates: ArrayLike | None = None,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
     seed: Seed = None,
     **options: Any,
 ) -> Estimate:
@@ -84,6 +88,10 @@ def estimate(
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
         Known properties of the rows, as numbers or labels. They are first regressed out of the features, as for
         `shesha.calibrate`. The score then measures stability beyond them.
+    rows : {'same', 'shared'}
+        Whether labels and design must have the same row names as X, or only the rows that all of them have are used.
+    missing : {'refuse', 'drop'}
+        As for `compare`.
     seed : int, Generator or None
         Seed for all random draws. If all pairs are used, the value equals that of the documented function with this
         seed.
@@ -109,7 +117,10 @@ def estimate(
     """
     check.fraction(confidence, "confidence", closed=False)
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
-    design = cast(Design, align_all_labels(X, cast(dict[str, Any], design)))
+    along: dict[str, Any] = {**design, "y": y, "covariates": covariates}
+    sides, along = select_rows({"X": X}, along, rows=rows, missing=missing, zero=options.get("metric") != "euclidean")
+    X, y, covariates = sides["X"], along.pop("y"), along.pop("covariates")
+    design = cast(Design, align_all_labels(X, along))
     request = build_request(
         X,
         y,

@@ -6,6 +6,7 @@ statements in the field `inputs` of their result. A command collects the stateme
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,14 +17,25 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_RESTRICTION = re.compile(r"[\d,]+ of [\d,]+( (and|to) [\d,]+)? rows\b")
+
 _statements: ContextVar[dict[str, None] | None] = ContextVar("statements", default=None)
 
 
 def state(text: str) -> None:
-    """State a decision about an input in a few words without a full stop, such as 'rows matched by id'."""
+    """State a decision about an input in a few words without a full stop, such as 'rows matched by id'.
+
+    A statement that begins with a count of rows, such as '180 of 200 rows shared by id', restricts the answer, so texts
+    and pages show it before the answer.
+    """
     collected = _statements.get()
     if collected is not None:
         collected[text] = None
+
+
+def restricts_rows(statement: str) -> bool:
+    """Return whether a statement says that some rows were left out."""
+    return _RESTRICTION.match(statement) is not None
 
 
 @contextmanager

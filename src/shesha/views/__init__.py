@@ -16,7 +16,14 @@ from shesha.views._neighbours import Neighbours
 from shesha.views._plain_rows import Plain
 from shesha.views._principal_variances import Variances
 from shesha.views._random_projections import Projections
-from shesha.views._rows_by_name import align_rows, layers_in_one_order, take_rows
+from shesha.views._rows_by_name import (
+    align_rows,
+    layers_in_one_order,
+    restrict,
+    select_layer_rows,
+    select_rows,
+    take_rows,
+)
 from shesha.views._scalar_summaries import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
 from shesha.views._singular_vectors import Basis
 from shesha.views._spectrum_for_similarity import Spectrum
@@ -25,7 +32,7 @@ from shesha.views._triplets_and_quadruplets import Comparisons
 from shesha.views.covariate_adjusted import Adjusted, Refitted, adjust_for_covariates
 from shesha.views.feature_halves import SplitHalves
 from shesha.views.gram import Gram
-from shesha.views.rdm import Distances, PartialRdm, RankedRdm
+from shesha.views.rdm import Distances, IncompleteRdm, PartialRdm, RankedRdm
 from shesha.views.rdm_input import Rdm, hint_of_distances, looks_like_distances
 from shesha.views.representation import (
     Representation,
@@ -52,6 +59,7 @@ __all__ = [
     "Gram",
     "Groups",
     "HeatTrace",
+    "IncompleteRdm",
     "Magnitude",
     "NeighbourDistances",
     "Neighbours",
@@ -87,6 +95,9 @@ __all__ = [
     "looks_like_distances",
     "move_to_one_device",
     "representation_from",
+    "restrict",
     "rows_or_distances",
+    "select_layer_rows",
+    "select_rows",
     "take_rows",
 ]

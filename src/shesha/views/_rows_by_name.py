@@ -1,17 +1,35 @@
-"""Alignment of representations by the names of their rows."""
+"""Which rows of representations are used, and in which order: by name, shared by all, without missing ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, TypeVar, cast
 
-from shesha.inputs import orders
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.inputs import MissingRows, NamedRows, Names, RowChoice, align_labels, named_index, orders, split_names
+from shesha.inputs import validation as check
+from shesha.support.device_arrays import array_shape, to_host
+from shesha.support.device_arrays import take_rows as take_array_rows
+from shesha.support.provenance import state
 from shesha.support.types import Index
 from shesha.views._lazy_rows import Rows
 from shesha.views.rdm_input import Rdm
 from shesha.views.representation import Representation
 
 S = TypeVar("S", Representation, Rows, Rows | Rdm)
+ROWS: tuple[RowChoice, ...] = ("same", "shared")
+MISSING: tuple[MissingRows, ...] = ("refuse", "drop")
+_LABELS = {"y": "label", "labels": "label", "blocks": "block", "groups": "group", "within": "stratum"}
+"""Arguments that contain a label of each row, and what the label is called."""
+_NO_LABEL = ("", "nan", "NaN", "<NA>")
+"""Text that stands for a missing label, which other programs write."""
+_READ_TWICE = 1 << 30
+"""Number of bytes up to which values are searched for NaN here; larger ones are checked where they are used."""
+_ENTRIES = 1 << 20
+"""Number of entries that are searched for NaN at a time."""
 
 
 def align_rows(sources: Mapping[str, S]) -> dict[str, S]:
@@ -39,3 +57,307 @@ def layers_in_one_order(
     called |= {f"layers_b[{name}]": layer for name, layer in b.items()}
     layers = list(align_rows(called).values())
     return dict(zip(a, layers, strict=False)), dict(zip(b, layers[len(a) :], strict=True))
+
+
+class Selectable(Protocol):
+    """A representation, in memory or in a file, from which rows can be taken."""
+
+    @property
+    def names(self) -> Names | None:
+        """Names of the rows."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        ...
+
+    def take_rows(self, chosen: Index) -> Self:
+        """Return some of the rows."""
+        ...
+
+    def blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield the values in blocks of rows, each with its first row number; nothing for distances."""
+        ...
+
+
+T = TypeVar("T", bound=Selectable)
+
+
+def select_rows(
+    representations: Mapping[str, Any],
+    along: Mapping[str, Any] | None = None,
+    *,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
+    zero: bool = True,
+    align: bool = False,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Restrict representations, and what belongs to their rows, to the rows that are used.
+
+    Public functions call this once, before other checks. What is left out is counted and stated.
+
+    Parameters
+    ----------
+    representations : mapping of str to array, table, Rdm, Representation or Rows
+        The representations, by the names that messages use.
+    along : mapping of str to any
+        Labels, designs, covariates and texts, with one entry per row; other values are returned unchanged. Rows without
+        a label are left out.
+    rows : {'same', 'shared'}
+        Whether all must have the same rows, or only the rows whose names all of them have are used.
+    missing : {'refuse', 'drop'}
+        Whether rows with NaN or infinity raise an error, or are left out everywhere, as are rows of zeros if `zero`.
+    zero : bool
+        Whether a row of zeros counts as missing, because the rows need a direction; only for 'drop'.
+    align : bool
+        Whether to put all rows in one order even if none are left out; other callers do so later.
+
+    Returns
+    -------
+    dict, dict
+        Both mappings, with the same keys.
+    """
+    sides = {name: _Side.read(X, name) for name, X in representations.items()}
+    used, extra = restrict(sides, along or {}, rows=rows, missing=missing, zero=zero, align=align)
+    if missing == "refuse":
+        for name, side in used.items():
+            _require_finite(side, name)
+    return {name: side.value for name, side in used.items()}, extra
+
+
+def select_layer_rows(
+    models: Mapping[str, Mapping[Any, Any]],
+    along: Mapping[str, Any] | None = None,
+    *,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
+) -> tuple[list[dict[Any, Any]], dict[str, Any]]:
+    """Restrict all layers of several models, and what belongs to their rows, as `select_rows` does."""
+    places = [(model, layer) for model, layers in models.items() for layer in layers]
+    layers = {f"{model}[{layer!r}]": models[model][layer] for model, layer in places}
+    used, extra = select_rows(layers, along, rows=rows, missing=missing)
+    found: dict[str, dict[Any, Any]] = {model: {} for model in models}
+    for (model, layer), X in zip(places, used.values(), strict=True):
+        found[model][layer] = X
+    return list(found.values()), extra
+
+
+def restrict(
+    sides: Mapping[str, T],
+    along: Mapping[str, Any],
+    *,
+    rows: RowChoice,
+    missing: MissingRows,
+    zero: bool,
+    align: bool = False,
+) -> tuple[dict[str, T], dict[str, Any]]:
+    """Restrict any kind of representations, and what belongs to their rows, as `select_rows` does."""
+    check.choice(rows, ROWS, "rows")
+    check.choice(missing, MISSING, "missing")
+    used, extra = dict(sides), {name: value for name, value in along.items() if _n_entries(value) is not None}
+    some_unlabelled = any(_unlabelled(name, value).any() for name, value in extra.items())
+    if not used or (rows == "same" and missing == "refuse" and not (some_unlabelled or align)):
+        return used, dict(along)
+    counts = {name: side.n_rows for name, side in used.items()}
+    named = {name: side.names for name, side in used.items()}
+    if rows == "shared":
+        named |= {name: names for name, value in extra.items() if (names := _names(value, name)) is not None}
+    chosen = orders(named, rows=rows)
+    used = {name: side.take_rows(chosen[name]) if name in chosen else side for name, side in used.items()}
+    if rows == "shared":
+        extra = {name: _follow(value, name, chosen, counts) for name, value in extra.items()}
+    first = next(iter(used.values()))
+    known = next((names for names in (side.names for side in used.values()) if names is not None), None)
+    if known is not None:
+        extra = {name: _in_order(known, value, name) for name, value in extra.items()}
+    n = first.n_rows
+    if any(side.n_rows != n for side in used.values()):
+        if missing == "drop":
+            counted = {name: side.n_rows for name, side in used.items()}
+            raise ValueError(f'missing must be "refuse" for different numbers of rows, got "drop" and {counted}')
+        return used, {**along, **extra}
+    left_out = {
+        f"{{}} without a {_LABELS[name]}": _unlabelled(name, value)
+        for name, value in extra.items()
+        if name in _LABELS and _n_entries(value) == n
+    }
+    if missing == "drop":
+        left_out |= _incomplete(used, n, zero=zero)
+    kept = _keep(left_out, n)
+    if len(kept) < n:
+        used = {name: side.take_rows(kept) for name, side in used.items()}
+        extra = {name: _take(value, kept) if _n_entries(value) == n else value for name, value in extra.items()}
+    return used, {**along, **extra}
+
+
+def _keep(left_out: Mapping[str, NDArray[np.bool_]], n: int) -> Index:
+    """Return the rows that are not left out, and state how many were, with the reasons."""
+    kept = np.ones(n, dtype=bool)
+    reasons = []
+    for reason, rows in left_out.items():
+        if rows.any():
+            reasons.append(reason.format(f"{int(rows.sum()):,}"))
+            kept &= ~rows
+    if not kept.any():
+        raise ValueError(f"rows must be complete in all inputs, got none of {n:,} rows ({', '.join(reasons)})")
+    if reasons:
+        state(f"{int(kept.sum()):,} of {n:,} rows used: {', '.join(reasons)} left out")
+    return np.flatnonzero(kept)
+
+
+def _incomplete(sides: Mapping[str, Selectable], n: int, *, zero: bool) -> dict[str, NDArray[np.bool_]]:
+    """Return, by reason, the rows with NaN or infinity, and those of zeros if these count as missing."""
+    found: dict[str, NDArray[np.bool_]] = {}
+    for name, side in sides.items():
+        of = f" in {name}" if len(sides) > 1 else ""
+        bad, zeros = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        for start, block in side.blocks():
+            flat = block.reshape(len(block), -1)
+            bad[start : start + len(block)] = ~np.isfinite(flat).all(axis=1)
+            zeros[start : start + len(block)] = ~flat.any(axis=1)
+        found[f"{{}} with NaN{of}"] = bad
+        if zero:
+            found[f"{{}} zero{of}"] = zeros
+    return found
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A representation in memory, as the user passed it."""
+
+    value: Any
+    names: Names | None
+    n_rows: int
+
+    @classmethod
+    def read(cls, X: Any, name: str) -> _Side:
+        """Separate row names from the values, unless the object keeps its names itself."""
+        if isinstance(X, Rdm | Representation):
+            return cls(X, X.names, X.n_rows)
+        if isinstance(X, Rows):
+            return cls(X, X.names, len(X))
+        values, names = split_names(X, name)
+        shape = getattr(values, "shape", None) or array_shape(values)
+        value = X if values is X or names is None else NamedRows(values, names)
+        return cls(value if names is not None else values, names, int(shape[0]) if shape else 0)
+
+    def take_rows(self, chosen: Index) -> _Side:
+        """Return some of the rows, with their names."""
+        names = None if self.names is None else self.names.take(chosen)
+        if isinstance(self.value, Rdm | Representation | Rows):
+            part: Any = take_rows(cast(Any, self.value), chosen)
+            part.names = names
+            return _Side(part, names, len(chosen))
+        values = split_names(self.value)[0]
+        if hasattr(values, "tocsr"):
+            values = values.tocsr()[chosen]
+        else:
+            values = take_array_rows(values if hasattr(values, "shape") else to_host(values), chosen)
+        return _Side(values if names is None else NamedRows(values, names), names, len(chosen))
+
+    def blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield the values in blocks of rows; sparse rows become dense, and distances are left out."""
+        if isinstance(self.value, Rdm) or (isinstance(self.value, Representation) and self.value.has_distances_only):
+            return
+        if isinstance(self.value, Rows):
+            yield from self.value.blocks(_ENTRIES)
+            return
+        values = self.value.to_numpy.rows if isinstance(self.value, Representation) else split_names(self.value)[0]
+        values = values.tocsr() if hasattr(values, "tocsr") else values
+        step = max(1, _ENTRIES // max(1, int(np.prod(np.shape(values)[1:]))))
+        for start in range(0, self.n_rows, step):
+            block = values[start : start + step]
+            yield start, block.toarray() if hasattr(block, "toarray") else to_host(block)
+
+
+def _require_finite(side: _Side, name: str) -> None:
+    """Refuse NaN and infinity in an array in memory; other inputs are checked where they are read."""
+    values = split_names(side.value)[0] if not isinstance(side.value, Rdm | Representation | Rows) else None
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "f" or values.nbytes > _READ_TWICE:
+        return
+    for start, block in side.blocks():
+        if not np.isfinite(block).all():
+            bad = [
+                start + np.flatnonzero(~np.isfinite(part.reshape(len(part), -1)).all(axis=1))
+                for start, part in side.blocks()
+            ]
+            raise ValueError(check.not_finite(name, np.concatenate(bad), side.n_rows, side.names))
+
+
+def _n_entries(value: Any) -> int | None:
+    """Return the number of rows that a value describes, or None if it does not describe rows."""
+    if value is None or isinstance(value, str | bytes | int | float):
+        return None
+    if isinstance(value, Rdm):
+        return value.n_rows
+    if isinstance(value, Mapping):
+        counts = {_n_entries(entry) for entry in value.values()}
+        return counts.pop() if len(counts) == 1 else None
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if len(shape) else None
+    return len(value) if hasattr(value, "__len__") else None
+
+
+def _names(value: Any, name: str) -> Names | None:
+    """Return the names of the rows that labels or covariates describe."""
+    if isinstance(value, Rdm):
+        return value.names
+    if isinstance(value, Mapping):
+        return next((names for entry in value.values() if (names := _names(entry, name)) is not None), None)
+    if hasattr(value, "iloc") and hasattr(value, "index"):
+        names = Names.build(value.index, named_index(value.index.names))
+    else:
+        names = split_names(value, name)[1] if hasattr(value, "shape") else None
+    return names if names is not None and names.certain else None
+
+
+def _follow(value: Any, name: str, chosen: Mapping[str, Index], counts: Mapping[str, int]) -> Any:
+    """Select the rows of labels by their own names, or else as in the first representation with as many rows."""
+    if not chosen or name in chosen:
+        return _take(value, chosen[name]) if name in chosen else value
+    like = next((side for side, n in counts.items() if n == _n_entries(value)), None)
+    return value if like is None else _take(value, chosen[like])
+
+
+def _in_order(known: Names, value: Any, name: str) -> Any:
+    if isinstance(value, Mapping):
+        return {key: align_labels(known, entry, key) for key, entry in value.items()}
+    return value if isinstance(value, Rdm | list | tuple) else align_labels(known, value, name)
+
+
+def _take(value: Any, chosen: Index) -> Any:
+    """Take entries of labels, covariates or texts, and keep their kind."""
+    if isinstance(value, Rdm):
+        return value.take_rows(chosen)
+    if isinstance(value, Mapping):
+        return {name: _take(entry, chosen) for name, entry in value.items()}
+    if hasattr(value, "iloc"):
+        return value.iloc[chosen]
+    if isinstance(value, list | tuple):
+        return [value[row] for row in chosen]
+    if isinstance(value, NamedRows):
+        return NamedRows(value.values[chosen], value.known.take(chosen))
+    return to_host(split_names(value)[0])[chosen]
+
+
+def _unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
+    """Return which entries of labels are missing: None, NaN, empty text or text that means NaN."""
+    nobody = np.zeros(0, dtype=bool)
+    if name not in _LABELS or isinstance(value, Mapping | Rdm):
+        return nobody
+    try:
+        array = to_host(split_names(value, name)[0] if hasattr(value, "shape") else value, name)
+    except (TypeError, ValueError):
+        return nobody
+    if array.ndim != 1 or array.dtype.kind in "iub":
+        return np.zeros(len(array) if array.ndim else 0, dtype=bool)
+    if array.dtype.kind == "f":
+        return cast(NDArray[np.bool_], np.isnan(array))
+    from pandas import isna
+
+    missing = np.asarray(isna(array)) if array.dtype.kind in "OmM" else np.zeros(len(array), dtype=bool)
+    if array.dtype.kind in "OUT":
+        missing |= np.array([isinstance(label, str) and label.strip() in _NO_LABEL for label in array.tolist()], bool)
+    return cast(NDArray[np.bool_], missing)

@@ -43,10 +43,12 @@ class Adjusted(Representation):
         """Raise an error, because given distances are not adjusted."""
         raise NotEstimable(_ONLY_DISTANCES)
 
-    def condensed_distances(self, metric: Metric, *, squared: bool = False) -> tuple[Vector, float]:
+    def condensed_distances(
+        self, metric: Metric, *, squared: bool = False, missing: bool = False
+    ) -> tuple[Vector, float]:
         """Distances between the adjusted rows, and the difference below which two count as equal."""
         self._require_features()
-        return super().condensed_distances(metric, squared=squared)
+        return super().condensed_distances(metric, squared=squared, missing=missing)
 
     def _require_features(self) -> None:
         if self.by_distances:

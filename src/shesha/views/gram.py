@@ -87,7 +87,7 @@ class Gram(View):
         entries = (
             _gaussian(source, bandwidth)
             if kernel == "rbf"
-            else _append_diagonal(source.condensed_distances("euclidean")[0], source.n_rows, 0.0)
+            else _append_diagonal(_distances(source, squared=False), source.n_rows, 0.0)
         )
         return cls(source.n_rows, unbiased, None, _centred(*entries, unbiased))
 
@@ -259,7 +259,7 @@ def _linear(source: Representation, unbiased: bool, sampled: bool) -> Gram:
 
 
 def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vector]:
-    squared, _ = source.condensed_distances("euclidean", squared=True)
+    squared = _distances(source, squared=True)
     if isinstance(bandwidth, str):
         scale = _median_square(squared, source.n_rows, published=bandwidth == "published")
         if scale <= 0:
@@ -271,6 +271,13 @@ def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vec
     if spread(similarities) == 0:
         raise NotEstimable("the bandwidth makes all rows equally similar; pass a bandwidth near the typical distance")
     return _append_diagonal(similarities, source.n_rows, 1.0)
+
+
+def _distances(source: Representation, *, squared: bool) -> Vector:
+    """Euclidean distances; negative ones, which cross-validation gives, have no kernel."""
+    if source.has_distances_only and source.distances.has_negative:
+        raise NotEstimable("some distances are negative, so they have no kernel; use RSA for cross-validated distances")
+    return source.condensed_distances("euclidean", squared=squared)[0]
 
 
 def _median_square(squared: Vector, n: int, *, published: bool) -> float:

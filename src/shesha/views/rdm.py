@@ -52,7 +52,11 @@ class RankedRdm(View):
         if isinstance(source, Adjusted) and source.by_distances:
             unit_ranks = source.given.view(RankedRdm, metric=metric, method=method).ranks
             known = Representation(source.covariates.distances, source.precision)
+            if np.isnan(unit_ranks).any():
+                raise NotEstimable("some distances are missing (NaN), so covariates cannot be regressed out of them")
             return PartialRdm.remove_covariates(unit_ranks, RankedRdm.build(known, method=method).ranks, source.n_rows)
+        if source.has_distances_only and source.distances.n_missing:
+            return IncompleteRdm.rank_known(*source.condensed_distances(metric, missing=True), source.n_rows, method)
         return cls._scale(*source.condensed_distances(metric, squared=method == "spearman"), source.n_rows, method)
 
     @classmethod
@@ -62,6 +66,8 @@ class RankedRdm(View):
         """Build the view for the given pairs only; it has one entry per pair and cannot be permuted."""
         check.choice(method, METHODS, "method")
         distances, tolerance = source.distances_of_pairs(i, j, metric, squared=method == "spearman")
+        if source.has_distances_only and np.isnan(distances).any():
+            return IncompleteRdm.rank_known(*source.distances_of_pairs(i, j, metric), source.n_rows, method)
         return cls._scale(distances, tolerance, source.n_rows, method)
 
     @classmethod
@@ -86,6 +92,8 @@ class RankedRdm(View):
     @classmethod
     def average(cls, views: Sequence[Self], *, method: Method = "spearman", **options: Any) -> Self:
         """Average the unit-length vectors of the views; for 'spearman', rank the averages again."""
+        if any(isinstance(view, IncompleteRdm) for view in views):
+            return IncompleteRdm.mean_of_known(views, method)  # type: ignore[return-value]
         mean = _sum([view.ranks for view in views])
         if method == "spearman":
             # Sums of ranks often tie, up to rounding in the factor that scales them to unit length.
@@ -129,9 +137,54 @@ class RankedRdm(View):
 
     def inner(self, other: RankedRdm) -> float:
         """Rank correlation with another view of the same rows."""
+        if isinstance(other, IncompleteRdm):
+            return other.inner(self)
         value = condensed_matrices.inner(self.ranks, other.ranks)
         # Equal ranks must have a correlation of exactly 1, but the length of a unit vector is rounded.
         return value if abs(abs(value) - 1) > _ROUNDED else float(np.sign(value))
+
+
+_FEWEST_PAIRS = 3
+"""Smallest number of pairs of rows with distances on both sides that can be correlated."""
+
+
+@dataclass(frozen=True)
+class IncompleteRdm(RankedRdm):
+    """Ranks of distances of which some are missing (NaN); the inner product uses the pairs known on both sides."""
+
+    ranked: bool
+    """Whether distances are ranked again among the pairs that are used."""
+
+    @classmethod
+    def rank_known(cls, distances: Vector, tolerance: float, n_rows: int, method: Method) -> IncompleteRdm:
+        """Rank or centre the known distances."""
+        known = ~np.isnan(distances)
+        values = np.full(len(distances), np.nan)
+        if known.any():
+            values[known] = RankedRdm._scale(distances[known], tolerance, n_rows, method).ranks
+        return cls(n_rows, values, method == "spearman")
+
+    @classmethod
+    def mean_of_known(cls, views: Sequence[RankedRdm], method: Method) -> IncompleteRdm:
+        """Average, for each pair of rows, over the views that know its distance."""
+        vectors = np.stack([view.ranks for view in views])
+        known = ~np.isnan(vectors)
+        counts = known.sum(axis=0)
+        mean = np.where(known, vectors, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan)
+        return cls.rank_known(mean, _SAME_SUM * float(np.nanmax(mean) - np.nanmin(mean)), views[0].n_rows, method)
+
+    def permute(self, order: Index) -> IncompleteRdm:
+        """Reorder the rows: row i of the result is row order[i] of this view."""
+        return IncompleteRdm(self.n_rows, take_condensed(self.ranks, order, self.n_rows), self.ranked)
+
+    def inner(self, other: RankedRdm) -> float:
+        """Rank correlation with another view over the pairs of rows whose distances both know."""
+        known = ~(np.isnan(self.ranks) | np.isnan(other.ranks))
+        if (n_known := int(known.sum())) < _FEWEST_PAIRS:
+            raise NotEstimable(f"only {n_known} pairs of rows have distances on both sides, {_FEWEST_PAIRS} are needed")
+        method: Method = "spearman" if self.ranked else "pearson"
+        sides = (RankedRdm._scale(side.ranks[known], _SAME_SUM, self.n_rows, method) for side in (self, other))
+        return RankedRdm.inner(*sides)
 
 
 @dataclass(frozen=True)

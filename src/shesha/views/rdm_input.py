@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import Names, split_names
+from shesha.inputs import Names, split_names, table_values
 from shesha.inputs import validation as check
 from shesha.kernels.permutation_products import take_condensed
 from shesha.support import device_arrays
@@ -25,7 +25,9 @@ class Rdm:
     Parameters
     ----------
     D : array of shape (n_samples, n_samples) or (n_samples * (n_samples - 1) / 2,)
-        Finite, non-negative distances, as a symmetric matrix with zero diagonal or in condensed form.
+        Distances, as a symmetric matrix with zero diagonal or in condensed form. Cross-validated distances may be
+        negative. NaN marks missing distances, such as those of conditions that a subject lacks; measures of correlated
+        distances (RSA) then use the pairs of rows that are known on both sides, and other measures are not estimable.
     name : str
         Name of the distances in error messages.
 
@@ -36,8 +38,12 @@ class Rdm:
     """
 
     def __init__(self, D: ArrayLike, name: str = "D") -> None:
-        values, names = split_names(D, name)
+        # The columns of distances are named after the rows, so their names are no evidence.
+        table: Any = D if hasattr(D, "iloc") and hasattr(D, "columns") else None
+        values, names = split_names(D, name) if table is None else (table_values(D, name), Names.build(table.index))
         self.condensed, self.n_rows = check.rdm(values, name)
+        self.n_missing = int(np.isnan(self.condensed).sum())
+        self.has_negative = bool((self.condensed < 0).any())
         self.precision = input_precision(values)
         # The names in a condensed triangle would be those of pairs.
         self.names: Names | None = names if len(array_shape(values)) == 2 else None
@@ -58,7 +64,7 @@ class Rdm:
         >>> Rdm.stack([[1, 2, 1], [3, 1, 2]])
         [Rdm(3 rows), Rdm(3 rows)]
         """
-        array = device_arrays.to_host(split_names(D, name)[0])
+        array = device_arrays.to_host(table_values(D, name))
         if array.ndim not in (2, 3):
             raise ValueError(f"{name} must be a stack (k, n, n) or (k, n (n - 1) / 2), got shape {array.shape}")
         return [cls(distances, f"{name}[{number}]") for number, distances in enumerate(array)]
@@ -68,8 +74,9 @@ class Rdm:
         return {**self.__dict__, "names": None}
 
     def __repr__(self) -> str:
-        """Show the number of rows."""
-        return f"Rdm({self.n_rows} rows)"
+        """Show the number of rows, and of missing distances."""
+        missing = f", {self.n_missing:,} of {len(self.condensed):,} distances missing" if self.n_missing else ""
+        return f"Rdm({self.n_rows} rows{missing})"
 
     def take_rows(self, chosen: Index) -> Rdm:
         """Return the distances between some of the rows."""

@@ -229,12 +229,21 @@ class Representation:
             raise UndirectedRowsError(bad, metric)
         return standard_rows(self.rows, metric)
 
-    def condensed_distances(self, metric: Metric, *, squared: bool = False) -> tuple[Vector, float]:
-        """Distances between all pairs i < j, in any unit, and the difference below which two are equal."""
+    def condensed_distances(
+        self, metric: Metric, *, squared: bool = False, missing: bool = False
+    ) -> tuple[Vector, float]:
+        """Distances between all pairs i < j, in any unit, and the difference below which two are equal.
+
+        Squares keep the sign of negative distances. Missing distances (NaN) are refused unless `missing`.
+        """
         check.choice(metric, METRICS, "metric")
         if isinstance(self._array, Rdm):
-            distances = self._array.condensed
-            return distances**2 if squared else distances.copy(), ROUNDING * float(distances.max(initial=0.0))
+            if self._array.n_missing and not missing:
+                raise NotEstimable(
+                    f"{self._array.n_missing:,} distances are missing (NaN), which only measures of correlated "
+                    "distances, such as RSA, can leave out"
+                )
+            return _given_distances(self._array.condensed, squared)
         rows = self.standard(metric)
         return condensed_distances(rows, metric, squared=squared), distance_rounding(rows, metric)
 
@@ -242,8 +251,7 @@ class Representation:
         """Distances between the given pairs of rows, and the difference below which two count as equal."""
         check.choice(metric, METRICS, "metric")
         if isinstance(self._array, Rdm):
-            distances = self._array.condensed[condensed_index(i, j, self.n_rows)]
-            return distances**2 if squared else distances, ROUNDING * float(distances.max(initial=0.0))
+            return _given_distances(self._array.condensed[condensed_index(i, j, self.n_rows)], squared)
         rows = self.standard(metric)
         return pair_distances(rows, i, j, metric, squared=squared), distance_rounding(rows, metric)
 
@@ -299,3 +307,9 @@ def choose_folding(a: Representation, b: Representation, folding: Folding) -> Fo
     """Choose how positions are folded: into rows only if both sides have positions, else into columns."""
     kinds = {len(a.shape), len(b.shape)}
     return "columns" if len(kinds) > 1 else "rows" if kinds == {3} else folding
+
+
+def _given_distances(distances: Vector, squared: bool) -> tuple[Vector, float]:
+    """Return a copy of given distances, or their squares with the same sign, and the tolerance for ties."""
+    tolerance = ROUNDING * float(np.nanmax(np.abs(distances), initial=0.0))
+    return distances * np.abs(distances) if squared else distances.copy(), tolerance

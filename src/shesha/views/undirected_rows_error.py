@@ -6,6 +6,8 @@ from shesha.inputs import validation as check
 from shesha.support.types import Index
 from shesha.support.warnings import NotEstimable
 
+_ADVICE = '; leave them out (missing="drop")'
+
 
 class UndirectedRowsError(NotEstimable):
     """Raised if the distances of some rows are undefined under the metric."""
@@ -21,4 +23,4 @@ class UndirectedRowsError(NotEstimable):
 
     def __str__(self) -> str:
         """Name the rows that have no distance."""
-        return f"{self.kind} rows have no {self.metric} distance: rows {check.join_items(self.rows)}"
+        return f"{self.kind} rows have no {self.metric} distance: rows {check.join_items(self.rows)}{_ADVICE}"

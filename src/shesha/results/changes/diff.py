@@ -17,13 +17,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Verdict = Literal["unchanged", "within noise", "changed", "replaced", "not estimable"]
+Verdict = Literal["unchanged", "within noise", "cannot decide", "changed", "replaced", "not estimable"]
 
 ENOUGH = 19
 """Number of pairs of encodings by the unchanged model from which their largest difference serves as the noise limit. If
 there are fewer pairs, the limit is twice that difference."""
-LEVEL = 0.05
-"""Significance level for the corrected p-values of distances between classes."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +38,13 @@ class MeasureChange(Result):
     """Largest difference between encodings by an unchanged model; NaN without such encodings."""
     reason: str = ""
     """Why the value or its interval is missing; empty if neither is."""
+    label: str = ""
+    """What the change is called, such as '1 - CKA' for the measure CKA."""
+
+    @property
+    def title(self) -> str:
+        """What the change is called."""
+        return self.label or self.measure.partition("(")[0]
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,12 @@ class LayerChange(Result):
     limit: float
     """Noise limit. The change exceeds the noise if the lower end of its interval is above this limit."""
     scores: tuple[MeasureChange, ...] = ()
+    replaced_above: float = 0.5
+    """A layer is replaced if the lower end of its interval is above this value: half the drift of unrelated rows."""
+    vectors_differ: bool = False
+    """Whether the vectors themselves differ by more than noise, as after a rotation, which keeps the geometry."""
+    floors: dict[str, float] = field(default_factory=dict)
+    """Largest difference by kind of noise: re-encodings, further runs of the same change, or simulated noise."""
 
     def __getitem__(self, measure: str) -> MeasureChange:
         """Return the change according to a measure, whose name can be given without options."""
@@ -132,6 +143,10 @@ class Diff(Result):
     """Mean share of nearest neighbours that the rows of each class lost in `moved_layer`, in decreasing order."""
     row_map: RowMap | None = None
     """Map of the rows of `moved_layer` before and after the change; None if it was not requested."""
+    confidence: float = 0.95
+    """Confidence level of the intervals; movements of classes are tested at 1 minus this level."""
+    n_layers: int = 0
+    """Number of layers of the side that has more; those without a counterpart were not compared."""
 
     def __iter__(self) -> Iterator[LayerChange]:
         """Iterate over the layers."""
@@ -178,7 +193,7 @@ class Diff(Result):
             [layer.change for layer in layers],
             ([layer.low for layer in layers], [layer.high for layer in layers]),
             [layer.limit for layer in layers],
-            label=layers[0].scores[0].measure if layers and layers[0].scores else "change",
+            label=layers[0].scores[0].title if layers and layers[0].scores else "change",
             ax=ax,
         )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Drawing, Explained, Item, Page, Part, Section, Table, Text
-from shesha.results.changes.diff import LEVEL
-from shesha.results.changes.diff_text import cell, column_title
+from shesha.results.changes.diff_text import cell
 from shesha.results.changes.sentences import format_number, headline
+from shesha.results.changes.vector_index_verdict import METRICS
 from shesha.results.generic_page import run_details
 
 if TYPE_CHECKING:
@@ -15,9 +15,15 @@ if TYPE_CHECKING:
 
 _VERDICTS = {
     "unchanged": "Distances agree to nine digits, the limit of single precision.",
-    "within noise": "The layer changed no more than encodings of an unchanged model.",
+    "within noise": "The layer changed no more than the noise limit.",
+    "cannot decide": (
+        "The change is above the noise limit but the lower end of its interval is not, or noise alone may cause a "
+        "change as large as that of a replaced layer."
+    ),
     "changed": "The lower end of the interval is above the noise limit.",
-    "replaced": "The lower end of the interval is above 0.5, nearer to an unrelated geometry than to the old one.",
+    "replaced": (
+        "The lower end of the interval is above half the change of an unrelated geometry (0.5 for RDM drift)."
+    ),
 }
 _PICTURE = "Change of each layer over depth (dots with intervals). The dashed line is the noise limit."
 _ROTATION = (
@@ -44,6 +50,8 @@ def diff_page(result: Diff) -> Page:
         ran=(
             ("noise floor", result.noise_source),
             ("rows", f"{result.n_rows:,}, of which {result.n_scored:,} were scored"),
+            ("intervals", f"{100 * result.confidence:g} %"),
+            ("layers", f"{len(result.layers)} of {max(result.n_layers, len(result.layers))} compared"),
             *run_details(result),
         ),
     )
@@ -51,26 +59,23 @@ def diff_page(result: Diff) -> Page:
 
 def _layers(result: Diff) -> Table:
     layers = list(result)
-    measures = [score.measure for score in layers[0].scores] if layers else []
+    titles = [score.title for score in layers[0].scores] if layers else []
     columns = [
         # This column comes first, because phones show only the first columns of a table.
         Column("verdict", tuple(layer.verdict for layer in layers), "<"),
-        Column("change", tuple(format_number(layer.change) for layer in layers)),
+        Column(titles[0] if titles else "change", tuple(format_number(layer.change) for layer in layers)),
         Column("low", tuple(format_number(layer.low) for layer in layers)),
         Column("high", tuple(format_number(layer.high) for layer in layers)),
         Column("noise", tuple(format_number(layer.noise) for layer in layers)),
         Column("limit", tuple(format_number(layer.limit) for layer in layers)),
-        *(
-            Column(column_title(name), tuple(cell(name, layer.scores[i].change) for layer in layers))
-            for i, name in enumerate(measures)
-            if i
-        ),
+        *(Column(title, tuple(cell(layer.scores[i]) for layer in layers)) for i, title in enumerate(titles) if i),
     ]
     return Table(tuple(layer.name for layer in layers), (tuple(columns),), "Layers", "layer")
 
 
 def _change_sections(result: Diff) -> tuple[Section, ...]:
-    sentences = [change.in_words for change in (result.structure, result.separation) if change is not None]
+    structure = None if result.structure is None or result.structure.kind == "none" else result.structure
+    sentences = [change.in_words for change in (structure, result.separation) if change is not None]
     if not sentences:
         return ()
     parts: list[Part] = [Text(f"{sentence[:1].upper()}{sentence[1:]}.") for sentence in sentences]
@@ -82,7 +87,7 @@ def _change_sections(result: Diff) -> tuple[Section, ...]:
 def _classes(result: Diff) -> Table:
     columns = (
         Column(
-            "verdict", tuple(pair.in_words if pair.p_adjusted <= LEVEL else "no change" for pair in result.classes), "<"
+            "verdict", tuple(pair.in_words if pair.significant else "no movement found" for pair in result.classes), "<"
         ),
         Column("before", tuple(format_number(pair.before) for pair in result.classes)),
         Column("after", tuple(format_number(pair.after) for pair in result.classes)),
@@ -97,8 +102,8 @@ def _classes(result: Diff) -> Table:
 
 
 _CLASSES = (
-    "Mean distance between the rows of two classes (or within one class), divided by the mean distance of all pairs "
-    "of rows. p-values come from permuted labels."
+    "Mean cosine distance between the rows of two classes, or within one class. A movement must exceed the noise, and "
+    "that of permuted labels (or of groups with random signs), also after division by a factor common to all classes."
 )
 
 
@@ -113,13 +118,14 @@ def _index(result: Diff) -> tuple[Section, ...]:
         Column("note", tuple(recall.reason for recall in recalls), "<"),
     )
     table = Table(tuple(recall.way for recall in recalls), (columns,), "New queries among old vectors", "queries")
-    return (Section("May the index be kept?", (table,), _INDEX.format(result.index.k, f"{result.index.n_rows:,}")),)
+    about = _INDEX.format(result.index.k, METRICS[result.index.metric], result.index.n_rows, result.index.chance)
+    return (Section("May the index be kept?", (table,), about),)
 
 
 _INDEX = (
-    "Recall is the share of a query's {} nearest rows among new vectors that the query also finds among old vectors. "
-    "Maps are fitted on one half of {} rows and tested on the other half. In a larger index more vectors are near each "
-    "other, so the loss is larger."
+    "Recall is the share of a query's {} nearest rows among new vectors (by {}) that the query also finds among old "
+    "vectors. Maps are fitted on one half of {:,} rows and tested on the other half. Without a map, unrelated "
+    "vectors reach a recall of {:.3f}. In a larger index more vectors are near each other, so the loss is larger."
 )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.report import columns, page_width, wrap
-from shesha.results.changes.diff import ENOUGH, LEVEL
-from shesha.results.changes.sentences import format_number, headline
+from shesha.results.changes.diff import ENOUGH
+from shesha.results.changes.sentences import first_title, format_number, headline
 from shesha.support.shortened_names import shorten
 
 if TYPE_CHECKING:
-    from shesha.results.changes.diff import Diff, LayerChange
+    from shesha.results.changes.diff import Diff, LayerChange, MeasureChange
 
 _SCREEN = 30
 """Most lines that the text has."""
@@ -25,8 +25,11 @@ def diff_text(result: Diff) -> str:
     """Return the headline, as many layers as fit on the screen, the kind of change, and notes."""
     width = page_width()
     head = [*_index_lines(result, width), *wrap(headline(result), width, hanging="")]
-    tail = _detail_lines(result, width)
-    layers = choose_layers(result, max(_FEWEST, _SCREEN - len(head) - len(tail) - 3))
+    # The statements on the inputs need up to two lines.
+    most = _SCREEN - len(head) - 3 - 2 * bool(result.inputs)
+    tails = (_detail_lines(result, width, n_rows) for n_rows in range(_ROWS, -1, -1))
+    tail = next((lines for lines in tails if len(lines) + _FEWEST <= most), _detail_lines(result, width, 0))
+    layers = choose_layers(result, max(_FEWEST, most - len(tail)))
     lines = [*head, "", *_layer_table(layers)]
     left_out = len(result.layers) - len(layers)
     if left_out:
@@ -41,15 +44,15 @@ def _index_lines(result: Diff, width: int) -> list[str]:
     return [*wrap(result.index.headline, width, hanging=""), *wrap(result.index.in_numbers, width, "  ", "  "), ""]
 
 
-def _detail_lines(result: Diff, width: int) -> list[str]:
+def _detail_lines(result: Diff, width: int, n_rows: int) -> list[str]:
     lines = _change_lines(result, width)
-    if result.moved:
+    if result.moved and n_rows:
         lines += [
             "",
             f"Rows that lost the largest share of their {result.k} nearest neighbours in {result.moved_layer}",
         ]
         lines += columns(
-            [_row(row.name, row.label, row.neighbours_lost) for row in result.moved[:_ROWS]], "<<>", indent="  "
+            [_row(row.name, row.label, row.neighbours_lost) for row in result.moved[:n_rows]], "<<>", indent="  "
         )
     lines += ["", *wrap(_scale_note(result), width, hanging="")]
     for note in result.notes:
@@ -59,7 +62,10 @@ def _detail_lines(result: Diff, width: int) -> list[str]:
 
 def _change_lines(result: Diff, width: int) -> list[str]:
     """Return short sentences on the kind of change, the classes that moved, and how a task is affected."""
-    sentences = [f"In {result.moved_layer}: {result.structure.in_words}."] if result.structure is not None else []
+    structure = result.structure
+    # Noise alone is no kind of change.
+    is_known = structure is not None and structure.kind != "none"
+    sentences = [f"In {result.moved_layer}: {structure.in_words}."] if structure is not None and is_known else []
     if result.classes:
         sentences.append(_class_sentence(result))
     if result.lost_by_class and result.moved:
@@ -70,9 +76,9 @@ def _change_lines(result: Diff, width: int) -> list[str]:
 
 
 def _class_sentence(result: Diff) -> str:
-    significant = [pair for pair in result.classes if pair.p_adjusted <= LEVEL]
+    significant = [pair for pair in result.classes if pair.significant]
     if not significant:
-        return "Classes: no distance between classes changed more than with permuted labels."
+        return f"Classes: no movement of a class was found (level {1 - result.confidence:.3g})."
     first = "; ".join(
         f"{pair.in_words} ({pair.change:+.3f}, p = {pair.p_adjusted:.2g})" for pair in significant[:_PAIRS]
     )
@@ -106,12 +112,12 @@ def choose_layers(result: Diff, most: int) -> list[LayerChange]:
 
 
 def _layer_table(layers: list[LayerChange]) -> list[str]:
-    names = [score.measure.partition("(")[0] for score in layers[0].scores] if layers else []
-    others = [column_title(name) for name in names[1:]]
-    rows = [["layer", names[0] if names else "change", "interval", "noise", *others, "verdict"]]
+    scores = layers[0].scores if layers else ()
+    titles = [score.title for score in scores] or ["change"]
+    rows = [["layer", titles[0], "interval", "noise", *titles[1:], "verdict"]]
     for layer in layers:
         interval = f"[{format_number(layer.low)}, {format_number(layer.high)}]" if layer.low == layer.low else ""
-        values = [cell(score.measure, score.change) for score in layer.scores[1:]]
+        values = [cell(score) for score in layer.scores[1:]]
         rows.append(
             [
                 shorten(layer.name, _WIDE),
@@ -122,18 +128,13 @@ def _layer_table(layers: list[LayerChange]) -> list[str]:
                 layer.verdict,
             ]
         )
-    return columns(rows, "<>>>" + ">" * len(others) + "<", indent="  ")
+    return columns(rows, "<>>>" + ">" * (len(titles) - 1) + "<", indent="  ")
 
 
-def column_title(measure: str) -> str:
-    """Return the heading of a column that shows changes in a measure."""
-    base = measure.partition("(")[0]
-    return {"mutual kNN": "neighbours lost", "unbiased CKA": "1 - CKA"}.get(base, base)
-
-
-def cell(measure: str, change: float) -> str:
+def cell(score: MeasureChange) -> str:
     """Format a change for the table; a share of neighbours is given in percent."""
-    return f"{change:.1%}" if measure.startswith("mutual kNN") and change == change else format_number(change)
+    is_share = score.title == "neighbours lost" and score.change == score.change
+    return f"{score.change:.1%}" if is_share else format_number(score.change)
 
 
 def _row(name: str, label: str, lost: float) -> list[str]:
@@ -147,7 +148,7 @@ def _scale_note(result: Diff) -> str:
         else f"{result.n_scored:,} of {result.n_rows:,} rows"
     )
     limit = "the noise" if result.n_noise >= ENOUGH else "twice the noise"
-    return (
-        "RDM drift is 0 for the same geometry and about 1 for an unrelated one. A layer counts as changed if its "
-        f"interval is above {limit} ({rows})."
-    )
+    title, level = first_title(result), f"{100 * result.confidence:g}%"
+    scale = "0 for the same geometry"
+    scale += " and about 1 for an unrelated one" if title == "RDM drift" else ""
+    return f"{title} is {scale}. A layer counts as changed if its {level} interval is above {limit} ({rows})."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shesha.results import sentence_parts as say
 from shesha.results.changes.diff import Diff
 from shesha.results.changes.sentences import diff_claim
-from shesha.results.changes.vector_index_verdict import IndexChange
+from shesha.results.changes.vector_index_verdict import METRICS, IndexChange
 from shesha.results.paper_sentences import claim
 
 claim.register(Diff, diff_claim)
@@ -15,15 +15,20 @@ claim.register(Diff, diff_claim)
 def _index(result: IndexChange) -> str:
     base = result["re-encodings"].recall
     floor = f"; re-encodings of the old model found {base:.1%}" if base == base else ""
-    ways = [score for score in result.recalls if score.way != "re-encodings" and score.recall == score.recall]
+    ways = [score for score in result.recalls if not score.way.startswith("re-enc") and score.recall == score.recall]
     shares = ", ".join(
-        f"{score.recall:.1%}{say.interval(score.low, score.high, 0.95)} {_WAYS.get(score.way, f'after an {score.way}')}"
+        f"{score.recall:.1%}{say.interval(score.low, score.high, result.confidence)} "
+        f"{_WAYS.get(score.way, f'after an {score.way}')}"
         for score in ways
     )
     return (
         f"New queries of layer {result.layer} found {shares} of their {result.k} true neighbours among the old vectors "
-        f"of {result.n_rows:,} rows{floor}"
+        f"of {result.n_rows:,} rows by {METRICS[result.metric]}{floor}"
     )
 
 
-_WAYS = {"as it is": "as they are", "linear map": "after a linear map"}
+_WAYS = {
+    "as it is": "as they are",
+    "as it is, in halves": "as they are in halves of the rows",
+    "linear map": "after a linear map",
+}

@@ -8,7 +8,9 @@ from typing import Literal
 from shesha.report import page_width, wrap
 from shesha.results.base import Result
 
-IndexAdvice = Literal["keep", "map", "re-embed"]
+IndexAdvice = Literal["keep", "map", "re-embed", "undecided"]
+IndexMetric = Literal["cosine", "ip", "l2"]
+METRICS = {"cosine": "cosine similarity", "ip": "inner product", "l2": "Euclidean distance"}
 NAN = float("nan")
 
 
@@ -18,11 +20,12 @@ class Recall(Result):
 
     way: str
     """How new queries are treated: 'as it is', 'orthogonal map' or 'linear map'; 're-encodings' is the old model
-    itself."""
+    itself. Maps are searched in the half of the rows that they were not fitted to; 'as it is, in halves' is the recall
+    without a map in the same rows."""
     recall: float
     """Share of the true neighbours that were found; NaN, with a reason, if it cannot be computed."""
     low: float = NAN
-    """Lower end of the 95 % interval, which covers other queries."""
+    """Lower end of the interval, which covers other queries."""
     high: float = NAN
     reason: str = ""
 
@@ -42,6 +45,12 @@ class IndexChange(Result):
     best_map: str
     """The map that loses the least recall."""
     recalls: tuple[Recall, ...]
+    metric: IndexMetric = "cosine"
+    chance: float = NAN
+    """Recall among unrelated vectors: k divided by the number of other rows."""
+    confidence: float = 0.95
+    undecided: str = ""
+    """Why no advice can be given; empty if there is advice."""
 
     def __getitem__(self, way: str) -> Recall:
         """Return the recall of this option."""
@@ -53,21 +62,26 @@ class IndexChange(Result):
     @property
     def headline(self) -> str:
         """The advice on the index, with the recall to expect."""
+        direct, best, base = self["as it is"], self[self.best_map], self["re-encodings"]
+        mapped = f"{best.recall:.1%} after the best map ({self.best_map})"
+        found = f"{direct.recall:.1%} as they are and {mapped}" if direct.recall == direct.recall else mapped
         does = {
-            "keep": "keep it. New queries find",
-            "map": f"map new queries into the old space ({self.best_map}). They then find",
-            "re-embed": f"re-embed. Even after the best map ({self.best_map}), new queries find",
+            "keep": f"keep it. New queries find {direct.recall:.1%}",
+            "map": f"map new queries into the old space. They find {found}",
+            "re-embed": f"re-embed. New queries find {found}",
+            "undecided": f"cannot be decided: {self.undecided}. New queries find {found}",
         }[self.advice]
-        way = "as it is" if self.advice == "keep" else self.best_map
-        base = self["re-encodings"]
         floor = f". Re-encodings of the old model find {base.recall:.1%}" if base.recall == base.recall else ""
-        return f"Index: {does} {self[way].recall:.1%} of their {self.k} true neighbours{floor}."
+        chance = f" (chance {self.chance:.1%})" if self.chance == self.chance else ""
+        return (
+            f"Index: {does} of their {self.k} true neighbours by {METRICS[self.metric]} in {self.layer}{chance}{floor}."
+        )
 
     @property
     def in_numbers(self) -> str:
         """The recall of every option, in a single line."""
-        known = (f"{score.way} {score.recall:.3f}" if score.recall == score.recall else "" for score in self.recalls)
-        return f"recall@{self.k}: {', '.join(filter(None, known))}."
+        known = [f"{score.way} {score.recall:.3f}" for score in self.recalls if score.recall == score.recall]
+        return f"recall@{self.k}: {', '.join(known)}. A loss of {self.tolerance:g} is accepted."
 
     def _text(self) -> str:
         """Return a text with the advice and one line per option."""

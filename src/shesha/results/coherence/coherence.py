@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from shesha.report import Page, page_width, wrap
 from shesha.results.base import Result, reaches_level
 from shesha.results.null_summary import NAN, NullComparison
+from shesha.support.draws_for_corrections import draws_needed
 from shesha.support.plurals import agree, count
 
 if TYPE_CHECKING:
@@ -27,12 +28,13 @@ class Coherence(NullComparison):
     n: int
     """Number of rows in the group."""
     coherence: float
-    """Mean cosine between the shift of a row and the mean shift of the group. The null, the p-value and the interval
-    refer to this value."""
+    """Mean cosine between the shift of a row and the mean shift of the group. The fields null_mean to p_value, ci_low
+    and ci_high refer to this value."""
     ci_low: float = NAN
     ci_high: float = NAN
     unbiased: float = NAN
-    """Mean cosine between two shifts of the group; it is 0 on average without an effect, whatever the group's size."""
+    """Mean cosine between two shifts of the group, from different units if rows were sampled in units. It is 0 on
+    average without an effect, whatever the group's size. The verdict refers to this value."""
     unbiased_ci_low: float = NAN
     unbiased_ci_high: float = NAN
     unbiased_chance: float = NAN
@@ -53,7 +55,7 @@ class Coherence(NullComparison):
     n_controls: int = 0
     n_draws: int = 0
     p_adjusted: float = NAN
-    """p-value corrected for the number of groups in the table (Benjamini and Hochberg)."""
+    """p-value of the unbiased coherence, corrected for the number of groups in the table (Benjamini and Hochberg)."""
     alpha: float = 0.05
     confidence: float = 0.95
     reason: str = ""
@@ -62,28 +64,38 @@ class Coherence(NullComparison):
     @property
     def significant(self) -> bool:
         """Return whether the rows move together more than those of null groups do, at the level alpha."""
-        return reaches_level(self.p_value, self.alpha)
+        return reaches_level(self.unbiased_p, self.alpha)
+
+    @property
+    def smallest_p(self) -> float:
+        """The smallest p-value that is possible with the draws, which may be all choices of units; NaN without any."""
+        return 1 / (self.n_draws + 1) if self.n_draws else NAN
 
     @property
     def verdict(self) -> str:
-        """The verdict in words, based on p (corrected in a table) and on the interval of the unbiased score."""
-        if not self.has_null:
+        """The verdict in words, based on the p-value of the unbiased coherence (corrected in a table)."""
+        if self.unbiased_p != self.unbiased_p:
             return "not tested"
-        p = self.p_adjusted if self.p_adjusted == self.p_adjusted else self.p_value
-        if not reaches_level(p, self.alpha):
-            return "not above chance"
-        # The two can disagree, because the null resamples controls but the interval resamples this group's rows or
-        # units.
-        return _UNSURE if self.unbiased_ci_low <= 0 else _TOGETHER
+        p = self.p_adjusted if self.p_adjusted == self.p_adjusted else self.unbiased_p
+        if reaches_level(p, self.alpha):
+            return TOGETHER
+        # No result could be significant, or this one has the smallest possible p, but the correction needs a smaller
+        # one.
+        is_at_limit = self.unbiased_p <= self.smallest_p * (1 + 1e-9)
+        return UNDECIDED if is_at_limit or not reaches_level(self.smallest_p, self.alpha) else "not above chance"
 
     def _text(self) -> str:
-        """Return a text with the score, its chance level and the unbiased score."""
-        chance = f"no chance level ({self.reason})"
+        """Return a text with the unbiased score and its p-value, then the other scores."""
+        p_value, chance = f"no chance level ({self.reason})", ""
         if self.has_null:
-            chance = f"chance {self.null_mean:.3f}, p = {self.p_value:.3g} ({count(self.n_draws, 'draw')})"
+            p_value = f"p = {self.unbiased_p:.3g} ({count(self.n_draws, 'draw')})"
+            chance = f" (chance {self.null_mean:.3f})"
+        ends = ""
+        if self.unbiased_ci_low == self.unbiased_ci_low:
+            ends = f" [{self.unbiased_ci_low:.3f}, {self.unbiased_ci_high:.3f}]"
         return (
-            f"{self.name}: coherence {self.coherence:.3f} [{self.ci_low:.3f}, {self.ci_high:.3f}] for {self.n:,} rows "
-            f"against {self.n_controls:,} controls, {chance}; unbiased {self.unbiased:.3f}, magnitude "
+            f"{self.name}: unbiased coherence {self.unbiased:.3f}{ends} for {self.n:,} rows against "
+            f"{self.n_controls:,} controls, {p_value}; coherence {self.coherence:.3f}{chance}, magnitude "
             f"{self.magnitude:.3g}"
         )
 
@@ -157,13 +169,31 @@ class CoherenceTable(Result):
         tested = [group for group in self.groups if group.has_null]
         if not tested:
             return f"No chance level was computed for {count(len(self.groups), self.group_noun)}."
-        above, unsure = self.named(_TOGETHER), self.named(_UNSURE)
+        above = self.named(TOGETHER)
         listed = f": {_list_names(above)}" if above else ""
-        doubt = f" Doubtful, because the interval contains 0: {_list_names(unsure)}." if unsure else ""
+        doubt = f" {self.undecided_note}" if self.undecided_note else ""
         moves = agree(len(above), "shifts its", "shift their")
         return (
             f"{len(above)} of {count(len(tested), self.group_noun)} {moves} {self.row_noun}s in a common direction, "
             f"above chance (p_adj <= {tested[0].alpha:g}){listed}.{doubt}"
+        )
+
+    @property
+    def undecided_note(self) -> str:
+        """Which groups cannot be decided with so few units or draws, and why; empty if there are none."""
+        groups = self.named(UNDECIDED)
+        if not groups:
+            return ""
+        smallest = sorted({group.smallest_p for group in groups})
+        limits = " to ".join(f"{p:.2g}" for p in dict.fromkeys((smallest[0], smallest[-1])))
+        needed = draws_needed(sum(group.has_null for group in self.groups), groups[0].alpha)
+        few = max(group.n_draws for group in groups)
+        by_choice = few < self.n_draws
+        drawn = f"{few:,} {'choices of units' if by_choice else 'null groups'}"
+        remedy = "more units (values of groups)" if by_choice else f"at least {needed:,} null groups (n_draws)"
+        return (
+            f"Cannot be decided: {_list_names(groups)}, because with {drawn} p cannot fall below {limits}; this needs "
+            f"{remedy}."
         )
 
     def _page(self) -> Page:
@@ -247,7 +277,8 @@ class CoherenceTable(Result):
 _PLAIN = ("magnitude", "coherence", "null_mean")
 _NAMED = 10
 """Most groups that the headline names."""
-_TOGETHER, _UNSURE = "moves together", "doubtful: interval contains 0"
+TOGETHER, UNDECIDED = "moves together", "undecided"
+"""Verdicts on groups that the headline names."""
 _PRINTED = {
     **{"n": 0, "unbiased": 3, "unbiased_ci_low": 3, "unbiased_ci_high": 3, "p_adj": 4, "verdict": 0},
     "magnitude": 2,
@@ -261,6 +292,7 @@ _COLUMNS = {
     "unbiased_ci_high": "unbiased_ci_high",
     "p_adj": "p_adjusted",
     "verdict": "verdict",
+    "unbiased_p": "unbiased_p",
     "coherence": "coherence",
     "ci_low": "ci_low",
     "ci_high": "ci_high",
@@ -269,7 +301,6 @@ _COLUMNS = {
     "p": "p_value",
     "calibrated": "score",
     "unbiased_chance": "unbiased_chance",
-    "unbiased_p": "unbiased_p",
     "magnitude": "magnitude",
     "unbiased_magnitude": "unbiased_magnitude",
     "magnitude_chance": "magnitude_chance",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shesha.results import sentence_parts as say
-from shesha.results.coherence.coherence import Coherence, CoherenceTable
+from shesha.results.coherence.coherence import TOGETHER, UNDECIDED, Coherence, CoherenceTable
 from shesha.results.paper_sentences import claim
 from shesha.support.plurals import agree
 
@@ -18,8 +18,7 @@ def _coherence(result: Coherence) -> str:
     )
     if not result.has_null:
         return f"{start}, without a chance level ({result.reason})"
-    null = say.null(result, result.alpha)
-    return f"{start}; the coherence, {say.format_number(result.coherence)}, was {null}, {result.n_draws:,} null groups)"
+    return f"{start} (p = {say.format_p(result.unbiased_p)}, {result.n_draws:,} null groups)"
 
 
 def _unbiased(group: Coherence) -> str:
@@ -30,22 +29,32 @@ def _unbiased(group: Coherence) -> str:
 @claim.register
 def _table(result: CoherenceTable) -> str:
     tested = [group for group in result.groups if group.has_null]
-    above, unsure = result.named("moves together"), result.named("doubtful: interval contains 0")
+    above = result.named(TOGETHER)
     closest = [] if above else sorted(tested, key=lambda group: (group.p_adjusted, -group.unbiased))[:1]
     listed = say.join_clauses(
         [_group(group, result.row_noun) for group in above or closest], f"more {result.group_noun}s"
     )
     which = "" if above or not closest else "closest: "
-    doubt = f"; for {len(unsure)} more, p_adj is as small but the interval contains 0" if unsure else ""
+    undecided = result.named(UNDECIDED)
+    doubt = f"; {len(undecided)} cannot be decided with so few units or null groups" if undecided else ""
     shuffled = f" (for {say.count(result.n_shuffled, f'large {result.group_noun}')}, of permuted labels)"
     alpha, rows = tested[0].alpha if tested else 0.05, f"{result.row_noun}s"
     return (
         f"{len(above)} of {say.count(len(tested), result.group_noun)} shifted {agree(len(above), 'its', 'their')} "
         f"{rows} in a common direction, above chance (p_adj <= {alpha:g}, Benjamini and Hochberg) by the unbiased "
         f"{_SOURCE}, {result.method}, against {result.n_controls:,} controls "
-        f"({which}{listed or 'no chance level'}){doubt}; p-values compare the mean cosine with {result.n_draws:,} null "
-        f"groups of {result.exchanged}{shuffled if result.n_shuffled else ''}"
+        f"({which}{listed or 'no chance level'}){doubt}; p-values compare it with {_null_groups(result)}"
+        f"{shuffled if result.n_shuffled else ''}"
     )
+
+
+def _null_groups(result: CoherenceTable) -> str:
+    """Return how many null groups there were, and of what."""
+    tested = [group.n_draws for group in result.groups if group.has_null]
+    n = say.span(tested) if tested else "0"
+    if result.exchanged.startswith("signs"):
+        return f"{n} random choices of the {result.exchanged}"
+    return f"{n} null groups of {result.exchanged}"
 
 
 def _group(group: Coherence, noun: str) -> str:

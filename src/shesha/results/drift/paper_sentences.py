@@ -25,8 +25,10 @@ def _verdict(result: DriftVerdict) -> str:
             f"{say.format_number(score.unchanged)}, threshold {say.format_number(score.threshold)}, p = "
             f"{say.format_p(score.p_value)}, {result.n_nulls:,} re-encodings): {result.state_in_words}{alert}"
         )
+    assumed = " (for independent rows; here, neighbouring rows depend on each other)" if result.dependence else ""
+    start = f"{start}, at least {say.format_number(score.low)}"
     return (
-        f"{start}, at least {say.format_number(score.low)} with {100 * (1 - result.level):g} % confidence over "
+        f"{start} with {100 * (1 - result.level):g} % confidence{assumed} over "
         f"{result.n_nulls:,} resamples of the rows (tolerance {result.tolerance:g}): {result.state_in_words}"
     )
 
@@ -35,11 +37,13 @@ def _verdict(result: DriftVerdict) -> str:
 def _stream(result: StreamVerdict) -> str:
     if result.state == "not estimable":
         return f"Evidence of change in the stream could not be estimated: {result.reason}"
-    alarm = f"an alarm was raised at row {result.alarm_since:,}" if result.alarm_since else "no alarm"
+    alarm = f"an alarm was raised at {result.unit} {result.alarm_since:,}" if result.alarm_since else "no alarm"
+    independent = "independent " if result.dependence else ""
+    dependent = f"; here, neighbouring {result.unit}s depend on each other" if result.dependence else ""
     return (
-        f"After {result.n_seen:,} new rows the conformal test martingale reached 10^{result.log10_highest:.1f} (alarm "
-        f"at 10^{result.log10_threshold:.1f}, which unchanged rows reach with a probability of at most "
-        f"{result.alpha:g}): {alarm}"
+        f"After {result.n_seen:,} new {result.unit}s the conformal test martingale reached "
+        f"10^{result.log10_highest:.1f} (alarm at 10^{result.log10_threshold:.1f}, which unchanged "
+        f"{independent}{result.unit}s reach with a probability of at most {result.alpha:g}{dependent}): {alarm}"
     )
 
 
@@ -47,10 +51,11 @@ def _stream(result: StreamVerdict) -> str:
 def _two_sample(result: TwoSample) -> str:
     if result.reason:
         return f"{add_source(result.test)} could not be estimated: {result.reason}"
+    dependent = ", which depend on their neighbours, so that p is too small" if result.dependence else ""
     verb = "differed" if result.significant else "did not differ"
     return (
         f"{result.n_reference:,} reference rows and {result.n_window:,} new ones {verb} at {result.alpha:g} by "
         f"{add_source(result.test)}: {say.format_number(result.statistic)}, null mean "
         f"{say.format_number(result.null_mean)}, threshold {say.format_number(result.threshold)}, p = "
-        f"{say.format_p(result.p_value)} ({result.n_permutations:,} permutations of rows)"
+        f"{say.format_p(result.p_value)} ({result.n_permutations:,} permutations of rows{dependent})"
     )

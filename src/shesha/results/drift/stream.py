@@ -36,6 +36,10 @@ class StreamVerdict(Result):
     alarm_since: int = 0
     """Number of the row that raised the alarm; 0 if there is no alarm."""
     reason: str = ""
+    dependence: str = ""
+    """How rows depend on their neighbours, with advice; `alpha` is then no bound. Empty if there is no sign of it."""
+    unit: str = "row"
+    """What is counted: rows, or groups of rows."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -43,19 +47,29 @@ class StreamVerdict(Result):
         """Whether there is an alert."""
         return self.state in ("alert", "not estimable")
 
+    @property
+    def _promise(self) -> str:
+        if self.dependence:
+            return f"The bound of {self.alpha:g} on false alarms does not hold: {self.dependence}."
+        return f"For unchanged {self.unit}s, the probability of any alarm is at most {self.alpha:g}."
+
     def _text(self) -> str:
         """Return a text with the evidence and the threshold of the alarm."""
         if self.state == "not estimable":
             text = f"not estimable: {self.reason}"
+            if self.alarm_since:
+                text += (
+                    f". The evidence reached 10^{self.log10_highest:.1f} (alarm at 10^{self.log10_threshold:.1f}), but "
+                    f"on dependent {self.unit}s it is no sign of a change."
+                )
         else:
             text = (
                 f"{self.state}: the evidence of a change is 10^{self.log10_martingale:.1f} after {self.n_seen:,} new "
-                f"rows; its maximum is 10^{self.log10_highest:.1f}, and the alarm is at 10^{self.log10_threshold:.1f}. "
-                f"For unchanged rows, the probability of any alarm is at most {self.alpha:g}. The mean p-value is "
-                f"{self.mean_p_value:.3f}."
+                f"{self.unit}s; its maximum is 10^{self.log10_highest:.1f}, and the alarm is at "
+                f"10^{self.log10_threshold:.1f}. {self._promise} The mean p-value is {self.mean_p_value:.3f}."
             )
         if self.alarm_since:
-            text += f" The alarm was raised at row {self.alarm_since:,}."
+            text += f" The alarm was raised at {self.unit} {self.alarm_since:,}."
         lines = wrap(text, page_width())
         for note in self.notes:
             lines += wrap(f"! {note}", page_width())

@@ -31,6 +31,9 @@ class TwoSample(Result):
     null_mean: float
     null: tuple[float, ...] = ()
     reason: str = ""
+    dependence: str = ""
+    """How rows depend on their neighbours, with advice; the p-value is then too small. Empty if there is no sign of
+    it."""
 
     @property
     def significant(self) -> bool:
@@ -50,12 +53,15 @@ class TwoSample(Result):
         if self.reason:
             return "\n".join(wrap(f"{self.test}: not estimable ({self.reason})", page_width()))
         verdict = "the samples differ" if self.significant else "no difference found"
+        if self.dependence and self.significant:
+            verdict = "cannot decide"
+        doubt = f" The p-value is too small: {self.dependence}." if self.dependence else ""
         return "\n".join(
             wrap(
                 f"{self.test}: {self.statistic:.4g}, {verdict} (p = {self.p_value:.3g}, {self.n_permutations} "
                 f"permutations). Samples from one distribution have a mean of {self.null_mean:.4g} and exceed "
                 f"{self.threshold:.4g} in {100 * self.alpha:g} % of cases ({self.n_reference:,} and {self.n_window:,} "
-                "rows).",
+                f"rows).{doubt}",
                 page_width(),
             )
         )

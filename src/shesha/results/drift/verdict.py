@@ -105,6 +105,9 @@ class DriftVerdict(Result):
     notes: tuple[str, ...] = ()
     reason: str = ""
     """Why the primary score has no value; empty if it has one."""
+    dependence: str = ""
+    """How reference rows depend on their neighbours, with advice, so that resampling them does not give the stated
+    confidence; empty if there is no sign of it, or if re-encodings give the noise floor."""
     about: dict[str, str] = field(default_factory=dict)
     """Conditions recorded with the checked encodings, such as model revision and batch size."""
 

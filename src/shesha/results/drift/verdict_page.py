@@ -35,7 +35,7 @@ _TITLES = {
 
 def verdict_page(verdict: DriftVerdict) -> Page:
     """Return the page, which contains the same sentences as the text."""
-    in_a_row = "" if verdict.sequence is None else sequence_sentence(verdict.sequence)
+    in_a_row = sequence_sentence(verdict)
     moved = {"Rows that moved most": verdict.rows, "Classes": verdict.classes}
     doubts = (*verdict.notes, _NO_FLOOR.format(verdict.tolerance) if verdict.basis == "row resamples" else "", _BARE)
     return Page(

@@ -8,8 +8,10 @@ from shesha.report import columns, page_width, wrap
 from shesha.support.shortened_names import shorten
 
 if TYPE_CHECKING:
-    from shesha.results.drift.verdict import CheckSequence, DriftScore, DriftVerdict, Moved
+    from shesha.results.drift.verdict import DriftScore, DriftVerdict, Moved
 
+LIMIT_CONFIDENCE = 0.95
+"""Confidence of the upper limit of a monitor's own share of false alarms."""
 _WIDE = 28
 """Largest number of characters of a name in a table."""
 
@@ -21,7 +23,7 @@ def verdict_text(verdict: DriftVerdict) -> str:
         lines += wrap(verdict.reason, page_width(), "  ", "")
     lines += ["", *_score_table(verdict), "", *_paragraph(rates_sentence(verdict))]
     if verdict.sequence is not None:
-        lines += ["", *_paragraph(sequence_sentence(verdict.sequence))]
+        lines += ["", *_paragraph(sequence_sentence(verdict))]
     for title, moved in (("Rows that moved most", verdict.rows), ("Classes", verdict.classes)):
         if moved:
             lines += ["", title, *_movement_table(moved)]
@@ -61,27 +63,38 @@ def _score_table(verdict: DriftVerdict) -> list[str]:
 def rates_sentence(verdict: DriftVerdict) -> str:
     """Return how often scores exceed their thresholds without a change."""
     if verdict.basis == "row resamples":
+        dependent = f" This confidence does not hold: {verdict.dependence}." if verdict.dependence else ""
         return (
             f"A score exceeds its threshold if, with {100 * (1 - verdict.level):g} % confidence, its drift is above "
-            f"{verdict.tolerance:g} for any sample of inputs of the same kind. Without re-encodings the noise floor "
-            "is unknown."
+            f"{verdict.tolerance:g} for any sample of inputs of the same kind.{dependent} Without re-encodings the "
+            "noise floor is unknown."
         )
     rate = f"Without a change, each score exceeds its threshold in {100 * verdict.level:.3g} % of checks"
     return (
         f"{rate}, averaged over monitors like this one. The rate of this monitor, with {verdict.n_nulls:,} "
-        f"re-encodings, is below {100 * verdict.realised:.3g} % (95 % confidence)."
+        f"re-encodings, is below {100 * verdict.realised:.3g} % ({100 * LIMIT_CONFIDENCE:g} % confidence)."
     )
 
 
-def sequence_sentence(sequence: CheckSequence) -> str:
-    """Return the evidence accumulated over successive checks, and its alarm threshold."""
+def sequence_sentence(verdict: DriftVerdict) -> str:
+    """Return the evidence accumulated over successive checks, its alarm threshold, and which rule raises alerts."""
+    sequence = verdict.sequence
+    if sequence is None:
+        return ""
     limit = sequence.run_length if sequence.threshold != sequence.threshold else sequence.threshold
     sentence = (
         f"Check {sequence.number}: the accumulated evidence of change is {sequence.shiryaev_roberts:.3g}, and the "
         f"alarm is at {round(limit, 1):g} (one false alarm in {sequence.run_length:g} checks on average; CUSUM "
         f"{sequence.cusum:.3g})."
     )
-    return sentence + (f" The alarm was raised at check {sequence.alarm_since}." if sequence.alarm_since else "")
+    rule = (
+        "This evidence raises alerts, not a single check (run_length)."
+        if verdict.by_sequence
+        else "This is a second rule, for information: here a single check raises alerts (false_alarm), so the two can "
+        "differ."
+    )
+    alarm = f" The alarm was raised at check {sequence.alarm_since}." if sequence.alarm_since else ""
+    return f"{sentence}{alarm} {rule}"
 
 
 def _movement_table(moved: tuple[Moved, ...]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shesha.results import sentence_parts as say
 from shesha.results.base import reaches_level
 from shesha.results.neuro.score_correlations import Association
-from shesha.results.neuro.session_drift import SessionDrift
+from shesha.results.neuro.session_drift import SessionDrift, SessionPart
 from shesha.results.neuro.session_table import Group, SessionTable
 from shesha.results.neuro.session_thirds import Tertiles
 from shesha.results.neuro.time_by_time import OverTime
@@ -78,16 +78,26 @@ def _session_drift(result: SessionDrift) -> str:
             clauses.append(f"{pair.first} and {pair.second} not estimable ({pair.reason})")
             continue
         parts = ", ".join(
-            f"{part.name.replace('_', ' ')} {say.format_number(part.between)} between sessions and "
-            f"{say.format_number(part.within)} within sessions "
-            f"(chance {say.format_number(part.null_mean)}, p = {say.format_p(part.p_value)})"
+            f"{part.name.replace('_', ' ')} {say.format_number(part.between)} between sessions (chance "
+            f"{say.format_number(part.null_mean)}, p = {say.format_p(part.p_value)}) and "
+            f"{say.format_number(part.within)} within sessions{_change_clause(part, result.confidence)}"
             for part in pair
         )
         clauses.append(f"{pair.first} and {pair.second} ({pair.n_shared:,} shared neurons): {parts}")
     return (
         f"Agreement between halves of the trials of {len(result.sessions)} sessions, compared with that within "
         f"sessions: {say.join_clauses(clauses, 'more pairs')}; {result.n_permutations:,} random matchings of neurons "
-        "(for the geometry, of conditions); p-values test agreement and are not corrected for the number of pairs"
+        "(for the geometry, of conditions) for agreement, and as many random divisions of the trials for changes; "
+        "p-values of changes are corrected for the number of pairs and parts"
+    )
+
+
+def _change_clause(part: SessionPart, confidence: float) -> str:
+    if part.change_p_value != part.change_p_value:
+        return ""
+    return (
+        f" ({say.format_share(confidence)} interval of the change {say.format_number(part.change_low)} to "
+        f"{say.format_number(part.change_high)}, corrected p = {say.format_p(part.corrected_change_p_value)})"
     )
 
 

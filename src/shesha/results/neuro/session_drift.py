@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Page, Text, page_width, table, wrap
-from shesha.results.base import Result
-from shesha.results.null_summary import NullComparison
+from shesha.results.base import Result, reaches_level
+from shesha.results.null_summary import NAN, NullComparison
 from shesha.results.plot_docstring import draws_axes
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +26,13 @@ class SessionPart(NullComparison):
     """Agreement between half of the trials of one session and half of the trials of the other."""
     within: float
     """Mean agreement between two halves of the trials of the same session, which is the limit that noise sets."""
+    change_low: float = NAN
+    """Lower end of the interval for the change, from random divisions of the trials of both sessions."""
+    change_high: float = NAN
+    change_p_value: float = NAN
+    """p-value of the change; `p_value` belongs to the agreement between the sessions."""
+    corrected_change_p_value: float = NAN
+    """p-value of the change, corrected for the number of pairs and parts (step-down maximum)."""
 
     @property
     def change(self) -> float:
@@ -65,25 +73,53 @@ class SessionDrift(Result):
     sessions: tuple[str, ...]
     pairs: tuple[SessionPair, ...]
     n_permutations: int
+    alpha: float = 0.05
+    confidence: float = 0.95
     seed: int | None = None
+
+    def is_changed(self, part: SessionPart) -> bool:
+        """Return whether the change of a part is significant, corrected for the number of pairs and parts.
+
+        Parameters
+        ----------
+        part : SessionPart
+            One of the parts of a pair.
+        """
+        return reaches_level(part.corrected_change_p_value, self.alpha)
 
     @property
     def headline(self) -> str:
-        """Which part changed most, and between which sessions."""
-        known = [(part.change, pair, part) for pair in self.pairs for part in pair if part.change == part.change]
-        if not known:
+        """How many pairs of sessions changed, and the largest change that can be interpreted."""
+        known = [pair for pair in self.pairs if pair.parts]
+        tests = [part for pair in known for part in pair if part.change_p_value == part.change_p_value]
+        if not tests:
             return "No pair of sessions could be compared."
-        _, pair, part = max(known, key=lambda entry: entry[0])
+        of_pairs = f"{count(len(known), 'pair')} of sessions"
+        changed: dict[str, list[SessionPair]] = {}
+        for pair in known:
+            for part in pair:
+                changed.setdefault(part.name, []).extend([pair] if self.is_changed(part) else [])
+        if not any(changed.values()):
+            smallest = min(part.corrected_change_p_value for part in tests)
+            tested = f"{count(len(tests), 'test')}, {of_pairs}"
+            return f"No significant change between sessions (smallest corrected p = {smallest:.2g}; {tested})."
+        named = ", ".join(f"{len(pairs)} in {name.replace('_', ' ')}" for name, pairs in changed.items())
+        name = min((name for name, pairs in changed.items() if pairs), key=_preference)
+        pair = max(changed[name], key=lambda pair: pair[name].change)
         return (
-            f"Largest change: {part.name.replace('_', ' ')} between {pair.first} and {pair.second}, with an agreement "
-            f"of {part.between:.2f} between sessions and {part.within:.2f} within sessions."
+            f"Of {of_pairs}, the number that changed significantly is {named}. The largest change in "
+            f"{name.replace('_', ' ')} is between {pair.first} and {pair.second}: agreement "
+            f"{pair[name].between:.2f} between sessions and {pair[name].within:.2f} within sessions (corrected p = "
+            f"{pair[name].corrected_change_p_value:.2g})."
         )
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pair of sessions and part."""
         import pandas as pd
 
-        columns = ("between", "within", "change", "null_mean", "null_sd", "threshold", "p_value")
+        agreement = ("between", "null_mean", "null_sd", "threshold", "p_value", "within")
+        change = ("change", "change_low", "change_high", "change_p_value", "corrected_change_p_value")
+        columns = (*agreement, *change)
         rows = []
         for pair in self.pairs:
             record = {"first": pair.first, "second": pair.second, "n_shared": pair.n_shared}
@@ -104,8 +140,12 @@ class SessionDrift(Result):
         kinds = [part.name for part in shown[0].parts] if shown else []
         series = {}
         for kind in kinds:
-            values = [pair[kind].change for pair in shown]
-            series[kind] = Series(values, values, values)
+            parts = [pair[kind] for pair in shown]
+            series[kind] = Series(
+                [part.change for part in parts],
+                [part.change_low for part in parts],
+                [part.change_high for part in parts],
+            )
         return intervals(names, series, label="agreement within minus between sessions", joined=False, ax=ax)
 
     def _text(self) -> str:
@@ -116,18 +156,28 @@ class SessionDrift(Result):
         head = [*wrap(self.headline, width, hanging=""), ""]
         for index in range(len(known[0].parts) if known else 0):
             parts = [pair.parts[index] for pair in known]
+            interval = tuple(f"[{_number(part.change_low)}, {_number(part.change_high)}]" for part in parts)
             groups = [
                 [Column("neurons", tuple(str(pair.n_shared) for pair in known))],
-                [Column(head, tuple(_number(getattr(part, field)) for part in parts)) for head, field in _HEADS],
+                [Column(head, tuple(_number(getattr(part, field)) for part in parts)) for head, field in _AGREEMENT],
                 [Column("p", tuple(f"{part.p_value:.2g}" for part in parts))],
+                [Column(head, tuple(_number(getattr(part, field)) for part in parts)) for head, field in _CHANGE],
+                [Column("interval", interval), Column("p change", tuple(map(_p_change, parts)))],
             ]
             lines += ["" for _ in lines[:1]] + [parts[0].name.replace("_", " ")] + table(names, groups, width)
         for pair in self.pairs:
             if pair.reason:
                 lines += wrap(f"{pair.first} - {pair.second}: {pair.reason}", width)
         if known:
-            lines += ["", *wrap(GAIN_NOTE, width, hanging="")]
+            lines += ["", *wrap(self._explanation, width, hanging=""), "", *wrap(GAIN_NOTE, width, hanging="")]
         return "\n".join([*head, *lines])
+
+    @property
+    def _explanation(self) -> str:
+        return (
+            f"p tests whether agreement between sessions exceeds chance. Change is agreement within minus between "
+            f"sessions, with its {self.confidence:.0%} interval; p change is corrected for all pairs and parts."
+        )
 
     def _page(self) -> Page:
         from shesha.results.generic_page import generic_page
@@ -140,8 +190,20 @@ GAIN_NOTE = (
     "distances weight neurons by their rates. If rates also differ between sessions, a change of geometry is no "
     "evidence of a change in tuning."
 )
-_HEADS = (("between", "between"), ("within", "within"), ("change", "change"), ("chance", "null_mean"))
+_IN_ORDER = ("tuning", "rate", "population_vector", "geometry")
+"""Parts in the order in which the headline chooses: changes in rate or tuning alone change the others as well."""
+_AGREEMENT = (("between", "between"), ("chance", "null_mean"))
+_CHANGE = (("within", "within"), ("change", "change"))
 
 
 def _number(value: float) -> str:
     return f"{value:.3f}" if value == value else "-"
+
+
+def _preference(name: str) -> int:
+    return _IN_ORDER.index(name) if name in _IN_ORDER else len(_IN_ORDER)
+
+
+def _p_change(part: SessionPart) -> str:
+    p_value = part.corrected_change_p_value
+    return f"{p_value:.2g}" if p_value == p_value else "-"

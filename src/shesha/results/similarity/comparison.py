@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from shesha.report import Metric, Page, page_width, wrap
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import Result
+from shesha.results.sentence_parts import format_share
 from shesha.results.similarity.held_out_sections import held_out_lines
 from shesha.results.similarity.pair_sentences import pair_sentences
 from shesha.results.similarity.recommended_measure_names import RECOMMENDED
@@ -37,6 +38,12 @@ class Comparison(Result):
     """Possible problems with the conclusion. If there are fewer than five measures, only quick checks are made."""
     folds: int | None = None
     """Number of folds that the held-out values used; None if there are no such values."""
+    alpha: float = 0.05
+    """Significance level of the verdicts and thresholds."""
+    confidence: float = 0.95
+    """Confidence level of the intervals."""
+    n_permutations: int = 0
+    """Number of permutations for the chance levels; 0 if there are none."""
 
     def __getitem__(self, measure: str) -> Score:
         """Return the score according to the measure with this name."""
@@ -54,7 +61,7 @@ class Comparison(Result):
     def headline(self) -> str:
         """How many measures are above chance, or the raw values if none was tested."""
         known = [score for score in self.scores if score.has_value]
-        return next(iter(pair_sentences(self.first, self.second, known)))
+        return next(iter(pair_sentences(self.first, self.second, known, self.alpha)))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per measure."""
@@ -88,7 +95,10 @@ class Comparison(Result):
         if missing:
             lines += ["", "Without a value", *_remark_lines((score.measure, score.reason) for score in missing)]
         if with_value:
-            advice = [*_reading_advice(with_value), _CALIBRATED_NOTE if calibrated else _NOTE]
+            brackets = f"Brackets are {format_share(self.confidence)} intervals. "
+            has_interval = any(score.has_interval for score in with_value)
+            note = brackets * has_interval + _CALIBRATED_NOTE.format(alpha=self.alpha) if calibrated else _NOTE
+            advice = [*_reading_advice(with_value), note]
             lines += ["", *(line for text in advice for line in wrap(text, page_width(), hanging=""))]
         if with_value and calibrated and self.exchanged not in ("", "all rows"):
             lines.append(f"Permuted under the null: {self.exchanged}.")
@@ -131,10 +141,10 @@ _NOTE = (
 
 _CALIBRATED_NOTE = (
     "The chance level is the mean value for randomly matched rows. The calibrated value is 0 up to the chance "
-    "threshold and 1 at the best possible value. For a measure without a best possible value, it is the excess over "
-    "the threshold. With many measures, some p-values are small by chance alone. Use the corrected p-value, which "
-    "accounts for the number of measures, unless you chose one measure in advance. Measures that do not depend on the "
-    "matching of rows have no null distribution."
+    "threshold at the level {alpha:g}, and 1 at the best possible value. For a measure without a best possible value, "
+    "it is the excess over the threshold. With many measures, some p-values are small by chance alone. Use the "
+    "corrected p-value, which accounts for the number of measures, unless you chose one measure in advance. Measures "
+    "that do not depend on the matching of rows have no null distribution."
 )
 
 

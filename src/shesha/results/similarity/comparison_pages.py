@@ -23,7 +23,7 @@ from shesha.report import (
 from shesha.results.generic_page import run_details
 from shesha.results.similarity.held_out_sections import held_out_sections
 from shesha.results.similarity.pair_sentences import format_interval, format_number, pair_sentences
-from shesha.results.similarity.pairwise_tables import CALIBRATED_PAIRS_NOTE, measure_table, significance_sentence
+from shesha.results.similarity.pairwise_tables import calibrated_pairs_note, measure_table, significance_sentence
 from shesha.results.similarity.recommended_measure_names import RECOMMENDED
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ _SEES = {
     "topology": "Whether connected components and holes are similar at all scales.",
 }
 NO_CHANCE = Text(
-    "No chance level was computed. Even unrelated representations rarely score 0: their score depends on the measure "
-    "and on the numbers of rows and features. Calibrate (`--calibrate`) before you conclude that representations are "
-    "similar."
+    "Whether these values exceed chance was not tested. Even unrelated representations rarely score 0: their score "
+    "depends on the measure and on the numbers of rows and features. Calibrate (`--calibrate`) before you conclude "
+    "that representations are similar."
 )
 _MANY_TESTS = Text(
     "With many measures, some p-values are small by chance alone. Use the corrected p-value, which accounts for "
@@ -71,7 +71,7 @@ def comparison_page(result: Comparison) -> Page:
     return Page(
         title=f"{result.first} and {result.second}",
         question=f"Are the geometries of {result.first} and {result.second} more similar than by chance?",
-        answer=tuple(pair_sentences(result.first, result.second, known)),
+        answer=tuple(pair_sentences(result.first, result.second, known, result.alpha)),
         numbers=(_scores(first, "First to read"),) if first else (),
         doubts=_doubt_parts(result.doubts, known),
         sections=(
@@ -192,7 +192,7 @@ def pairwise_page(result: PairwiseComparison) -> Page:
             *(_extremes_sentence(result, name) for name in ordered[:3]),
         ),
         numbers=(*tables[:1], *maps[:1]),
-        doubts=(Text(CALIBRATED_PAIRS_NOTE) if tables else NO_CHANCE,),
+        doubts=(Text(calibrated_pairs_note(result)) if tables else NO_CHANCE,),
         sections=(
             *(Section(f"{table.title}, compared with chance", (table,)) for table in tables[1:]),
             *((Section("Other measures", (*maps[1:], *more)),) if maps[1:] else ()),

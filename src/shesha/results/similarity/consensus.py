@@ -53,6 +53,13 @@ class Consensus(Result):
     converged: bool = True
     notes: tuple[str, ...] = ()
     seed: int | None = None
+    shared_p_value: float = float("nan")
+    """p-value of the hypothesis that the representations share nothing (permutations of the rows of each one)."""
+
+    @property
+    def shares_nothing(self) -> bool:
+        """Whether the representations are no closer than after random matchings of their rows."""
+        return self.shared_p_value == self.shared_p_value and not reaches_level(self.shared_p_value, self.alpha)
 
     def __iter__(self) -> Iterator[Member]:
         """Iterate over the representations, the nearest first."""
@@ -94,11 +101,16 @@ class Consensus(Result):
     def headline(self) -> str:
         """The outliers, and the representation nearest to all others."""
         first, outlying = self.members[0], self.outlying
+        if self.shares_nothing:
+            return (
+                "The representations share no shape: they are no closer than with randomly matched rows "
+                f"(p = {self.shared_p_value:.2g}). Whether one is an outlier has no answer."
+            )
         near = f"{first.name} is nearest to the others ({first.distance:.3f})"
         if not outlying:
-            return f"No representation is an outlier. {near}."
+            return f"No representation is an outlier at {self.alpha:g}. {near}."
         verb = "is an outlier" if len(outlying) == 1 else "are outliers"
-        return f"{', '.join(outlying)} {verb}. {near}."
+        return f"{', '.join(outlying)} {verb} at {self.alpha:g}. {near}."
 
     def _page(self) -> Page:
         cells = (
@@ -132,8 +144,8 @@ class Consensus(Result):
         text = [*wrap(self.headline, width, hanging=""), "", *columns(rows, "<><>>", indent="  "), ""]
         text += wrap(
             "Distance is the Procrustes distance to the mean shape of the other representations, from 0 (equal up to "
-            f"rotation) to 1.414. Brackets are {self.confidence:.0%} intervals. The spread around the mean of all "
-            f"representations is {self.spread:.3f} ({self.n_rows:,} rows).",
+            f"rotation) to 1.414. Brackets are {100 * self.confidence:g} % intervals. The spread around the mean of "
+            f"all representations is {self.spread:.3f} ({self.n_rows:,} rows).",
             width,
             hanging="",
         )

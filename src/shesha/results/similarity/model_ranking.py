@@ -36,7 +36,7 @@ class RankedModel(Result):
     corrected_p_value: float = NAN
     """p-value of the comparison with chance after correction for the number of models (step-down maximum)."""
     p_ceiling: float = NAN
-    """Two-sided p-value of the difference between the value and the lower end of the noise ceiling."""
+    """One-sided p-value of the value falling short of the lower end of the noise ceiling."""
     alone: float = NAN
     """Share of the variance of the data (of its ranks, for Spearman) that the model explains by itself."""
     unique: float = NAN
@@ -109,6 +109,8 @@ class ModelRanking(Result):
     n_resamples: int = 0
     exchanged: str = ""
     """Which rows were permuted for the p-values of the comparison with chance."""
+    n_known_pairs: tuple[int, ...] = ()
+    """Number of pairs of rows with a distance in each subject, if some are missing; empty if all are known."""
     notes: tuple[str, ...] = ()
     seed: int | None = None
 
@@ -143,6 +145,18 @@ class ModelRanking(Result):
     def best(self) -> tuple[str, ...]:
         """The models that no other model exceeds significantly, closest first."""
         return tuple(model.name for model in self.models if model.rank_low == 1)
+
+    def reaches_ceiling(self, model: RankedModel) -> bool:
+        """Return whether the value of a model lies within the noise ceiling or beyond it.
+
+        Parameters
+        ----------
+        model : RankedModel
+            One of the models.
+        """
+        if self.closer == "higher":
+            return model.value >= self.ceiling_lower
+        return model.value <= self.ceiling_lower
 
     @property
     def has_ceiling(self) -> bool:

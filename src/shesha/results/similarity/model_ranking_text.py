@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.report import columns, page_width, wrap
+from shesha.results.base import reaches_level
 from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
@@ -33,12 +34,18 @@ def ceiling_sentence(result: ModelRanking) -> str:
     """Return a sentence about the noise ceiling."""
     if not result.has_ceiling:
         return ""
-    reach = [model.name for model in result.models if model.p_ceiling > result.alpha]
-    clause = (
-        f"{', '.join(reach)} {agree(len(reach), 'does', 'do')} not differ from it significantly"
-        if reach
-        else "every model differs from it significantly"
+    reaching = [model.name for model in result.models if result.reaches_ceiling(model)]
+    short = [model for model in result.models if model.value == model.value and model.name not in reaching]
+    below = [model.name for model in short if reaches_level(model.p_ceiling, result.alpha)]
+    open_ones = [model.name for model in short if model.p_ceiling == model.p_ceiling and model.name not in below]
+    untested = [model.name for model in short if model.p_ceiling != model.p_ceiling]
+    clauses = (
+        (reaching, f"{agree(len(reaching), 'reaches', 'reach')} it"),
+        (below, f"{agree(len(below), 'falls', 'fall')} short of it significantly"),
+        (open_ones, f"{agree(len(open_ones), 'falls', 'fall')} short of it, but not significantly"),
+        (untested, f"{agree(len(untested), 'falls', 'fall')} short of it (not tested)"),
     )
+    clause = "; ".join(f"{', '.join(names)} {text}" for names, text in clauses if names)
     low, high = format_decimals(result.ceiling_lower), format_decimals(result.ceiling_upper)
     return f"The noise ceiling is {low} to {high}; {clause}."
 
@@ -103,8 +110,8 @@ def _design_note(result: ModelRanking) -> str:
     subjects = f"{result.n_subjects} subjects" if result.n_subjects > 1 else "one subject"
     return (
         f"{result.closer.capitalize()} is closer. The data have {result.n_rows:,} rows and {subjects}. Brackets are "
-        f"{result.confidence:.0%} intervals from {result.n_resamples:,} resamples of {result.resampled}. Places follow "
-        f"from tests of the differences between pairs of models ({result.correction})."
+        f"{100 * result.confidence:g} % intervals from {result.n_resamples:,} resamples of {result.resampled}. Places "
+        f"follow from tests of the differences between pairs of models ({result.correction})."
     )
 
 

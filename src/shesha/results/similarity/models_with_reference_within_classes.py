@@ -38,6 +38,24 @@ class SeveralWithinClasses(Result):
         return known[name]
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Possible problems, such as batches that were not declared."""
+        return tuple(dict.fromkeys(note for comparison in self for note in comparison.notes))
+
+    @property
+    def mixing_note(self) -> str:
+        """How well blocks are mixed in each representation; empty without blocks."""
+        mixing = {name: values for comparison in self for name, values in comparison.mixing.items()}
+        if not mixing:
+            return ""
+        texts = [
+            f"{score} {', '.join(f'{values[score]:.2f} in {name}' for name, values in mixing.items())}"
+            for score in next(iter(mixing.values()))
+            if all(values[score] == values[score] for values in mixing.values())
+        ]
+        return f"Mixing of blocks (0 separate, 1 mixed): {'; '.join(texts)}." if texts else ""
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """The classes within which at least one representation was compared."""
         return tuple(dict.fromkeys(name for comparison in self for name in comparison.classes))
@@ -105,7 +123,8 @@ class SeveralWithinClasses(Result):
 
         width = page_width()
         lines = [line for comparison in self for line in wrap(comparison.headline, width)]
-        lines += wrap(self.comparisons[0].excluded_note, width) if self.comparisons[0].excluded else []
+        for text in (self.mixing_note, *self.notes, self.comparisons[0].excluded_note):
+            lines += wrap(text, width, hanging="") if text else []
         for measure in self.measures:
             columns = [[column] for column in several_columns(self, measure)]
             lines += ["", f"{measure} with {self.reference}, calibrated (* above chance)"]

@@ -26,6 +26,10 @@ class NoiseCeiling(Result):
     """Value between each repeat and the mean of the other repeats; the average of these values is `lower`."""
     included: tuple[float, ...] = ()
     """Value between each repeat and the mean of all repeats; the average of these values is `upper`."""
+    n_pairs: int = 0
+    """Number of pairs of rows, for ceilings of distances."""
+    n_known_pairs: tuple[int, ...] = ()
+    """Number of pairs of rows with a distance in each repeat; fewer than `n_pairs` if some are missing."""
     reason: str = ""
     """Why there is no ceiling; empty if there is one."""
     notes: tuple[str, ...] = ()
@@ -42,9 +46,16 @@ class NoiseCeiling(Result):
         if self.has_value:
             ceiling = (
                 f"noise ceiling {self.lower:.4g} to {self.upper:.4g}, reliability {self.reliability:.4g} "
-                f"({self.n_repeats} repeats of {self.n_rows:,} rows; {self.closer} is closer)"
+                f"({self.n_repeats} repeats of {self.n_rows:,} rows{self._known}; {self.closer} is closer)"
             )
         return "\n".join([f"{self.measure}: {ceiling}", *(f"  note: {text}" for text in self.notes)])
+
+    @property
+    def _known(self) -> str:
+        if not self.n_known_pairs or min(self.n_known_pairs) == self.n_pairs:
+            return ""
+        low, high = min(self.n_known_pairs), max(self.n_known_pairs)
+        return f", {low:,}{'' if low == high else f' to {high:,}'} of {self.n_pairs:,} pairs of rows known in each"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from shesha.results.base import reaches_level
 from shesha.results.similarity.recommended_measure_names import RECOMMENDED
 from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     from shesha.results.similarity.score import Score
 
-_LEVEL = 0.05
 
-
-def pair_sentences(first: str, second: str, scores: Sequence[Score]) -> Iterable[str]:
+def pair_sentences(first: str, second: str, scores: Sequence[Score], alpha: float) -> Iterable[str]:
     """Yield sentences that say, from the scores with a value, whether two representations are similar."""
     if not scores:
         yield f"No measure could be computed for {first} and {second}."
@@ -24,13 +23,13 @@ def pair_sentences(first: str, second: str, scores: Sequence[Score]) -> Iterable
         shown = [score for score in scores if score.measure in RECOMMENDED] or [scores[0]]
         yield f"Raw values, not tested against chance: {', '.join(_raw_value(score) for score in shown)}."
         return
-    above = [score for score in tested if score.deciding_p_value <= _LEVEL]
+    above = [score for score in tested if reaches_level(score.deciding_p_value, alpha)]
     best = max(tested, key=lambda score: -score.deciding_p_value)
     corrected = ", corrected for the number of measures" if len(tested) > 1 else ""
     n_untested = len(scores) - len(tested)
     untested = f" ({count(n_untested, 'other measure')} not tested)" if n_untested else ""
     yield (
-        f"{_count_phrase(len(above), tested)} above chance at {_LEVEL:g}{corrected}{untested}."
+        f"{_count_phrase(len(above), tested)} above chance at {alpha:g}{corrected}{untested}."
         f"{'' if above else f' The smallest p-value is {best.deciding_p_value:.2g} ({best.measure}).'}"
     )
     led = next((score for score in tested if score.measure in RECOMMENDED), best)

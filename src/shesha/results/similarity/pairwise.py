@@ -96,6 +96,8 @@ class PairwiseComparison(PairTables, Result):
     n_permutations: int = 0
     """Number of permutations of the rows; all pairs use the same ones."""
     alpha: float = 0.05
+    confidence: float | None = None
+    """Confidence level of the intervals; None if there are none."""
 
     def matrix(self, measure: str, what: PairNumber = "value") -> pd.DataFrame:
         """Return a square table for one measure, with first arguments as rows and second arguments as columns.
@@ -211,7 +213,7 @@ class PairwiseComparison(PairTables, Result):
         if self.exchanged:
             notes = Counter(pair.score.note for pair in self.scores if pair.score.note)
             parts += ["\n".join(f"{note} ({n} score{'s' * (n != 1)})" for note, n in notes.items())] if notes else []
-            parts.append("\n".join(note_lines()))
+            parts.append("\n".join(note_lines(self)))
             parts += [f"Exchanged: {self.exchanged}."] if self.exchanged != "all rows" else []
         if self.interrupted:
             parts.append("Interrupted: the remaining values were not computed.")

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING
 
 from shesha.report import Column, Metric, Table, page_width, table, wrap
 from shesha.results.base import reaches_level
+from shesha.results.sentence_parts import format_share
 from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
     from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
     from shesha.results.similarity.score import Score
 
-CALIBRATED_PAIRS_NOTE = (
+_CALIBRATED_PAIRS_NOTE = (
     "The chance level is the mean value for randomly matched rows. The calibrated value is 0 up to the chance "
-    "threshold and 1 at the best possible value. For a measure without a best possible value, it is the excess over "
-    "the threshold. The corrected p-value accounts for the number of pairs of one measure, not for the number of "
-    "measures."
+    "threshold at the level {alpha:g}, and 1 at the best possible value. For a measure without a best possible value, "
+    "it is the excess over the threshold. The corrected p-value accounts for the number of pairs of one measure, "
+    "not for the number of measures."
 )
 _MOST_LINES = 60
 """Most pairs that are printed; if there are more, those with the smallest p-values are printed."""
@@ -104,9 +105,15 @@ def _columns(pairs: list[PairScore]) -> list[Column]:
     return [Column(head, tuple(column)) for head, column in cells.items()]
 
 
-def note_lines() -> list[str]:
+def note_lines(result: PairwiseComparison) -> list[str]:
     """Return lines that explain the columns."""
-    return wrap(CALIBRATED_PAIRS_NOTE, page_width(), hanging="")
+    return wrap(calibrated_pairs_note(result), page_width(), hanging="")
+
+
+def calibrated_pairs_note(result: PairwiseComparison) -> str:
+    """Return sentences that explain the columns, with the levels of the intervals and of the thresholds."""
+    brackets = f"Brackets are {format_share(result.confidence)} intervals. " if result.confidence is not None else ""
+    return brackets + _CALIBRATED_PAIRS_NOTE.format(alpha=result.alpha)
 
 
 def _interval(score: Score) -> str:

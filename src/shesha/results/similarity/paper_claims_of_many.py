@@ -87,6 +87,11 @@ def _extreme(pair: PairScore) -> str:
 
 @claim.register
 def _consensus(result: Consensus) -> str:
+    if result.shares_nothing:
+        return (
+            f"{len(result.members)} representations of {result.n_rows:,} rows shared no shape above chance at "
+            f"{result.alpha:g} (p = {say.format_p(result.shared_p_value)}, permutations of the rows of each)"
+        )
     outlying = [member for member in result if member.name in result.outlying]
     parts = "; ".join(
         f"{m.name}, distance {say.format_number(m.distance)}{say.interval(m.low, m.high, result.confidence)}, "

@@ -56,10 +56,10 @@ def _calibrated_part(result: Calibrated | CalibratedLayers) -> str:
 @claim.register
 def _comparison(result: Comparison) -> str:
     design = f"; permutations of {result.exchanged}" if result.exchanged else ""
+    if result.n_permutations:
+        design = f"; {say.draws(result.n_permutations, result.exchanged)}"
     known = [score for score in sort_recommended_first(result.scores) if score.has_value]
-    clauses = (
-        say.join_clauses([_score(score, result.folds) for score in known], "more measures") or "no measure has a value"
-    )
+    clauses = say.join_clauses([_score(score, result) for score in known], "more measures") or "no measure has a value"
     rows = f"{result.shapes[0][0]:,} rows"
     return f"Similarity of {result.first} and {result.second} over {rows}: {clauses}{design}"
 
@@ -71,12 +71,14 @@ def sort_recommended_first(scores: tuple[Score, ...]) -> list[Score]:
     return sorted(scores, key=lambda score: score.measure not in RECOMMENDED)
 
 
-def _score(score: Score, folds: int | None = None) -> str:
+def _score(score: Score, result: Comparison) -> str:
     p = score.deciding_p_value
     corrected = "corrected " if score.corrected_p_value == score.corrected_p_value else ""
     chance = f", chance {say.format_number(score.null_mean)}, {corrected}{say.equal_p(p)}" if p == p else ""
-    held = "" if score.held_out is None else f", held out {say.format_number(score.held_out)} ({folds} folds)"
-    value = f"{say.format_number(score.value)}{say.interval(score.interval_low, score.interval_high)}"
+    held = "" if score.held_out is None else f", held out {say.format_number(score.held_out)} ({result.folds} folds)"
+    value = (
+        f"{say.format_number(score.value)}{say.interval(score.interval_low, score.interval_high, result.confidence)}"
+    )
     return f"{add_source(score.measure)} {value}{chance}{held}"
 
 
@@ -135,8 +137,9 @@ def _kept_within(result: WithinClasses, *, sources: bool = True) -> str:
 def _null_within(result: WithinClasses) -> str:
     rows = say.span([result.sizes[name] for name in result.classes])
     return (
-        f"{rows} rows per class; permutations of rows within the class, p corrected over the classes by Benjamini and "
-        "Hochberg"
+        f"{rows} rows per class; {result.n_permutations:,} permutations of rows within the class"
+        f"{' and block' * bool(result.n_blocks)}, p corrected over the classes by Benjamini and Hochberg, level "
+        f"{result.alpha:g}"
     )
 
 

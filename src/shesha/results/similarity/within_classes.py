@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shesha.report import Page
@@ -11,19 +11,21 @@ from shesha.results.base import Result, reaches_level
 from shesha.results.plot_docstring import draws_axes
 from shesha.results.similarity.comparison import Comparison
 from shesha.results.similarity.score import Score
+from shesha.support.draws_for_corrections import undecided
 from shesha.support.plurals import agree
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-_LEVEL = 0.05
 _ALL = "all rows"
+KEPT, PARTLY, LOST, UNDECIDED = "kept", "partly kept", "lost", "undecided"
+"""Verdicts on a class, or on one measure within it."""
 
 
 @dataclass(frozen=True)
 class WithinClasses(Result):
-    """Comparisons within each class, and of all rows, with null distributions that keep the classes."""
+    """Comparisons within each class (and block), and their mean over all classes."""
 
     first: str
     second: str
@@ -31,19 +33,34 @@ class WithinClasses(Result):
     sizes: dict[str, int]
     """Number of rows that were compared in each class."""
     whole: Comparison
-    """Comparison of all rows. Its null keeps the differences between classes, so that its p-value tests the structure
-    within classes."""
+    """Mean over all classes, weighted by their rows; pairs of rows from different classes do not enter."""
     excluded: dict[str, str]
     """Classes that were not compared, each with the reason."""
     corrected: dict[str, dict[str, float]]
     """p-values by measure and class, corrected for the number of classes (Benjamini and Hochberg)."""
+    kept_bars: dict[str, dict[str, float]] = field(default_factory=dict, kw_only=True)
+    """By measure and class, the value of the first representation with itself after a fifth of its variance was
+    exchanged between the rows of the class. A class is kept if the interval lies above it."""
+    lost_bars: dict[str, dict[str, float]] = field(default_factory=dict, kw_only=True)
+    """The same after four fifths were exchanged. A class that is not above chance is lost if the interval lies below
+    it."""
+    n_blocks: dict[str, int] = field(default_factory=dict, kw_only=True)
+    """Number of blocks within which each class was compared; empty without blocks."""
+    mixing: dict[str, dict[str, float]] = field(default_factory=dict, kw_only=True)
+    """How well blocks are mixed in each representation, by 'batch silhouette' and 'iLISI': 1 if blocks are mixed, 0 if
+    they are separate."""
+    alpha: float = field(default=0.05, kw_only=True)
+    n_permutations: int = field(default=0, kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    """Possible problems, such as batches that were not declared."""
     calibrated_note: ClassVar[str] = (
         "The chance level is the mean value when rows are matched at random within the class (and block). The "
         "calibrated value is 0 up to the chance threshold and 1 at the best possible value."
     )
     column_note: ClassVar[str] = (
-        f"{calibrated_note} The line '{_ALL}' permutes rows within classes only. Its value is high because classes "
-        "differ, and its p-value tests the structure within classes."
+        f"{calibrated_note} The line '{_ALL}' is the mean over classes, weighted by their rows. Kept: the interval "
+        "lies above the value that remains if a fifth of the variance within the class is exchanged between its rows. "
+        "Lost: not above chance, and the interval lies below the value that remains if four fifths are exchanged."
     )
 
     def __iter__(self) -> Iterator[Comparison]:
@@ -64,41 +81,137 @@ class WithinClasses(Result):
     @property
     def measures(self) -> tuple[str, ...]:
         """Names of the measures that were used."""
-        return tuple(self.corrected)
+        return tuple(score.measure for score in self.whole.scores)
+
+    def verdict(self, measure: str, name: str) -> str:
+        """Return 'kept', 'partly kept', 'lost' or 'undecided' for one measure within a class.
+
+        Significance is no measure of preservation: a class is kept if its interval lies above `kept_bars`, and lost if
+        it is not above chance and its interval lies below `lost_bars`.
+
+        Parameters
+        ----------
+        measure, name : str
+            Names of the measure and the class.
+        """
+        score = self[name][measure]
+        sign = 1.0 if score.closer == "higher" else -1.0
+        best = sign * (score.possible_high if sign > 0 else score.possible_low)
+        value, kept, lost = (
+            sign * number
+            for number in (
+                score.value,
+                self._bar(self.kept_bars, measure, name),
+                self._bar(self.lost_bars, measure, name),
+            )
+        )
+        low, high = sorted(sign * end for end in (score.interval_low, score.interval_high))
+        # Every subset of a representation that is unchanged has the best value, so there is no interval.
+        if low != low and best - value < _EXACT:
+            low = high = value
+        above = self.is_above(measure, name)
+        if above and low >= kept:
+            return KEPT
+        if above:
+            return PARTLY
+        return LOST if high <= lost else UNDECIDED
+
+    def _bar(self, bars: dict[str, dict[str, float]], measure: str, name: str) -> float:
+        return bars.get(measure, {}).get(name, float("nan"))
+
+    def class_verdict(self, name: str) -> str:
+        """Return the verdict on a class: that of all measures if they agree, 'partly kept' if any is above chance.
+
+        Parameters
+        ----------
+        name : str
+            Name of the class.
+        """
+        known = [measure for measure in self.measures if self[name][measure].has_value]
+        verdicts = {self.verdict(measure, name) for measure in known}
+        if len(verdicts) == 1:
+            return verdicts.pop()
+        return PARTLY if verdicts & {KEPT, PARTLY} else UNDECIDED
+
+    def classes_with(self, verdict: str) -> tuple[str, ...]:
+        """Return the classes with a verdict: 'kept', 'partly kept', 'lost' or 'undecided'.
+
+        Parameters
+        ----------
+        verdict : str
+        """
+        return tuple(name for name in self.classes if self.class_verdict(name) == verdict)
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Classes within which every measure finds a shared geometry above chance, corrected for all classes."""
-        return self._classes_with(lambda n_above: n_above == len(self.corrected))
+        """Classes that kept their geometry according to every measure."""
+        return self.classes_with(KEPT)
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Classes within which no measure finds a shared geometry above chance."""
-        return self._classes_with(lambda n_above: not n_above)
-
-    def _classes_with(self, holds: Callable[[int], bool]) -> tuple[str, ...]:
-        above = {name: sum(self.is_above(measure, name) for measure in self.corrected) for name in self.classes}
-        return tuple(name for name, count in above.items() if holds(count))
+        """Classes that lost their geometry according to every measure."""
+        return self.classes_with(LOST)
 
     @property
     def headline(self) -> str:
-        """In which classes the second representation lost the geometry of the first, and in which it kept it."""
-        kept, lost = self.kept, self.lost
-        mixed = [name for name in self.classes if name not in (*kept, *lost)]
-        parts, compared = [], " compared" if self.excluded else ""
-        if lost:
-            parts.append(f"lost the geometry within {_join(lost)} ({_no_measure(self.measures)})")
-        if kept:
-            every = len(kept) == len(self.classes) > 1
-            it, where = "it" if lost else "the geometry", _join(kept)
-            if every:
-                where = f"both{compared} classes" if len(kept) == 2 else f"all {len(kept)}{compared} classes"
-            parts.append(f"kept {it} within {where} (above chance by {_every_measure(self.measures)})")
-        clause = " and ".join(parts)
-        if mixed:
-            some = f"by only some of the measures within {_join(mixed)}"
-            clause = f"{clause}; above chance {some}" if clause else f"shares the geometry above chance {some}"
-        return f"{self.second}, compared with {self.first}, {clause}."
+        """In which classes the second representation lost the geometry of the first, partly kept it, and kept it."""
+        parts, it = [], "the geometry"
+        for verdict, verb in ((LOST, "lost"), (PARTLY, "partly kept"), (KEPT, "kept")):
+            names = self.classes_with(verdict)
+            if names:
+                parts.append(f"{verb} {it} within {self._list_classes(names)} ({self._ranges(names)})")
+                it = "it"
+        unknown = self.classes_with(UNDECIDED)
+        if unknown:
+            parts.append(
+                f"{'and ' * bool(parts)}it is undecided within {self._list_classes(unknown)} (not above chance, but "
+                f"intervals include partial retention: {self._ranges(unknown)})"
+            )
+        clause = "; ".join(parts)
+        few = self._too_few_permutations
+        return f"{self.second}, compared with {self.first}: {clause}{f'. This {few}' if few else ''}."
+
+    @property
+    def _too_few_permutations(self) -> str:
+        """Whether the correction could not reject with so few permutations, in words."""
+        for measure in self.measures if self.n_permutations else ():
+            p_values = [self[name][measure].p_value for name in self.classes]
+            text = undecided(p_values, self.corrected.get(measure, {}).values(), self.n_permutations, self.alpha)
+            if text:
+                return text
+        return ""
+
+    def _list_classes(self, names: Sequence[str]) -> str:
+        """Name the classes, or count them if there are many or all of them."""
+        compared = " compared" if self.excluded else ""
+        if 1 < len(names) == len(self.classes):
+            return f"both{compared} classes" if len(names) == 2 else f"all {len(names)}{compared} classes"
+        return _join(names)
+
+    def _ranges(self, names: Sequence[str]) -> str:
+        """Return the range of each measure's values within the classes."""
+        texts = []
+        for measure in self.measures:
+            known = [self[name][measure] for name in names if self[name][measure].has_value]
+            if known:
+                low, high = (f"{round(end(score.value for score in known), 2) + 0.0:.2f}" for end in (min, max))
+                values = low if low == high else f"{low} to {high}"
+                top = known[0].possible_high
+                has_top = known[0].closer == "higher" and top < float("inf")
+                texts.append(f"{measure} {values}{f' of {top:g}' if has_top else ''}")
+        return ", ".join(texts)
+
+    @property
+    def mixing_note(self) -> str:
+        """How well blocks are mixed in both representations; empty without blocks."""
+        if not self.mixing:
+            return ""
+        texts = [
+            f"{score} {', '.join(f'{values[score]:.2f} in {name}' for name, values in self.mixing.items())}"
+            for score in next(iter(self.mixing.values()))
+            if all(values[score] == values[score] for values in self.mixing.values())
+        ]
+        return f"Mixing of blocks (0 separate, 1 mixed): {'; '.join(texts)}." if texts else ""
 
     @property
     def excluded_note(self) -> str:
@@ -114,7 +227,7 @@ class WithinClasses(Result):
         measure, name : str
             Names of the measure and the class.
         """
-        return reaches_level(self.corrected[measure].get(name, float("nan")), _LEVEL)
+        return reaches_level(self.corrected.get(measure, {}).get(name, float("nan")), self.alpha)
 
     @draws_axes
     def plot(self, measure: str | None = None, ax: Axes | None = None) -> Axes:
@@ -141,8 +254,9 @@ class WithinClasses(Result):
             size = self.sizes.get(name, self.whole.shapes[0][0])
             lines += [{"class": name, "n": size, **_line(score)} for score in comparison.scores]
         frame = pd.DataFrame(lines, columns=["class", "n", *_line_names()])
-        adjusted = [self.corrected[line["measure"]].get(line["class"], float("nan")) for line in lines]
-        return frame.assign(p_adj=adjusted)
+        adjusted = [self.corrected.get(line["measure"], {}).get(line["class"], float("nan")) for line in lines]
+        verdicts = [self.verdict(line["measure"], line["class"]) if line["class"] != _ALL else "" for line in lines]
+        return frame.assign(p_adj=adjusted, verdict=verdicts)
 
     def _page(self) -> Page:
         from shesha.results.similarity.within_classes_page import within_classes_page
@@ -156,13 +270,14 @@ class WithinClasses(Result):
         width, frame = page_width(), self.to_frame()
         lines = [
             *wrap(self.headline, width, hanging=""),
+            *(line for text in (self.mixing_note, *self.notes) if text for line in wrap(text, width, hanging="")),
             "",
             f"{self.first} and {self.second}, within {len(self.classes)} classes",
             "",
         ]
         for measure, part in frame.groupby("measure", sort=False):
             heads = {"rows": "n", "value": "value", "chance": "chance", "calibrated": "calibrated", "p": "p"}
-            heads |= {"corrected p": "p_adj"}
+            heads |= {"corrected p": "p_adj", "verdict": "verdict"}
             columns = [[Column(head, tuple(map(_cell, part[name])))] for head, name in heads.items()]
             reasons = dict.fromkeys(reason for reason in part["reason"] if reason)
             notes = [line for reason in reasons for line in wrap(f"  {reason}", width)]
@@ -177,6 +292,8 @@ class WithinClasses(Result):
         return "\n".join(lines)
 
 
+_EXACT = 1e-9
+"""Distance from the best value below which a representation counts as unchanged."""
 _NAMED = 3
 """Most classes that one sentence names."""
 
@@ -186,16 +303,6 @@ def _join(names: Sequence[str]) -> str:
         return f"{len(names)} classes"
     listed = ", ".join(names)
     return f"{agree(len(names), 'class', 'classes')} {listed}" if all(map(str.isdigit, names)) else listed
-
-
-def _no_measure(measures: Sequence[str]) -> str:
-    if len(measures) == 1:
-        return f"not above chance by {measures[0]}"
-    return f"not above chance by any of {len(measures)} measures"
-
-
-def _every_measure(measures: Sequence[str]) -> str:
-    return {1: measures[0], 2: "both measures"}.get(len(measures), f"all {len(measures)} measures")
 
 
 def _line(score: Score) -> dict[str, Any]:
@@ -210,5 +317,7 @@ def _line_names() -> tuple[str, ...]:
     return ("measure", "value", "chance", "p", "calibrated", "interval_low", "interval_high", "closer", "reason")
 
 
-def _cell(value: float) -> str:
+def _cell(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
     return "" if value != value else f"{value:,}" if isinstance(value, int) else f"{value:.3f}"

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from shesha.results.similarity.within_classes import WithinClasses
 
 _KEPT = Text(
-    "Above chance does not mean unchanged: a class that kept its geometry kept more than rows matched at random "
-    "would, and 'calibrated' shows how much. In a class of few rows, the test may miss geometry that was kept."
+    "Above chance does not mean unchanged. A class counts as kept only if the interval lies above the value that "
+    "remains if a fifth of the variance within the class is exchanged between its rows, and as lost only if the "
+    "interval lies below the value that remains if four fifths are exchanged."
 )
 _PICTURE = "{} within each class (dot), and its mean for rows matched at random within the class (tick)."
 _SEVERAL = (
@@ -31,9 +32,9 @@ def within_classes_page(result: WithinClasses) -> Page:
     return Page(
         title=f"{result.second} compared with {result.first}, within {len(result.classes)} classes",
         question=f"Within which classes does {result.second} keep the geometry that {result.first} has?",
-        answer=(result.headline,),
+        answer=(result.headline, *filter(None, (result.mixing_note,))),
         numbers=tuple(tables[:1]),
-        doubts=(_KEPT, *_excluded_classes(result)),
+        doubts=(*map(Text, result.notes), _KEPT, *_excluded_classes(result)),
         sections=(
             *(
                 Section(f"{name} within each class", (Drawing(_PICTURE.format(name), partial(result.plot, name)),))
@@ -53,9 +54,9 @@ def several_within_classes_page(result: SeveralWithinClasses) -> Page:
     return Page(
         title=f"{len(result.comparisons)} representations compared with {result.reference}, within classes",
         question=f"Within which classes does each representation keep the geometry that {result.reference} has?",
-        answer=tuple(comparison.headline for comparison in result),
+        answer=(*(comparison.headline for comparison in result), *filter(None, (result.mixing_note,))),
         numbers=(*tables[:1], *(Text(f"{table.title}.") for table in tables[:1])),
-        doubts=(_KEPT, *_excluded_classes(result.comparisons[0])),
+        doubts=(*map(Text, result.notes), _KEPT, *_excluded_classes(result.comparisons[0])),
         sections=(
             *(
                 Section(f"{name} within each class", (Drawing(_SEVERAL.format(name), partial(result.plot, name)),))
@@ -79,8 +80,8 @@ def measure_table(result: WithinClasses, measure: str) -> Table:
     scores = {name: comparison[measure] for name, comparison in result.classes.items()}
     known = [*scores.values(), result.whole[measure]]
     sizes = [*(f"{result.sizes[name]:,}" for name in scores), f"{result.whole.shapes[0][0]:,}"]
-    corrected = [result.corrected[measure].get(name, float("nan")) for name in scores]
-    verdicts = ["above chance" if result.is_above(measure, name) else "not above chance" for name in scores]
+    corrected = [result.corrected.get(measure, {}).get(name, float("nan")) for name in scores]
+    verdicts = [result.verdict(measure, name) for name in scores]
     columns = (
         Column("n", tuple(sizes)),
         Column("calibrated", tuple(_number(score.score) for score in known), ">", tuple(map(_strip, known))),
@@ -89,7 +90,7 @@ def measure_table(result: WithinClasses, measure: str) -> Table:
         Column("corrected p", (*(f"{p:.2g}" if p == p else "" for p in corrected), "")),
         Column("verdict", (*verdicts, ""), "<"),
     )
-    return Table((*scores, "all rows, within classes"), (columns,), f"{measure} within each class", "class")
+    return Table((*scores, "all rows"), (columns,), f"{measure} within each class", "class")
 
 
 def several_table(result: SeveralWithinClasses, measure: str) -> Table:

@@ -17,12 +17,12 @@ from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.run_plan import required_models, trials
 from shesha.benchmark.suites import suite
 from shesha.calibration.permutation_scores import null_scores
-from shesha.measures import get
 from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import draw_permutations
 from shesha.studies.study_decorator import Unreachable
 from shesha.support.types import Labels, Matrix
 from shesha.views import Representation
+from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
 MEASURES = ("CKA", "RSA", "mutual kNN")
 DESIGNS = ("raw", "calibrated", "within classes")
@@ -79,7 +79,7 @@ def _fit_networks(model: Model) -> tuple[Matrix, Labels]:
 
 def _in_designs(name: str, layers: Mapping[str, Matrix], labels: Labels) -> dict[str, Values]:
     """Values of all pairs: raw, calibrated by permuting all rows, and calibrated by permuting rows within classes."""
-    measure = get(name)
+    measure = measure_of_stored_rows(name)
     views = {key: measure.look(Representation.build(layer)) for key, layer in layers.items()}
     n = len(labels)
     free = draw_permutations(n, N_PERMUTATIONS, 0.05, seed=0)[0]

@@ -11,13 +11,13 @@ from shesha.benchmark import rank, tests
 from shesha.benchmark.calibrated_measure import calibrated
 from shesha.charts import PALETTE
 from shesha.data import digits_network
-from shesha.measures import get
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha_studies.benchmark import _resi_scores_and_places as tables
+from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
 MEASURES = ("CKA", "unbiased CKA", "RSA", "DistCorr", "mutual kNN", "Jaccard", "OrthProc", "SVCCA", "LinReg")
 WIDTHS = {"equal": (24, 24, 24, 24), "unequal": (4, 12, 36, 108), "layers": (4, 8, 16, 32)}
@@ -49,11 +49,12 @@ def which_measure(data: str, widths: str, measure: str, seed: int) -> dict[str, 
     """
     rng = np.random.default_rng([seed, len(data), len(widths)])
     groups = _noise(WIDTHS[widths], rng) if data == "noise" else _digits(WIDTHS[widths], rng)
-    scores = tests.label_randomization(groups, [get(measure), calibrated(get(measure))], seed=seed)
+    used = measure_of_stored_rows(measure)
+    scores = tests.label_randomization(groups, [used, calibrated(used)], seed=seed)
     values = scores.set_index(["measure", "quality"]).value
     return {
         f"{how} {quality}": float(values[name, quality])
-        for name, how in ((measure, "raw"), (f"calibrated {measure}", "calibrated"))
+        for name, how in ((used.name, "raw"), (f"calibrated {used.name}", "calibrated"))
         for quality in ("auprc", "conformity")
     }
 

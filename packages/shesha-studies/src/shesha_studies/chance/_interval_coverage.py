@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from shesha import measures
 from shesha.comparison.chance_and_intervals import Evidence
 from shesha.comparison.engine import Group, group_by_view
 from shesha.measures import Measure
@@ -19,6 +18,7 @@ from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate
 from shesha.support.types import Labels, Matrix
 from shesha.views import Representation
+from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
 Rng = np.random.Generator
 RANK, CLUSTERS, CLASSES = 4, 8, 4
@@ -79,8 +79,12 @@ Ends = dict[str, list[tuple[float, float]]]
 
 @cache
 def _measures() -> tuple[list[Measure], list[Group]]:
-    chosen = [measures.get(name.strip()).with_seed(0) for name in NAMES.split(";")]
+    chosen = [measure_of_stored_rows(name.strip()).with_seed(0) for name in NAMES.split(";")]
     return chosen, group_by_view(chosen, {measure.name: [("X", "Y")] for measure in chosen})
+
+
+def _stored_name(measure: Measure) -> str:
+    return measure.name.removesuffix("(metric=dot)")
 
 
 def _values(sides: list[Representation]) -> dict[str, float]:
@@ -88,9 +92,9 @@ def _values(sides: list[Representation]) -> dict[str, float]:
     values = {}
     for measure in _measures()[0]:
         try:
-            values[measure.name] = measure.compare_views(*(measure.look(side) for side in sides))
+            values[_stored_name(measure)] = measure.compare_views(*(measure.look(side) for side in sides))
         except Exception:
-            values[measure.name] = float("nan")
+            values[_stored_name(measure)] = float("nan")
     return values
 
 
@@ -111,10 +115,11 @@ def similarity_ends(data: str, n: int, d: int, run: int) -> Ends:
         table = np.array(list(evidence[0].score_subsets(group, group.measures, (sides[0], sides[1]))))
         for measure, column in zip(group.measures, table.T, strict=True):
             low, high = map(float, measure.bounds)
-            score = Score(measure.name, "", known[measure.name], measure.closer, low, high)
+            name = _stored_name(measure)
+            score = Score(name, "", known[name], measure.closer, low, high)
             added = [source.add_interval(score, column) for source in evidence]
             if score.has_value and np.isfinite(added[0].interval_low):
-                values[measure.name] = [(estimate.interval_low, estimate.interval_high) for estimate in added]
+                values[name] = [(estimate.interval_low, estimate.interval_high) for estimate in added]
     return values
 
 

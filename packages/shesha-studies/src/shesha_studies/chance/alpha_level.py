@@ -14,6 +14,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.study_decorator import study
 from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends
+from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
 LEVELS = (0.01, 0.05, 0.1)
 NAMES = [f"score_{level:g}" for level in LEVELS]
@@ -37,7 +38,7 @@ def alpha(data: str, epochs: int, width: int, measure: str) -> dict[str, float]:
     and 500 permutations, each applied to all layers.
     """
     pair = sides(data, epochs, width, 512)
-    result = calibrate_layers(pair.first, pair.second, measure, n_permutations=500, seed=0)
+    result = calibrate_layers(pair.first, pair.second, measure_of_stored_rows(measure), n_permutations=500, seed=0)
     null = np.array(result.null)
     at_levels = (summarise(result.observed, null, result.closer, level, result.maximum) for level in LEVELS)
     scores = {name: summary.score for name, summary in zip(NAMES, at_levels, strict=True)}

@@ -17,6 +17,7 @@ from shesha.studies.pictures import grid, lines, logarithmic
 from shesha.studies.published_checks import draws
 from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Index, Matrix
+from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 from shesha_studies.synthetic_data import shared
 
 N = 128
@@ -52,7 +53,7 @@ def calibration_variants(measure: str, strength: float, ratio: float, seed: int)
     """
     rng = np.random.default_rng([seed, round(1000 * ratio), round(10 * strength)])
     X, Y = shared(strength, round(ratio * N), N, 5, rng)
-    calibrated = calibrate(X, Y, measure, n_permutations=200, seed=seed)
+    calibrated = calibrate(X, Y, measure_of_stored_rows(measure), n_permutations=200, seed=seed)
     null = np.array(calibrated.null)
     loose = summarise(calibrated.observed, null, calibrated.closer, 0.1, calibrated.maximum)
     return {

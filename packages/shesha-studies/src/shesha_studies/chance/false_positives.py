@@ -15,6 +15,7 @@ from shesha.stability import chance
 from shesha.studies.study_decorator import grid_of, study
 from shesha_studies.chance import _false_positive_data as simulated
 from shesha_studies.chance._false_positives_page import LEVEL, SCALED, make_facts, make_page
+from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
 RUNS, BATCHES = 20, 10
 PERMUTATIONS = {"measures": 19, "scores": 39, "designs": 39}
@@ -144,7 +145,8 @@ def _p_value(
         arguments = simulated.clouds(rng, n, d, data, design, shared)
     else:
         arguments = simulated.designed(rng, n, data, design, shared)
-    result = calibrate(**arguments, measure=score, n_permutations=PERMUTATIONS[part], alpha=LEVEL, seed=rng)
+    measure = measure_of_stored_rows(score)
+    result = calibrate(**arguments, measure=measure, n_permutations=PERMUTATIONS[part], alpha=LEVEL, seed=rng)
     if not result.null_sd > 1e-9 * abs(result.null_mean):
         raise ValueError("no draw differs")
     return result.p_value

@@ -20,6 +20,7 @@ from shesha.studies.published_checks import draws
 from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix, Vector
 from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends, unit_rows
+from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
 SIZES = (10, 20, 50, 100)
 BANDWIDTHS = (0.1, 0.5, 2.0, 5.0)
@@ -75,7 +76,7 @@ def locality(kind: str, data: str, width: int, noise: float, lens: str, scale: s
     near, sizes = _near(kind, data, width, noise)
     if scale == OWN:
         X, Y = (side / size for side, size in zip((X, Y), sizes, strict=True))
-    result = calibrate(X, Y, _measure(lens, value), n_permutations=200, seed=0)
+    result = calibrate(X, Y, measure_of_stored_rows(_measure(lens, value)), n_permutations=200, seed=0)
     return {
         "capability": capability,
         "raw": result.observed,

@@ -12,6 +12,7 @@ from shesha.studies.facts import Fact, group_means, largest, over_draws, resampl
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import curves, figure, logarithmic
 from shesha.studies.study_decorator import grid_of, study
+from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
 MEASURES = ("CKA", "RSA", "mutual kNN")
 BUDGETS = (19, 49, 99, 199, 499, 999)
@@ -35,7 +36,7 @@ def permutation_budget(measure: str, budget: int, pairs: str, seed: int) -> dict
     different permutations, or a new pair each.
     """
     X, Y = np.random.default_rng(0 if pairs == ONE else [1, seed]).standard_normal((2, 128, 128))
-    result = calibrate(X, Y, measure, n_permutations=budget, seed=seed)
+    result = calibrate(X, Y, measure_of_stored_rows(measure), n_permutations=budget, seed=seed)
     return {"threshold": result.threshold, "score": result.score, "null_sd": result.null_sd}
 
 

@@ -37,6 +37,7 @@ from shesha_studies.chance._two_modality_models import (
     trends,
     unit_rows,
 )
+from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 from shesha_studies.networks.images import IMAGES
 
 FOLDER = "platonic"
@@ -134,7 +135,7 @@ def platonic(data: str, epochs: int, width: int | str, partner: int | str, measu
     result = calibrate_layers(
         pair.first,
         pair.second,
-        measure,
+        measure_of_stored_rows(measure),
         n_permutations=n_permutations,
         blocks=pair.labels if null == "within classes" else None,
         truncate=_TRUNCATED.get(measure),

@@ -12,6 +12,7 @@ from shesha.studies.facts import Fact, group_means, largest, rate, resampled_gro
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
 from shesha.studies.study_decorator import grid_of, study
+from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 from shesha_studies.synthetic_data import shared
 
 ALPHA, _POINT = 0.05, 1.645
@@ -44,7 +45,7 @@ def power(measure: str, rank: int, strength: float, seed: int) -> dict[str, floa
     standard deviation.
     """
     X, Y = shared(strength, 128, 128, rank, np.random.default_rng([seed, rank, round(100 * strength)]))
-    result = calibrate(X, Y, measure, n_permutations=99, seed=seed)
+    result = calibrate(X, Y, measure_of_stored_rows(measure), n_permutations=99, seed=seed)
     return {"raw": result.observed, "score": result.score, "p_value": result.p_value}
 
 

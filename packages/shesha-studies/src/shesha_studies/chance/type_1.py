@@ -17,6 +17,7 @@ from shesha.studies.rates import binomial_limits
 from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
 from shesha.support.warnings import CalibrationWarning
+from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 from shesha_studies.synthetic_data import noise
 
 ALPHA = 0.05
@@ -61,7 +62,7 @@ def type_1(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str
     if kind not in DEPENDENT:
         rng = np.random.default_rng([seed, n, round(1000 * ratio), len(kind)])
         X, Y = noise(kind, (2, *shape), rng)
-        return {"p_value": calibrate(X, Y, measure, n_permutations=99, seed=seed).p_value}
+        return {"p_value": calibrate(X, Y, measure_of_stored_rows(measure), n_permutations=99, seed=seed).p_value}
     # The seed does not depend on the design, so that all designs are applied to the same pairs.
     rng = np.random.default_rng([seed, n, round(1000 * ratio), kind.startswith("clusters")])
     X, Y = (_dependent(kind, shape, rng) for _ in range(2))
@@ -70,7 +71,9 @@ def type_1(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str
     with warnings.catch_warnings():
         # The rows are dependent on purpose, so the warning is expected.
         warnings.simplefilter("ignore", CalibrationWarning)
-        return {"p_value": calibrate(X, Y, measure, n_permutations=99, seed=seed, **design).p_value}
+        return {
+            "p_value": calibrate(X, Y, measure_of_stored_rows(measure), n_permutations=99, seed=seed, **design).p_value
+        }
 
 
 def _dependent(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:

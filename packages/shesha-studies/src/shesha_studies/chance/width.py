@@ -24,6 +24,7 @@ from shesha.studies.facts import (
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import panels
 from shesha.studies.study_decorator import grid_of, study
+from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 from shesha_studies.synthetic_data import noise
 
 KERNELS = ("CKA", "CKA(kernel=rbf)", "RV")
@@ -65,7 +66,7 @@ def width(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str,
     """
     rng = np.random.default_rng([seed, n, round(1000 * ratio), KINDS.index(kind)])
     X, Y = noise(kind, (2, n, max(12, round(ratio * n))), rng)
-    result = calibrate(X, Y, measure, n_permutations=200, seed=seed)
+    result = calibrate(X, Y, measure_of_stored_rows(measure), n_permutations=200, seed=seed)
     numbers = ("score", "threshold", "p_value", "centred", "z", "adjusted")
     return {"raw": result.observed, **{name: float(getattr(result, name)) for name in numbers}}
 

@@ -1,0 +1,83 @@
+"""Classes of labels: numbers in numerical order, whatever contains them, and text in natural order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.support.types import Index
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_WHOLE = 2.0**53
+"""Size below which every whole number is exact in floating point."""
+
+
+def class_codes(labels: NDArray[Any]) -> tuple[Index, NDArray[Any]]:
+    """Return a code per label and the sorted classes; equal numbers are one class, whether stored as 1, 1.0 or object.
+
+    Numbers come first, in numerical order, also if they are written as text; other text follows in natural order, with
+    'face 2' before 'face 10'. Missing labels must have been removed.
+    """
+    values = _as_numbers(labels)
+    if values is None:
+        names = labels.tolist() if labels.dtype.kind == "U" else [class_name(value) for value in labels.tolist()]
+        classes = np.array(sorted(set(names), key=_natural), dtype=str)
+        places = {name: place for place, name in enumerate(classes.tolist())}
+        return np.array([places[name] for name in names], dtype=np.intp), classes
+    classes, codes = np.unique(values, return_inverse=True)
+    return codes.astype(np.intp), _whole(classes)
+
+
+def class_name(value: Any) -> str:
+    """Return a label as text, without the decimal point of whole numbers; bytes are decoded."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return str(int(value)) if _is_number(value) and float(value).is_integer() else str(value)
+
+
+def class_names(classes: Iterable[Any]) -> tuple[str, ...]:
+    """Return the names of classes, which are the same for the same numbers in any container."""
+    return tuple(map(class_name, classes))
+
+
+def natural_order(names: Iterable[str]) -> list[str]:
+    """Sort names so that numbers come in numerical order."""
+    return sorted(names, key=_natural)
+
+
+def _as_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
+    """Return labels that are all numbers, or all booleans, with a numeric type; None for others."""
+    if labels.dtype.kind in "fiub":
+        return labels
+    if labels.dtype.kind != "O":
+        return None
+    values = labels.tolist()
+    if all(isinstance(value, bool | np.bool_) for value in values):
+        return labels.astype(bool)
+    if not all(map(_is_number, values)):
+        return None
+    whole = all(isinstance(value, int | np.integer) for value in values)
+    return np.array(values) if whole else np.array(values, dtype=np.float64)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _whole(classes: NDArray[Any]) -> NDArray[Any]:
+    """Return classes that are whole numbers as integers."""
+    if classes.dtype.kind != "f" or (np.abs(classes) >= _WHOLE).any() or (classes != np.round(classes)).any():
+        return classes
+    return classes.astype(np.int64)
+
+
+def _natural(name: str) -> tuple[int, float, list[tuple[int, str]], str]:
+    if _NUMBER.fullmatch(name):
+        return 0, float(name), [], name
+    parts = [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
+    return 1, 0.0, parts, name

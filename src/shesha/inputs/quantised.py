@@ -1,0 +1,115 @@
+"""Vectors that were stored as codes of one byte, or as packed bits: recognised by type and values, and decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from shesha.support.provenance import state
+from shesha.support.types import Array
+
+Storage = Literal["codes", "bits", ""]
+_LOOKED_AT = 2_000
+"""Number of rows that are looked at."""
+_FEWEST_ROWS, _FEWEST_COLUMNS = 8, 4
+_CENTRE = (88.0, 168.0)
+"""Range of the mean of codes whose zero point is 128."""
+_SMOOTH = 0.5
+"""Mean correlation of neighbouring columns from which these are pixels."""
+_SCALES = ("scale", "scales")
+_ZEROS = ("zero_point", "zero_points", "zero", "offset")
+_RANGES = ("ranges", "calibration_ranges", "range")
+
+
+def storage_of(codes: Array) -> Storage:
+    """Return how a matrix of bytes stores vectors: 'codes', 'bits', or '' if its values are plain numbers.
+
+    Codes of a linear quantisation lie around their zero point, so that their two highest bits differ in most values.
+    The bytes of packed bits have no zero point: both bits are independent, and 0 and 255 are as frequent as others.
+    Neighbouring pixels of images are correlated, and counts are small.
+    """
+    if codes.ndim != 2 or codes.dtype not in (np.uint8, np.int8) or codes.shape[0] < _FEWEST_ROWS:
+        return ""
+    step = max(1, len(codes) // _LOOKED_AT)
+    values = np.asarray(codes[::step][:_LOOKED_AT])
+    values = values if codes.dtype == np.uint8 else values.view(np.uint8) ^ np.uint8(128)
+    if values.shape[1] < _FEWEST_COLUMNS or not _CENTRE[0] <= values.mean() <= _CENTRE[1]:
+        return ""
+    if _neighbour_correlation(values) > _SMOOTH:
+        return ""
+    differ = float((((values >> 7) ^ (values >> 6)) & 1).mean())
+    extremes = float(((values < 16) | (values >= 240)).mean())
+    if 0.3 < differ < 0.57 and extremes > 0.06 and values.std() > 60 and _bits_are_balanced(values):
+        return "bits"
+    return "codes" if differ > 0.57 and extremes < 0.11 else ""
+
+
+def _neighbour_correlation(values: Array) -> float:
+    centred = values - values.mean(axis=0)
+    norms = np.linalg.norm(centred, axis=0)
+    products = (centred[:, 1:] * centred[:, :-1]).sum(axis=0)
+    scale = norms[1:] * norms[:-1]
+    return float(np.mean(np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)))
+
+
+def _bits_are_balanced(values: Array) -> bool:
+    """Return whether all eight bits vary alike, as packed signs do; in codes, the low bits are noise."""
+    shares = np.unpackbits(values, axis=1).reshape(len(values), -1, 8).mean(axis=(0, 1))
+    return bool((np.abs(shares - 0.5) < 0.2).all())
+
+
+def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> Array:
+    """Return the vectors that a matrix of bytes stores, and state how it was read; other arrays are unchanged.
+
+    `others` are arrays of the same file, among which may be a scale and a zero point, or ranges of the features.
+    """
+    if codes.ndim != 2 or codes.dtype not in (np.uint8, np.int8):
+        return codes
+    if (known := _dequantise(codes, name, others or {})) is not None:
+        return known
+    storage = storage_of(codes)
+    if storage == "bits":
+        raw = np.asarray(codes) if codes.dtype == np.uint8 else np.asarray(codes).view(np.uint8) ^ np.uint8(128)
+        bits = np.unpackbits(raw, axis=1).astype(np.int8)
+        state(f"{name}: packed bits, read as {bits.shape[0]:,} x {bits.shape[1]:,} signs")
+        return 2 * bits - 1
+    if storage == "codes" and codes.dtype == np.uint8:
+        state(f"{name}: uint8 codes, read minus their zero point 128 (without scale)")
+        return (np.asarray(codes) ^ np.uint8(128)).view(np.int8)
+    if storage == "codes":
+        state(f"{name}: int8 codes, read without scale")
+    elif codes.dtype == np.uint8:
+        state(f"{name}: uint8 values, read as plain numbers")
+    return codes
+
+
+def _dequantise(codes: Array, name: str, others: Mapping[str, Any]) -> Array | None:
+    """Return codes times their scale, if a file contains one that fits."""
+    short = {key.lower().removeprefix(f"{name.lower()}").strip("_. /"): value for key, value in others.items()}
+    ranges = next((np.asarray(short[key]) for key in _RANGES if key in short), None)
+    if ranges is not None and ranges.shape == (2, codes.shape[1]):
+        steps = (ranges[1] - ranges[0]) / 255
+        whole = codes.astype(np.float64) + (128 if codes.dtype == np.int8 else 0)
+        state(f"{name}: {codes.dtype} codes, dequantised by the ranges in the file")
+        vectors: Array = whole * steps + ranges[0]
+        return vectors
+    scale = next((np.asarray(short[key], dtype=np.float64) for key in _SCALES if key in short), None)
+    if scale is None:
+        return None
+    zero = next((np.asarray(short[key], dtype=np.float64) for key in _ZEROS if key in short), np.zeros(()))
+    fitted = [_fit(array, codes.shape) for array in (scale, zero)]
+    if fitted[0] is None or fitted[1] is None:
+        return None
+    state(f"{name}: {codes.dtype} codes, dequantised by the scale in the file")
+    return (codes.astype(np.float64) - fitted[1]) * fitted[0]
+
+
+def _fit(array: Array, shape: tuple[int, ...]) -> Array | None:
+    """Return a scale that can be multiplied with codes: one number, or one per row or column."""
+    if array.size == 1:
+        return array.reshape(())
+    if array.size == shape[1]:
+        return array.reshape(1, -1)
+    return array.reshape(-1, 1) if array.size == shape[0] else None

@@ -1,0 +1,429 @@
+"""Decide which columns of a table form the matrix, which one identifies the rows, and which are left out.
+
+This is the only place that decides, for text tables, parquet and Arrow files, data sets, and tables in memory. The
+evidence is the names of the columns, their types and a sample of their values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+from shesha.inputs.identity import distinct_values, identity_names, is_identity_name, words_of
+from shesha.inputs.vector_columns import Vectors, find_vectors, is_missing, shorten
+from shesha.support import provenance
+from shesha.support.item_lists import join_items, join_names
+
+Kind = Literal["numbers", "text", "bytes", "lists", "other"]
+SAMPLE = 20
+"""Number of values of a column that are looked at."""
+
+_LABELS = frozenset({"label", "labels", "y", "class", "target"})
+_VECTOR = re.compile(
+    r"emb(ed(ding)?)?s?|vec(tor)?s?|repr(esentation)?s?|latents?|activations?|features?|hidden|states?"
+)
+"""Words in names of columns that contain vectors."""
+_SURE = re.compile(r"emb(ed(ding)?)?s?|vec(tor)?s?|representations?|latents?|activations?")
+"""Words that, at the end of a name, promise vectors: other contents are refused."""
+_NO_VECTOR = re.compile(r"(input|token|token_type|decoder_input)_ids|attention_mask|tokens|labels|bbox|shape|size")
+"""Names of columns of lists that are never representations beside others."""
+_FAMILY = re.compile(
+    r"d(im)?|emb(ed(ding)?)?s?|e|v(ec(tor)?)?|x|f(eat(ure)?)?s?|pca?|lsi|svd|ica?|nmf|mofa|ld|lda|lv|factor|topic"
+    r"|comp(onent)?|latent|z|h(idden)?|unit|neuron|channel|ch|pixel|px|harmony|scan?vi|col(umn)?|val(ue)?|c|repr?"
+)
+"""Last words in names of numbered columns that form a matrix, whatever else the table contains."""
+_PICTURE = re.compile(r"x?_?((f?it)?tsne|umap|phate|spatial|draw_?graph(_fa|_fr)?|mde|trimap|pacmap)")
+"""Names of embeddings that are made for plots."""
+PICTURE_COLUMNS = 3
+"""Largest number of columns of an embedding that is made for plots."""
+_SIDE = re.compile(
+    r"scores?|similarity|distance|rank|(n|num|number_of|prompt|total)_(tokens|chars|words|genes|counts|cells)"
+    r"|tokens?|(token|char|word)_count|tokens_used|timestamp|datetime|date|created(_at|_utc)?|(updated|modified)(_at)?"
+    r"|ts|epoch_ms|row|row_?(num|number|id|nr)|index|idx|level_0|page(_number)?|chunk(_(index|number))?|fold|split"
+    r"|seed|cluster|leiden|louvain|batch|total_counts|n_genes_by_counts|n_?(count|feature)_rna|percent_mt"
+    r"|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
+)
+"""Names of columns of numbers that describe the rows."""
+_CONTENT = re.compile(
+    r"text|sentence|document|content|title|prompt|query|question|review|passage|abstract|caption", re.IGNORECASE
+)
+"""Names of columns of text that identify rows if their values are distinct."""
+_NUMBERED = re.compile(r"(?P<prefix>.*?)(?P<gap>[\s_.:\-\[\(]*)(?P<number>\d{1,7})[\]\)]?")
+_LAYER = re.compile(r"layers?|l|h|hidden|blocks?|models?|states?")
+_FEWEST = 4
+"""Smallest number of numbered columns that form a matrix by their number alone."""
+_FEW_STATED = 3
+_NAMED = 4
+"""Maximum number of left-out columns that a statement names."""
+_MUCH = 4
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: its name, kind, and functions that return some or all of its values."""
+
+    name: str
+    kind: Kind
+    content: str
+    """What the column contains, such as 'text' or 'list<item: float> values'."""
+    head: Callable[[], Sequence[Any]] = field(compare=False)
+    """Return some of the first values, with None for missing ones."""
+    values: Callable[[], Any] = field(compare=False)
+    """Return all values as an array."""
+    refusal: str = ""
+    """Why the column is no feature, if this does not depend on other columns."""
+
+    @property
+    def reason(self) -> str:
+        """Why the column is no feature by its type."""
+        return self.refusal or ("" if self.kind == "numbers" else f"contains {self.content}, not numbers")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What was decided about the columns of a table."""
+
+    matrix: tuple[Column, ...] = ()
+    """Columns of numbers that together form one matrix."""
+    families: Mapping[str, tuple[Column, ...]] = field(default_factory=dict)
+    """Families of numbered columns that were named; each is a matrix."""
+    vectors: Mapping[str, tuple[Column, Vectors]] = field(default_factory=dict)
+    """Columns that contain one vector per row; each is a matrix."""
+    identity: Column | None = None
+    """Column that identifies the rows."""
+    certain: bool = False
+    """Whether the identity is named like one, so that its values were found to be distinct."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Names of the other columns, with the reasons."""
+    is_family: bool = False
+    """Whether the matrix consists of numbered columns, so that their names were evidence."""
+
+
+def label_like_names(names: Iterable[str]) -> list[str]:
+    """Return those names that usually denote labels."""
+    return [name for name in names if name.lower() in _LABELS]
+
+
+def is_picture(name: str, n_columns: int) -> bool:
+    """Return whether an embedding has so few columns that it was made for plots, and no name that denies this."""
+    words = [word for word in words_of(name) if word != "x"]
+    denied = any(_FAMILY.fullmatch(word) for word in words) and not _PICTURE.fullmatch(name.lower())
+    return n_columns <= PICTURE_COLUMNS and not denied
+
+
+def decide(
+    columns: Sequence[Column],
+    source: str,
+    keys: Sequence[str] | None = None,
+    labels: Collection[str] = (),
+    option: str = "keys=",
+) -> Layout:
+    """Decide what the columns of a table are.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        All columns, in order.
+    source : str
+        Name of the table in messages.
+    keys : sequence of str, optional
+        Names of columns, patterns such as 'dim_*', or prefixes of numbered columns, which are then the features.
+    labels : collection of str
+        Columns that are not features because they contain labels or ids.
+    option : str
+        Option with which a user chooses columns.
+    """
+    aside = {c.name: "contains the labels" for c in columns if c.name in labels and c.name not in (keys or ())}
+    usable = [c for c in columns if c.name not in aside and not c.refusal]
+    if keys is not None:
+        return _named(columns, usable, keys, aside)
+    likely = label_like_names(c.name for c in usable if c.kind in ("numbers", "text"))
+    if {"x", "X"} & {c.name for c in usable}:
+        # Beside x, y is a coordinate.
+        likely = [name for name in likely if name.lower() != "y"]
+    aside |= dict.fromkeys(likely, f"is named like a label column{_to_use(option)} as a feature")
+    usable = [c for c in usable if c.name not in aside]
+    identity, certain = _identity(columns, aside)
+    if identity is not None and certain:
+        usable = [c for c in usable if c is not identity]
+        aside[identity.name] = identity.refusal or "identifies the rows"
+    numeric = [c for c in usable if c.kind == "numbers"]
+    families = _families([c for c in usable if c.kind in ("numbers", "text")])
+    family = _main_family(families, numeric, source, option)
+    vectors = _vector_columns(usable, source, option, bool(family))
+    if vectors:
+        chosen = {column.name for column, _ in vectors.values()}
+        rest = {c.name: _beside(c, "vectors") for c in columns if c.name not in chosen}
+        if identity in [column for column, _ in vectors.values()]:
+            identity = None
+        return Layout((), {}, vectors, identity, certain, rest | aside)
+    if family:
+        _require_numbers(family, source)
+        rest = {c.name: _beside(c, "numbered columns") for c in columns if c not in family}
+        return Layout(tuple(family), {}, {}, identity, certain, rest | aside, is_family=True)
+    _require_clean_text(usable, numeric, source)
+    side = {c.name: f"is named like a property of the rows{_to_use(option)}" for c in numeric if _is_side(c)}
+    matrix = tuple(c for c in numeric if c.name not in side)
+    rest = {c.name: c.reason for c in columns if c.reason}
+    return Layout(matrix, {}, {}, identity, certain, rest | side | aside)
+
+
+def _to_use(option: str) -> str:
+    """Return how a column can be used although it was left out."""
+    return f"; name it in {option} to use it" if option else "; pass it alone to use it"
+
+
+def _choice(option: str, example: str) -> str:
+    """Return how the columns that a user means can be chosen."""
+    return f"name one in {option}, such as {option}{example}" if option else "pass only the columns that you mean"
+
+
+def _beside(column: Column, what: str) -> str:
+    return column.reason or f"is a column of numbers in a table with {what}"
+
+
+def _is_side(column: Column) -> bool:
+    return _SIDE.fullmatch("_".join(words_of(column.name))) is not None
+
+
+def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column | None, bool]:
+    """Return the column that identifies rows, and whether it is named like one."""
+    able = {
+        c.name: c for c in columns if c.name not in aside and c.kind in ("numbers", "text") and c.content != "dates"
+    }
+    for name in identity_names(able):
+        if distinct_values(able[name].values()):
+            return able[name], True
+    content = next((c for c in able.values() if c.kind == "text" and _CONTENT.fullmatch(c.name)), None)
+    first = columns[0] if columns else None
+    if first is None or first.name not in able or is_identity_name(first.name):
+        return content, False
+    if first.kind == "numbers":
+        return (content or first if first.refusal else content), False
+    return (first if find_vectors(first.head()) is None else content), False
+
+
+def _vector_columns(
+    usable: Sequence[Column], source: str, option: str, has_family: bool
+) -> dict[str, tuple[Column, Vectors]]:
+    """Return the columns of vectors; refuse those that look like vectors and cannot be read."""
+    good: dict[str, tuple[Column, Vectors]] = {}
+    bad: dict[str, tuple[Column, Vectors]] = {}
+    for column in usable:
+        if column.kind in ("numbers", "other"):
+            continue
+        found = find_vectors(column.head())
+        if found is None and _promises_vectors(column.name):
+            value = next((value for value in column.head() if not is_missing(value)), None)
+            if value is not None:
+                found = Vectors("", None, problem=f"contains {column.content} such as {shorten(str(value))}")
+        if found is not None:
+            (bad if found.problem or found.parse is None else good)[column.name] = column, found
+    named = {name for name in good if has_word(name, _VECTOR)}
+    strong = {name for name, (_, found) in good.items() if not _is_weak(name, found)}
+    if named or strong or has_family:
+        # Token numbers, boxes and coordinates are a representation only if there is nothing else.
+        good = {name: entry for name, entry in good.items() if name in named | strong}
+    for name, (column, found) in bad.items():
+        if not _promises_vectors(name) and (good or has_family or _NO_VECTOR.fullmatch(name)):
+            continue
+        if found.parse is not None:
+            # Reading all values finds the row at fault.
+            return {name: (column, found)}
+        raise ValueError(
+            f"column {name!r} of {source} must contain one vector of numbers per row, got one that {found.problem}; "
+            f"{_choice(option, 'COLUMN')}"
+        )
+    return good
+
+
+def _is_weak(name: str, vectors: Vectors) -> bool:
+    """Return whether lists may be token numbers, boxes or coordinates rather than a representation."""
+    return bool(_NO_VECTOR.fullmatch(name)) or vectors.whole or vectors.width <= PICTURE_COLUMNS + 1
+
+
+def _promises_vectors(name: str) -> bool:
+    words = [word for word in words_of(name) if not word.isdigit()]
+    return bool(words) and _SURE.fullmatch(words[-1]) is not None
+
+
+def has_word(name: str, pattern: re.Pattern[str]) -> bool:
+    """Return whether one of the words of a name matches a pattern."""
+    return any(pattern.fullmatch(word) for word in words_of(name))
+
+
+def _families(columns: Sequence[Column]) -> dict[str, list[Column]]:
+    """Return numbered columns by their prefix, in the order of their numbers."""
+    numbered: dict[str, dict[int, Column]] = {}
+    for column in columns:
+        match = _NUMBERED.fullmatch(column.name)
+        if match is not None:
+            numbered.setdefault(match["prefix"], {}).setdefault(int(match["number"]), column)
+    for column in columns:
+        # Text tables with one name for all features are read as name, name.1, name.2, ...
+        if column.name in numbered and 0 not in numbered[column.name]:
+            numbered[column.name][0] = column
+    numbered = {prefix: family for prefix, family in numbered.items() if len(family) > 1}
+    templates: dict[str, list[str]] = {}
+    for prefix in numbered:
+        if re.search(r"\d", prefix):
+            templates.setdefault(re.sub(r"\d+", "", prefix), []).append(prefix)
+    families = {prefix: [family[number] for number in sorted(family)] for prefix, family in numbered.items()}
+    for template, prefixes in templates.items():
+        # The pixels of an image have two numbers; the features of several layers have as well, but are not one matrix.
+        if len(prefixes) > 1 and not has_word(template, _LAYER):
+            members = {id(c) for prefix in prefixes for c in families.pop(prefix)}
+            families[template.strip(" _.-:")] = [c for c in columns if id(c) in members]
+    return families
+
+
+def _main_family(
+    families: Mapping[str, Sequence[Column]], numeric: Sequence[Column], source: str, option: str
+) -> Sequence[Column]:
+    """Return the numbered columns that are the matrix; refuse several that could be."""
+    numeric_ids = set(map(id, numeric))
+    likely: dict[str, Sequence[Column]] = {}
+    for prefix, family in families.items():
+        words = words_of(prefix)
+        n_numbers = sum(id(c) in numeric_ids for c in family)
+        if not n_numbers or _PICTURE.fullmatch(prefix.strip("_ ").lower()) or label_like_names(words[-1:]):
+            continue
+        known = not words or _FAMILY.fullmatch(words[-1]) is not None or has_word(prefix, _VECTOR)
+        n_others = sum(not _is_side(c) for c in numeric) - n_numbers
+        counted = _count_up(family)
+        enough = PICTURE_COLUMNS if known and (words or counted) else _FEWEST
+        if len(family) >= enough and (known or (counted and len(family) * _MUCH > n_others)):
+            likely[prefix] = family
+    if not likely:
+        return ()
+    largest = max(likely.values(), key=len)
+    others = [c for c in numeric if c not in largest and not _is_side(c)]
+    rivals = [prefix for prefix, family in likely.items() if family is not largest]
+    prefix = next(prefix for prefix, family in likely.items() if family is largest)
+    if rivals:
+        listing = join_items(f"{prefix or 'numbers'} ({len(family)} columns)" for prefix, family in likely.items())
+        raise ValueError(
+            f"{source} must contain one family of numbered columns, got {listing}; {_choice(option, prefix)}"
+        )
+    words = words_of(prefix)
+    if len(others) > len(largest) and not (words and _FAMILY.fullmatch(words[-1])):
+        raise ValueError(
+            f"{source} must contain mainly features, got {len(largest)} numbered columns {largest[0].name} to "
+            f"{largest[-1].name} and {len(others)} other columns of numbers ({join_items(c.name for c in others)}); "
+            f"{_choice(option, prefix)}"
+        )
+    return largest
+
+
+def _count_up(family: Sequence[Column]) -> bool:
+    """Return whether the numbers of columns count up from 0 or 1, with few gaps."""
+    numbers = [int(match["number"]) for c in family if (match := _NUMBERED.fullmatch(c.name))]
+    if len(numbers) < len(family) - 1 or not numbers or len(set(numbers)) < len(numbers):
+        return True
+    return min(numbers) <= 1 and max(numbers) - min(numbers) < 1.25 * len(family)
+
+
+def _require_numbers(family: Sequence[Column], source: str) -> None:
+    """Refuse numbered columns of which one contains text."""
+    for column in family:
+        if column.kind != "numbers":
+            row, value = _first_text(column.values())
+            raise ValueError(
+                f"column {column.name!r} of {source} must contain numbers, as the other numbered columns do, got "
+                f"{shorten(value)} in row {row}"
+            )
+
+
+def _require_clean_text(usable: Sequence[Column], numeric: Sequence[Column], source: str) -> None:
+    """Refuse a column of numbers in which a few values are text, which would otherwise be left out."""
+    for column in usable:
+        if column.kind != "text" or is_identity_name(column.name):
+            continue
+        present = [value for value in column.head() if not is_missing(value)]
+        n_numbers = sum(_is_number(value) for value in present)
+        if present and n_numbers * 2 > len(present) and n_numbers < len(present):
+            row, value = _first_text(column.values())
+            raise ValueError(
+                f"column {column.name!r} of {source} must contain numbers in every row, got {shorten(value)} in "
+                f"row {row}"
+            )
+
+
+def _first_text(values: Any) -> tuple[int, str]:
+    for row, value in enumerate(values):
+        if isinstance(value, str) and not _is_number(value):
+            return row, value
+    return 0, "text"
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _named(
+    columns: Sequence[Column], usable: Sequence[Column], keys: Sequence[str], aside: Mapping[str, str]
+) -> Layout:
+    """Return the layout that keys request; unknown keys are ignored here, and refused by the caller."""
+    by_name = {c.name: c for c in usable}
+    numeric = [c for c in usable if c.kind == "numbers"]
+    families = _families(numeric)
+    matrix: dict[int, Column] = {}
+    chosen: dict[str, tuple[Column, ...]] = {}
+    vectors: dict[str, tuple[Column, Vectors]] = {}
+    for key in keys:
+        column = by_name.get(key)
+        if column is not None and column.kind == "numbers":
+            matrix[id(column)] = column
+        elif column is not None:
+            found = find_vectors(column.head())
+            if found is not None and found.parse is not None:
+                vectors[key] = column, found
+        elif key in families:
+            chosen[key] = tuple(families[key])
+        else:
+            matrix |= {id(c): c for c in numeric if fnmatchcase(c.name, key)}
+    identity, certain = _identity([c for c in columns if c.name not in keys], aside)
+    rest = {c.name: c.reason for c in columns if c.reason and c.name not in vectors}
+    return Layout(tuple(matrix.values()), chosen, vectors, identity, certain, rest | dict(aside))
+
+
+def offered_keys(columns: Sequence[Column], layout: Layout) -> list[str]:
+    """Return the names that keys may contain."""
+    return [c.name for c in columns if c.kind == "numbers" and not c.refusal] + list(layout.vectors)
+
+
+def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str | None = None) -> None:
+    """State which columns were read, and which were left out."""
+    size = " x ".join(f"{length:,}" for length in shape)
+    if name is not None and name in layout.vectors:
+        form = layout.vectors[name][1].form
+        taken = f"column {name}{f' ({form})' if form else ''}"
+    else:
+        members = layout.families.get(name or "", layout.matrix)
+        names = [c.name for c in members]
+        if layout.is_family or name in layout.families:
+            taken = f"columns {names[0]} to {names[-1]}"
+        elif len(names) <= _FEW_STATED:
+            taken = f"column{'s' * (len(names) != 1)} {join_names(names)}"
+        else:
+            taken = f"{len(names):,} columns of numbers"
+    identity = layout.identity.name if layout.identity is not None and layout.certain else ""
+    others = [column for column in layout.left_out if column != identity and not column.startswith(("(", "Unnamed: 0"))]
+    named = is_stated(layout, others)
+    if not named:
+        return
+    listing = ", ".join(others[:_NAMED]) + (f" and {len(others) - _NAMED} more" if len(others) > _NAMED else "")
+    notes = [f"rows named by {identity}"] * bool(identity) + [f"left out: {listing}"] * bool(others)
+    provenance.state(f"{source}: {taken}, {size}{f' ({chr(59).join(notes)})' if notes else ''}".replace(";", "; "))
+
+
+def is_stated(layout: Layout, others: Sequence[str]) -> bool:
+    """Return whether a user needs to know what was read: not if the table contains nothing but features."""
+    return bool(layout.vectors or others or layout.certain or len(layout.matrix) <= _FEW_STATED or layout.families)

@@ -1,0 +1,44 @@
+"""Columns that hold the same values in another order in two files whose rows are paired by position."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from shesha.inputs import Names
+from shesha.io._array_selection import Contents
+from shesha.io.read import read_labels
+from shesha.support.warnings import RowNamesWarning, warn
+
+_MOST_COLUMNS = 20
+_MOST_ROWS = 1_000_000
+
+
+def warn_of_other_orders(contents: Mapping[Path, Contents]) -> None:
+    """Warn if rows are paired by position although a column of two files has the same values in another order."""
+    files = list(contents.items())
+    if len(files) < 2 or any(found.row_names is not None and found.row_names.certain for _, found in files[:2]):
+        return
+    (first, a), (second, b) = files[:2]
+    n_rows = [len(next(iter(found.representations.values()), ())) for found in (a, b)]
+    if n_rows[0] != n_rows[1] or n_rows[0] > _MOST_ROWS:
+        return
+    for column in [name for name in a.labels_available if name in b.labels_available][:_MOST_COLUMNS]:
+        one, other = (_values(path, column) for path in (first, second))
+        if one is None or other is None or not (one.distinct and other.distinct) or len(one) < 3:
+            continue
+        if one.has_same_names(other) and not one.has_same_order(other):
+            warn(
+                f"column {column!r} has the same values in {first} and {second}, in another order, but rows are paired "
+                f"by position. If it identifies rows, pass ids={column!r} (--id {column})",
+                RowNamesWarning,
+            )
+
+
+def _values(path: Path, column: str) -> Names | None:
+    try:
+        return Names.build(np.asarray(read_labels(path, column)))
+    except (ValueError, TypeError, OSError):
+        return None

@@ -1,0 +1,248 @@
+"""Folders that are one input: parts of a table, one vector per file, and the folders of Cell Ranger."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shesha.inputs import NamedRows, Names
+from shesha.inputs.table_columns import Column
+from shesha.inputs.vector_columns import Vectors
+from shesha.io._array_selection import Contents, Keys, StoredArray, natural
+from shesha.io._format_type import Format, array_format
+from shesha.io._nested_arrays import NamedArrays
+from shesha.io._numpy_files import npy_arrays
+from shesha.io._tables import Table, contents_of_table, labels_of_table, parquet_table, stack_blocks
+from shesha.io.file_checks import UnreadableFileError, require_memory
+from shesha.io.file_endings import file_stem
+from shesha.io.list_columns import dataset_table, is_dataset, labels_of_dataset, open_dataset
+from shesha.io.single_cell_files import is_tenx_folder, tenx_folder_arrays
+from shesha.io.torch_files import torch_item
+from shesha.support.item_lists import join_names
+from shesha.support.layer_axis import LayerAxis
+from shesha.support.provenance import state
+from shesha.support.types import Array
+
+_PART = re.compile(
+    r"(?P<split>.*?)[-_.]?\d+-of-\d+.*|part[-_.]?\d+.*|\d{4,}|.*[-_.]part[-_.]?\d+|data[-_]?\d+", re.IGNORECASE
+)
+"""Names of parts, as the hub of Hugging Face, Spark, Dask and pandas write them."""
+_PARTITION = re.compile(r"[^=]+=[^=]*")
+_TABLES = (".parquet", ".arrow", ".feather")
+_ITEMS: Mapping[str, Callable[[Path], Mapping[str, StoredArray]]] = {
+    ".npy": npy_arrays,
+    ".pt": torch_item,
+    ".pth": torch_item,
+}
+_NOTES = ("", ".txt", ".json", ".jsonl", ".csv", ".tsv", ".md", ".log", ".yaml", ".yml", ".crc", ".html")
+"""Endings of files that describe the others."""
+_PEEKED = 3
+_MOST_FILES = 1_000_000
+
+
+def _data_files(path: Path) -> list[Path]:
+    """List the files of a folder that are not hidden, in natural order."""
+    if not path.is_dir():
+        return []
+    files = [file for file in path.iterdir() if not file.name.startswith((".", "_")) and file.is_file()]
+    return sorted(files, key=lambda file: natural(file.name))
+
+
+def _tables_inside(path: Path) -> list[Path]:
+    """List the parts of a table in a folder or its partitions; an empty list if a folder is not one table."""
+    files = _data_files(path)
+    tables = [file for file in files if file.suffix.lower() in _TABLES]
+    if tables:
+        kinds = {file.suffix.lower() for file in tables}
+        return tables if len(kinds) == 1 and all(_PART.fullmatch(file.stem) for file in tables) else []
+    if not path.is_dir() or (files and any(file.suffix.lower() not in _NOTES for file in files)):
+        return []
+    folders = [folder for folder in path.iterdir() if folder.is_dir() and not folder.name.startswith((".", "_"))]
+    if folders and all(_PARTITION.fullmatch(folder.name) for folder in folders):
+        ordered = sorted(folders, key=lambda folder: natural(folder.name))
+        return [file for folder in ordered for file in _all_tables(folder)]
+    return _tables_inside(folders[0]) if len(folders) == 1 and folders[0].name == "data" else []
+
+
+def _all_tables(path: Path) -> list[Path]:
+    own = [file for file in _data_files(path) if file.suffix.lower() in _TABLES]
+    folders = [folder for folder in path.iterdir() if folder.is_dir() and _PARTITION.fullmatch(folder.name)]
+    return own + [file for folder in sorted(folders, key=lambda one: natural(one.name)) for file in _all_tables(folder)]
+
+
+def _table(path: Path) -> Table:
+    """Describe the columns of all parts as those of one table."""
+    files = _tables_inside(path)
+    _require_plain(path, files)
+    splits = dict.fromkeys(match["split"] for file in files if (match := _PART.fullmatch(file.stem)) and match["split"])
+    if len(splits) > 1:
+        raise UnreadableFileError(
+            f"folder {path} must contain the parts of one split, got {join_names(splits)}: move each split into "
+            "a folder of its own"
+        )
+    _require_all_parts(path, files)
+    parts = [parquet_table(file) if file.suffix.lower() == ".parquet" else dataset_table(file) for file in files]
+    first = parts[0]
+    for file, part in zip(files, parts, strict=True):
+        if part.names != first.names or [c.kind for c in part.columns] != [c.kind for c in first.columns]:
+            raise UnreadableFileError(
+                f"folder {path} must contain parts with the same columns, got {join_names(part.names)} in "
+                f"{file.name} and {join_names(first.names)} in {files[0].name}"
+            )
+    partitions = [_partitions(path, file) for file in files]
+    keys = [key for key in partitions[0] if key not in first.names]
+
+    def read(names: Sequence[str]) -> Any:
+        import pandas as pd
+
+        frames = []
+        for part, values in zip(parts, partitions, strict=True):
+            stored = [name for name in names if name not in keys]
+            frame = part.read(stored or [*first.names[:1]])
+            frames.append(frame.assign(**{key: values.get(key) for key in keys if key in names})[list(names)])
+        return pd.concat(frames, ignore_index=True)
+
+    def values(name: str) -> Array:
+        return np.asarray(read([name])[name])
+
+    def vectors(name: str, found: Vectors) -> Array:
+        return stack_blocks([part.vectors(name, found) for part in parts])
+
+    columns = [replace(column, values=partial(values, column.name)) for column in first.columns]
+    folders = [Column(key, "other", "text", list, list, "is the name of a folder") for key in keys]
+    state(f"{path.name}: {len(files)} parts as one table")
+    return Table((*columns, *folders), read, vectors, first.index)
+
+
+def _require_plain(path: Path, files: Sequence[Path]) -> None:
+    """Refuse links, which could lead to files outside the folder."""
+    for file in files:
+        for place in (file, *file.parents):
+            if place == path:
+                break
+            if place.is_symlink() and not _within(place, path):
+                raise UnreadableFileError(f"folder {path} must contain its files, got a link: {place}")
+
+
+def _within(link: Path, folder: Path) -> bool:
+    """Return whether a link leads into the same folder, or to the blobs of a download cache of the same data set."""
+    target = link.resolve()
+    roots = [folder.resolve(), *(up / "blobs" for up in folder.resolve().parents if (up / "blobs").is_dir())]
+    return any(root in target.parents for root in roots)
+
+
+def _require_all_parts(path: Path, files: Sequence[Path]) -> None:
+    """Refuse a folder that lacks some of the parts that the file names count."""
+    counts = {int(match[1]) for file in files if (match := re.search(r"-of-(\d+)", file.stem))}
+    if counts and counts != {len(files)}:
+        raise UnreadableFileError(
+            f"folder {path} must contain all {max(counts)} parts that the file names count, got {len(files)}"
+        )
+
+
+def _partitions(path: Path, file: Path) -> dict[str, str]:
+    parts = file.relative_to(path).parts[:-1]
+    return dict(part.partition("=")[::2] for part in parts if _PARTITION.fullmatch(part))
+
+
+def open_parts(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
+    """Read the parts of a table, in natural order of their names, as one table."""
+    return contents_of_table(path, _table(path), keys, labels, layer_axis)
+
+
+def labels_of_parts(path: Path, column: str | None) -> Array | NamedRows:
+    """Read one column of a table in parts."""
+    return labels_of_table(path, _table(path), column)
+
+
+def _items(path: Path) -> list[Path]:
+    """List the files of a folder if each seems to hold one vector, otherwise return an empty list."""
+    files = _data_files(path)
+    items = [file for file in files if file.suffix.lower() in _ITEMS]
+    kinds = {file.suffix.lower() for file in items}
+    others = [file for file in files if file not in set(items) and file.suffix.lower() not in _NOTES]
+    if len(items) < _PEEKED or len(kinds) != 1 or others:
+        return []
+    try:
+        peeked = [_vectors(file) for file in (items[0], items[len(items) // 2], items[-1])]
+    except (OSError, ValueError, ImportError):
+        return []
+    return items if all(peeked) and all(set(found) == set(peeked[0]) for found in peeked) else []
+
+
+def _vectors(file: Path) -> dict[str, StoredArray]:
+    """Describe the vectors in the file of one item; an empty dictionary if it contains a matrix."""
+    arrays = _ITEMS[file.suffix.lower()](file)
+    if any(len(array.shape) > 1 and array.shape[0] != 1 for array in arrays.values()):
+        return {}
+    own = file_stem(file)
+    return {
+        "" if name == own else name: array
+        for name, array in arrays.items()
+        if array.refusal is None and array.shape and array.shape[-1] > 1 and _is_feature_type(array.dtype)
+    }
+
+
+def _is_feature_type(dtype: np.dtype[Any]) -> bool:
+    """Return whether values can be a vector: floats, codes of one byte, or bfloat16."""
+    return dtype.kind == "f" or (dtype.kind in "iu" and dtype.itemsize == 1)
+
+
+def item_arrays(path: Path) -> NamedArrays:
+    """Describe the matrices whose rows are the vectors in the files of a folder, named by the files."""
+    files = _items(path)
+    if len(files) > _MOST_FILES:
+        raise UnreadableFileError(f"folder {path} must contain at most {_MOST_FILES:,} files, got {len(files):,}")
+    _require_plain(path, files)
+    first = _vectors(files[0])
+    found: dict[str, list[StoredArray]] = {name: [] for name in first}
+    for file in files:
+        vectors = _vectors(file)
+        for name, expected in first.items():
+            if name not in vectors or vectors[name].shape != expected.shape:
+                got = vectors[name].shape if name in vectors else "none"
+                raise UnreadableFileError(
+                    f"folder {path} must contain one vector of {expected.shape[-1]} numbers per file, got {got} in "
+                    f"{file.name}"
+                )
+            found[name].append(vectors[name])
+    state(f"{path.name}: {len(files)} files of one vector each")
+    names = np.array([file_stem(file) for file in files], dtype=object)
+    return NamedArrays(
+        {name or file_stem(path): _matrix(path, name, vectors) for name, vectors in found.items()}, Names.build(names)
+    )
+
+
+def _matrix(path: Path, name: str, vectors: Sequence[StoredArray]) -> StoredArray:
+    shape = (len(vectors), vectors[0].shape[-1])
+    dtype = np.result_type(*{vector.dtype for vector in vectors})
+
+    def load() -> Array:
+        require_memory(path, name or "the vectors", shape, dtype, "write fewer files")
+        matrix = np.empty(shape, dtype)
+        for row, vector in enumerate(vectors):
+            matrix[row] = np.ravel(vector.load())
+        return matrix
+
+    return StoredArray(shape, dtype, load)
+
+
+FOLDERS: list[tuple[Callable[[Path], bool], Format]] = [
+    (is_dataset, Format(labels_of_dataset, open_dataset, table=True, folder=True)),
+    (is_tenx_folder, replace(array_format(tenx_folder_arrays), folder=True)),
+    (lambda path: bool(_tables_inside(path)), Format(labels_of_parts, open_parts, table=True, folder=True)),
+]
+"""Folders that are one input, each with the function that recognises it."""
+ITEMS = replace(array_format(item_arrays), folder=True)
+"""The format of folders with one vector per file, which could also be distances."""
+
+
+def holds_items(path: Path) -> bool:
+    """Return whether a folder contains one vector per file."""
+    return bool(_items(path))

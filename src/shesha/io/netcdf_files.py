@@ -1,0 +1,210 @@
+"""Read netCDF files with xarray; the names of dimensions, or their coordinates, show which one is the rows."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shesha.inputs import Names
+from shesha.io._array_selection import StoredArray
+from shesha.io._external_links_and_declared_sizes import require_own, require_sound
+from shesha.io._nested_arrays import NamedArrays, refused
+from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.io.file_endings import file_stem
+from shesha.support.optional import require
+from shesha.support.provenance import state
+from shesha.support.types import Array
+
+_ROLES = {
+    "rows": "presentation stimulus stimuli image trial sample observation obs cell condition item event epoch row "
+    "input text sentence word document record subject participant example instance case n",
+    "layers": "layer time_bin time_step time timepoint lag bin frame tr depth",
+    "features": "neuroid feature unit channel voxel gene variable var neuron electrode hidden dim dimension embedding "
+    "column roi sensor component pc latent vertex site parcel region contact source d",
+}
+_ROLE = {word: role for role, words in _ROLES.items() for word in words.split()}
+_UNNAMED = "__xarray_dataarray_variable__"
+
+
+def netcdf_arrays(path: Path) -> NamedArrays:
+    """Describe the variables of a file as rows x features, or rows x layers x features, and coordinates as labels."""
+    if hdf5 := _is_hdf5(path):
+        _require_own_values(path)
+    arrays: dict[str, StoredArray] = {}
+    rows: dict[str, str] = {}
+    names: Names | None = None
+    unclear: list[str] = []
+    with _opened(path, hdf5) as groups:
+        for place, data in groups.items():
+            for name, variable in data.data_vars.items():
+                full = file_stem(path) if name == _UNNAMED else f"{place.strip('/')}/{name}".lstrip("/")
+                squeezed = [dim for dim in variable.dims if variable.sizes[dim] > 1 or variable.ndim <= 2]
+                if len(squeezed) < 2 or variable.dtype.kind not in "fiub":
+                    arrays[full] = _flat(path, place, str(name), variable)
+                    continue
+                order = _order(variable, squeezed)
+                if order is None:
+                    unclear.append(f"{full} ({', '.join(map(str, squeezed))})")
+                    arrays[full] = refused(f"has dimensions {', '.join(map(str, squeezed))}, of which none is known")
+                    continue
+                rows[full] = order[0]
+                shape = tuple(int(variable.sizes[dim]) for dim in order)
+                load = partial(_values, path, place, str(name), tuple(order), shape, np.dtype(variable.dtype))
+                arrays[full] = StoredArray(shape, np.dtype(variable.dtype), load)
+                state(f"{full}: rows are {order[0]}, {_words(order[1:])}")
+                names = names or _row_names(variable, order[0])
+            for name, coordinate in data.coords.items():
+                if coordinate.ndim == 1 and str(name) not in arrays and coordinate.dims[0] in rows.values():
+                    arrays[str(name)] = _flat(path, place, str(name), coordinate)
+    if unclear and not rows:
+        raise UnreadableFileError(_which(path, unclear))
+    return NamedArrays(arrays, names)
+
+
+def _words(dims: Iterable[str]) -> str:
+    *layers, last = dims
+    return f"layers are {layers[0]}, features are {last}" if layers else f"features are {last}"
+
+
+def _which(path: Path, unclear: list[str]) -> str:
+    accepted = "; ".join(f"{role}: {', '.join(words.split())}" for role, words in _ROLES.items())
+    return (
+        f"netCDF file {path} must have a dimension whose name shows the rows, got {', '.join(unclear)}; accepted names "
+        f"are {accepted}; to rename dimensions:\n    import xarray\n"
+        f"    data = xarray.load_dataset({str(path)!r}); first, *others = data.dims\n"
+        f"    data.rename({{first: 'sample', others[-1]: 'feature'}}).to_netcdf("
+        f"{str(path.with_name(f'{path.stem}_named.nc'))!r})  # if the first dimension is the rows"
+    )
+
+
+def _is_hdf5(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(8) == b"\x89HDF\r\n\x1a\n"
+
+
+def _require_own_values(path: Path) -> None:
+    """Refuse links, and values in other files, which the netCDF library would follow."""
+    h5py = optional("h5py", path)
+    with reading(path), h5py.File(path, "r") as root:
+        require_own(path, root, list(root))
+
+
+@contextmanager
+def _opened(path: Path, hdf5: bool) -> Iterator[dict[str, Any]]:
+    """Open the groups of a file with the library that its version needs."""
+    need = f"xarray must be installed to read netCDF files such as {path}"
+    xarray = require("xarray", "files", need)
+    if not hdf5:
+        with reading(path):
+            _require_classic_sizes(path)
+            groups = {"/": xarray.open_dataset(path, engine="scipy", cache=False)}
+    else:
+        engine = "h5netcdf" if find_spec("h5netcdf") else "netcdf4"
+        if engine == "netcdf4":
+            optional("netCDF4", path)
+        with reading(path):
+            groups = dict(xarray.open_groups(path, engine=engine, cache=False))
+    try:
+        yield groups
+    finally:
+        for data in groups.values():
+            data.close()
+
+
+def _require_classic_sizes(path: Path) -> None:
+    """Refuse a classic file that declares more values than it has bytes."""
+    from scipy.io import netcdf_file
+
+    with warnings.catch_warnings():
+        # The arrays of the file are still mapped when it is closed, but they are not used any more.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        with netcdf_file(str(path), "r", mmap=True) as file:
+            sizes = {
+                name: math.prod(variable.shape) * variable.data.dtype.itemsize
+                for name, variable in file.variables.items()
+            }
+    name = max(sizes, key=lambda name: sizes[name], default="")
+    if name and sizes[name] > path.stat().st_size:
+        raise UnreadableFileError(f"netCDF file {path} must contain {name} completely, got {sizes[name]:,} bytes")
+
+
+def _role(dim: object) -> str | None:
+    """Return the role of a dimension from its name, such as 'n_cells', 'stimulus_id' or 'time bins'."""
+    name = re.sub(r"^(?:n|num)_|_(?:id|name|index|idx|path)$", "", str(dim).lower().replace(" ", "_"))
+    for word in (name, name.removesuffix("s"), name.rpartition("_")[2], name.rpartition("_")[2].removesuffix("s")):
+        if word in _ROLE:
+            return _ROLE[word]
+    return None
+
+
+def _order(variable: Any, dims: list[Any]) -> list[Any] | None:
+    """Return the dimensions as rows, layers, features; None if their names do not show which one is the rows."""
+    roles = {dim: _role(dim) for dim in dims}
+    if len(dims) > 3:
+        return None
+    if "rows" not in roles.values():
+        texts = {
+            coordinate.dims[0]
+            for coordinate in variable.coords.values()
+            if coordinate.ndim == 1 and coordinate.dtype.kind in "OUS" and coordinate.dims[0] in roles
+        }
+        unknown = [dim for dim, role in roles.items() if role is None]
+        likely = [dim for dim in unknown if dim in texts] or unknown
+        if not unknown and "features" in roles.values() and "layers" in roles.values() and len(dims) == 2:
+            # Recordings of time x channels have no other rows than times.
+            likely = [dim for dim, role in roles.items() if role == "layers"]
+        if len(likely) != 1:
+            return None
+        roles[likely[0]] = "rows"
+    unknown = [dim for dim, role in roles.items() if role is None]
+    missing = [role for role in ("features", "layers") if role not in roles.values()]
+    roles |= dict(zip(reversed(unknown), missing, strict=False))
+    if len(dims) == 2:
+        rows = [dim for dim, role in roles.items() if role == "rows"]
+        return [rows[0], next(dim for dim in dims if dim != rows[0])] if len(rows) == 1 else None
+    found = {role: dim for dim, role in roles.items()}
+    return [found[role] for role in _ROLES] if len(found) == 3 and None not in found else None
+
+
+def _row_names(variable: Any, dim: Any) -> Names | None:
+    """Return the coordinate of the rows, unless it only numbers them."""
+    if dim not in variable.coords or variable.coords[dim].ndim != 1:
+        return None
+    values = np.asarray(variable.coords[dim].values)
+    if values.dtype.kind in "iuf" and (values == np.arange(len(values))).all():
+        return None
+    return Names.build(values)
+
+
+def _flat(path: Path, place: str, name: str, variable: Any) -> StoredArray:
+    shape = tuple(map(int, variable.shape))
+    dtype = np.dtype("U1") if variable.dtype.kind in "OUST" else np.dtype(variable.dtype)
+    return StoredArray(shape, dtype, partial(_values, path, place, name, variable.dims, shape, dtype))
+
+
+def _values(
+    path: Path, place: str, name: str, order: tuple[Any, ...], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Array:
+    require_memory(path, name, shape, dtype, "write fewer rows")
+    require_plausible(path, name, math.prod(shape) * dtype.itemsize, path.stat().st_size)
+    hdf5 = _is_hdf5(path)
+    if hdf5:
+        h5py = optional("h5py", path)
+        with reading(path), h5py.File(path, "r") as root:
+            inner = f"{place.strip('/')}/{name}".lstrip("/")
+            if inner in root:
+                require_sound(path, inner, root[inner])
+    with _opened(path, hdf5) as groups, reading(path):
+        data = groups[place]
+        variable = data[name].squeeze([dim for dim in data[name].dims if dim not in order])
+        values = np.asarray(variable.transpose(*order).values)
+        return values.astype(str) if values.dtype.kind in "OS" else values

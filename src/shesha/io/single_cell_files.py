@@ -1,0 +1,347 @@
+"""Read 10x folders and files, Matrix Market files, Loom files and MuData, with cells as rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shesha.inputs import NamedRows, Names
+from shesha.io._anndata import _default, _elements, _row_names, labels_of_anndata
+from shesha.io._array_selection import Contents, Keys, StoredArray, contents, natural
+from shesha.io._external_links_and_declared_sizes import require_own
+from shesha.io._format_type import Format, array_format
+from shesha.io._hdf5_arrays import describe, read_dataset
+from shesha.io._nested_arrays import NamedArrays
+from shesha.io.compressed_files import open_bytes
+from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.io.file_endings import COMPRESSED, file_ending, file_stem
+from shesha.support.item_lists import join_names
+from shesha.support.provenance import state
+from shesha.support.types import Array
+
+_FEATURES = ("features", "genes")
+_INSTEAD = "write an embedding of fewer columns, such as X_pca"
+
+
+def is_tenx_folder(path: Path) -> bool:
+    """Return whether a folder has the layout of Cell Ranger: a matrix with barcodes and features."""
+    prefix = _prefix(path)
+    return prefix is not None and _part(path, "barcodes", ".tsv", prefix) is not None
+
+
+def _prefix(path: Path) -> str | None:
+    """Return what the names of a sample's files begin with, as in archives; None without exactly one matrix."""
+    if not path.is_dir():
+        return None
+    endings = tuple(f"matrix.mtx{packed}" for packed in ("", *COMPRESSED))
+    found = [file.name for file in path.iterdir() if file.name.endswith(endings)]
+    return found[0][: found[0].index("matrix.mtx")] if len(found) == 1 else None
+
+
+def _part(folder: Path, name: str, ending: str, prefix: str = "") -> Path | None:
+    candidates = (folder / f"{prefix}{name}{ending}{packed}" for packed in ("", *COMPRESSED))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def tenx_folder_arrays(path: Path) -> NamedArrays:
+    """Describe the matrix of a folder written by Cell Ranger, transposed to cells x features."""
+    prefix = _prefix(path) or ""
+    matrix = _part(path, "matrix", ".mtx", prefix)
+    assert matrix is not None
+    return _market(matrix, path, file_stem(path), prefix)
+
+
+def market_arrays(path: Path) -> NamedArrays:
+    """Describe a Matrix Market file, with the barcodes and features in files beside it if there are any."""
+    ending = file_ending(path)
+    prefix = path.name[: -len(ending)].removesuffix("matrix")
+    return _market(path, path.parent, file_stem(path), prefix)
+
+
+def _market(file: Path, folder: Path, name: str, prefix: str) -> NamedArrays:
+    rows, columns, kind, symmetric = _market_header(file)
+    barcodes = _part(folder, "barcodes", ".tsv", prefix)
+    cells = None if barcodes is None else _first_column(barcodes)
+    transposed = False
+    if cells is not None:
+        if len(cells) not in (rows, columns):
+            raise UnreadableFileError(
+                f"Matrix Market file {file} must have one barcode per row or column, got {rows:,} x {columns:,} and "
+                f"{len(cells):,} barcodes"
+            )
+        transposed = len(cells) == columns
+        state(f"{name}: cells are {'columns' if transposed else 'rows'}, as barcodes show")
+    shape = (columns, rows) if transposed else (rows, columns)
+    load = partial(_read_market, file, name, shape, kind, transposed=transposed, symmetric=symmetric)
+    stored = StoredArray(shape, kind, load)
+    if cells is None:
+        return NamedArrays({name: stored})
+    types = _feature_types(folder, prefix, shape[1])
+    if types is None or len(set(types.tolist())) < 2:
+        return NamedArrays({name: stored}, Names.build(cells))
+    parts = {
+        kind_of: StoredArray((shape[0], int((types == kind_of).sum())), kind, partial(_columns, load, types == kind_of))
+        for kind_of in dict.fromkeys(types.tolist())
+    }
+    return NamedArrays(parts, Names.build(cells))
+
+
+def _columns(load: Any, wanted: Array) -> Array:
+    return np.asarray(load()[:, wanted])
+
+
+def _market_header(file: Path) -> tuple[int, int, np.dtype[Any], bool]:
+    with reading(file), open_bytes(file) as stream:
+        head = stream.readline(1 << 12).decode("latin-1").lower().split()
+        if len(head) < 5 or head[0] != "%%matrixmarket":
+            raise UnreadableFileError(f"Matrix Market file {file} must begin with %%MatrixMarket, got {head[:1]}")
+        line = stream.readline(1 << 16)
+        while line.startswith(b"%") or (line and not line.strip()):
+            line = stream.readline(1 << 16)
+        sizes = [int(field) for field in line.split()]
+    if head[3] not in ("real", "integer", "double", "unsigned-integer", "pattern") or len(sizes) not in (2, 3):
+        raise UnreadableFileError(f"Matrix Market file {file} must contain real numbers, got {' '.join(head[1:])}")
+    size, rows, columns = file.stat().st_size, *sizes[:2]
+    n_values = sizes[2] if len(sizes) == 3 else rows * columns
+    if min(sizes) < 0 or 2 * n_values > 1000 * size:
+        raise UnreadableFileError(
+            f"Matrix Market file {file} must contain the values that it declares, got {n_values:,} in {size:,} bytes"
+        )
+    return (
+        rows,
+        columns,
+        np.dtype("f4" if head[3] in ("integer", "pattern", "unsigned-integer") else "f8"),
+        head[4] != "general",
+    )
+
+
+def _read_market(
+    file: Path, name: str, shape: tuple[int, int], kind: np.dtype[Any], *, transposed: bool, symmetric: bool
+) -> Array:
+    """Read the values of a Matrix Market file; SciPy's parser ends the process if a file is damaged."""
+    import pandas as pd
+
+    require_memory(file, name, shape, kind, _INSTEAD)
+    require_plausible(file, name, math.prod(shape) * kind.itemsize, file.stat().st_size)
+    stored = shape[::-1] if transposed else shape
+    with reading(file), open_bytes(file) as stream:
+        words = stream.readline(1 << 12).lower().split()
+        table = pd.read_csv(stream, sep=r"\s+", comment="%", header=None, dtype=float).to_numpy()
+    sparse, sizes = b"coordinate" in words, table[0]
+    with reading(file):
+        if not sparse:
+            return _dense_market(file, table[1:, 0], stored, transposed)
+        if len(table) - 1 != int(sizes[2]) or table.shape[1] < (2 if b"pattern" in words else 3):
+            raise UnreadableFileError(
+                f"Matrix Market file {file} must contain the {int(sizes[2]):,} values that it declares, got "
+                f"{len(table) - 1:,}"
+            )
+        rows, columns = (table[1:, i].astype(np.int64) - 1 for i in range(2))
+        if rows.size and (rows.min() < 0 or columns.min() < 0 or rows.max() >= stored[0] or columns.max() >= stored[1]):
+            raise UnreadableFileError(f"Matrix Market file {file} must contain places within {stored}, got others")
+        values = np.ones(len(rows)) if b"pattern" in words else table[1:, 2]
+        matrix = np.zeros(stored, kind)
+        np.add.at(matrix, (rows, columns), values)
+        if symmetric:
+            below = rows != columns
+            np.add.at(
+                matrix, (columns[below], rows[below]), -values[below] if b"skew-symmetric" in words else values[below]
+            )
+        return np.ascontiguousarray(matrix.T) if transposed else matrix
+
+
+def _dense_market(file: Path, values: Array, stored: tuple[int, ...], transposed: bool) -> Array:
+    """Return values that are stored column by column."""
+    if len(values) != math.prod(stored):
+        raise UnreadableFileError(f"Matrix Market file {file} must contain {stored} values, got {len(values):,}")
+    matrix = values.reshape(stored[::-1])
+    return np.ascontiguousarray(matrix if transposed else matrix.T)
+
+
+def _first_column(file: Path) -> Array:
+    with reading(file), open_bytes(file) as stream:
+        text = stream.read().decode("utf-8")
+    return np.array([line.split("\t")[0] for line in text.splitlines() if line], dtype=object)
+
+
+def _feature_types(folder: Path, prefix: str, n_features: int) -> Array | None:
+    """Return the type of each feature, from the third column of features.tsv."""
+    file = next((found for name in _FEATURES if (found := _part(folder, name, ".tsv", prefix))), None)
+    if file is None:
+        return None
+    with reading(file), open_bytes(file) as stream:
+        rows = [line.split("\t") for line in stream.read().decode("utf-8").splitlines() if line]
+    types = [row[2] if len(row) > 2 else "" for row in rows]
+    return np.array(types) if len(types) == n_features and all(types) else None
+
+
+def tenx_hdf5_arrays(path: Path) -> NamedArrays:
+    """Describe the matrix of a 10x .h5 file, which is stored by cells; each genome or type of feature is an array."""
+    h5py = optional("h5py", path)
+    with reading(path):
+        root = h5py.File(path, "r")
+    with root:
+        with reading(path):
+            groups = ["matrix"] if "matrix" in root else list(root)
+        require_own(path, root, groups)
+        arrays: dict[str, StoredArray] = {}
+        for group in groups:
+            with reading(path):
+                features, cells = (int(n) for n in root[group]["shape"][()])
+                kind = np.dtype(root[group]["data"].dtype)
+            name = file_stem(path) if len(groups) == 1 else group
+            kind = np.dtype("f4") if kind.kind in "iu" and kind.itemsize <= 4 else kind
+            load = partial(_read_tenx, path, group, (cells, features), kind)
+            types = _tenx_types(path, root, group, features)
+            if types is None:
+                arrays[name] = StoredArray((cells, features), kind, load)
+                continue
+            for feature_type in dict.fromkeys(types.tolist()):
+                chosen = types == feature_type
+                arrays[feature_type] = StoredArray((cells, int(chosen.sum())), kind, partial(_columns, load, chosen))
+    return NamedArrays(arrays, Names(lambda: read_dataset(path, f"{groups[0]}/barcodes").astype(str)))
+
+
+def _tenx_types(path: Path, root: Any, group: str, n_features: int) -> Array | None:
+    place = f"{group}/features/feature_type"
+    if place not in root:
+        return None
+    types = read_dataset(path, place).astype(str)
+    return types if len(types) == n_features and len(set(types.tolist())) > 1 else None
+
+
+def _read_tenx(path: Path, group: str, shape: tuple[int, int], kind: np.dtype[Any]) -> Array:
+    from scipy import sparse
+
+    require_memory(path, group, shape, kind, _INSTEAD)
+    data, indices, indptr = (read_dataset(path, f"{group}/{name}") for name in ("data", "indices", "indptr"))
+    require_plausible(path, group, math.prod(shape) * kind.itemsize, data.nbytes + indices.nbytes + indptr.nbytes)
+    with reading(path):
+        # Genes x cells by columns is cells x genes by rows.
+        matrix = sparse.csr_matrix((data.astype(kind), indices, indptr), shape=shape)
+        matrix.check_format(full_check=True)
+        return np.asarray(matrix.toarray())
+
+
+def _loom_arrays(path: Path) -> NamedArrays:
+    """Describe the matrix and layers of a Loom file, transposed to cells x genes, and the attributes of the cells."""
+    h5py = optional("h5py", path)
+    with reading(path):
+        root = h5py.File(path, "r")
+    with root:
+        require_own(path, root, [name for name in ("matrix", "layers", "col_attrs") if name in root])
+        arrays: dict[str, StoredArray] = {}
+        with reading(path):
+            places = ["matrix", *(f"layers/{name}" for name in sorted(root.get("layers", ()), key=natural))]
+            for place in places:
+                dataset = root[place]
+                stored = describe(path, place, dataset)
+                arrays[place] = StoredArray(
+                    stored.shape[::-1], stored.dtype, partial(_transposed, path, place), stored.refusal
+                )
+            columns = {name: describe(path, f"col_attrs/{name}", root["col_attrs"][name]) for name in root["col_attrs"]}
+        name = next((name for name in ("CellID", "obs_names", "cell_id", "barcode") if name in columns), None)
+    names = None if name is None else Names(lambda: read_dataset(path, f"col_attrs/{name}").astype(str))
+    more = [name for name, array in columns.items() if len(array.shape) > 1]
+    return NamedArrays(arrays | columns, names, on_request=[*(name for name in arrays if name != "matrix"), *more])
+
+
+def _transposed(path: Path, place: str) -> Array:
+    return np.ascontiguousarray(read_dataset(path, place).T)
+
+
+LOOM = array_format(_loom_arrays)
+"""The format of .loom files."""
+
+
+def _open_mudata(path: Path, keys: Keys, labels: Any, layer_axis: Any) -> Contents:
+    """Read a representation per modality, for the cells that all modalities have."""
+    h5py = optional("h5py", path)
+    with reading(path):
+        root = h5py.File(path, "r")
+    with root:
+        require_own(path, root, ["mod", "obsm", "obs"])
+        elements: dict[str, StoredArray] = {}
+        defaults: list[str] = []
+        cells: dict[str, Array] = {}
+        for place, group in _mudata_parts(path, root):
+            own = {name: element for name, element in _elements(path, group) if place or name.startswith("obsm/")}
+            prefix = f"{place}/" if place else ""
+            elements |= {f"{prefix}{name}": element for name, element in own.items()}
+            names = _row_names(path, group)
+            cells |= {f"{prefix}{name}": names.values for name in own} if names is not None else {}
+            defaults += [f"{prefix}{name}" for name in _default(own)] if place else []
+        wanted = {name: elements[name] for name in (elements if keys is not None else defaults)}
+        if keys is not None and not isinstance(keys, str):
+            keys = _full_keys(elements, defaults, list(keys))
+        found = contents(path, wanted, keys)
+        with reading(path):
+            columns = tuple(map(str, root["obs"].attrs.get("column-order", ()))) if "obs" in root else ()
+    unread = {name: "is read only if keys= names it" for name in elements if name not in wanted}
+    return replace(_shared_cells(path, found, cells), skipped=found.skipped | unread, labels_available=columns)
+
+
+def _mudata_parts(path: Path, root: Any) -> list[tuple[str, Any]]:
+    with reading(path):
+        if "mod" not in root or not list(root["mod"]):
+            raise UnreadableFileError(f"MuData file {path} must contain modalities, got none")
+        order = [str(name) for name in root["mod"].attrs.get("mod-order", sorted(root["mod"], key=natural))]
+        return [*((name, root["mod"][name]) for name in order if name in root["mod"]), ("", root)]
+
+
+def _full_keys(elements: Sequence[str] | dict[str, Any], defaults: Sequence[str], keys: Sequence[Any]) -> list[Any]:
+    """Return full names for a modality (its default) or for the last part of a name."""
+    full: list[Any] = []
+    for key in keys:
+        inside = [name for name in defaults if name.startswith(f"{key}/")]
+        last = [name for name in elements if name.endswith(f"/{key}")]
+        full += [key] if key in elements else inside or (last if len(last) == 1 else [key])
+    return full
+
+
+def _shared_cells(path: Path, found: Contents, cells: dict[str, Array]) -> Contents:
+    """Keep the cells that all representations have, in the order of the first one, and state how many."""
+    own = [cells[name] for name in found.representations if name in cells]
+    if len(own) < len(found.representations) or not own:
+        return found
+    shared = set(own[0].tolist()).intersection(*(names.tolist() for names in own[1:]))
+    kept = [name for name in own[0].tolist() if name in shared]
+    if not kept:
+        raise UnreadableFileError(
+            f"MuData file {path} must have cells that all modalities share, got none; choose one with keys= (--key)"
+        )
+    for names in own:
+        if len(set(names.tolist())) != len(names):
+            raise UnreadableFileError(f"MuData file {path} must have distinct names of cells, got repeats")
+    total = len(set().union(*(names.tolist() for names in own)))
+    if len(kept) < total:
+        state(f"{file_stem(path)}: {len(kept):,} of {total:,} cells, those in {join_names(found.representations)}")
+    aligned = {}
+    for (name, matrix), names in zip(found.representations.items(), own, strict=True):
+        place = {cell: row for row, cell in enumerate(names.tolist())}
+        rows = np.array([place[cell] for cell in kept])
+        same = len(rows) == len(matrix) and (rows == np.arange(len(rows))).all()
+        aligned[name] = matrix if same else matrix[rows]
+    return replace(found, representations=aligned, row_names=Names.build(np.array(kept, dtype=object)))
+
+
+def _labels_of_mudata(path: Path, column: str | None) -> Array | NamedRows:
+    h5py = optional("h5py", path)
+    with reading(path):
+        root = h5py.File(path, "r")
+    with root:
+        require_own(path, root, ["mod", "obs"])
+        modality, _, last = (column or "").partition(":")
+        if column is not None and last and modality in root["mod"] and column not in root["obs"]:
+            return labels_of_anndata(path, root["mod"][modality], last)
+        return labels_of_anndata(path, root, column)
+
+
+MUDATA = Format(_labels_of_mudata, _open_mudata)
+"""The format of .h5mu files."""

@@ -1,0 +1,93 @@
+"""E-distances between groups of rows, with p-values from permutations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shesha.report import page_width, wrap
+from shesha.results.base import Result, reaches_level
+from shesha.support.draws_for_corrections import undecided
+from shesha.support.plurals import agree, count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class EDistance(Result):
+    """The E-distance between two groups of rows."""
+
+    first: str
+    second: str
+    n_first: int
+    n_second: int
+    e_distance: float
+    """Twice the mean squared distance between rows of both groups, minus the mean squared distances within each."""
+    unbiased: float
+    """The same without the distance of each row from itself; 0 on average if the groups do not differ."""
+    p_value: float
+    """Share of random divisions of the rows (or units) whose unbiased E-distance is at least as large."""
+    p_adjusted: float
+    """p-value corrected for the number of pairs (Benjamini and Hochberg)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EDistances(Result):
+    """E-distances between pairs of groups."""
+
+    pairs: tuple[EDistance, ...]
+    excluded: dict[str, str]
+    """Groups that were not compared, each with the reason."""
+    n_draws: int
+    alpha: float = 0.05
+    seed: int | None = None
+
+    def __iter__(self) -> Iterator[EDistance]:
+        """Iterate over the pairs."""
+        return iter(self.pairs)
+
+    @property
+    def significant(self) -> tuple[EDistance, ...]:
+        """The pairs that differ at the level alpha, after the correction, the most distant first."""
+        found = [pair for pair in self.pairs if reaches_level(pair.p_adjusted, self.alpha)]
+        return tuple(sorted(found, key=lambda pair: -pair.unbiased))
+
+    @property
+    def headline(self) -> str:
+        """How many pairs of groups differ."""
+        n = len(self.significant)
+        few = undecided(
+            [pair.p_value for pair in self.pairs], [pair.p_adjusted for pair in self.pairs], self.n_draws, self.alpha
+        )
+        return (
+            f"{n} of {count(len(self.pairs), 'pair')} {agree(n, 'differs', 'differ')} by the E-distance (p_adj <= "
+            f"{self.alpha:g}){f'; this {few}' if few else ''}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per pair, the most distant first."""
+        import pandas as pd
+
+        frame = pd.DataFrame([pair.to_dict() for pair in self.pairs])
+        return frame.sort_values("unbiased", ascending=False, ignore_index=True)
+
+    def to_matrix(self) -> pd.DataFrame:
+        """Return the E-distances as a symmetric table of groups by groups, with NaN for pairs not compared."""
+        frame = self.to_frame()
+        table = frame.pivot_table(index="first", columns="second", values="e_distance")
+        names = sorted({*frame["first"], *frame["second"]})
+        table = table.reindex(index=names, columns=names)
+        table = table.combine_first(table.T)
+        for name in names:
+            table.loc[name, name] = 0.0
+        return table.rename_axis(index=None, columns=None)
+
+    def _text(self) -> str:
+        """Return a text with the answer and one line per pair."""
+        frame = self.to_frame().round({"e_distance": 3, "unbiased": 3, "p_value": 4, "p_adjusted": 4})
+        lines = [*wrap(self.headline, page_width(), hanging=""), "", *frame.to_string(index=False).splitlines()]
+        if self.excluded:
+            lines.append("not compared: " + "; ".join(f"{name} ({why})" for name, why in self.excluded.items()))
+        return "\n".join(lines)

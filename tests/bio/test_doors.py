@@ -1,0 +1,95 @@
+"""Labels as people have them: missing guides, numbers as controls, combined perturbations, undeclared donors."""
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+
+from shesha import bio
+
+
+def screen(labels, seed=0, **columns):
+    rng = np.random.default_rng(seed)
+    labels = np.asarray(labels, dtype=object)
+    obs = pd.DataFrame({"gene": labels, **columns}, index=np.arange(len(labels)).astype(str))
+    return anndata.AnnData(obs=obs, obsm={"X_pca": rng.standard_normal((len(labels), 6))})
+
+
+@pytest.mark.parametrize(
+    ("values", "control"),
+    [
+        ([0, 1], 0),
+        ([0, 1], "0"),
+        ([0.0, 1.0], 0),
+        ([0.0, 1.0], "0"),
+        ([False, True], False),
+        ([False, True], "False"),
+        (["NT", "A"], ["NT"]),
+    ],
+)
+def test_controls_may_be_numbers(values, control):
+    adata = screen(np.repeat(np.array(values, dtype=object), [60, 20]))
+    assert len(bio.coherence_table(adata, "gene", control=control, n_draws=19).groups) == 1
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, "nan"])
+def test_controls_without_a_guide_stay_controls(missing):
+    gene = np.repeat(["control", "A"], [60, 30])
+    guide = np.where(gene == "control", missing, np.array(["g1", "g2", "g3"], dtype=object)[np.arange(90) % 3])
+    table = bio.coherence_table(screen(gene, guide=guide), "gene", groups="guide", n_draws=19)
+    assert table.n_controls == 60
+    assert "no control cell has a value of groups, so all 60 count as one unit" in table.inputs
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        (["ctrl", "A+ctrl", "ctrl+A"], ["A"]),
+        (["control", "A", "A_control"], ["A"]),
+        (["control", "control+A", "A"], ["A"]),
+        (["NT", "A+B", "B+A", "A"], ["A", "A+B"]),
+        (["NT", "A_B", "B_A"], ["A+B"]),
+        (["NT", "A_1", "A_2"], ["A_1", "A_2"]),
+        (["NT", "A+B"], ["A+B"]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::shesha.bio.GuessedControlsWarning")
+def test_combined_perturbations_are_one_in_any_order(labels, names):
+    table = bio.coherence_table(screen(np.repeat(labels, [60, *[12] * (len(labels) - 1)])), "gene", n_draws=19)
+    assert sorted(group.name for group in table.groups) == names
+    assert any("count as one" in text for text in table.inputs) == (len(names) < len(labels) - 1)
+
+
+@pytest.mark.parametrize(
+    ("labels", "controls"),
+    [
+        (
+            ["NegCtrl0_NegCtrl0", "KLF1_NegCtrl0", "CEBPA_KLF1", "NegCtrl10_NegCtrl0"],
+            {"NegCtrl0_NegCtrl0", "NegCtrl10_NegCtrl0"},
+        ),
+        (["KLF1_ctrl", "CEBPA_KLF1"], None),
+        (["SPI1_NegCtrl0", "SPI1_NegCtrl1", "CEBPA_SPI1"], None),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::shesha.bio.GuessedControlsWarning")
+def test_a_target_joined_with_a_control_word_is_no_control(labels, controls):
+    if controls is None:
+        with pytest.raises(ValueError, match="control must be a label of the control cells"):
+            bio.find_controls(labels)
+    else:
+        assert set(bio.find_controls(labels).labels) == controls
+
+
+@pytest.mark.parametrize(
+    ("name", "nested", "option"),
+    [("donor", True, "groups"), ("donor_id", False, "groups"), ("batch", False, "blocks"), ("guide", True, "groups")],
+)
+def test_a_column_that_looks_like_units_is_named(name, nested, option):
+    gene = np.repeat(["control", "A"], [60, 30])
+    unit = np.arange(90) % 3 + (3 * (gene == "A") if nested else 0)
+    adata = screen(gene, **{name: unit.astype(str)})
+    notes = " ".join(bio.coherence_table(adata, "gene", n_draws=19).notes)
+    assert f"Pass {option}={name!r}" in notes
+    assert ("are nested in perturbations" in notes) == nested
+    declared = bio.coherence_table(adata, "gene", n_draws=19, **{option: name})
+    assert f"={name!r}" not in " ".join(declared.notes)

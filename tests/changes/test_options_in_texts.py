@@ -1,0 +1,140 @@
+"""Texts, pages and sentences follow the options of a diff; verdicts are not stronger than their numbers."""
+
+import numpy as np
+import pytest
+
+import shesha
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((240, 6)) @ rng.standard_normal((6, 16)) + 0.3 * rng.standard_normal((240, 16))
+
+
+@pytest.fixture(scope="module")
+def after(rows):
+    return rows + 0.4 * np.random.default_rng(1).standard_normal(rows.shape)
+
+
+def texts(result, path):
+    return [str(result), result.sentence(), result.save_html(path).read_text(encoding="utf-8"), result.to_json()]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"confidence": 0.5}, ("50% interval", "50 % interval", "50 %", '"confidence": 0.5')),
+        ({"measures": ["CKA"]}, ("1 - CKA", "1 - CKA of", "1 - CKA", '"measure": "CKA"')),
+        (
+            {"max_rows": 100},
+            ("(100 of 240 rows)", "100 random rows of 240 inputs", "100 were scored", '"n_scored": 100'),
+        ),
+        ({"names": ("old", "new")}, ("", "between old and new", "old and new: what changed", '"before": "old"')),
+        ({"index": True, "index_metric": "l2"}, ("Euclidean distance", "", "Euclidean distance", '"metric": "l2"')),
+        ({"index": True, "k": 3}, ("their 3 true neighbours", "", "3 true neighbours", '"k": 3')),
+        ({"index": True, "max_loss": 0.2}, ("A loss of 0.2 is accepted", "", "", '"tolerance": 0.2')),
+        ({"seed": 7}, ("", "", "", '"seed": 7')),
+    ],
+)
+def test_texts_follow_options(tmp_path, rows, after, options, said):
+    found = [" ".join(text.split()) for text in texts(shesha.diff(rows, after, **options), tmp_path / "a.html")]
+    for text, expected in zip(found, said, strict=True):
+        assert expected in text
+    if "confidence" in options:
+        assert not any("95 %" in text or "95%" in text for text in found[:2])
+    if "measures" in options:
+        assert not any("RDM drift is" in text for text in found[:2])
+
+
+@pytest.mark.parametrize("n", [12, 20, 24, 30, 40])
+def test_few_rows_do_not_keep_an_index(rows, n):
+    with pytest.raises(ValueError, match=r"^(k|index) must be"):
+        shesha.diff(rows[:n], np.random.default_rng(0).standard_normal((n, 16)), index=True, k=10)
+
+
+def test_recall_is_that_of_brute_force_in_all_rows(rows):
+    new = rows * np.exp(np.random.default_rng(2).normal(0, 0.5, len(rows)))[:, None]
+
+    def nearest(queries, vectors, metric):
+        scores = queries @ vectors.T
+        if metric == "l2":
+            scores = -((queries[:, None] - vectors[None]) ** 2).sum(-1)
+        if metric == "cosine":
+            scores = scores / np.linalg.norm(vectors, axis=1)
+        np.fill_diagonal(scores, -np.inf)
+        return np.argsort(-scores, axis=1)[:, :10]
+
+    for metric in ("cosine", "ip", "l2"):
+        pairs = zip(nearest(new, rows, metric), nearest(new, new, metric), strict=True)
+        expected = np.mean([len(set(found) & set(true)) / 10 for found, true in pairs])
+        index = shesha.diff(rows, new, index=True, index_metric=metric).index
+        assert index["as it is"].recall == pytest.approx(expected)
+        assert index.chance == pytest.approx(10 / 239)
+
+
+def test_a_change_under_a_large_offset_is_not_noise(rows):
+    offset = 30 * rows.std() * np.random.default_rng(3).standard_normal(16)
+    changed = rows + 0.3 * rows.std(axis=0) * np.random.default_rng(4).standard_normal(rows.shape)
+    assert shesha.diff(rows + offset, changed + offset)["representation"].verdict in ("changed", "replaced")
+
+
+def test_noise_alone_is_no_kind_of_change(rows):
+    rng = np.random.default_rng(5)
+    noisy = [rows + 0.1 * rows.std(axis=0) * rng.standard_normal(rows.shape) for _ in range(3)]
+    found = shesha.diff(rows, noisy[0], again=noisy[1:])
+    assert found["representation"].verdict == "within noise"
+    assert found.structure.kind == "none" and "rotated" not in str(found)
+
+
+@pytest.mark.parametrize("n", [120, 240])
+def test_kinds_are_named(rows, n):
+    rng, X = np.random.default_rng(6), rows[:n]
+    kinds = {
+        "row rescaling": X * np.exp(rng.normal(0, 0.5, n))[:, None],
+        "offset": X + 3.0,
+        "feature scaling": X * np.exp(rng.normal(0, 0.5, 16)),
+        "rotation": X @ np.linalg.qr(rng.standard_normal((16, 16)))[0],
+        "new features": np.hstack([X, rng.standard_normal((n, 4))]),
+        "fewer features": X[:, :10],
+    }
+    for kind, Y in kinds.items():
+        assert shesha.diff(X, Y, measures="RDM drift").structure.kind == kind
+    wide = rng.standard_normal((20, 40))
+    assert shesha.diff(wide, wide[:, rng.permutation(40)]).structure.kind == "untested"
+
+
+def test_unmoved_classes_do_not_move():
+    wrong = 0
+    for run in range(15):
+        rng = np.random.default_rng(run)
+        codes = np.arange(80) % 4
+        X = rng.standard_normal((4, 8))[codes] + rng.standard_normal((80, 8))
+        Y = X + 2.0 * (codes == 3)[:, None] * rng.standard_normal(8)
+        found = shesha.diff(X, Y, np.array(list("abcd"))[codes], measures="RDM drift", seed=run)
+        wrong += any(pair.significant and "d" not in (pair.first, pair.second) for pair in found.classes)
+    assert wrong <= 2
+
+
+@pytest.mark.parametrize("crossed", [False, True])
+def test_shifts_of_donors_are_no_movements_of_classes(crossed):
+    moved = 0
+    for run in range(10):
+        rng = np.random.default_rng(run)
+        donor = np.arange(120) % 12
+        labels = np.array(list("ab"))[(np.arange(120) // 12 if crossed else donor) % 2]
+        X = rng.standard_normal((120, 8))
+        Y = X + 0.7 * rng.standard_normal((12, 8))[donor]
+        found = shesha.diff(X, Y, labels, groups=donor, measures="RDM drift", seed=run)
+        moved += any(pair.significant for pair in found.classes)
+        moved += not found.separation.low <= 0 <= found.separation.high
+    assert moved <= 3
+
+
+def test_few_groups_decide_nothing_about_classes():
+    rng = np.random.default_rng(0)
+    X, donor = rng.standard_normal((60, 8)), np.arange(60) % 4
+    for labels in (donor % 2, np.arange(60) // 30):
+        found = shesha.diff(X, X + 0.5 * rng.standard_normal(X.shape), labels, groups=donor, measures="RDM drift")
+        assert not found.classes
+        assert any("Whether classes moved cannot be decided" in note for note in found.notes)

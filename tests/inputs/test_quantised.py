@@ -1,0 +1,76 @@
+"""Vectors stored as codes of one byte or packed bits."""
+
+import numpy as np
+import pytest
+
+from shesha.inputs.quantised import decode, storage_of
+from shesha.io import open_file
+from shesha.support.provenance import collect_statements
+
+RNG = np.random.default_rng(0)
+
+
+def vectors(n, d, k=12):
+    X = RNG.standard_normal((n, k)) @ RNG.standard_normal((k, d)) + 0.5 * RNG.standard_normal((n, d))
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def codes_of(X):
+    low, high = X.min(axis=0), X.max(axis=0)
+    return np.round((X - low) / (high - low) * 255).astype(np.uint8), low, high
+
+
+@pytest.mark.parametrize(("n", "d"), [(400, 64), (100, 384), (1000, 256), (60, 1024)])
+def test_codes_and_bits_are_recognised(n, d):
+    X = vectors(n, d)
+    codes, packed = codes_of(X)[0], np.packbits(X > 0, axis=1)
+    shifted = (codes.astype(int) - 128).astype(np.int8)
+    assert storage_of(codes) == storage_of(shifted) == "codes"
+    np.testing.assert_array_equal(decode(codes, "X"), shifted)
+    signs = np.where(X > 0, 1, -1)
+    np.testing.assert_array_equal(decode(packed, "X"), signs)
+    np.testing.assert_array_equal(decode((packed.astype(int) - 128).astype(np.int8), "X"), signs)
+
+
+@pytest.mark.parametrize("kind", ["counts", "smooth", "binary", "few"])
+def test_counts_and_images_stay_as_they_are(kind):
+    walk = np.cumsum(RNG.standard_normal((200, 784)), axis=1)
+    values = {
+        "counts": RNG.poisson(3, (300, 100)),
+        "smooth": (walk - walk.min()) / np.ptp(walk) * 255,
+        "binary": RNG.integers(0, 2, (100, 50)),
+        "few": RNG.integers(100, 150, (5, 50)),
+    }[kind].astype(np.uint8)
+    assert storage_of(values) == ""
+    assert decode(values, "X") is values
+
+
+@pytest.mark.parametrize("names", [("scale", "zero_point"), ("X_scale", "X_zero_point")])
+def test_a_scale_in_the_file_is_used(tmp_path, names):
+    X = vectors(50, 16)
+    codes, low, high = codes_of(X)
+    step = (high - low) / 255
+    np.savez(tmp_path / "m.npz", X=codes, **dict(zip(names, (step, -low / step), strict=True)))
+    with collect_statements() as said:
+        found = open_file(tmp_path / "m.npz").representations["X"]
+    np.testing.assert_allclose(found, codes * step + low, atol=1e-12)
+    assert list(said) == ["X: uint8 codes, dequantised by the scale in the file"]
+
+
+def test_ranges_of_sentence_transformers_are_used():
+    X = vectors(50, 16)
+    codes, low, high = codes_of(X)
+    found = decode((codes.astype(int) - 128).astype(np.int8), "X", {"ranges": np.stack([low, high])})
+    assert np.abs(found - X).max() <= ((high - low) / 255).max()
+
+
+def test_feature_maps_are_flattened_and_layers_are_counted(tmp_path):
+    maps, tokens = RNG.standard_normal((10, 2, 3, 4)), RNG.standard_normal((40, 5, 6))
+    np.savez(tmp_path / "m.npz", maps=maps, tokens=tokens)
+    with collect_statements() as said:
+        found = open_file(tmp_path / "m.npz").representations
+    np.testing.assert_array_equal(found["maps"], maps.reshape(10, -1))
+    assert list(said) == [
+        "maps: feature maps 10 x 2 x 3 x 4, flattened to 10 x 24",
+        "tokens: 5 layers along axis 1 of 40 x 5 x 6",
+    ]

@@ -1,0 +1,169 @@
+"""Which columns of a table are the matrix: what people export, and what is decided, in files and in memory."""
+
+import base64
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shesha.inputs import split_names
+from shesha.io import open_file
+from shesha.support.provenance import collect_statements
+
+pytest.importorskip("pyarrow")
+N, D = 30, 8
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((N, D)).round(4)
+IDS = [f"a{i:03}" for i in RNG.permutation(N)]
+TOKENS = RNG.integers(5, 400, N)
+
+
+def family(prefix, start=0):
+    return {f"{prefix}{j + start}": X[:, j] for j in range(D)}
+
+
+TEXT = {
+    "json": lambda row: json.dumps(row.tolist()),
+    "numpy": str,
+    "list of float64": lambda row: str(list(row)),
+    "repr": repr,
+    "spaces": lambda row: " ".join(map(str, row)),
+    "semicolons": lambda row: ";".join(map(str, row)),
+    "decimal commas": lambda row: ";".join(map(str, row)).replace(".", ","),
+    "bars": lambda row: "|".join(map(str, row)),
+    "braces": lambda row: "{" + ",".join(map(str, row)) + "}",
+    "tuple": lambda row: str(tuple(row.tolist())),
+    "nested": lambda row: json.dumps([row.tolist()]),
+    "record": lambda row: json.dumps({"default": row.tolist()}),
+}
+OTHER = {
+    "lists": lambda row: row.tolist(),
+    "arrays": lambda row: row,
+    "float64 bytes": lambda row: row.tobytes(),
+    "float32 bytes": lambda row: row.astype("f4").tobytes(),
+    "float16 bytes": lambda row: row.astype("f2").tobytes(),
+    "base64": lambda row: base64.b64encode(row.astype("f4").tobytes()).decode(),
+    "dict": lambda row: {"default": row.tolist()},
+    "fields": lambda row: {f"x{j}": value for j, value in enumerate(row)},
+}
+
+
+@pytest.mark.parametrize("name", ["embedding", "vector", "emb", "features", "values"])
+@pytest.mark.parametrize("form", TEXT)
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "memory"])
+def test_vectors_as_text(tmp_path, ending, form, name):
+    frame = pd.DataFrame({"doc_id": IDS, "n_tokens": TOKENS, name: list(map(TEXT[form], X)), "score": TOKENS % 5})
+    check(tmp_path, ending, frame, name)
+
+
+@pytest.mark.parametrize("form", OTHER)
+@pytest.mark.parametrize("ending", ["parquet", "memory"])
+def test_vectors_as_lists_bytes_and_records(tmp_path, ending, form):
+    frame = pd.DataFrame({"doc_id": IDS, "n_tokens": TOKENS, "vector": list(map(OTHER[form], X)), "score": TOKENS % 5})
+    check(tmp_path, ending, frame, "vector", atol=2e-3)
+
+
+def check(tmp_path, ending, frame, name, atol=1e-7):
+    with collect_statements() as said:
+        if ending == "memory":
+            values, names = split_names(frame, "t")
+        else:
+            path = tmp_path / f"t.{ending}"
+            frame.to_parquet(path, index=False) if ending == "parquet" else frame.to_csv(
+                path, index=False, sep="\t" if ending == "tsv" else ","
+            )
+            found = open_file(path)
+            (values,), names = found.representations.values(), found.row_names
+    np.testing.assert_allclose(np.asarray(values).reshape(N, D), X, atol=atol)
+    assert names.values.tolist() == IDS
+    (statement,) = said
+    assert f"column {name}" in statement
+    assert "30 x 8 (rows named by doc_id; left out: n_tokens, score)" in statement
+
+
+TABLES = {
+    "dims after an id": ({"id": range(N), **family("dim_")}, D, "id"),
+    "components": ({"sample": IDS, **family("PC", 1), "UMAP_1": X[:, 0], "UMAP_2": X[:, 1]}, D, "sample"),
+    "numbers": ({**{str(j): X[:, j] for j in range(D)}, "uuid": IDS}, D, "uuid"),
+    "with time": ({**family("x_"), "timestamp": TOKENS, "url": IDS}, D, "url"),
+    "with gaps": ({f"dim_{j}": X[:, j] for j in (0, 1, 3, 4, 5, 7)}, 6, None),
+    "few columns": ({"id": IDS, "age": TOKENS, "income": X[:, 0]}, 2, "id"),
+    "coordinates": ({"id": IDS, "x": X[:, 0], "y": X[:, 1], "z": X[:, 2]}, 3, "id"),
+    "pixels": ({"label": TOKENS % 3, **{f"{r}x{c}": TOKENS for r in range(1, 5) for c in range(1, 5)}}, 16, None),
+    "genes": (dict.fromkeys(("ACTB", "CD3D", "CD4", "CD8A", "S100A1", "S100A2"), TOKENS), 6, None),
+    "tokens beside vectors": ({"input_ids": [[1, 2], [3]] * 15, "embedding": list(X)}, D, None),
+    "repeated ids": ({"id": [1, 2] * 15, **family("dim_")}, D, None),
+    "a picture alone": ({"cell": IDS, "tSNE_1": X[:, 0], "tSNE_2": X[:, 1]}, 2, "cell"),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("ending", ["csv", "parquet", "memory"])
+def test_columns_of_numbers(tmp_path, ending, kind):
+    columns, width, identity = TABLES[kind]
+    frame = pd.DataFrame(columns)
+    if ending == "memory":
+        values, names = split_names(frame, "t")
+    else:
+        if ending == "csv" and kind == "tokens beside vectors":
+            frame = frame.assign(embedding=frame["embedding"].map(lambda row: str(row.tolist())))
+        path = tmp_path / f"t.{ending}"
+        {"csv": frame.to_csv, "parquet": frame.to_parquet}[ending](path, index=False)
+        found = open_file(path)
+        (values,), names = found.representations.values(), found.row_names
+    assert np.shape(values) == (N, width)
+    assert (names.column if names is not None else "") == (identity or "")
+
+
+REFUSED = {
+    "two families": (
+        {**family("old_"), **family("new_")},
+        r"numbered columns, got old \(8 columns\), new",
+    ),
+    "layers": ({**family("layer_0_dim_"), **family("layer_1_dim_")}, "one family of numbered columns, got layer_0_dim"),
+    "ragged": ({"embedding": [[1.0, 2]] * 29 + [[1.0]]}, "one length, got .*row 29"),
+    "one unreadable row": ({"embedding": ["[1, 2]"] * 29 + ["error"], "n": TOKENS}, "got 'error' in row 29"),
+    "shortened by NumPy": ({"vector": ["[0.1 0.2 ... 0.3]"] * N, "n": TOKENS}, "NumPy shortened"),
+    "text in a family": (
+        {**family("dim_"), "dim_3": ["1"] * 17 + ["?!"] + ["1"] * 12},
+        r"'dim_3' .* '\?!' in row 17",
+    ),
+    "other bytes": ({"vector": [bytes(RNG.integers(0, 256, 7, dtype=np.uint8)) for _ in range(N)]}, "7 bytes per row"),
+    "nothing but properties": ({"id": IDS, "n_tokens": TOKENS, "score": X[:, 0]}, "n_tokens .*score"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.parametrize("ending", ["csv", "parquet", "memory"])
+def test_what_is_ambiguous_or_unreadable_is_refused(tmp_path, ending, kind):
+    columns, message = REFUSED[kind]
+    frame = pd.DataFrame(columns)
+    if kind == "other bytes" and ending == "csv":
+        pytest.skip("text files contain no bytes")
+    with pytest.raises((ValueError, TypeError), match=message):
+        if ending == "memory":
+            split_names(frame, "t")
+        else:
+            path = tmp_path / f"t.{ending}"
+            {"csv": frame.to_csv, "parquet": frame.to_parquet}[ending](path, index=False)
+            open_file(path)
+
+
+def test_keys_choose_families_patterns_and_columns(tmp_path):
+    pd.DataFrame({"id": IDS, **family("old_"), **family("new_"), "n_tokens": TOKENS}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    assert list(open_file(tmp_path / "t.csv", keys=["old"]).representations) == ["old"]
+    both = open_file(tmp_path / "t.csv", keys=["new", "old"]).representations
+    assert {name: matrix.shape for name, matrix in both.items()} == {"new": (N, D), "old": (N, D)}
+    assert open_file(tmp_path / "t.csv", keys=["old_*", "n_tokens"]).representations["t"].shape == (N, D + 1)
+    with pytest.raises(ValueError, match=r"keys must be among .*, got 'nothing'"):
+        open_file(tmp_path / "t.csv", keys=["nothing"])
+
+
+def test_two_lines_of_column_names_are_refused(tmp_path):
+    columns = pd.MultiIndex.from_product([["emb"], range(D)])
+    pd.DataFrame(X, columns=columns).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(ValueError, match=r"must have one line of column names, got emb for several columns"):
+        open_file(tmp_path / "t.csv")

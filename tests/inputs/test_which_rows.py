@@ -1,0 +1,272 @@
+"""Which rows are compared: kinds of names, containers and formats, each with the decision."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shesha
+from shesha.comparison.within_classes import compare_within
+from shesha.drift import DriftMonitor
+from shesha.inputs import Names, orders
+from shesha.io import NamedRows
+from shesha.support.provenance import collect_statements
+from shesha.views import select_rows
+
+RNG = np.random.default_rng(0)
+N, D = 30, 6
+X = RNG.standard_normal((N, D))
+Y = X @ RNG.standard_normal((D, D)) + 0.3 * RNG.standard_normal((N, D))
+MIXED = RNG.permutation(N)
+IDS = [f"doc {i}" for i in range(N)]
+COLUMNS = [f"dim_{i}" for i in range(D)]
+pytestmark = pytest.mark.filterwarnings("ignore::shesha.MeasureWarning")
+
+
+def cka(a, b, **options):
+    return shesha.compare(a, b, "CKA", **options)
+
+
+def as_frame(values, ids):
+    return pd.DataFrame(values, index=pd.Index(ids, name="id"), columns=COLUMNS)
+
+
+def as_xarray(values, ids):
+    return pytest.importorskip("xarray").DataArray(values, dims=("row", "feature"), coords={"row": list(ids)})
+
+
+def as_csv(values, ids, path):
+    as_frame(values, ids).to_csv(path.with_suffix(".csv"))
+    return path.with_suffix(".csv")
+
+
+def as_parquet(values, ids, path):
+    pytest.importorskip("pyarrow")
+    as_frame(values, ids).reset_index().to_parquet(path.with_suffix(".parquet"), index=False)
+    return path.with_suffix(".parquet")
+
+
+def as_npz(values, ids, path):
+    np.savez(path.with_suffix(".npz"), rows=values, ids=np.asarray(ids))
+    return path.with_suffix(".npz")
+
+
+def as_h5ad(values, ids, path):
+    anndata = pytest.importorskip("anndata")
+    anndata.AnnData(values, obs=pd.DataFrame(index=list(ids))).write_h5ad(path.with_suffix(".h5ad"))
+    return path.with_suffix(".h5ad")
+
+
+CONTAINERS = {"frame": as_frame, "NamedRows": NamedRows, "xarray": as_xarray}
+FORMATS = {"csv": as_csv, "parquet": as_parquet, "npz": as_npz, "h5ad": as_h5ad}
+
+
+@pytest.fixture(params=[*CONTAINERS, *FORMATS])
+def pair(request, tmp_path):
+    """Return a function that compares two sets of named rows in one kind of container."""
+
+    def compare(first, second, **options):
+        if request.param in CONTAINERS:
+            make = CONTAINERS[request.param]
+            sides = {"a": make(*first), "b": make(*second)}
+        else:
+            make = FORMATS[request.param]
+            sides = [make(*first, tmp_path / "a"), make(*second, tmp_path / "b")]
+        return shesha.compare_all(sides, "CKA", **options)
+
+    return compare
+
+
+def value(found):
+    return found.matrix("CKA").to_numpy()[0, 1]
+
+
+@pytest.mark.filterwarnings("ignore::shesha.RowNamesWarning")
+def test_another_order_is_matched(pair):
+    found = pair((X, IDS), (Y[MIXED], np.array(IDS)[MIXED]))
+    assert value(found) == pytest.approx(cka(X, Y)["CKA"].value, abs=1e-12)
+    assert any(text.startswith("rows matched by") and "in another order" in text for text in found.inputs)
+
+
+def test_overlap_is_refused_before_counts_and_shared_on_request(pair):
+    first, second = (X[:20], IDS[:20]), (Y[5:], IDS[5:])
+    with pytest.raises(ValueError, match=r'got 15 shared \w+ of 25 and 20 .* pass rows="shared"'):
+        pair(first, second)
+    found = pair(first, second, rows="shared")
+    assert value(found) == pytest.approx(cka(X[5:20], Y[5:20])["CKA"].value, abs=1e-12)
+    assert any(text.startswith("15 of 20 and 25 rows shared by") for text in found.inputs)
+    assert str(found).startswith("Only 15 of 20 and 25 rows shared by")
+
+
+def test_repeated_names_are_refused_unless_rows_stand_alike(pair, request):
+    if "h5ad" in request.node.name:
+        pytest.skip("anndata warns of repeated names")
+    twice = [*IDS[:-1], IDS[0]]
+    assert value(pair((X, twice), (Y, twice))) == pytest.approx(cka(X, Y)["CKA"].value, abs=1e-12)
+    if "csv" in request.node.name or "parquet" in request.node.name or "frame" in request.node.name:
+        with pytest.raises(ValueError, match=r"must be distinct to match rows .*, got doc 0 in rows"):
+            pair((X, twice), (Y[::-1], twice[::-1]))
+
+
+INTEGERS = 100 + 7 * np.arange(N)
+SPELLINGS = {
+    "text": INTEGERS.astype(str),
+    "floats": INTEGERS.astype(float),
+    "leading zeros": np.array([f"{i:06d}" for i in INTEGERS]),
+    "bytes": INTEGERS.astype(str).astype("S"),
+    "spaces": np.array([f" {i} " for i in INTEGERS]),
+    "objects": np.array([int(i) for i in INTEGERS], dtype=object),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_spellings_of_one_identifier_are_equal(spelling):
+    other = Names.build(SPELLINGS[spelling][MIXED], "id")
+    assert orders({"a": Names.build(INTEGERS, "id"), "b": other})["b"].tolist() == np.argsort(MIXED).tolist()
+
+
+def test_uuids_match_their_text_and_their_bytes():
+    ids = [uuid.UUID(int=7 * i + 2**100) for i in range(5)]
+    for spelled in ([str(one).upper() for one in ids], [one.bytes for one in ids]):
+        assert Names.build(np.array(spelled, dtype=object)).has_same_order(Names.build(np.array(ids, dtype=object)))
+
+
+def test_zeros_that_distinguish_identifiers_are_kept():
+    assert Names.build(["007", "07", "7"]).distinct
+
+
+@pytest.mark.parametrize("column, decision", [("id", "matched"), ("", "position")])
+def test_integers_identify_rows_if_their_column_is_named_like_it(column, decision):
+    a, b = Names.build([3, 1, 9], column), Names.build([8, 5, 7], column)
+    if decision == "position":
+        assert orders({"a": a, "b": b}) == {}
+    else:
+        with pytest.raises(ValueError, match="got 0 shared ids of 3 and 3"):
+            orders({"a": a, "b": b})
+
+
+def test_names_on_one_side_only_are_stated():
+    found = cka(NamedRows(X, IDS), Y)
+    assert found.inputs == ("rows paired by position: only X has names",)
+    assert cka(X, Y).inputs == ()
+
+
+def test_labels_follow_shared_rows():
+    labels = np.arange(N) % 3
+    with collect_statements() as stated:
+        sides, along = select_rows(
+            {"X": NamedRows(X[:20], IDS[:20]), "Y": NamedRows(Y[5:][::-1], IDS[5:][::-1])},
+            {"groups": pd.Series(labels, index=IDS), "blocks": labels[:20], "texts": IDS[:20], "shift": False},
+            rows="shared",
+        )
+    assert list(stated) == ["15 of 20 to 30 rows shared by name"]
+    np.testing.assert_array_equal(sides["Y"].values, Y[5:20])
+    assert np.asarray(along["groups"]).tolist() == along["blocks"].tolist() == labels[5:20].tolist()
+    assert along["texts"] == IDS[5:20] and along["shift"] is False
+
+
+BAD = {"NaN": np.nan, "infinity": np.inf}
+LABELS = np.repeat(["a", "b"], N // 2)
+FUNCTIONS = {
+    "compare": lambda x, y, **o: shesha.compare(x, y, "RSA", **o),
+    "calibrate": lambda x, y, **o: shesha.calibrate(x, y, n_permutations=19, seed=0, **o),
+    "compare_all": lambda x, y, **o: shesha.compare_all({"x": x, "y": y}, "CKA", **o),
+    "compare_layers": lambda x, y, **o: shesha.compare_layers([x], [y], **o),
+    "calibrate_layers": lambda x, y, **o: shesha.calibrate_layers([x], [y], n_permutations=19, seed=0, **o),
+    "diff": lambda x, y, **o: shesha.diff(x, y, **o),
+    "consensus": lambda x, y, **o: shesha.consensus({"x": x, "y": y, "z": x + 0.1}, **o),
+    "rank_models": lambda x, y, **o: shesha.rank_models(x, {"y": y}, n_resamples=20, n_permutations=19, **o),
+    "match_units": lambda x, y, **o: shesha.match_units(x, y, **o),
+    "estimate": lambda x, y, **o: shesha.estimate(y, n_bootstrap=0, seed=0, **o),
+    "chance": lambda x, y, **o: shesha.chance(y, n_permutations=19, seed=0, **o),
+    "doubts": lambda x, y, **o: shesha.doubts(y, **o),
+    "monitor": lambda x, y, **o: DriftMonitor(x, n_resamples=99).check(y, **o),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_rows_with_missing_values_are_refused_or_dropped_everywhere(name, kind):
+    broken = Y.copy()
+    broken[[3, 17], 2] = BAD[kind]
+    kept = np.setdiff1d(np.arange(N), [3, 17])
+    if name == "monitor":
+        assert "in 2 of 30 rows: 3, 17" in FUNCTIONS[name](X, broken).reason
+    else:
+        with pytest.raises(ValueError, match=r"in rows 3, 17 \(2 of 30\); missing=\"drop\" leaves them out"):
+            FUNCTIONS[name](X, broken)
+    found = FUNCTIONS[name](X, broken, missing="drop")
+    assert any(text.startswith("28 of 30 rows used: 2 with NaN") for text in found.inputs)
+    if name not in ("monitor", "doubts"):
+        expected = FUNCTIONS[name](X[kept], Y[kept])
+        numbers = [re.sub(r"\d+\.\d+$", "", line) for line in str(replace(found, inputs=())).splitlines()]
+        # The last column of some tables is the time in seconds.
+        assert numbers == [re.sub(r"\d+\.\d+$", "", line) for line in str(expected).splitlines()]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_audit_reports_missing_rows_or_drops_them():
+    broken = X.copy()
+    broken[4] = np.nan
+    options = {"n_bootstrap": 0, "n_permutations": 19}
+    assert (
+        shesha.audit(broken, **options)["X"].reason
+        == 'NaN or infinity in 1 row of 30 (4); missing="drop" leaves them out'
+    )
+    found = shesha.audit(broken, LABELS, missing="drop", **options)
+    assert found.inputs[0] == "29 of 30 rows used: 1 with NaN left out"
+    assert found["X"].scores == shesha.audit(np.delete(X, 4, 0), **options)["X"].scores
+
+
+MISSING = {
+    "None": [None, *LABELS[1:]],
+    "NaN": [np.nan, *LABELS[1:]],
+    "empty": ["", *LABELS[1:]],
+    "text nan": ["nan", *LABELS[1:]],
+    "category": pd.Categorical([None, *LABELS[1:]], categories=["a", "b", "nobody"]),
+    "number": [np.nan, *np.repeat([1.0, 2.0], N // 2)[1:]],
+}
+LABELLED = {
+    "audit": lambda y: shesha.audit(X, y, n_bootstrap=0, n_permutations=19),
+    "estimate": lambda y: shesha.estimate(X, y, variant="variance", n_bootstrap=0, seed=0),
+    "chance": lambda y: shesha.chance(X, y, variant="variance", n_permutations=19, seed=0),
+    "doubts": lambda y: shesha.doubts(X, y),
+    "diff": lambda y: shesha.diff(X, Y, y),
+    "compare_within": lambda y: compare_within(X, Y, y, "CKA", min_rows=10, n_permutations=19),
+    "calibrate blocks": lambda y: shesha.calibrate(X, Y, blocks=y, n_permutations=19, seed=0),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", MISSING)
+@pytest.mark.parametrize("name", LABELLED)
+def test_rows_without_a_label_are_left_out_and_counted(name, kind):
+    word = "block" if "blocks" in name else "label"
+    found = LABELLED[name](pd.Series(MISSING[kind]) if kind != "category" else MISSING[kind])
+    assert f"29 of 30 rows used: 1 without a {word} left out" in found.inputs
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"rows": "all"}, "rows must be one of 'same', 'shared', got 'all'"),
+        ({"missing": "fill"}, "missing must be one of 'refuse', 'drop', got 'fill'"),
+        ({"rows": "shared"}, 'rows must be "same" unless all inputs have row names, got "shared" and none for X, Y'),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        cka(X, Y, **options)
+
+
+def test_nothing_left_is_an_error():
+    with pytest.raises(
+        ValueError, match=r"rows must be complete in all inputs, got none of 30 rows \(30 with NaN in Y\)"
+    ):
+        cka(X, np.full_like(Y, np.nan), missing="drop")

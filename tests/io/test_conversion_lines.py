@@ -1,0 +1,164 @@
+"""The lines of Python that errors print convert files made by their own library into files that are read."""
+
+import pickle
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shesha import io as files
+
+X = np.random.default_rng(0).normal(size=(20, 8))
+NAMES = [f"word{i}" for i in range(20)]
+FRAME = pd.DataFrame({"text": NAMES, "embedding": list(X)}, index=[f"row{i}" for i in range(20)])
+
+
+def convert(path, message, replace=("", "")):
+    """Run the lines as printed, in a new process, and return the path of the file that they name last."""
+    lines = [line.strip() for line in message.splitlines()[1:]]
+    code = "\n".join(lines).replace(*replace)
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    return next(
+        name
+        for name in reversed(re.findall(r"'([^']*)'", code))
+        if name.startswith(str(path.parent)) and name != str(path)
+    )
+
+
+def refusal(path):
+    with pytest.raises((ValueError, files.UnreadableFileError)) as refused:
+        files.read(path)
+    return str(refused.value)
+
+
+def dump(path, content):
+    path.write_bytes(pickle.dumps(content))
+
+
+PICKLES = {
+    "an array": (X, "a", None),
+    "a list of vectors": (list(X), "a", None),
+    "vectors by word": (dict(zip(NAMES, X, strict=True)), "a", NAMES),
+    "a table": (FRAME, "embedding", list(FRAME.index)),
+    "arrays by name": ({"embeddings": X, "texts": NAMES}, "embedding", NAMES),
+    "layers": ({"model": {"layer.0": X}}, "model.layer.0", None),
+}
+
+
+@pytest.mark.parametrize("kind", PICKLES)
+def test_pickles(tmp_path, kind):
+    content, name, names = PICKLES[kind]
+    dump(tmp_path / "a.pkl", content)
+    message = refusal(tmp_path / "a.pkl")
+    assert message.startswith("Pickles are never read, because they can run code, got ")
+    found = files.open_file(convert(tmp_path / "a.pkl", message))
+    np.testing.assert_array_equal(found.representations[name], X)
+    assert (None if found.row_names is None else found.row_names.values.tolist()) == names
+
+
+def test_torch_files_with_arrays(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.save({"layer": X}, tmp_path / "a.pt")
+    message = refusal(tmp_path / "a.pt")
+    assert re.match(
+        r"PyTorch file .* must contain only tensors, .* got numpy\S+_reconstruct, which could run code", message
+    )
+    np.testing.assert_array_equal(files.read(convert(tmp_path / "a.pt", message))["layer"], X)
+
+
+def excel(path):
+    pytest.importorskip("openpyxl")
+    pd.DataFrame(X, columns=[f"f{i}" for i in range(8)]).to_excel(path, index=False)
+
+
+def joblib_file(path):
+    pytest.importorskip("joblib").dump(X, path)
+
+
+def words(path):
+    gensim = pytest.importorskip("gensim.models")
+    vectors = gensim.KeyedVectors(8)
+    vectors.add_vectors(NAMES, X)
+    vectors.save(str(path))
+
+
+def stata(path):
+    pd.DataFrame(X, columns=[f"f{i}" for i in range(8)]).to_stata(path, write_index=False)
+
+
+def orc(path):
+    pytest.importorskip("pyarrow.orc")
+    pd.DataFrame(X, columns=[f"f{i}" for i in range(8)]).to_orc(path, index=False)
+
+
+def epochs(path):
+    mne = pytest.importorskip("mne")
+    info = mne.create_info(4, 100.0)
+    mne.EpochsArray(X.reshape(20, 4, 2) * 1e-6, info, verbose="error").save(path, verbose="error")
+
+
+def image(path):
+    nibabel = pytest.importorskip("nibabel")
+    nibabel.save(nibabel.Nifti1Image(X.T.reshape(2, 2, 2, 20), np.eye(4)), path)
+
+
+def packed(path):
+    import gzip
+
+    np.save(path.with_suffix(""), X)
+    path.write_bytes(gzip.compress(path.with_suffix("").read_bytes()))
+    path.with_suffix("").unlink()
+
+
+WRITERS = {
+    "a.joblib": joblib_file,
+    "a.xlsx": excel,
+    "a.kv": words,
+    "a.dta": stata,
+    "a.orc": orc,
+    "a-epo.fif": epochs,
+    "a.nii.gz": image,
+    "a.npy.gz": packed,
+    "a.dat": lambda path: np.savetxt(path, X),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_other_formats(tmp_path, name):
+    WRITERS[name](tmp_path / name)
+    message = refusal(tmp_path / name)
+    assert not message.startswith("path must")
+    (found,) = files.read(convert(tmp_path / name, message)).values()
+    expected = X * 1e-6 if name == "a-epo.fif" else X
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_raw_numbers(tmp_path):
+    X.astype("f4").tofile(tmp_path / "a.bin")
+    message = refusal(tmp_path / "a.bin")
+    converted = convert(tmp_path / "a.bin", message, ("n_features = 768", "n_features = 8"))
+    np.testing.assert_allclose(files.read(converted.replace("a.bin", "a.npy"))["a"], X, rtol=1e-6)
+
+
+def test_dimensions_without_known_names(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    xarray.DataArray(X, dims=("a", "b"), name="R").to_netcdf(tmp_path / "a.nc", engine="scipy")
+    np.testing.assert_allclose(files.read(convert(tmp_path / "a.nc", refusal(tmp_path / "a.nc")))["R"], X)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("a.rds", "R files are not read; in R, write.csv"),
+        ("a.onnx", "Files of models are not read; `shesha extract`"),
+        ("a.zip", "Archives are not read; unpack it"),
+        ("a.tar.gz", "Archives are not read; unpack it"),
+        ("a.faiss", "FAISS indexes are not read"),
+    ],
+)
+def test_reasons(tmp_path, name, told):
+    (tmp_path / name).write_bytes(b"x")
+    assert refusal(tmp_path / name).startswith(told)

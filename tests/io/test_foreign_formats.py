@@ -1,0 +1,457 @@
+"""Files as other tools write them give the matrix that was written, with the names that the format stores."""
+
+import base64
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+from scipy import sparse
+
+from shesha import io as files
+from shesha.support.provenance import collect_statements
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(20, 8)).astype(np.float32)
+L = X.tolist()
+NAMES = [f"word{i}" for i in range(20)]
+COUNTS = rng.poisson(1.0, (20, 30)).astype(np.float32)
+
+
+def embedding(i, index=0):
+    return {"object": "embedding", "index": index, "embedding": L[i]}
+
+
+def batch(i):
+    body = {"object": "list", "data": [embedding(i)], "model": "m"}
+    return {"id": f"b{i}", "custom_id": NAMES[i], "response": {"status_code": 200, "body": body}, "error": None}
+
+
+def as_lines(records):
+    return "\n".join(map(json.dumps, records)) + "\n"
+
+
+def base64_of(i):
+    return base64.b64encode(X[i].tobytes()).decode()
+
+
+JSON = {
+    "responses in another order": ("a.json", {"data": [embedding(i, i) for i in reversed(range(20))]}, None),
+    "base64": ("a.json", {"data": [embedding(i, i) | {"embedding": base64_of(i)} for i in range(20)]}, None),
+    "a batch output": ("a.jsonl", [batch(i) for i in range(20)], NAMES),
+    "vectors with texts beside them": ("a.json", {"id": "x", "texts": NAMES, "embeddings": L}, NAMES),
+    "vectors by type": ("a.json", {"embeddings": {"float": L}}, None),
+    "vectors as values": ("a.json", {"embeddings": [{"values": row} for row in L]}, None),
+    "a batch with keys": (
+        "a.jsonl",
+        [{"key": NAMES[i], "response": {"embedding": {"values": L[i]}}} for i in range(20)],
+        NAMES,
+    ),
+    "predictions": ("a.json", {"predictions": [{"embeddings": {"values": row, "statistics": {}}} for row in L]}, None),
+    "records with output": (
+        "a.jsonl",
+        [{"recordId": NAMES[i], "modelInput": {}, "modelOutput": {"embedding": L[i]}} for i in range(20)],
+        NAMES,
+    ),
+    "points of a store": ("a.json", {"vectors": [{"id": NAMES[i], "values": L[i]} for i in range(20)]}, NAMES),
+    "a collection": ("a.json", {"ids": NAMES, "embeddings": L, "documents": NAMES}, NAMES),
+    "records": ("a.jsonl", [{"id": NAMES[i], "text": "t", "embedding": L[i]} for i in range(20)], NAMES),
+    "records with text": ("a.jsonl", [{"id": NAMES[i], "embedding": json.dumps(L[i])} for i in range(20)], NAMES),
+    "records under .json": ("a.json", as_lines({"id": NAMES[i], "embedding": L[i]} for i in range(20)), NAMES),
+    "lists": ("a.json", L, None),
+    "a list per line": ("a.jsonl", L, None),
+    "words": ("a.json", dict(zip(NAMES, L, strict=True)), NAMES),
+    "nested layers": ("a.json", {"model": {"layer.0": L}}, None),
+}
+
+
+@pytest.mark.parametrize("kind", JSON)
+@pytest.mark.parametrize("packed", [False, True])
+def test_json(tmp_path, kind, packed):
+    name, content, names = JSON[kind]
+    text = content if isinstance(content, str) else as_lines(content) if name == "a.jsonl" else json.dumps(content)
+    path = tmp_path / (name + ".gz" * packed)
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    expect(path, names)
+
+
+def expect(path, names=None, matrix=X, **options):
+    """Check that a file holds one representation, with these row names."""
+    found = files.open_file(path, **options)
+    (array,) = found.representations.values()
+    np.testing.assert_allclose(np.asarray(array, dtype=float), matrix, atol=1e-6)
+    assert (None if found.row_names is None else found.row_names.values.tolist()) == names
+
+
+@pytest.mark.parametrize("orient", ["columns", "index", "split", "table"])
+def test_json_of_pandas(tmp_path, orient):
+    frame = pd.DataFrame(X.astype(float), columns=[f"dim_{i}" for i in range(8)], index=NAMES)
+    frame.to_json(tmp_path / "a.json", orient=orient, double_precision=15)
+    expect(tmp_path / "a.json", NAMES)
+
+
+def test_a_failed_request_is_a_row_without_numbers(tmp_path):
+    records = [batch(i) for i in range(20)]
+    records[5] = {"custom_id": NAMES[5], "response": None, "error": {"code": "x"}}
+    (tmp_path / "a.jsonl").write_text(as_lines(records))
+    with collect_statements() as statements:
+        found = files.open_file(tmp_path / "a.jsonl")
+    assert np.isnan(found.representations["embedding"]).all(axis=1).nonzero()[0].tolist() == [5]
+    assert found.row_names.values.tolist() == NAMES
+    assert "a: 1 of 20 records without embedding" in statements
+
+
+def vectors_file(path, kind):
+    with path.open("wb") as stream:
+        for row in X.astype(kind):
+            np.int32(8).tofile(stream)
+            row.tofile(stream)
+
+
+def text(path, *, header=False, separator=" ", words=NAMES, end="\n"):
+    lines = [separator.join([word, *map(str, row)]) for word, row in zip(words, X, strict=True)]
+    path.write_bytes(end.join(["20 8"] * header + lines).encode())
+
+
+def word2vec(path):
+    body = b"".join(word.encode() + b" " + row.tobytes() + b"\n" for word, row in zip(NAMES, X, strict=True))
+    path.write_bytes(b"20 8\n" + body)
+
+
+def half(path):
+    np.save(path, (X.view("u4") >> 16).astype("u2").view("V2"))
+
+
+def declared(path):
+    with path.open("wb") as stream:
+        np.array([20, 8], "u4").tofile(stream)
+        X.tofile(stream)
+
+
+VECTORS = {
+    "GloVe": ("a.txt", text, NAMES),
+    "word2vec": ("a.txt", lambda path: text(path, header=True), NAMES),
+    "fastText": ("a.vec", lambda path: text(path, header=True), NAMES),
+    "tabs": ("a.txt", lambda path: text(path, separator="\t"), NAMES),
+    "line ends of Windows": ("a.txt", lambda path: text(path, end="\r\n"), NAMES),
+    "words with spaces": (
+        "a.txt",
+        lambda path: text(path, words=[f". . {n}" for n in NAMES]),
+        [f". . {n}" for n in NAMES],
+    ),
+    "words that are numbers": (
+        "a.txt",
+        lambda path: text(path, words=list(map(str, range(2000, 2020)))),
+        [*range(2000, 2020)],
+    ),
+    "plain numbers": ("a.txt", lambda path: np.savetxt(path, X), None),
+    "binary word2vec": ("a.bin", word2vec, NAMES),
+    "fvecs": ("a.fvecs", lambda path: vectors_file(path, "f4"), None),
+    "fbin": ("a.fbin", declared, None),
+}
+
+
+@pytest.mark.parametrize("kind", VECTORS)
+def test_vectors(tmp_path, kind):
+    name, write, names = VECTORS[kind]
+    write(tmp_path / name)
+    expect(tmp_path / name, names)
+
+
+def test_bfloat16(tmp_path):
+    half(tmp_path / "a.npy")
+    np.testing.assert_allclose(files.read(tmp_path / "a.npy")["a"], X, rtol=1e-2)
+    np.savez(tmp_path / "b.npz", a=np.load(tmp_path / "a.npy"))
+    np.testing.assert_allclose(files.read(tmp_path / "b.npz")["a"], X, rtol=1e-2)
+
+
+@pytest.mark.parametrize("packed", [".gz", ".bz2", ".xz"])
+@pytest.mark.parametrize(("ending", "separator"), [(".csv", ","), (".tsv", "\t")])
+def test_compressed_tables(tmp_path, packed, ending, separator):
+    path = tmp_path / f"a{ending}{packed}"
+    pd.DataFrame(X, columns=[f"f{i}" for i in range(8)]).to_csv(path, index=False, sep=separator)
+    assert list(files.read(path)) == ["a"]
+    expect(path)
+
+
+def torch_file(path, content):
+    pytest.importorskip("torch").save(content, path)
+
+
+def test_torch(tmp_path):
+    torch = pytest.importorskip("torch")
+    T = torch.tensor(X)
+    cases = {
+        "a": T,
+        "b": {"embeddings": T.bfloat16(), "note": "x", "step": 3},
+        "c": {"layers": {"x": torch.nn.Parameter(T)}},
+        "d": [T],
+        "e": {"s": T.to_sparse()},
+        "f": [{"id": name, "embedding": row} for name, row in zip(NAMES, T, strict=True)],
+        "g": dict(zip(NAMES, T, strict=True)),
+        "h": {7: T},
+    }
+    keys = {"a": "a", "b": "embeddings", "c": "layers.x", "d": "d[0]", "e": "s", "f": "embedding", "g": "g", "h": "7"}
+    for name, content in cases.items():
+        torch.save(content, tmp_path / f"{name}.pt")
+        found = files.open_file(tmp_path / f"{name}.pt")
+        assert list(found.representations) == [keys[name]]
+        np.testing.assert_allclose(found.representations[keys[name]], X, rtol=1e-2)
+        names = None if found.row_names is None else found.row_names.values.tolist()
+        assert names == (NAMES if name in "fg" else None)
+    torch.save(T, tmp_path / "old.pt", _use_new_zipfile_serialization=False)
+    expect(tmp_path / "old.pt")
+
+
+def test_weights_are_no_representations(tmp_path):
+    torch = pytest.importorskip("torch")
+    layers = torch.nn.Sequential(torch.nn.Linear(8, 5), torch.nn.Linear(5, 3))
+    torch.save(layers.state_dict(), tmp_path / "m.pt")
+    with pytest.raises(files.UnreadableFileError, match=r"got the weights of a model \(0.weight, 1.weight"):
+        files.read(tmp_path / "m.pt")
+    assert files.read(tmp_path / "m.pt", keys=["0.weight"])["0.weight"].shape == (5, 8)
+
+
+def cell(values):
+    found = np.empty(len(values), object)
+    found[:] = list(values)
+    return found
+
+
+MATLAB = {
+    "a matrix": ({"R": X, "stim": np.arange(20.0)[None], "info": {"animal": "M1"}}, "R"),
+    "a struct": ({"data": {"responses": X, "rate": 30.0}}, "data.responses"),
+    "a cell": ({"c": cell(X)}, "c"),
+    "an array of structs": ({"s": np.array([(row, 1) for row in X], dtype=[("v", "O"), ("id", "O")])}, "s.v"),
+    "a sparse matrix": ({"S": sparse.csc_matrix(X)}, "S"),
+}
+
+
+@pytest.mark.parametrize("kind", MATLAB)
+@pytest.mark.parametrize("packed", [False, True])
+def test_matlab(tmp_path, kind, packed):
+    content, name = MATLAB[kind]
+    scipy.io.savemat(tmp_path / "a.mat", content, do_compression=packed)
+    assert list(files.read(tmp_path / "a.mat")) == [name]
+    expect(tmp_path / "a.mat")
+    if kind == "a matrix":
+        assert files.read_labels(tmp_path / "a.mat", "stim").tolist() == list(range(20))
+
+
+def test_matlab_keeps_the_type_of_whole_numbers(tmp_path):
+    scipy.io.savemat(tmp_path / "a.mat", {"X": np.arange(160.0).reshape(20, 8)})
+    assert files.read(tmp_path / "a.mat")["X"].dtype == float
+
+
+def test_matlab_of_version_7_3_is_transposed(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.mat", "w", userblock_size=512) as file:
+        file["R"] = X.T
+        file["s/stim"] = np.arange(20.0)[None].T
+        references = file.create_group("#refs#")
+        for i, name in enumerate(NAMES):
+            references[str(i)] = np.array(list(map(ord, name)), "u2")[:, None]
+            references[str(i)].attrs["MATLAB_class"] = np.bytes_("char")
+        names = file.create_dataset("names", (1, 20), dtype=h5py.ref_dtype)
+        names[0] = [references[str(i)].ref for i in range(20)]
+        names.attrs["MATLAB_class"] = np.bytes_("cell")
+    with (tmp_path / "a.mat").open("r+b") as stream:
+        stream.write(b"MATLAB 7.3 MAT-file".ljust(116) + b"\0" * 8 + b"\x00\x02IM")
+    expect(tmp_path / "a.mat", NAMES)
+    assert files.read_labels(tmp_path / "a.mat", "s.stim").tolist() == list(range(20))
+
+
+def test_hdf5(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "groups.h5", "w") as file:
+        file["b/deep"], file["a"], file["b/label"], file["note"] = X, X * 2, np.arange(20), "x"
+    assert list(files.read(tmp_path / "groups.h5")) == ["a", "b/deep"]
+    with h5py.File(tmp_path / "items.h5", "w") as file:
+        for name, row in zip(NAMES, X, strict=True):
+            file[name] = row
+    order = np.argsort([int(name[4:]) for name in NAMES])
+    expect(tmp_path / "items.h5", [NAMES[i] for i in order])
+    with h5py.File(tmp_path / "nested.h5", "w") as file:
+        for name, row in zip(NAMES, X, strict=True):
+            file[f"{name}/mean"], file[f"{name}/last"] = row, row + 1
+    found = files.open_file(tmp_path / "nested.h5")
+    np.testing.assert_array_equal(found.representations["last"], X + 1)
+    assert list(found.representations) == ["last", "mean"] and found.row_names.values.tolist() == NAMES
+
+
+def tenx(folder, *, prefix="", packed=True, transposed=True):
+    folder.mkdir()
+    scipy.io.mmwrite(folder / "m.mtx", sparse.coo_matrix(COUNTS.T if transposed else COUNTS))
+    parts = {
+        "matrix.mtx": (folder / "m.mtx").read_bytes(),
+        "barcodes.tsv": "\n".join(NAMES).encode(),
+        "features.tsv": "\n".join(f"E{i}\tG{i}\tGene Expression" for i in range(30)).encode(),
+    }
+    (folder / "m.mtx").unlink()
+    for name, content in parts.items():
+        path = folder / f"{prefix}{name}{'.gz' * packed}"
+        path.write_bytes(gzip.compress(content) if packed else content)
+    return folder
+
+
+@pytest.mark.parametrize("options", [{}, {"packed": False}, {"prefix": "GSM1_"}, {"transposed": False}])
+def test_folders_of_10x(tmp_path, options):
+    expect(tenx(tmp_path / "sample", **options), NAMES, COUNTS)
+
+
+@pytest.mark.parametrize("group", ["matrix", "GRCh38"])
+def test_files_of_10x(tmp_path, group):
+    h5py = pytest.importorskip("h5py")
+    M = sparse.csc_matrix(COUNTS.T.astype("i4"))
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        for name in ("data", "indices", "indptr"):
+            file[f"{group}/{name}"] = getattr(M, name)
+        file[f"{group}/shape"], file[f"{group}/barcodes"] = np.array(M.shape), np.array(NAMES, "S")
+    expect(tmp_path / "a.h5", NAMES, COUNTS)
+
+
+def test_loom(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.loom", "w") as file:
+        file["matrix"], file["row_attrs/Gene"] = COUNTS.T, np.array([f"G{i}" for i in range(30)], "S")
+        file["col_attrs/CellID"], file["col_attrs/kind"] = np.array(NAMES, "S"), np.arange(20) % 2
+        file.create_group("layers")["spliced"] = COUNTS.T * 2
+    expect(tmp_path / "a.loom", NAMES, COUNTS)
+    assert files.read(tmp_path / "a.loom", keys=["layers/spliced"])["layers/spliced"].tolist() == (COUNTS * 2).tolist()
+    assert files.read_labels(tmp_path / "a.loom", "kind").tolist() == [0, 1] * 10
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_modalities_of_other_cells(tmp_path):
+    mudata, anndata = pytest.importorskip("mudata"), pytest.importorskip("anndata")
+    obs = pd.DataFrame(index=NAMES)
+    first = anndata.AnnData(COUNTS, obs=obs, obsm={"X_pca": X})
+    second = anndata.AnnData(COUNTS[5:][::-1].copy(), obs=obs[5:][::-1])
+    mudata.MuData({"rna": first, "atac": second}).write(tmp_path / "a.h5mu")
+    with collect_statements() as statements:
+        found = files.open_file(tmp_path / "a.h5mu")
+    np.testing.assert_array_equal(found.representations["rna/obsm/X_pca"], X[5:])
+    np.testing.assert_array_equal(found.representations["atac/X"], COUNTS[5:])
+    assert found.row_names.values.tolist() == NAMES[5:]
+    assert any("15 of 20 cells" in statement for statement in statements)
+    assert len(files.read(tmp_path / "a.h5mu", keys=["rna"])["rna/obsm/X_pca"]) == 20
+
+
+DIMENSIONS = {
+    ("presentation", "neuroid"): True,
+    ("n_cells", "n_genes"): True,
+    ("stimulus", "foo"): True,
+    ("foo", "voxel"): True,
+    ("time", "channel"): True,
+    ("a", "b"): False,
+    ("lat", "lon"): False,
+}
+
+
+@pytest.mark.parametrize("dims", DIMENSIONS)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_dimensions_of_netcdf(tmp_path, dims, transposed):
+    xarray = pytest.importorskip("xarray")
+    array = xarray.DataArray(X, dims=dims, name="R")
+    (array.T if transposed else array).to_netcdf(tmp_path / "a.nc", engine="scipy")
+    if DIMENSIONS[dims]:
+        expect(tmp_path / "a.nc")
+    else:
+        with pytest.raises(files.UnreadableFileError, match=r"^netCDF file .* got R .*accepted names are rows: presen"):
+            files.read(tmp_path / "a.nc")
+
+
+def test_times_of_netcdf_are_layers_and_coordinates_are_labels(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("h5netcdf")
+    cube = np.stack([X, X + 1], axis=2)
+    coords = {"stimulus_id": ("presentation", [f"s{i % 4}" for i in range(20)])}
+    array = xarray.DataArray(cube, dims=("presentation", "neuroid", "time_bin"), coords=coords)
+    array.transpose("neuroid", "presentation", "time_bin").to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    found = files.read(tmp_path / "a.nc")
+    np.testing.assert_allclose(found["a[1]"], X + 1)
+    assert files.read_labels(tmp_path / "a.nc", "stimulus_id").tolist()[:5] == ["s0", "s1", "s2", "s3", "s0"]
+
+
+def test_units_and_trials(tmp_path):
+    """Counts per trial agree with `spike_counts`, which does not read files."""
+    h5py = pytest.importorskip("h5py")
+    from shesha.neuro import spike_counts
+
+    trains = [np.sort(rng.uniform(0, 20, 50)) for _ in range(8)]
+    with h5py.File(tmp_path / "a.nwb", "w") as file:
+        file.attrs["nwb_version"] = "2.6.0"
+        file["intervals/trials/id"], file["units/id"] = np.arange(20), np.arange(8)
+        file["intervals/trials/start_time"], file["intervals/trials/stop_time"] = np.arange(20.0), np.arange(20) + 0.5
+        file["intervals/trials/stimulus"] = np.arange(20) % 4
+        file["units/spike_times"], file["units/spike_times_index"] = np.concatenate(trains), 50 * np.arange(1, 9)
+        file["acquisition/lfp/data"] = rng.normal(size=(40, 3))
+    expected = spike_counts(trains, np.arange(20.0), window=(0, 0.5))
+    np.testing.assert_array_equal(files.read(tmp_path / "a.nwb")["units"], expected)
+    assert files.read_labels(tmp_path / "a.nwb", "stimulus").tolist() == [0, 1, 2, 3] * 5
+    assert files.read(tmp_path / "a.nwb", keys=["acquisition/lfp/data"])["acquisition/lfp/data"].shape == (40, 3)
+
+
+@pytest.mark.parametrize("shape", [(8,), (1, 8)])
+def test_folders_of_one_vector_per_file(tmp_path, shape):
+    (tmp_path / "items").mkdir()
+    for name, row in zip(NAMES, X, strict=True):
+        np.save(tmp_path / "items" / name, row.reshape(shape))
+    (tmp_path / "items" / "notes.txt").write_text("x")
+    expect(tmp_path / "items", sorted(NAMES, key=lambda name: int(name[4:])))
+    np.save(tmp_path / "items" / "word3", X[3, :5])
+    with pytest.raises(files.UnreadableFileError, match=r"one vector of 8 numbers per file, got \(5,\) in word3.npy"):
+        files.read(tmp_path / "items")
+
+
+def parts(folder, names, column="embedding"):
+    folder.mkdir(parents=True)
+    for number, name in enumerate(names):
+        rows = slice(5 * number, 5 * number + 5)
+        pd.DataFrame({"id": NAMES[rows], column: list(X[rows])}).to_parquet(folder / name, index=False)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"train-{i:05d}-of-00004.parquet" for i in range(4)],
+        [f"part-{i:05d}-abc.snappy.parquet" for i in range(4)],
+        [f"part.{i}.parquet" for i in range(4)],
+        [f"{i:04d}.parquet" for i in range(4)],
+    ],
+)
+def test_parts_of_a_table(tmp_path, names):
+    pytest.importorskip("pyarrow")
+    expect(parts(tmp_path / "table", names), NAMES)
+    (tmp_path / "table" / "README.md").write_text("x")
+    assert list(files.read(tmp_path / "table")) == ["embedding"]
+
+
+def test_a_folder_lacks_parts_or_holds_several_splits(tmp_path):
+    pytest.importorskip("pyarrow")
+    folder = parts(tmp_path / "table", [f"train-{i:05d}-of-00004.parquet" for i in range(4)])
+    (folder / "test-00000-of-00001.parquet").write_bytes((folder / "train-00000-of-00004.parquet").read_bytes())
+    with pytest.raises(files.UnreadableFileError, match="must contain the parts of one split, got test, train"):
+        files.read(folder)
+    (folder / "test-00000-of-00001.parquet").unlink()
+    (folder / "train-00002-of-00004.parquet").unlink()
+    with pytest.raises(files.UnreadableFileError, match="must contain all 4 parts that the file names count, got 3"):
+        files.read(folder)
+
+
+def test_partitions_are_labels(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(8)]).assign(kind=["a"] * 10 + ["b"] * 10)
+    frame.to_parquet(tmp_path / "table", partition_cols=["kind"])
+    expect(tmp_path / "table")
+    assert files.read_labels(tmp_path / "table", "kind").tolist() == ["a"] * 10 + ["b"] * 10
+
+
+@pytest.mark.parametrize("ending", [".feather", ".arrow"])
+def test_feather(tmp_path, ending):
+    feather = pytest.importorskip("pyarrow.feather")
+    feather.write_feather(pd.DataFrame({"id": NAMES, "e": list(X)}), tmp_path / f"a{ending}")
+    expect(tmp_path / f"a{ending}", NAMES)

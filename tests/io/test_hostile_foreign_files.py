@@ -1,0 +1,122 @@
+"""Files of further formats that lie about their size, lead elsewhere or hold code are refused with one line."""
+
+import gzip
+import json
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from shesha import io as files
+
+X = np.random.default_rng(0).normal(size=(20, 8)).astype(np.float32)
+LINES = "\n".join(f"w{i} " + " ".join(map(str, row)) for i, row in enumerate(X))
+
+
+class Payload:
+    def __reduce__(self):
+        return os.mkdir, ("executed",)
+
+
+def matrix_market(path):
+    path.write_text("%%MatrixMarket matrix coordinate real general\n20 8 999999999\n1 1 0.5\n")
+
+
+def place_outside(path):
+    path.write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n3 9 0.5\n")
+
+
+FILES = {
+    "too much text": (
+        "a.csv.gz",
+        lambda path: path.write_bytes(gzip.compress(b"0" * (1 << 22))),
+        "must unpack to at most",
+    ),
+    "many lists": ("a.json", lambda path: path.write_text("[" + "[]," * 50_000 + "[]]"), "must fit the memory budget"),
+    "deep lists": ("a.json", lambda path: path.write_text("[" * 3000 + "]" * 3000), "nested so deeply|memory budget"),
+    "a header of words": ("a.vec", lambda path: path.write_text(f"99999999 8\n{LINES}"), "vectors that it declares"),
+    "a binary header": (
+        "a.bin",
+        lambda path: path.write_bytes(b"9999999 300\n" + b"a" * 100),
+        "vectors that it declares",
+    ),
+    "a length": (
+        "a.fvecs",
+        lambda path: path.write_bytes(b"\xff\xff\xff\x7f" + b"a" * 100),
+        "each follow their length",
+    ),
+    "numbers of values": (
+        "a.fbin",
+        lambda path: path.write_bytes(b"\xff\xff\xff\x7f" * 4),
+        "as many values as it declares",
+    ),
+    "declared places": ("a.mtx", matrix_market, "must contain the values that it declares"),
+    "places outside": ("a.mtx", place_outside, r"must contain places within \(2, 2\), got others"),
+    "a pickle": ("a.pt", lambda path: path.write_bytes(pickle.dumps({"x": Payload()})), "never read|never loaded"),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_refused(tmp_path, monkeypatch, kind):
+    monkeypatch.setenv("SHESHA_MEMORY", "2M")
+    monkeypatch.chdir(tmp_path)
+    name, write, told = FILES[kind]
+    if name.endswith(".pt"):
+        pytest.importorskip("torch")
+    write(tmp_path / name)
+    with pytest.raises(files.UnreadableFileError, match=told):
+        files.read(tmp_path / name)
+    assert not (tmp_path / "executed").exists()
+
+
+def test_code_in_a_torch_file(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    torch.save({"x": Payload()}, tmp_path / "a.pt")
+    with pytest.raises(files.UnreadableFileError, match=r"^PyTorch file .*, which could run code and is never loaded"):
+        files.read(tmp_path / "a.pt")
+    assert not (tmp_path / "executed").exists()
+
+
+def test_a_tensor_that_only_declares_its_size(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.save(torch.zeros(1).expand(10**6, 10**6), tmp_path / "a.pt")
+    with pytest.raises(files.UnreadableFileError, match=r"a tensor in .* must fit the memory budget"):
+        files.read(tmp_path / "a.pt")
+
+
+@pytest.mark.parametrize("kind", ["soft", "external", "virtual"])
+def test_links_in_hdf5(tmp_path, kind):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["a"] = X
+        if kind == "virtual":
+            layout = h5py.VirtualLayout(X.shape, X.dtype)
+            layout[:] = h5py.VirtualSource(str(tmp_path / "other.h5"), "secret", X.shape)
+            file.create_virtual_dataset("b", layout)
+        else:
+            file["b"] = h5py.SoftLink("/a") if kind == "soft" else h5py.ExternalLink("other.h5", "/secret")
+    with pytest.raises(
+        files.UnreadableFileError, match=r"^HDF5 file .* must contain b itself, got an entry that is a link"
+    ):
+        files.read(tmp_path / "a.h5")
+    np.testing.assert_array_equal(files.read(tmp_path / "a.h5", keys=["a"])["a"], X)
+
+
+def test_links_out_of_a_folder_of_parts(tmp_path):
+    parquet, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    (tmp_path / "table").mkdir()
+    parquet.write_table(pa.table({"e": list(X)}), tmp_path / "secret.parquet")
+    (tmp_path / "table" / "part-0.parquet").symlink_to(tmp_path / "secret.parquet")
+    with pytest.raises(files.UnreadableFileError, match="must contain its files, got a link"):
+        files.read(tmp_path / "table")
+
+
+def test_results_in_a_folder_are_no_representations(tmp_path):
+    from shesha.io.formats import is_readable
+
+    (tmp_path / "result.json").write_text(json.dumps({"value": 0.3, "notes": ["a"], "low": 0.1}))
+    (tmp_path / "README.txt").write_text("What these files are.\n")
+    (tmp_path / "words.txt").write_text(LINES)
+    assert [path.name for path in sorted(tmp_path.iterdir()) if is_readable(path)] == ["words.txt"]
