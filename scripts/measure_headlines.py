@@ -166,7 +166,7 @@ def pair_checks() -> Iterator[Check]:
             truth,
             lambda rng, draw=draw: shesha.match_units(*draw(rng)),
             presence(
-                related, r"\d+ of \d+ units have a match", r"(\b0|None) of \d+ units have a match|cannot be decided"
+                related, r"\d+ of \d+ units? (has|have) a match", r"(\b0|None) of \d+ units? (has|have) a match|cannot be decided"
             ),
         )
         if not related:

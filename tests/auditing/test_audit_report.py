@@ -273,7 +273,7 @@ def test_the_table_counts_faults_and_keeps_what_was_not_scored(layers, quick_aud
     counts = ["not_finite", "zero_rows", "duplicate_rows", "constant_columns", "n_used"]
     assert table.loc[0, counts].tolist() == [2, 3, 2, 1, 0]
     assert table.loc[0, [*ESTIMATES[:2], *CHANCE, *SPECTRUM]].isna().all()
-    assert table.loc[0, "reason"].startswith("NaN or infinite entries (2)")
+    assert table.loc[0, "reason"].startswith("NaN or infinity in 1 row of 60 (9)")
     assert table.loc[1, "reason"] == ""
     assert "drift_from_first" not in table
 

@@ -17,7 +17,7 @@ import numpy as np
 from shesha.inputs import NamedRows, Names, could_identify, is_certain_identity, named_index, numbers
 from shesha.inputs.frame_columns import pandas_columns
 from shesha.inputs.identity import names_look_transposed
-from shesha.inputs.table_columns import SAMPLE, Column, Kind, Layout, decide, offered_keys, state_layout
+from shesha.inputs.table_columns import INDEX, SAMPLE, Column, Kind, Layout, decide, offered_keys, state_layout
 from shesha.inputs.vector_columns import Vectors
 from shesha.io._array_selection import Contents, Keys, StoredArray, choose, contents
 from shesha.io._arrow_lists import arrow_vectors
@@ -305,7 +305,7 @@ def arrow_table(
             f"{entry.type} values",
             partial(head, entry.name),
             partial(_column_values, read, entry.name),
-            "is the index of the table" if entry.name in index else "",
+            INDEX if entry.name in index else "",
         )
         for entry in schema
     )

@@ -74,11 +74,16 @@ def labels_of_json(path: Path, column: str | None) -> Array | NamedRows:
 
 
 def holds_embeddings(path: Path) -> bool:
-    """Return whether a JSON file seems to contain vectors: many numbers in a row near its start."""
+    """Return whether a JSON file seems to contain vectors: many numbers in a row near its start.
+
+    Numbers that this library wrote about data (`--json`, `save`) are not data.
+    """
     try:
         with open_bytes(path) as stream:
             start = stream.read(1 << 16)
     except (OSError, ValueError, EOFError):
+        return False
+    if start.lstrip()[:1] == b"{" and start.lstrip()[1:].lstrip().startswith(b'"shesha"'):
         return False
     numbers = longest = 0
     for part in start.replace(b"[", b",").split(b","):
