@@ -137,3 +137,12 @@ def test_a_score_that_the_labels_do_not_allow_holds_nothing_but_its_reason(rng):
         assert np.isnan([one.value, one.low, one.high, one.standard_error, one.monte_carlo_error]).all()
         assert (one.pair_error, one.n_draws, one.n_bootstrap, one.n_pairs, one.pairs_dropped) == (0, 0, 0, 0, 0)
         assert (one.n_samples, one.n_features) == (20, 5)
+
+
+def test_labels_named_like_clusters_are_doubted_if_they_agree_with_the_data(quick_audit):
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    X = rng.standard_normal((80, 12)) + 3 * y[:, None] * (np.arange(12) % 2)
+    for name, doubted in {"leiden": True, "seurat_clusters": True, "cell_type": False}.items():
+        text = " ".join(str(quick_audit(X, pd.Series(y, name=name))).split())
+        assert ("agree with it by construction" in text) is doubted

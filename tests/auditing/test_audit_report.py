@@ -88,7 +88,7 @@ def test_the_headline_says_what_was_found(audited, classes):
     assert f" Least stable: early ({audited['early'].feature_split.value:.2f})." in text
     assert "Labels: 3 classes of 20 rows: 0 (20), 1 (20), 2 (20)." in text
     assert best.low <= 0
-    assert "no closer than other rows in any representation" in text
+    assert "not significantly closer than other rows in any representation" in text
 
 
 def test_labels_that_matter_stand_beside_what_they_can_reach(quick_audit):
