@@ -18,7 +18,7 @@ from shesha.inputs import NamedRows, Names, could_identify, is_certain_identity,
 from shesha.inputs.frame_columns import pandas_columns
 from shesha.inputs.identity import names_look_transposed
 from shesha.inputs.table_columns import INDEX, SAMPLE, Column, Kind, Layout, decide, offered_keys, state_layout
-from shesha.inputs.vector_columns import Vectors
+from shesha.inputs.vector_columns import Vectors, find_vectors
 from shesha.io._array_selection import Contents, Keys, StoredArray, choose, contents
 from shesha.io._arrow_lists import arrow_vectors
 from shesha.io._labels import pick
@@ -145,13 +145,23 @@ def _row_names(table: Table, layout: Layout) -> Names | None:
         return Names(partial(_index_values, table, table.index), column=named_index(table.index))
     if identity is None or not layout.certain:
         # Repeated identifiers identify no row, but tell whether two files have their rows in the same order.
-        named = next((column.name for column in table.columns if is_certain_identity(column.name)), None)
-        if named is not None and could_identify(_index_values(table, (named,))):
+        named = next((column.name for column in table.columns if _is_named_identity(column)), None)
+        if named is not None:
             return Names(partial(_index_values, table, (named,)), column=named)
     if identity is None:
         return None
     values = partial(_index_values, table, (identity.name,))
     return Names(values, column=identity.name) if layout.certain else Names(values, doubtful=True)
+
+
+def _is_named_identity(column: Column) -> bool:
+    """Return whether a column is named like an identifier, and contains single values rather than lists."""
+    return (
+        is_certain_identity(column.name)
+        and column.kind in ("numbers", "text")
+        and find_vectors(column.head()) is None
+        and could_identify(column.values())
+    )
 
 
 def _index_values(table: Table, columns: Sequence[str]) -> Array:
