@@ -120,6 +120,7 @@ def init_command(
     identity: _file_inputs.Id = None,
     by_position: _file_inputs.ByPosition = False,
     missing: _file_inputs.Missing = "refuse",
+    transpose: _file_inputs.Transpose = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
 ) -> None:
     """Create a monitor from canary rows and their re-encodings by the unchanged model."""
@@ -133,7 +134,7 @@ def init_command(
     again: Any
     if canaries is None:
         assert reference is not None
-        row_options = _file_inputs.RowOptions(identity, by_position, missing=missing)
+        row_options = _file_inputs.RowOptions(identity, by_position, missing=missing, transpose=transpose)
         rows = read_matrix(reference, key, _columns_inside(labels, groups), row_options)
         again = read_stacks(nulls, key, row_options) if nulls else None
     else:
@@ -189,6 +190,7 @@ def check_command(
     by_position: _file_inputs.ByPosition = False,
     shared_rows: _file_inputs.SharedRows = False,
     missing: _file_inputs.Missing = "refuse",
+    transpose: _file_inputs.Transpose = False,
     github_summary: Annotated[
         bool, typer.Option("--github-summary", help="Add the verdict to the file that GITHUB_STEP_SUMMARY names.")
     ] = False,
@@ -203,7 +205,7 @@ def check_command(
     summary = _summary_file() if github_summary else None
     canaries = Canaries.read(model, texts, current, "CURRENT", pool=pool, batch_size=batch_size, device=device)
     drift_monitor = DriftMonitor.load(folder)
-    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
+    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing, transpose)
     circumstances: dict[str, str] = {}
     if canaries is None:
         assert current is not None
@@ -235,13 +237,14 @@ def update_command(
         ),
     ] = None,
     key: Key = None,
+    transpose: _file_inputs.Transpose = False,
     json: _outputs.Json = None,
 ) -> None:
     """Compare new inputs with the reference. Exit status 0: no change so far, 1: changed, 2: undecided."""
     from shesha.drift import DriftMonitor
 
     outputs = _outputs.Outputs(json, inputs=(batch, *monitor_files(folder)))
-    rows = read_matrix(batch, key, _columns_inside(groups))
+    rows = read_matrix(batch, key, _columns_inside(groups), _file_inputs.RowOptions(transpose=transpose))
     verdict = DriftMonitor.load(folder).update(rows, groups=_design_options.labels_named("groups", groups, batch))
     outputs.write(verdict, [batch], brief=True)
     _end(verdict.state)

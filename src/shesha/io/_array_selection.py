@@ -53,6 +53,8 @@ class Contents:
     row_names : Names, optional
         Row names from an index, obs_names, a column or array that is named like an identifier and has distinct values,
         or a first column of text; None if there are none.
+    column_names : Names, optional
+        Names of the features of all matrices, such as those of the columns of a table; None if there are none.
     """
 
     representations: dict[str, Array]
@@ -60,6 +62,7 @@ class Contents:
     labels_available: tuple[str, ...]
     split: dict[str, Split] = field(default_factory=dict)
     row_names: Names | None = field(default=None, compare=False)
+    column_names: Names | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,7 @@ def contents(
             splits[name].require_few(f"{name} in {path}")
     loaded = {name: usable[name].load() for name in dict.fromkeys(name for _, name, _ in chosen)}
     if not distances:
-        loaded = {name: _as_matrix(path, name, array, arrays) for name, array in loaded.items()}
+        loaded = {name: _decoded(name, array, arrays) for name, array in loaded.items()}
     for name in used:
         if splits[name].axis is not None and not stacked[name]:
             sizes = " x ".join(f"{length:,}" for length in splits[name].shape)
@@ -147,6 +150,7 @@ def contents(
         key: splits[name].layer(loaded[name], layer) if name in splits else loaded[name] for key, name, layer in chosen
     }
     rows = {len(matrix) for matrix in representations.values()}
+    columns = {matrix.shape[-1] for matrix in representations.values()}
     labels = (name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows)
     return Contents(
         representations,
@@ -154,16 +158,12 @@ def contents(
         tuple(labels),
         {name: splits[name] for name in used},
         None if distances else _identity(arrays, rows),
+        None if distances or columns == rows else _identity(arrays, columns),
     )
 
 
-def _as_matrix(path: Path, name: str, array: Array, arrays: Mapping[str, StoredArray]) -> Array:
-    """Flatten feature maps as the functions do, and decode vectors that are stored as bytes."""
-    if array.ndim == 4:
-        sizes = " x ".join(f"{length:,}" for length in array.shape)
-        flat = np.asarray(array).reshape(len(array), -1)
-        state(f"{name}: feature maps {sizes}, flattened to {flat.shape[0]:,} x {flat.shape[1]:,}")
-        return flat
+def _decoded(name: str, array: Array, arrays: Mapping[str, StoredArray]) -> Array:
+    """Decode vectors that are stored as bytes."""
     if array.ndim != 2 or array.dtype not in (np.uint8, np.int8):
         return array
     small = [key for key, other in arrays.items() if other.refusal is None and other.dtype.kind == "f" and key != name]

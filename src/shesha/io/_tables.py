@@ -16,7 +16,6 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, could_identify, is_certain_identity, named_index, numbers
 from shesha.inputs.frame_columns import pandas_columns
-from shesha.inputs.identity import names_look_transposed
 from shesha.inputs.table_columns import SAMPLE, Column, Kind, Layout, decide, offered_keys, state_layout
 from shesha.inputs.vector_columns import Vectors
 from shesha.io._array_selection import Contents, Keys, StoredArray, choose, contents
@@ -28,9 +27,7 @@ from shesha.io.file_checks import UnreadableFileError, optional, reading, requir
 from shesha.io.file_endings import file_stem
 from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import LayerAxis
-from shesha.support.provenance import state
 from shesha.support.types import Array
-from shesha.support.warnings import RowNamesWarning, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,8 +41,6 @@ _WIDTH = 8
 _MOST_COLUMNS = 100_000
 _LOOKED_AT = 20
 """Number of lines from which the separator and the decimal sign are inferred."""
-_MOST_NAMES = 200
-"""Number of row and column names that are looked at."""
 _ROWS = 4096
 """Number of rows that are decoded at a time."""
 
@@ -91,16 +86,16 @@ def contents_of_table(
     found = contents(path, arrays, None, layer_axis)
     for name, array in arrays.items():
         state_layout(path.name, layout, array.shape, name)
-    names = _row_names(table, layout)
-    if names is not None and names.kind == "text" and layout.matrix:
-        some = [str(name) for name in names.values[:_MOST_NAMES]]
-        if names_look_transposed(some, [column.name for column in layout.matrix[:_MOST_NAMES]]):
-            text = f"{path.name}: rows look like genes ({some[0]}), columns like cells ({layout.matrix[0].name})"
-            state(text)
-            warn(f"{text}. Similarities are then between genes; to compare cells, transpose the table", RowNamesWarning)
-    taken = {column.name for column in layout.matrix}
+    taken = [column.name for column in layout.matrix]
     available = tuple(name for name in table.named_columns if name not in taken)
-    return replace(found, skipped=skipped, labels_available=available, row_names=names)
+    columns = Names.build(np.array(taken, dtype=object)) if taken else None
+    return replace(
+        found,
+        skipped=skipped,
+        labels_available=available,
+        row_names=_row_names(table, layout),
+        column_names=columns,
+    )
 
 
 @contextmanager
