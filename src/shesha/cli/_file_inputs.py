@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from shesha.cli._outputs import echo
 from shesha.support.provenance import state, state_left_out
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def read_representations(
         of_files.append({name: array for name, array in arrays.items() if name not in before})
         for name, split in contents.split.items():
             if split.doubtful:
-                typer.echo(f"{path}: {name} is {split.describe('--layer-axis ')}", err=True)
+                echo(f"{path}: {name} is {split.describe('--layer-axis ')}", err=True)
     if keys is None and len(arrays) > _MOST_ARRAYS:
         raise ValueError(
             f"FILE must contain at most {_MOST_ARRAYS:,} arrays, got {len(arrays):,}: choose some with --key"

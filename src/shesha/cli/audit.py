@@ -15,6 +15,7 @@ import typer
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs, _worker_options
 from shesha.cli._input_description import describe_inputs
 from shesha.cli._option_names_in_messages import name_options
+from shesha.cli._outputs import echo
 from shesha.support.default_draw_counts import N_BOOTSTRAP, N_PERMUTATIONS
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def audit_command(
     named = [Path(name) for name in (labels, blocks, groups, within) if name is not None]
     show(result, outputs, [*files, *named], describe_inputs(files, model), full=full)
     if quick:
-        typer.echo(_QUICK_NOTE, err=True)
+        echo(_QUICK_NOTE, err=True)
 
 
 def _read_files(
@@ -187,7 +188,7 @@ def _map_large(context: typer.Context, files: list[Path], inside: Sequence[str])
         return files
     from shesha.io.memory_mapped_copies import copy_large_files
 
-    return copy_large_files(context.with_resource, files, lambda text: typer.echo(f"shesha: {text}", err=True), inside)
+    return copy_large_files(context.with_resource, files, lambda text: echo(f"shesha: {text}", err=True), inside)
 
 
 def _lazy_files(
@@ -282,7 +283,7 @@ def show(
         if representation.reason or _lacks_stability(representation)
     ]
     if unscored:
-        typer.echo(f"shesha: no score for {', '.join(unscored)}", err=True)
+        echo(f"shesha: no score for {', '.join(unscored)}", err=True)
         raise typer.Exit(_NOT_SCORED)
 
 

@@ -12,6 +12,7 @@ from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
 from shesha.cli._canary_encodings import Canaries
 from shesha.cli._monitor_inputs import monitor_files, parse_about, read_matrix, read_stacks, refuse_with_model
 from shesha.cli._monitor_text import markdown, status_lines
+from shesha.cli._outputs import echo
 
 monitor = typer.Typer(
     name="monitor",
@@ -165,12 +166,12 @@ def init_command(
         else "no re-encodings, so a drift above the tolerance raises an alert"
     )
     if drift_monitor.dependence:
-        typer.echo(
+        echo(
             f"The bound on false alarms of `monitor update`, and of checks without re-encodings, does not hold: "
             f"{drift_monitor.dependence}."
         )
     again_with = "FILE" if canaries is None else f"--model {canaries.model} --texts {texts}"
-    typer.echo(f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}\nNext: shesha monitor check {out} {again_with}")
+    echo(f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}\nNext: shesha monitor check {out} {again_with}")
 
 
 @monitor.command("check")
@@ -271,7 +272,7 @@ def acknowledge_command(folder: Folder) -> None:
     from shesha.drift import DriftMonitor
 
     DriftMonitor.load(folder).acknowledge()
-    typer.echo(f"{folder}: evidence restarts")
+    echo(f"{folder}: evidence restarts")
 
 
 @monitor.command("serve")
@@ -284,11 +285,11 @@ def serve_command(
     from shesha.drift.monitor_server import server
 
     with server(folder, host, port) as http_server:
-        typer.echo(f"{http_server.url} and {http_server.url}metrics; press Ctrl-C to stop")
+        echo(f"{http_server.url} and {http_server.url}metrics; press Ctrl-C to stop")
         try:
             http_server.serve_forever()
         except KeyboardInterrupt:
-            typer.echo("ended", err=True)
+            echo("ended", err=True)
 
 
 def _columns_inside(*options: str | None) -> tuple[str, ...] | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, is_numeric, numbers
 from shesha.inputs.table_columns import is_picture
-from shesha.io._array_selection import Contents, Keys, StoredArray, contents, natural, why_not
+from shesha.io._array_selection import Contents, Keys, StoredArray, contents, natural, visible_names, why_not
 from shesha.io._external_links_and_declared_sizes import require_own, require_sound
 from shesha.io._labels import pick
 from shesha.io._tables import as_labels
@@ -59,7 +59,7 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
     only if there is nothing else.
     """
     with reading(path):
-        elements = dict(_elements(path, root))
+        elements = dict(visible_names(path, dict(_elements(path, root))))
         columns = tuple(map(str, root["obs"].attrs.get("column-order", ()))) if "obs" in root else ()
     wanted = elements if keys is not None else _default(elements)
     if keys is not None and not isinstance(keys, str):

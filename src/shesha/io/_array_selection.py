@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from shesha.support.layer_axis import MOST_LAYERS, LayerAxis, Split, split
 from shesha.support.plurals import count
 from shesha.support.provenance import state
 from shesha.support.types import Array
+from shesha.support.visible_text import visible_name
 
 Keys = Sequence[str] | None
+Value = TypeVar("Value")
 
 _LABEL_KINDS = "fiubUST"
 _UNUSABLE_KINDS = {
@@ -123,6 +125,8 @@ def contents(
     distances: bool = False,
 ) -> Contents:
     """Read those arrays that are representations; 3-D arrays are split into layers."""
+    arrays = visible_names(path, arrays)
+    keys = [visible_name(key) if isinstance(key, str) else key for key in keys] if _is_listing(keys) else keys
     reasons = {name: why_not(array, layer_axis, distances) for name, array in arrays.items()}
     skipped = {name: reason for name, reason in reasons.items() if reason is not None}
     usable = {name: array for name, array in arrays.items() if name not in skipped}
@@ -160,6 +164,20 @@ def contents(
         None if distances else _identity(arrays, rows),
         None if distances or columns == rows else _identity(arrays, columns),
     )
+
+
+def _is_listing(keys: Keys) -> TypeGuard[Sequence[str]]:
+    return isinstance(keys, list | tuple)
+
+
+def visible_names(path: Path, contents: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Return contents by names without control characters, which could change a terminal or forge lines."""
+    if all(name == visible_name(name) for name in contents):
+        return contents
+    named = {visible_name(name): value for name, value in contents.items()}
+    if len(named) < len(contents):
+        raise UnreadableFileError(f"{path} must have distinct names, got several that differ in control characters")
+    return named
 
 
 def _decoded(name: str, array: Array, arrays: Mapping[str, StoredArray]) -> Array:

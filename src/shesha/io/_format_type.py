@@ -13,6 +13,7 @@ from shesha.io._nested_arrays import refuse_weights
 from shesha.io._tables import Table, contents_of_table, labels_of_table
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
+from shesha.support.visible_text import visible_name
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def array_contents(
     refuse_weights(path, arrays, keys)
     unread = [] if keys is not None else [name for name in arrays if name in getattr(arrays, "on_request", ())]
     found = contents(path, {name: array for name, array in arrays.items() if name not in unread}, keys, layer_axis)
-    found.skipped.update(dict.fromkeys(unread, "is read only if keys= names it"))
+    found.skipped.update(dict.fromkeys(map(visible_name, unread), "is read only if keys= names it"))
     names = getattr(arrays, "row_names", None)
     if names is None or {len(matrix) for matrix in found.representations.values()} != {len(names.values)}:
         return found

@@ -24,6 +24,7 @@ from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import LayerAxis, normalise_axis
 from shesha.support.provenance import state, state_left_out
 from shesha.support.types import Array
+from shesha.support.visible_text import visible_name
 from shesha.support.warnings import GuessedLayersWarning, RowNamesWarning, warn
 
 _MOST_NAMES = 200
@@ -145,6 +146,18 @@ def state_skipped(path: Path, found: Contents, used: Iterable[str | None] = ()) 
         state(f"{path.name}: {name[1:-1]} {found.skipped[name]}")
     if not is_table(path):
         state_left_out(path.name, {name: why for name, why in found.skipped.items() if name not in {*used, *notes}})
+
+
+def _visible_labels(labels: Array | NamedRows) -> Array | NamedRows:
+    """Replace control characters in labels of text by escapes."""
+    values = np.asarray(labels)
+    if values.dtype.kind not in "OU":
+        return labels
+    texts = [visible_name(value) if isinstance(value, str) else value for value in values.tolist()]
+    if texts == values.tolist():
+        return labels
+    escaped = np.array(texts, dtype=object if values.dtype.kind == "O" else None)
+    return NamedRows(escaped, labels.known) if isinstance(labels, NamedRows) else escaped
 
 
 def _transpose(path: Path, found: Contents) -> Contents:
@@ -275,5 +288,5 @@ def read_named_labels(
     if not isinstance(column, str | None):
         raise TypeError(f"column must be a name or None, got {column!r}")
     target, file_format = _locate(path)
-    labels = file_format.labels(target, column)
+    labels = _visible_labels(file_format.labels(target, column))
     return labels if ids is None else NamedRows(np.asarray(labels), _read_ids(target, file_format, ids))
