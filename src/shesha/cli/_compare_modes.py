@@ -14,7 +14,7 @@ import typer
 from shesha.cli._design_options import DesignLabels
 from shesha.cli._file_inputs import RowOptions
 from shesha.cli._input_description import describe_inputs
-from shesha.cli._outputs import Outputs
+from shesha.cli._outputs import Outputs, echo
 
 if TYPE_CHECKING:
     from shesha.results import Score
@@ -194,7 +194,7 @@ def is_quickly_calibrated(arrays: Mapping[str, Any]) -> bool:
 def require_value(scores: Sequence[Score]) -> None:
     """Exit with status 2 if no measure has a value."""
     if not any(score.has_value for score in scores):
-        typer.echo("shesha: no measure has a value", err=True)
+        echo("shesha: no measure has a value", err=True)
         raise typer.Exit(_NO_VALUE)
 
 

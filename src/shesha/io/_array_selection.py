@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from shesha.support.layer_axis import MOST_LAYERS, LayerAxis, Split, split
 from shesha.support.plurals import count
 from shesha.support.provenance import state
 from shesha.support.types import Array
+from shesha.support.visible_text import visible_name
 
 Keys = Sequence[str] | None
+Value = TypeVar("Value")
 
 _LABEL_KINDS = "fiubUST"
 _UNUSABLE_KINDS = {
@@ -53,6 +55,8 @@ class Contents:
     row_names : Names, optional
         Row names from an index, obs_names, a column or array that is named like an identifier and has distinct values,
         or a first column of text; None if there are none.
+    column_names : Names, optional
+        Names of the features of all matrices, such as those of the columns of a table; None if there are none.
     """
 
     representations: dict[str, Array]
@@ -60,6 +64,7 @@ class Contents:
     labels_available: tuple[str, ...]
     split: dict[str, Split] = field(default_factory=dict)
     row_names: Names | None = field(default=None, compare=False)
+    column_names: Names | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,8 @@ def contents(
     distances: bool = False,
 ) -> Contents:
     """Read those arrays that are representations; 3-D arrays are split into layers."""
+    arrays = visible_names(path, arrays)
+    keys = [visible_name(key) if isinstance(key, str) else key for key in keys] if _is_listing(keys) else keys
     reasons = {name: why_not(array, layer_axis, distances) for name, array in arrays.items()}
     skipped = {name: reason for name, reason in reasons.items() if reason is not None}
     usable = {name: array for name, array in arrays.items() if name not in skipped}
@@ -138,7 +145,7 @@ def contents(
             splits[name].require_few(f"{name} in {path}")
     loaded = {name: usable[name].load() for name in dict.fromkeys(name for _, name, _ in chosen)}
     if not distances:
-        loaded = {name: _as_matrix(path, name, array, arrays) for name, array in loaded.items()}
+        loaded = {name: _decoded(name, array, arrays) for name, array in loaded.items()}
     for name in used:
         if splits[name].axis is not None and not stacked[name]:
             sizes = " x ".join(f"{length:,}" for length in splits[name].shape)
@@ -147,6 +154,7 @@ def contents(
         key: splits[name].layer(loaded[name], layer) if name in splits else loaded[name] for key, name, layer in chosen
     }
     rows = {len(matrix) for matrix in representations.values()}
+    columns = {matrix.shape[-1] for matrix in representations.values()}
     labels = (name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows)
     return Contents(
         representations,
@@ -154,16 +162,26 @@ def contents(
         tuple(labels),
         {name: splits[name] for name in used},
         None if distances else _identity(arrays, rows),
+        None if distances or columns == rows else _identity(arrays, columns),
     )
 
 
-def _as_matrix(path: Path, name: str, array: Array, arrays: Mapping[str, StoredArray]) -> Array:
-    """Flatten feature maps as the functions do, and decode vectors that are stored as bytes."""
-    if array.ndim == 4:
-        sizes = " x ".join(f"{length:,}" for length in array.shape)
-        flat = np.asarray(array).reshape(len(array), -1)
-        state(f"{name}: feature maps {sizes}, flattened to {flat.shape[0]:,} x {flat.shape[1]:,}")
-        return flat
+def _is_listing(keys: Keys) -> TypeGuard[Sequence[str]]:
+    return isinstance(keys, list | tuple)
+
+
+def visible_names(path: Path, contents: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Return contents by names without control characters, which could change a terminal or forge lines."""
+    if all(name == visible_name(name) for name in contents):
+        return contents
+    named = {visible_name(name): value for name, value in contents.items()}
+    if len(named) < len(contents):
+        raise UnreadableFileError(f"{path} must have distinct names, got several that differ in control characters")
+    return named
+
+
+def _decoded(name: str, array: Array, arrays: Mapping[str, StoredArray]) -> Array:
+    """Decode vectors that are stored as bytes."""
     if array.ndim != 2 or array.dtype not in (np.uint8, np.int8):
         return array
     small = [key for key, other in arrays.items() if other.refusal is None and other.dtype.kind == "f" and key != name]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import NamedRows, Names
-from shesha.io._anndata import _default, _elements, _row_names, labels_of_anndata
+from shesha.io._anndata import _default, _elements, _names, labels_of_anndata
 from shesha.io._array_selection import Contents, Keys, StoredArray, contents, natural
 from shesha.io._external_links_and_declared_sizes import require_own
 from shesha.io._format_type import Format, array_format
@@ -274,7 +274,7 @@ def _open_mudata(path: Path, keys: Keys, labels: Any, layer_axis: Any) -> Conten
             own = {name: element for name, element in _elements(path, group) if place or name.startswith("obsm/")}
             prefix = f"{place}/" if place else ""
             elements |= {f"{prefix}{name}": element for name, element in own.items()}
-            names = _row_names(path, group)
+            names = _names(path, group, "obs")
             cells |= {f"{prefix}{name}": names.values for name in own} if names is not None else {}
             defaults += [f"{prefix}{name}" for name in _default(own)] if place else []
         wanted = {name: elements[name] for name in (elements if keys is not None else defaults)}
