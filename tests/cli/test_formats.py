@@ -148,7 +148,9 @@ def test_a_picture_of_the_rows_is_skipped_unless_it_is_named(tmp_path, invoke_ma
     asked = ["audit", "d.h5ad", "--bootstrap", 0, "--permutations", 19, *options]
     ended = invoke_main(*asked)
     assert ended.status == 0
-    assert "obsm/X_umap" in ended.err and "has only 2 columns, like a UMAP; name it with --key to score it" in ended.err
+    assert (
+        "obsm/X_umap" in ended.err and "has only 2 columns, like a UMAP; it is read only if --key names it" in ended.err
+    )
     ended = invoke_main(*asked, "--key", "X_umap")
     assert ended.status == 2
     assert "no score for obsm/X_umap" in ended.err or "no score for X_umap" in ended.err
