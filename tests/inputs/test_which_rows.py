@@ -279,5 +279,5 @@ def test_errors_show_the_renaming_that_makes_names_match(rename):
     names = [f"{base}ACGT-1" for base in ("A", "C", "G", "T")]
     first = pd.DataFrame(np.eye(4), index=names)
     second = pd.DataFrame(np.eye(4), index=[rename(name) for name in names][::-1])
-    with pytest.raises(ValueError, match="4 would match if .* were .*; rename the rows"):
+    with pytest.raises(ValueError, match=r"4 would match if .* were .*; rename the rows"):
         shesha.compare(first, second)
