@@ -149,7 +149,7 @@ def test_a_picture_of_the_rows_is_skipped_unless_it_is_named(tmp_path, invoke_ma
     ended = invoke_main(*asked)
     assert ended.status == 0
     read = " ".join(ended.out.split())
-    assert "obsm/X_umap" in read and "has only 2 columns, like a UMAP; name it with --key to score it" in read
+    assert "obsm/X_umap" in read and "has only 2 columns, like a UMAP; it is read only if --key names it" in read
     assert ended.err == ""
     ended = invoke_main(*asked, "--key", "X_umap")
     assert ended.status == 2

@@ -138,9 +138,10 @@ class ArrayComparison:
         if not self.files:
             return ()
         from shesha.io import open_file, read_labels
+        from shesha.support.provenance import ignore_statements
         from shesha.support.sampling_units import is_batch_name, undeclared_batches
 
-        with suppress(Exception):  # A note must not stop the comparison.
+        with suppress(Exception), ignore_statements():  # A note must not stop the comparison.
             known = [name for name in open_file(self.files[0]).labels_available if is_batch_name(name)]
             table = {name: read_labels(self.files[0], name) for name in known if name not in self.exchanged.columns}
             return undeclared_batches(table, (None, None, None))

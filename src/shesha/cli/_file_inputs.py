@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from shesha.cli._outputs import echo
-from shesha.support.provenance import state, state_left_out
+from shesha.support.provenance import ignore_statements, state, state_left_out
 
 if TYPE_CHECKING:
     from shesha.io._array_selection import Contents
@@ -194,15 +194,17 @@ def load_labels(path: Path, column: str | None, rows: RowOptions = EVERY_ROW) ->
     from shesha.io import read_labels
     from shesha.io.read import read_named_labels
 
-    if rows.by_position:
-        return read_labels(path, column)
-    try:
-        return read_named_labels(path, column, ids=rows.ids)
-    except ValueError as error:
-        if rows.ids is None or not str(error).startswith("ids must be"):
-            raise
-        # A file with labels only may have other names of rows, or none.
-        return read_named_labels(path, column)
+    # Statements on the matrices of the file would be wrong here, because only its labels are read.
+    with ignore_statements():
+        if rows.by_position:
+            return read_labels(path, column)
+        try:
+            return read_named_labels(path, column, ids=rows.ids)
+        except ValueError as error:
+            if rows.ids is None or not str(error).startswith("ids must be"):
+                raise
+            # A file with labels only may have other names of rows, or none.
+            return read_named_labels(path, column)
 
 
 def hold_directories(files: Sequence[Path]) -> bool:

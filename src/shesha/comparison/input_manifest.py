@@ -230,7 +230,7 @@ def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) ->
     if keys is not None or len(few) == len(shapes):
         return {}
     return {
-        name: f"has only {d} column{'s' * (d != 1)}, like a UMAP; name it with --key to score it"
+        name: f"has only {d} column{'s' * (d != 1)}, like a UMAP; it is read only if --key names it"
         for name, d in few.items()
     }
 

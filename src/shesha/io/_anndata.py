@@ -130,7 +130,7 @@ def _is_picture(name: str, element: StoredArray) -> bool:
 
 def _why_unread(name: str, element: StoredArray) -> str:
     if why_not(element) is None and _is_picture(name, element):
-        return f"has only {count(element.shape[1], 'column')}, like a UMAP; name it with --key to score it"
+        return f"has only {count(element.shape[1], 'column')}, like a UMAP; it is read only if --key names it"
     return "is read only if keys= names it"
 
 
