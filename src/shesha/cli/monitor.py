@@ -10,7 +10,14 @@ import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
 from shesha.cli._canary_encodings import Canaries
-from shesha.cli._monitor_inputs import monitor_files, parse_about, read_matrix, read_stacks, refuse_with_model
+from shesha.cli._monitor_inputs import (
+    column_of_ids,
+    monitor_files,
+    parse_about,
+    read_matrix,
+    read_stacks,
+    refuse_with_model,
+)
 from shesha.cli._monitor_text import markdown, status_lines
 
 monitor = typer.Typer(
@@ -203,6 +210,8 @@ def check_command(
     summary = _summary_file() if github_summary else None
     canaries = Canaries.read(model, texts, current, "CURRENT", pool=pool, batch_size=batch_size, device=device)
     drift_monitor = DriftMonitor.load(folder)
+    if identity is None and not by_position:
+        identity = column_of_ids(drift_monitor)
     row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
     circumstances: dict[str, str] = {}
     if canaries is None:

@@ -56,6 +56,8 @@ class Reference:
     ) -> Reference:
         """Check the reference rows and return the reference."""
         values, names = split_names(reference, "reference")
+        if names is not None and names.doubtful and not names.distinct:
+            names = None
         rows = check.matrix(values, "reference")
         zero = find_undirected_rows(rows, "cosine")
         if len(zero):
@@ -155,12 +157,16 @@ class Reference:
             arrays["positions"] = self.positions
         plain = {"n_features": self.n_features, "precision": self.precision, "classes": list(self.classes)}
         plain |= {"n_inputs": self.n_inputs, "id_column": None if self.names is None else self.names.column}
+        plain["are_ids_guessed"] = self.names is not None and self.names.doubtful
         return plain, arrays
 
     @classmethod
     def from_stored(cls, plain: dict[str, Any], arrays: Stored, measures: Sequence[Measure]) -> Reference:
         """Restore a reference from what `to_stored` returned."""
-        names = Names.build(arrays["names"], plain.get("id_column") or "") if "names" in arrays else None
+        names = None
+        if "names" in arrays:
+            stored, guessed = arrays["names"], bool(plain.get("are_ids_guessed"))
+            names = Names(lambda: stored, doubtful=guessed, column=plain.get("id_column") or "")
         rotates = all(map(_rotates, measures))
         return cls(
             *(arrays.get("rows"), arrays.get("geometry"), int(plain["n_features"]), float(plain["precision"]), names),
