@@ -16,7 +16,7 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure, as_measure
 from shesha.measures.measure_type import Choice
 from shesha.results import NoiseCeiling
-from shesha.support.provenance import keep_statements
+from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import number
 from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimable
@@ -111,6 +111,7 @@ class Repeats:
         if len(given) < FEWEST:
             raise ValueError(f"{name} must contain at least {FEWEST} repeats, got {len(given)}")
         sources = tuple(Representation.build(repeat, f"{name}[{k}]").to_numpy for k, repeat in enumerate(given))
+        _state_missing(sources)
         for k, source in enumerate(sources):
             if len(source.shape) > 2:
                 raise ValueError(f"{name}[{k}] must be 2-D (n_samples, n_features), got shape {source.shape}")
@@ -139,6 +140,15 @@ class Repeats:
         """Free the memory of all views."""
         for source in (*self.sources, *self.__dict__.get("means", ())):
             source.drop_views()
+
+
+def _state_missing(sources: Sequence[Representation]) -> None:
+    """State how many distances are known in each repeat, if some are missing."""
+    known = [len(s.distances.condensed) - s.distances.n_missing for s in sources if s.has_distances_only]
+    total = max((len(s.distances.condensed) for s in sources if s.has_distances_only), default=0)
+    if known and min(known) < total:
+        span = f"{min(known):,}" if min(known) == max(known) else f"{min(known):,} to {max(known):,}"
+        state(f"distances missing (NaN): {span} of {total:,} pairs of rows known per repeat")
 
 
 def _leave_one_out_means(arrays: Sequence[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:

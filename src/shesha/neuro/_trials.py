@@ -75,8 +75,8 @@ class Trials:
         """Check responses; leave out trials and neurons without any response."""
         values, source = _responses(X, name)
         known = ~np.isnan(values)
-        recorded = known.any(axis=tuple(range(1, values.ndim)))
-        alive = known.any(axis=(0, 2) if values.ndim == 3 else 0)
+        recorded: Mask = np.asarray(known.any(axis=tuple(range(1, values.ndim))))
+        alive: Mask = np.asarray(known.any(axis=(0, 2) if values.ndim == 3 else 0))
         if not recorded.any():
             raise ValueError(f"{name} must contain responses, got only NaN")
         neurons = None if alive.all() else np.flatnonzero(alive)
@@ -118,10 +118,14 @@ class Trials:
         columns = np.flatnonzero(missing.any(axis=(0, 2) if missing.ndim == 3 else 0))
         named = columns if neurons is None else neurons[columns]
         rows = trials if self.used is None else self.used[trials]
+        # Times that all neurons of a trial lack are padding.
+        padded = missing.ndim == 3 and bool((missing.all(axis=1) == missing.any(axis=1)).all())
+        known = f"~np.isnan({name}).any(axis={(0, 1) if padded else 0 if missing.ndim == 2 else (0, 2)})"
+        hint = f"times, pass {name}[:, :, {known}]" if padded else f"neurons, pass {name}[:, {known}]"
         raise ValueError(
             f"{name} must have a number for every neuron in every trial, got NaN in {count(len(named), 'neuron')} "
             f"(columns {check.join_items(named)}) in {count(len(rows), 'trial')} (rows {check.join_items(rows)}). To "
-            f"leave out these neurons, pass {name}[:, ~np.isnan({name}).any(axis=0)]"
+            f"leave out these {hint}"
         )
 
     @property
@@ -186,7 +190,9 @@ def _numbers(array: Array, name: str) -> Array:
 
 def _columns(X: Any, labels: Conditions, n_trials: int, name: str, role: str = "conditions") -> list[NDArray[Any]]:
     """Return the columns of labels; with several columns, each combination of values is a condition."""
-    found = align_labels(X, _conditions_from_coordinates(X, labels, name, role), role, name)
+    found = _conditions_from_coordinates(X, labels, name, role)
+    if not hasattr(found, "get_columns"):
+        found = align_labels(X, found, role, name)
     columns = [np.asarray(column) for column in _as_columns(found, n_trials, role)]
     if not columns:
         raise ValueError(f"{role} must have at least one column, got none")

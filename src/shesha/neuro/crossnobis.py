@@ -373,7 +373,7 @@ def _pair_precisions(precisions: Sequence[Matrix]) -> dict[tuple[int, int], Matr
     try:
         covariances = [np.linalg.inv(precision) for precision in precisions]
         return {
-            (a, b): np.linalg.inv((covariances[a] + covariances[b]) / 2)
+            (a, b): np.asarray(np.linalg.inv((covariances[a] + covariances[b]) / 2), dtype=np.float64)
             for a, b in combinations(range(len(covariances)), 2)
         }
     except np.linalg.LinAlgError as error:

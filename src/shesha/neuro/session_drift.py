@@ -267,7 +267,8 @@ def _table(tracked: ArrayLike | None, sessions: list[_Session], first: Literal[0
 
 def _refuse_count_from_one(table: NDArray[np.intp], sessions: list[_Session]) -> None:
     """Refuse a table under which tuning agrees far better if columns are counted from 1, with 0 for missing neurons."""
-    as_given, from_one = [], []
+    as_given: list[float] = []
+    from_one: list[float] = []
     for i, j in combinations(range(len(sessions)), 2):
         names = [name for name in sessions[i].names if name in sessions[j].names]
         for agreements, columns in ((as_given, table[:, [i, j]]), (from_one, table[:, [i, j]] - 1)):

@@ -117,8 +117,9 @@ class SessionDrift(Result):
         """Return one row per pair of sessions and part."""
         import pandas as pd
 
-        columns = ("between", "null_mean", "null_sd", "threshold", "p_value", "within", "change", "change_low")
-        columns += ("change_high", "change_p_value", "corrected_change_p_value")
+        agreement = ("between", "null_mean", "null_sd", "threshold", "p_value", "within")
+        change = ("change", "change_low", "change_high", "change_p_value", "corrected_change_p_value")
+        columns = (*agreement, *change)
         rows = []
         for pair in self.pairs:
             record = {"first": pair.first, "second": pair.second, "n_shared": pair.n_shared}
