@@ -10,7 +10,14 @@ import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
 from shesha.cli._canary_encodings import Canaries
-from shesha.cli._monitor_inputs import monitor_files, parse_about, read_matrix, read_stacks, refuse_with_model
+from shesha.cli._monitor_inputs import (
+    column_of_ids,
+    monitor_files,
+    parse_about,
+    read_matrix,
+    read_stacks,
+    refuse_with_model,
+)
 from shesha.cli._monitor_text import markdown, status_lines
 from shesha.cli._outputs import echo
 
@@ -206,11 +213,20 @@ def check_command(
     summary = _summary_file() if github_summary else None
     canaries = Canaries.read(model, texts, current, "CURRENT", pool=pool, batch_size=batch_size, device=device)
     drift_monitor = DriftMonitor.load(folder)
-    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing, transpose)
+    stored_ids = column_of_ids(drift_monitor) if identity is None and not by_position else None
+    row_options = _file_inputs.RowOptions(identity or stored_ids, by_position, shared_rows, missing, transpose)
     circumstances: dict[str, str] = {}
     if canaries is None:
         assert current is not None
-        source, rows = current, read_matrix(current, key, rows=row_options)
+        try:
+            source, rows = current, read_matrix(current, key, rows=row_options)
+        except ValueError as error:
+            if not stored_ids:
+                raise
+            raise ValueError(
+                f"--id must name the identifiers of the rows, which `monitor init` took from {stored_ids!r}, got "
+                f"{current}, which cannot be read with them ({error}); --by-position matches rows by position"
+            ) from error
         row_options.state_pairing({"reference": drift_monitor}, {"current": rows})
     else:
         refuse_with_model(key=key)

@@ -74,7 +74,7 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
         listing = ", ".join(guessed[:_TOLD]) + (f" and {len(guessed) - _TOLD} more" if len(guessed) > _TOLD else "")
         warn(
             f"rows of {listing} are in a different order from those of {first}, so they were matched by name. If this "
-            "is wrong, pass arrays without row names",
+            "is wrong, pass arrays without row names (.to_numpy(), --by-position)",
             RowNamesWarning,
         )
     return index_by_name

@@ -12,7 +12,7 @@ from typing import Any, TypeGuard, TypeVar
 import numpy as np
 
 from shesha.inputs import Names, could_identify, distinct_values, identity_names, is_certain_identity
-from shesha.inputs.quantised import decode
+from shesha.inputs.quantised import as_bytes, decode
 from shesha.io.file_checks import UnreadableFileError
 from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import MOST_LAYERS, LayerAxis, Split, split
@@ -25,6 +25,8 @@ Keys = Sequence[str] | None
 Value = TypeVar("Value")
 
 _LABEL_KINDS = "fiubUST"
+_SEPARATORS = re.compile(r"[/.]")
+"""Characters between the parts of a name, such as of an array in a group."""
 _UNUSABLE_KINDS = {
     "O": "pickled Python objects, which are never read",
     "U": "text, not numbers",
@@ -155,14 +157,15 @@ def contents(
     }
     rows = {len(matrix) for matrix in representations.values()}
     columns = {matrix.shape[-1] for matrix in representations.values()}
+    selected = {name for _, name, _ in chosen}
     labels = (name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows)
     return Contents(
         representations,
         skipped,
         tuple(labels),
         {name: splits[name] for name in used},
-        None if distances else _identity(arrays, rows),
-        None if distances or columns == rows else _identity(arrays, columns),
+        None if distances else _identity(arrays, rows, selected),
+        None if distances or columns == rows else _identity(arrays, columns, selected),
     )
 
 
@@ -182,6 +185,7 @@ def visible_names(path: Path, contents: Mapping[str, Value]) -> Mapping[str, Val
 
 def _decoded(name: str, array: Array, arrays: Mapping[str, StoredArray]) -> Array:
     """Decode vectors that are stored as bytes."""
+    array = as_bytes(array, name)
     if array.ndim != 2 or array.dtype not in (np.uint8, np.int8):
         return array
     small = [key for key, other in arrays.items() if other.refusal is None and other.dtype.kind == "f" and key != name]
@@ -189,14 +193,31 @@ def _decoded(name: str, array: Array, arrays: Mapping[str, StoredArray]) -> Arra
     return decode(array, name, {key: arrays[key].load() for key in fitting})
 
 
-def _identity(arrays: Mapping[str, StoredArray], n_rows: set[int]) -> Names | None:
-    """Return the row names from the first 1-D array that is named like them and has distinct values."""
-    candidates = [name for name, array in arrays.items() if array.is_label_like and n_rows == {array.shape[0]}]
-    for name in identity_names(candidates):
+def _identity(arrays: Mapping[str, StoredArray], n_rows: set[int], chosen: set[str]) -> Names | None:
+    """Return the row names from the first 1-D array that is named like them and has distinct values.
+
+    An array in a group of a file belongs to the matrices of this group, not to those of other groups.
+    """
+    groups, all_groups = (
+        set(map(_group, names)) for names in (chosen, (n for n in arrays if len(arrays[n].shape) > 1))
+    )
+    others = (all_groups if len(groups) > 1 else all_groups - groups) - {""}
+    fitting = [name for name, array in arrays.items() if array.is_label_like and n_rows == {array.shape[0]}]
+    candidates = [name for name in fitting if _group(name) not in others]
+    by_leaf = {name: _SEPARATORS.split(name)[-1] for name in candidates}
+    ordered = [
+        name for leaf in dict.fromkeys(identity_names(by_leaf.values())) for name in candidates if by_leaf[name] == leaf
+    ]
+    for name in sorted(ordered, key=lambda name: _group(name) not in groups):
         if distinct_values(values := arrays[name].load()):
             return Names.build(values, name)
     repeated = [name for name in candidates if is_certain_identity(name) and could_identify(arrays[name].load())]
     return Names(arrays[repeated[0]].load, column=repeated[0]) if repeated else None
+
+
+def _group(name: str) -> str:
+    """Return the group of an array, such as 'train' of 'train/features'."""
+    return name[: -len(_SEPARATORS.split(name)[-1])].rstrip("/.")
 
 
 def _origins(path: Path, offered: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, int]]:
