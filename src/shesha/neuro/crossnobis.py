@@ -216,8 +216,8 @@ def crossnobis(
     array of shape (n_conditions, n_conditions), or xarray.DataArray if X is one
         Squared distances divided by the number of neurons. Numbers are in numerical order, text in natural order. The
         array has the names of the conditions in `names`, a table with names in `to_frame()`, and what was left out in
-        `read`; a DataArray has it in `attrs["read"]`. `shesha.Rdm` matches conditions by these names. NaN, with a warning, for pairs of conditions that occur
-        together in fewer than two runs.
+        `read`; a DataArray has it in `attrs["read"]`. `shesha.Rdm` matches conditions by these names. NaN,
+        with a warning, for pairs of conditions that occur together in fewer than two runs.
 
     Raises
     ------
