@@ -169,5 +169,5 @@ def test_a_picture_without_matplotlib(invoke_main, path, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     ended = invoke_main("audit", path, *QUICK, "--plot", tmp_path / "a.png")
     assert ended.status == 2
-    assert ended.err.endswith('\nshesha: plots need matplotlib: pip install "shesha-representations[plot]"\n')
+    assert ended.err.endswith('shesha: plots need matplotlib: pip install "shesha-representations[plot]"\n')
     assert "  verdict\n" in ended.out

@@ -24,6 +24,7 @@ from shesha.io import open_file
 from shesha.io.file_checks import require_existing
 from shesha.io.file_endings import file_stem
 from shesha.io.formats import find_format, formats, is_readable, is_table
+from shesha.io.json_vectors import is_own_result
 from shesha.io.representation_names import full_name, short_paths
 from shesha.runs import ResultStore
 from shesha.support import argument_types as kinds
@@ -215,7 +216,7 @@ def _expand_paths(
         readable = [file for file in inside if is_readable(file)]
         if not readable:
             raise ValueError(f"{path} must contain files that end in one of {', '.join(formats())}, got none")
-        index.ignored += [str(file) for file in inside if file not in readable]
+        index.ignored += [str(file) for file in inside if file not in readable and not is_own_result(file)]
         yield from readable
 
 

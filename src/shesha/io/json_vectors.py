@@ -73,17 +73,24 @@ def labels_of_json(path: Path, column: str | None) -> Array | NamedRows:
     return labels if names is None else NamedRows(np.asarray(labels), names)
 
 
-def holds_embeddings(path: Path) -> bool:
-    """Return whether a JSON file seems to contain vectors: many numbers in a row near its start.
+def is_own_result(path: Path) -> bool:
+    """Return whether a file holds numbers that this library wrote about data (`--json`, `save`), which are not data."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(64)
+    except OSError:
+        return False
+    return start.startswith(b"{") and start[1:].lstrip().startswith(b'"shesha"')
 
-    Numbers that this library wrote about data (`--json`, `save`) are not data.
-    """
+
+def holds_embeddings(path: Path) -> bool:
+    """Return whether a JSON file seems to contain vectors: many numbers in a row near its start."""
+    if is_own_result(path):
+        return False
     try:
         with open_bytes(path) as stream:
             start = stream.read(1 << 16)
     except (OSError, ValueError, EOFError):
-        return False
-    if start.lstrip()[:1] == b"{" and start.lstrip()[1:].lstrip().startswith(b'"shesha"'):
         return False
     numbers = longest = 0
     for part in start.replace(b"[", b",").split(b","):
