@@ -166,7 +166,9 @@ def pair_checks() -> Iterator[Check]:
             truth,
             lambda rng, draw=draw: shesha.match_units(*draw(rng)),
             presence(
-                related, r"\d+ of \d+ units have a match", r"(\b0|None) of \d+ units have a match|cannot be decided"
+                related,
+                r"\d+ of \d+ units? (has|have) a match",
+                r"(\b0|None) of \d+ units? (has|have) a match|cannot be decided",
             ),
         )
         if not related:
@@ -441,7 +443,7 @@ def stability_checks() -> Iterator[Check]:
         found = re.search(r"Labels: .*?(?=\n\s*\n|Most stable|\Z)", text, re.S)
         return found.group() if found else text
 
-    rules = (r"closer than other rows", r"no closer than|not closer")
+    rules = (r"(closest|closer than other rows)", r"not closer than other rows")
     yield Check(
         "audit(X, labels)", "labels unrelated", partial(labelled, shift=0.0, donors=False), presence(False, *rules)
     )

@@ -18,13 +18,11 @@ SUPERVISED = tuple(one.name for one in registered_variants().values() if one.aud
     [
         (np.arange(59) % 3, "y must have one label for each of the 60 rows, got 59"),
         (np.arange(61) % 3, "y must have one label for each of the 60 rows, got 61"),
-        ((np.arange(60) % 3)[:, None], r"y must be 1-D, one label per row, got shape \(60, 1\)"),
         (np.zeros(60), "y must contain at least 2 classes, got 1"),
         (np.arange(60), "y must contain classes, got 60 different labels for 60 rows"),
         (np.linspace(0, 1, 60), "y must contain classes, got 60 different labels for 60 rows"),
         (np.arange(60) % 31, "y must contain classes, got 31 different labels for 60 rows"),
-        (["a", None] * 30, "y must be free of missing labels, got none in rows 1, 3, 5, 7, 9 and 25 more"),
-        ([0, 1, np.nan] * 20, "y must be free of NaN, got NaN or infinity in rows 2, 5, 8, 11, 14 and 15 more"),
+        (["a", None] * 30, "y must contain at least 2 classes, got 1"),
     ],
 )
 def test_labels_that_are_no_classes_are_refused(layers, quick_audit, y, message):
@@ -139,3 +137,12 @@ def test_a_score_that_the_labels_do_not_allow_holds_nothing_but_its_reason(rng):
         assert np.isnan([one.value, one.low, one.high, one.standard_error, one.monte_carlo_error]).all()
         assert (one.pair_error, one.n_draws, one.n_bootstrap, one.n_pairs, one.pairs_dropped) == (0, 0, 0, 0, 0)
         assert (one.n_samples, one.n_features) == (20, 5)
+
+
+def test_labels_named_like_clusters_are_doubted_if_they_agree_with_the_data(quick_audit):
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    X = rng.standard_normal((80, 12)) + 3 * y[:, None] * (np.arange(12) % 2)
+    for name, doubted in {"leiden": True, "seurat_clusters": True, "cell_type": False}.items():
+        text = " ".join(str(quick_audit(X, pd.Series(y, name=name))).split())
+        assert ("agree with it by construction" in text) is doubted

@@ -88,7 +88,7 @@ def test_the_headline_says_what_was_found(audited, classes):
     assert f" Least stable: early ({audited['early'].feature_split.value:.2f})." in text
     assert "Labels: 3 classes of 20 rows: 0 (20), 1 (20), 2 (20)." in text
     assert best.low <= 0
-    assert "no closer than other rows in any representation" in text
+    assert "not significantly closer than other rows in any representation" in text
 
 
 def test_labels_that_matter_stand_beside_what_they_can_reach(quick_audit):
@@ -273,7 +273,7 @@ def test_the_table_counts_faults_and_keeps_what_was_not_scored(layers, quick_aud
     counts = ["not_finite", "zero_rows", "duplicate_rows", "constant_columns", "n_used"]
     assert table.loc[0, counts].tolist() == [2, 3, 2, 1, 0]
     assert table.loc[0, [*ESTIMATES[:2], *CHANCE, *SPECTRUM]].isna().all()
-    assert table.loc[0, "reason"].startswith("NaN or infinite entries (2)")
+    assert table.loc[0, "reason"].startswith("NaN or infinity in 1 row of 60 (9)")
     assert table.loc[1, "reason"] == ""
     assert "drift_from_first" not in table
 

@@ -68,5 +68,5 @@ def test_faults_and_interruptions_are_told(quick_audit):
     X = shared(np.random.default_rng(0))
     X[3, 2] = np.nan
     text = "\n".join(lines(quick_audit({"gaps": X})))
-    assert "NaN or infinite entries (1) must be removed" in text
+    assert "NaN or infinity in 1 row of 60 (3)" in text
     assert "Stability" not in text

@@ -58,8 +58,8 @@ def calls(monkeypatch):
 
 
 def plain(found):
-    """NaN equals NaN as text."""
-    return json.dumps(found.to_dict())
+    """NaN equals NaN as text; what was read differs between files and arrays."""
+    return json.dumps({name: value for name, value in found.to_dict().items() if name != "inputs"})
 
 
 def test_files_give_the_findings_of_arrays(folder, arrays, classes, store, quick_audit):
@@ -100,7 +100,7 @@ def test_what_cannot_be_scored_keeps_its_place(folder, arrays, classes, store, q
     expected = quick_audit({**arrays, "p": holes, "q": few, "r": equal}, classes)
     assert plain(quick_audit(folder, classes, store=store)) == plain(expected)
     assert plain(quick_audit(folder, classes, store=store)) == plain(expected)
-    assert expected["p"].reason.startswith("NaN or infinite entries (180)")
+    assert expected["p"].reason.startswith("NaN or infinity in 60 rows of 60")
     for name in "pq":
         (folder / f"{name}.npy").unlink()
     expected = quick_audit({**arrays, "r": equal})

@@ -2,7 +2,8 @@
 
 import pytest
 
-from shesha.bio import GuessedControlsWarning, find_controls
+from shesha.bio import Controls, GuessedControlsWarning, find_controls
+from shesha.bio.control_labels import combined_perturbations
 
 GENES = ["STAT1", "NEGR1", "NT5E", "CTRL9A", "ANTXR1", "NTRK1", "KLF1+CEBPA"]
 
@@ -73,3 +74,23 @@ def test_labels_that_are_named_are_taken():
         find_controls(["GENE", "non-targeting"], "NT")
     with pytest.raises(ValueError, match="control must name at least one label"):
         find_controls(GENES, [])
+
+
+@pytest.mark.parametrize(
+    ("labels", "controls"),
+    [
+        (["ctrl", "KLF1_ctrl", "ctrl_KLF1", "ctrl_ctrl"], ("ctrl", "ctrl_ctrl")),
+        (["ctrl", "KLF1+ctrl", "ctrl+ctrl"], ("ctrl", "ctrl+ctrl")),
+        (["NegCtrl0_NegCtrl0", "NegCtrl1__NegCtrl0", "KLF1_NegCtrl0", "NegCtrl0_KLF1"], None),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::shesha.bio.GuessedControlsWarning")
+def test_controls_joined_with_one_another_are_controls(labels, controls):
+    assert find_controls([*GENES, *labels]).labels == (controls or tuple(labels[:2]))
+
+
+@pytest.mark.parametrize("joint", ["+", "|", ";", "&", ",", ":", "/", "_"])
+def test_order_of_combined_targets_does_not_matter(joint):
+    labels = ["ctrl", *(joint.join(pair) for pair in (("A", "B"), ("B", "A"), ("A", "ctrl"), ("ctrl", "A")))]
+    merged = combined_perturbations(labels, Controls(("ctrl",), "exact"))
+    assert list(merged.values()) == ["A+B", "A+B", "A", "A"]

@@ -93,3 +93,34 @@ def test_a_column_that_looks_like_units_is_named(name, nested, option):
     assert ("are nested in perturbations" in notes) == nested
     declared = bio.coherence_table(adata, "gene", n_draws=19, **{option: name})
     assert f"={name!r}" not in " ".join(declared.notes)
+
+
+@pytest.mark.parametrize("column", ["donor", "batch"])
+def test_the_headline_names_undeclared_units_if_a_perturbation_is_significant(column):
+    labels = np.repeat(["NT", "A"], 60)
+    data = screen(labels, **{column: np.tile(["x", "y", "z"], 40)})
+    option = f"{'groups' if column == 'donor' else 'blocks'}='{column}'"
+    for shift, is_named in ((0, False), (2, True)):
+        data.obsm["X_pca"][labels == "A"] += shift
+        table = bio.coherence_table(data, "gene", n_draws=99)
+        assert (f"Not declared: {option}; if its values differ" in table.headline) == is_named
+        assert table.undeclared == (option,)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_three_against_three_donors_are_undecided_not_at_chance(seed):
+    donors = np.repeat([f"d{i}" for i in range(6)], 20)
+    labels = np.repeat(["vehicle", "drug"], 60)
+    data = screen(labels, seed=seed, donor=donors)
+    data.obsm["X_pca"][labels == "drug"] += 5
+    found = bio.coherence_table(data, "gene", groups="donor")["drug"]
+    assert found.verdict == ("moves together" if found.unbiased_p < 0.06 else "undecided")
+
+
+def test_missing_embeddings_are_refused_with_the_line_that_leaves_them_out():
+    data = screen(np.repeat(["NT", "A"], 60))
+    data.obsm["X_pca"][3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"adata.obsm\['X_pca'\] must be finite, .* pass adata\[np.isfinite"):
+        bio.coherence_table(data, "gene", n_draws=9)
+    kept = data[np.isfinite(data.obsm["X_pca"]).all(axis=1)]
+    assert len(bio.coherence_table(kept, "gene", n_draws=9).groups) == 1

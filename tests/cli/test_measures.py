@@ -71,7 +71,7 @@ def test_a_card_is_found_by_any_name(invoke, name):
 def test_a_card_shows_the_options_asked_for(invoke):
     out = invoke("measures", "mutual_knn(k=3)").out
     assert " ".join(out.split()).startswith("mutual kNN(k=3): ")
-    assert "k=3, metric='dot'" in out
+    assert "k=3, metric='cosine'" in out
 
 
 @pytest.mark.parametrize(

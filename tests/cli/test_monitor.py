@@ -159,3 +159,19 @@ def test_a_monitor_in_one_file_is_checked_against(tmp_path, invoke, rng):
     DriftMonitor(X, nulls=[X] * 99).save(tmp_path / "canary.npz")
     found = invoke("monitor", "check", tmp_path / "canary.npz", tmp_path / "now.npy")
     assert found.status == 0, found
+
+
+def test_the_column_that_init_named_identifies_the_rows_of_later_files(tmp_path, invoke, invoke_main, X):
+    table = pd.DataFrame({"doc": [f"D{i // 4}" for i in range(len(X))], "chunk": [f"c{i}" for i in range(len(X))]})
+    table["embedding"] = X.tolist()
+    table.to_parquet(tmp_path / "ref.parquet", index=False)
+    table.sample(frac=1, random_state=0).to_parquet(tmp_path / "new.parquet", index=False)
+    np.save(tmp_path / "new.npy", X)
+    invoke("monitor", "init", tmp_path / "ref.parquet", "--out", tmp_path / "m", "--id", "chunk")
+    checked = invoke("monitor", "check", tmp_path / "m", tmp_path / "new.parquet")
+    assert checked.status == 0
+    assert "rows matched by chunk, in another order" in " ".join(checked.out.split())
+    refused = invoke_main("monitor", "check", tmp_path / "m", tmp_path / "new.npy")
+    assert refused.status == 2
+    assert "--id must" in refused.err
+    assert invoke("monitor", "check", tmp_path / "m", tmp_path / "new.npy", "--by-position").status == 0

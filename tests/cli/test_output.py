@@ -119,7 +119,7 @@ def test_json_alone_on_standard_output(invoke, strict_json, path, tmp_path, X):
     gaps, equal, good = strict_json(ended.out)["representations"]
     assert (ended.status, ended.err) == (2, "shesha: no score for gaps, equal\n")
     assert (gaps["feature_split"], gaps["effective_rank"], gaps["faults"]["not_finite"]) == (None, None, 1)
-    assert gaps["reason"].startswith("NaN or infinite entries (1)")
+    assert gaps["reason"].startswith("NaN or infinity in 1 row of 60 (0)")
     assert (equal["feature_split"]["value"], equal["anisotropy"]) == (None, None)
     assert good["feature_split"]["value"] == shesha.estimate(X, seed=0, n_bootstrap=0).value
     invoke("audit", path, *QUICK, "--json", tmp_path / "file.json")
@@ -169,5 +169,5 @@ def test_a_picture_without_matplotlib(invoke_main, path, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     ended = invoke_main("audit", path, *QUICK, "--plot", tmp_path / "a.png")
     assert ended.status == 2
-    assert ended.err.endswith('\nshesha: plots need matplotlib: pip install "shesha-representations[plot]"\n')
+    assert ended.err.endswith('shesha: plots need matplotlib: pip install "shesha-representations[plot]"\n')
     assert "  verdict\n" in ended.out

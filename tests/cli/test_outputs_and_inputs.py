@@ -35,7 +35,6 @@ def test_files_in_a_folder_that_is_read_stay(invoke_main, folder):
     assert content(folder) == before
 
 
-@pytest.mark.filterwarnings("ignore:skipped data")
 def test_a_report_beside_the_data_is_written_again_and_again(invoke, folder):
     for _ in range(2):
         invoke("audit", "data", "--quick", "--json", "data/report.json")

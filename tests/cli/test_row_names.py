@@ -72,7 +72,8 @@ def test_commands_match_rows_by_their_names_and_say_so(pair, invoke_main):
     ended = invoke_main("compare", *pair, "--measures", "CKA")
     assert ended.status == 0
     assert f"{expected:.4f}"[:5] in ended.out
-    assert "Read: rows matched by" in ended.out and ", in another order in b" in ended.out
+    said = " ".join(ended.out.split())
+    assert "rows matched by" in said and ", in another order in b" in said
     ended = invoke_main("compare", *pair, "--measures", "CKA", "--by-position")
     assert ended.status == 0
     assert "order" not in ended.err

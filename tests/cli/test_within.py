@@ -102,3 +102,14 @@ def test_bad_input_is_refused(invoke_main, cells, arguments, message):
     ended = invoke_main(*arguments)
     assert ended.status == 2
     assert re.search(message, ended.err), ended.err
+
+
+@pytest.mark.parametrize("column", ["leiden_0.5", "orig.ident", "RNA_snn_res.0.8"])
+def test_columns_with_a_dot_are_columns_not_files(invoke, tmp_path, column):
+    rng = np.random.default_rng(0)
+    obs = pd.DataFrame({column: np.repeat(["a", "b"], 20)}, index=[f"c{i}" for i in range(40)])
+    data = anndata.AnnData(obs=obs, obsm={"X_pca": rng.standard_normal((40, 8)), "X_new": rng.standard_normal((40, 8))})
+    data.write_h5ad(tmp_path / "dots.h5ad")
+    keys = ("--key", "obsm/X_new", "--key", "obsm/X_pca", "--permutations", 19)
+    ended = invoke("compare", tmp_path / "dots.h5ad", "--labels", column, *keys)
+    assert "(not read:" not in ended.out

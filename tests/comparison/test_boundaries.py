@@ -21,8 +21,8 @@ from shesha.nulls import exchange
 def test_arrays_with_too_few_columns_are_named_with_their_width():
     shapes = {"features": (10, 50), "map": (10, 2), "score": (10, 1), "enough": (10, 3), "tokens": (10, 2, 1)}
     assert too_narrow(shapes, None, 3) == {
-        "map": "has only 2 columns, like a UMAP; name it with --key to score it",
-        "score": "has only 1 column, like a UMAP; name it with --key to score it",
+        "map": "has only 2 columns, like a UMAP; it is read only if --key names it",
+        "score": "has only 1 column, like a UMAP; it is read only if --key names it",
     }
     assert too_narrow(shapes, ["map"], 3) == {}
     assert too_narrow({"map": (10, 2), "score": (10, 1)}, None, 3) == {}, "nothing else is there"

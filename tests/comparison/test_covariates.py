@@ -302,7 +302,7 @@ def test_distances_only_suffice_for_ranked_distances(pair):
         (np.r_[np.nan, np.ones(N - 1)], "covariates must be free of NaN, got NaN or infinity in rows 0"),
         (np.c_[np.arange(N), np.full(N, np.inf)], "column 1 of covariates must be free of NaN"),
         ([None, *LABELS[1:]], "covariates must be free of missing labels, got none in rows 0"),
-        (np.ones(N), "covariates must vary between rows, got 1.0 in all"),
+        (np.ones(N), "covariates must vary between rows, got 1 in all rows"),
         (np.c_[np.arange(N), ["a"] * N], "column 1 of covariates must vary between rows, got a in all"),
         (np.arange(N - 1), f"covariates must have one value for each of the {N} rows, got {N - 1}"),
         (np.ones((2, N, 1)), r"covariates must be of shape \(n,\) or \(n, n_covariates\), got shape"),

@@ -75,7 +75,10 @@ def test_unlabelled_rows_are_counted():
     P, kind, _, _ = cells(n_types=2)
     labels = kind.astype(object)
     labels[:7] = np.nan
-    assert "233 of 240 rows used: 7 without a label left out" in compare_within(P, P, labels, "CKA", n_permutations=39).inputs
+    assert (
+        "233 of 240 rows used: 7 without a label left out"
+        in compare_within(P, P, labels, "CKA", n_permutations=39).inputs
+    )
 
 
 def test_classes_of_few_donors_are_listed_with_the_reason():

@@ -1,6 +1,8 @@
 """A check holds its rate on unchanged encodings, finds a change, and says where it is."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,7 +11,7 @@ from scipy.stats import binom, ortho_group
 
 import shesha
 from shesha.drift import DriftMonitor
-from shesha.inputs import NamedRows
+from shesha.inputs import NamedRows, Names
 from shesha.measures import get
 
 
@@ -240,3 +242,48 @@ def test_other_kinds_of_input_are_refused(canaries):
         DriftMonitor(canaries[:3])
     with pytest.raises(ValueError, match="kind must be one of 'check', 'update', got 'all'"):
         DriftMonitor(canaries).history("all")
+
+
+def _rows_with_gaps() -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 5)) @ rng.standard_normal((5, 12))
+    X[[4, 9]] = 0
+    return X, X + 1e-4 * rng.standard_normal(X.shape)
+
+
+def test_rows_left_out_of_the_reference_are_left_out_of_an_encoding_of_all_inputs(tmp_path: Path) -> None:
+    X, Y = _rows_with_gaps()
+    Y[20] = np.nan
+    made = DriftMonitor(X, missing="drop")
+    made.save(tmp_path / "canary")
+    for monitor in (made, DriftMonitor.load(tmp_path / "canary")):
+        verdict = monitor.check(Y, missing="drop")
+        assert (verdict.state, verdict.n_rows) == ("ok", 37)
+        assert "38 of 40 rows used: the reference leaves out rows 4, 9" in verdict.inputs
+        assert {row.name for row in verdict.rows}.isdisjoint({"4", "9", "20"})
+    with pytest.raises(ValueError, match="38 rows of the reference encoded again, got 39 rows"):
+        made.check(Y[1:])
+
+
+@pytest.mark.parametrize("ids", [np.arange(40) + 1000, 3 * np.arange(40), [f"c{i}" for i in range(40)]])
+def test_identifiers_of_any_type_match_rows_after_loading(tmp_path: Path, ids: Any) -> None:
+    X = _rows_with_gaps()[1]
+    order = np.random.default_rng(1).permutation(40)
+    named = Names.build(np.asarray(ids), "id")
+    DriftMonitor(NamedRows(X, named)).save(tmp_path / "canary")
+    monitor = DriftMonitor.load(tmp_path / "canary")
+    verdict = monitor.check(NamedRows(X[order], named.take(order)))
+    assert verdict.state == "ok"
+    assert any("rows matched by id" in statement for statement in verdict.inputs)
+    part = NamedRows(X[order[:30]], named.take(order[:30]))
+    with pytest.raises(ValueError, match="30 shared ids of 30 and 40"):
+        monitor.check(part)
+    assert monitor.check(part, rows="shared").n_rows == 30
+
+
+def test_groups_follow_the_shared_rows() -> None:
+    X, Y = (half[10:] for half in _rows_with_gaps())
+    named = Names.build(np.arange(30), "id")
+    monitor = DriftMonitor(NamedRows(X, named), groups=np.repeat(np.arange(10), 3))
+    kept = np.arange(3, 24)
+    assert monitor.check(NamedRows(Y[kept], named.take(kept)), rows="shared").state == "ok"

@@ -51,7 +51,7 @@ CASES = {
         frame(), LABEL, "control", blocks=label(np.arange(N) % 2), n_draws=50, seed=0
     ),
     "coherence groups": lambda label: coherence_by_group(
-        frame(), LABEL, "control", groups=label(np.arange(N) // 2), n_draws=50, seed=0
+        frame(), LABEL, "control", groups=label(np.arange(N) % 3), n_draws=50, seed=0
     ),
     "differences": lambda label: coherence_of_differences(frame(), groups=label(GROUP), n_draws=50),
     "coupling": lambda label: neuro.behaviour_coupling(frame(), label(np.arange(N) ** 0.5), n_permutations=19),

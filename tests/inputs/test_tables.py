@@ -133,7 +133,10 @@ def test_lists_must_be_one_matrix():
     np.testing.assert_array_equal(values, [X[0], [np.nan] * 6])
     with provenance.collect_statements() as said:
         assert sim.cka(lists.assign(id=range(30)), Y) == sim.cka(X, Y)
-    assert list(said) == ["X: column embedding, 30 x 6 (rows named by id; left out: text)"]
+    assert list(said) == [
+        "X: column embedding, 30 x 6 (rows named by id; left out: text)",
+        "rows paired by position: only X has ids",
+    ]
     with pytest.raises(TypeError, match="X must be one matrix, got vectors in columns 'embedding', 'other'"):
         sim.cka(lists.assign(other=lists["embedding"]), Y)
 

@@ -270,3 +270,14 @@ def test_nothing_left_is_an_error():
         ValueError, match=r"rows must be complete in all inputs, got none of 30 rows \(30 with NaN in Y\)"
     ):
         cka(X, np.full_like(Y, np.nan), missing="drop")
+
+
+@pytest.mark.parametrize(
+    "rename", [lambda name: f"{name}-0", lambda name: f"donor1_{name}", lambda name: f"{name.removesuffix('-1')}-2"]
+)
+def test_errors_show_the_renaming_that_makes_names_match(rename):
+    names = [f"{base}ACGT-1" for base in ("A", "C", "G", "T")]
+    first = pd.DataFrame(np.eye(4), index=names)
+    second = pd.DataFrame(np.eye(4), index=[rename(name) for name in names][::-1])
+    with pytest.raises(ValueError, match=r"4 would match if .* were .*; rename the rows"):
+        shesha.compare(first, second)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+import shesha
 from shesha.results.audit.name_lists import list_names
 from shesha.results.changes.diff import MeasureChange
 from shesha.results.changes.diff_text import cell, choose_layers
@@ -250,3 +251,12 @@ def test_where_nothing_changed_layers_are_evenly_spaced():
 )
 def test_up_to_four_names_are_listed(names, several, text):
     assert list_names(list(names), several) == text
+
+
+def test_changed_lengths_are_told_from_a_rotation():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4)) @ rng.standard_normal((4, 10))
+    assert headline(shesha.diff(X, X * np.exp(rng.normal(0, 1, 60))[:, None])).startswith(
+        "Lengths of vectors changed in representation, but not the angles between vectors: the representation has the "
+        "same cosine distances"
+    )

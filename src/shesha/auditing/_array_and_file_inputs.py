@@ -12,6 +12,7 @@ from shesha.auditing.fingerprinted_representation import Subject
 from shesha.comparison.input_manifest import Files, IndexedInput, index_file, index_files
 from shesha.comparison.input_manifest import Index as Contents
 from shesha.comparison.representation_locations import InFile
+from shesha.inputs.matrix_shapes import one_row_per_input
 from shesha.io.memory_mapped_copies import copy_large_files
 from shesha.runs import ResultStore
 from shesha.support import argument_types as kinds
@@ -50,10 +51,10 @@ def _find_files(representations: Any, layer_axis: LayerAxis) -> Files | None:
     if isinstance(representations, Files):
         return representations
     if kinds.is_path(representations):
-        return Files([representations], layer_axis=layer_axis, as_it_is=True)
+        return Files([representations], layer_axis=layer_axis, as_it_is=True, flatten=True)
     is_list = isinstance(representations, Sequence) and not isinstance(representations, str) and len(representations)
     if is_list and all(map(kinds.is_path, representations)):
-        return Files(list(representations), layer_axis=layer_axis, as_it_is=True)
+        return Files(list(representations), layer_axis=layer_axis, as_it_is=True, flatten=True)
     return None
 
 
@@ -91,8 +92,9 @@ def _array_subjects(
     name: str, value: Any, layer_axis: LayerAxis, store: ResultStore, index: Contents, ids: str | None
 ) -> dict[str, Subject]:
     if kinds.is_path(value):
-        files = Files([Path(value)], layer_axis=layer_axis, as_it_is=True, ids=ids)
+        files = Files([Path(value)], layer_axis=layer_axis, as_it_is=True, flatten=True, ids=ids)
         return {key: _subject_from_index(known) for key, known in index_file(name, files, store, index).items()}
+    value = one_row_per_input(value, name)
     return {name: Subject.in_memory(rows_or_distances(value, name, min_rows=0, min_columns=0))}
 
 

@@ -23,6 +23,7 @@ from shesha.auditing.score_meanings import meanings
 from shesha.doubting import text_lengths
 from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
+from shesha.inputs.matrix_shapes import one_row_per_input
 from shesha.kernels.distances import METRICS, Metric
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Audit, DriftPath, LabelClasses, RepresentationAudit
@@ -265,7 +266,7 @@ def _check_names(representations: Data | Mapping[str, Data], layer_axis: LayerAx
             f"representations must have distinct names, got {check.join_items(map(repr, repeated))} more than once"
         )
     arrays = zip(names, representations.values(), strict=True)
-    return {name: rows_or_distances(X, name, min_rows=0, min_columns=0) for name, X in arrays}
+    return {name: rows_or_distances(one_row_per_input(X, name), name, min_rows=0, min_columns=0) for name, X in arrays}
 
 
 def _draws(n_permutations: int) -> int:

@@ -36,6 +36,8 @@ class CellDesign:
     groups: NDArray[Any] | None
     notes: tuple[str, ...]
     """What was merged or left out, and sampling units that are not declared."""
+    undeclared: tuple[str, ...]
+    """Options that name these sampling units, such as groups='donor'."""
     n_without: int
     """Number of cells that are left out because a label is missing."""
     source: str
@@ -80,11 +82,7 @@ def cell_design(
     labels = np.array([same.get(label, label) for label in labels], dtype=object)
     is_control = np.isin(labels, controls.labels)
     declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
-    notes = (
-        *free,
-        *_notes_on_merged(same),
-        *undeclared_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None),
-    )
+    undeclared = undeclared_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None)
     within = values_by_name.get("blocks")
     if "per" in values_by_name:
         labels = np.where(is_control, labels, _join_labels(labels, values_by_name["per"]))
@@ -96,7 +94,8 @@ def cell_design(
         controls=controls,
         blocks=None if within is None else within.astype(str),
         groups=None if "groups" not in values_by_name else values_by_name["groups"].astype(str),
-        notes=notes,
+        notes=(*free, *_notes_on_merged(same), *undeclared.values()),
+        undeclared=tuple(undeclared),
         n_without=int(adata.n_obs - len(rows)),
         source=source,
     )
@@ -127,9 +126,9 @@ def _notes_on_merged(same: dict[str, str]) -> tuple[str, ...]:
 
 def undeclared_units(
     obs: Any, rows: Index, labels: NDArray[Any], is_control: Mask, declared: set[str], *, has_units: bool
-) -> tuple[str, ...]:
-    """Return notes on columns of obs that look like sampling units or batches but are not declared."""
-    notes = []
+) -> dict[str, str]:
+    """Return, by option, notes on columns that look like sampling units or batches but are not declared."""
+    notes = {}
     for name in map(str, obs):
         is_batch = is_batch_name(name)
         if name in declared or not (is_batch or (is_unit_name(name) and not has_units)):
@@ -144,11 +143,11 @@ def undeclared_units(
         if option == "groups" and has_units:
             continue
         relation = "contain both controls and perturbed cells" if crossed else "are nested in perturbations"
-        notes.append(
+        notes[f"{option}={name!r}"] = (
             f"the column {name!r} of obs looks like {'batches' if is_batch else 'sampling units'}, whose values "
             f"{relation}, but it is not declared. If its values differ, p-values are too small. Pass {option}={name!r}"
         )
-    return tuple(notes)
+    return notes
 
 
 class _SelectedRows:

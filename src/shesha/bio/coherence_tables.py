@@ -246,14 +246,22 @@ def coherence(
 
 
 def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) -> CoherenceTable:
-    scores = coherence_by_group(
-        design.matrix,
-        design.labels,
-        list(design.controls.labels),
-        blocks=design.blocks,
-        groups=design.groups,
-        **options,
-    )
+    try:
+        scores = coherence_by_group(
+            design.matrix,
+            design.labels,
+            list(design.controls.labels),
+            blocks=design.blocks,
+            groups=design.groups,
+            **options,
+        )
+    except ValueError as error:
+        if not str(error).startswith("X must be finite"):
+            raise
+        raise ValueError(
+            f"adata.{design.source} must be finite, got NaN or infinity in some cells. To leave them out, pass "
+            f"adata[np.isfinite(adata.{design.source}).all(axis=1)]"
+        ) from error
     cosines = np.full(adata.n_obs, np.nan)
     cosines[design.rows] = scores.cosines
     notes = [*design.notes, f"shifts are computed in {design.source}; {design.controls}"]
@@ -266,7 +274,14 @@ def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) ->
         notes.append(
             f"{count(design.n_without, 'cell')} with a missing label {agree(design.n_without, 'is', 'are')} left out"
         )
-    return replace(scores, notes=(*scores.notes, *notes), cosines=cosines, group_noun="perturbation", row_noun="cell")
+    return replace(
+        scores,
+        notes=(*scores.notes, *notes),
+        undeclared=design.undeclared,
+        cosines=cosines,
+        group_noun="perturbation",
+        row_noun="cell",
+    )
 
 
 def _as_uns(result: CoherenceTable) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -29,11 +30,12 @@ _KEYWORDS = (
     *("control", "negctrl", "negative", "non-target", "non_target", "non target", "nontarget", "safe-target"),
     *("safe_target", "scramble", "unperturbed", "untreated", "unstimulated", "vehicle", "dmso", "mock"),
 )
-_ALL_JOINTS = re.compile(r"[+|&;,_]")
+_ALL_JOINTS = re.compile(r"[+|&;,:/_]")
 _JOINTS = re.compile(r"[+|&;,]")
 """Separators between the targets in the label of a combined perturbation.
 
-A combination counts as a control only if all its targets are controls.
+A combination counts as a control only if all its targets are controls. Colons, slashes and underscores also occur in
+other labels, so they separate targets only if another label contains the same parts.
 """
 
 
@@ -107,7 +109,8 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
             matches = _without_targets(matches, known)
         if not matches:
             continue
-        if len({_stem(label) for label in matches}) > 1:
+        matches = [label for label in known if label in matches or set(_ALL_JOINTS.split(label)) <= set(matches)]
+        if len({_stem(part) for label in matches for part in _parts_of_repeats(label, matches)}) > 1:
             raise ValueError(
                 f"control must be given if several labels resemble controls ({check.join_items(matches)}), got None"
             )
@@ -126,7 +129,7 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
 def combined_perturbations(labels: Iterable[str], controls: Controls) -> dict[str, str]:
     """Return a common name for labels that name the same targets in another order, or with a control word.
 
-    Labels are joined by ``+ | & ; ,``, or by an underscore: 'A+B' equals 'B+A', and 'KLF1_control' and 'control+KLF1'
+    Labels are joined by ``+ | & ; , : /`` or an underscore: 'A+B' equals 'B+A', and 'KLF1_control' and 'control+KLF1'
     equal 'KLF1'. Only labels that coincide with another label are renamed.
 
     Parameters
@@ -180,13 +183,23 @@ def _check_named_controls(known: list[str], control: str | Sequence[str]) -> Con
 
 def _without_targets(matches: list[str], known: list[str]) -> list[str]:
     """Return the labels of which no part names a target in another label: not KLF1_ctrl if there is CEBPA_KLF1."""
-    elsewhere = {part for label in known if label not in matches for part in _ALL_JOINTS.split(label) if part.strip()}
+    known_parts = {label: _ALL_JOINTS.split(label) for label in known}
+    counts = Counter(tuple(sorted(parts)) for parts in known_parts.values())
+    # KLF1_ctrl is a combination also if ctrl_KLF1 is the only other label that contains KLF1.
+    combined = [label for label in known if label not in matches or counts[tuple(sorted(known_parts[label]))] > 1]
+    elsewhere = {part for label in combined for part in known_parts[label] if part.strip()}
     targets = {part for part in elsewhere if not (is_control(part) or part.isdigit())}
     return [label for label in matches if targets.isdisjoint(_ALL_JOINTS.split(label))]
 
 
 def _targets(label: str) -> list[str]:
     return [part for part in _JOINTS.split(label) if part.strip()] or [label]
+
+
+def _parts_of_repeats(label: str, matches: Sequence[str]) -> list[str]:
+    """Return the parts of a control joined with itself, such as ctrl+ctrl; other labels as they are."""
+    parts = _ALL_JOINTS.split(label)
+    return parts if len(parts) > 1 and set(parts) <= set(matches) else [label]
 
 
 def _is_exact(label: str) -> bool:

@@ -10,8 +10,10 @@ from typing import Any
 from shesha.changes.layer_matching import ALONE, Match, Matching, match_layers
 from shesha.changes.reencodings import reencodings
 from shesha.inputs import MissingRows, Names, RowChoice
+from shesha.inputs.matrix_shapes import one_row_per_input, state_narrow
 from shesha.io.read import read_named
 from shesha.support import argument_types as kinds
+from shesha.support.device_arrays import array_shape
 from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
 from shesha.support.layer_order import join_names, layers_by_depth
 from shesha.views import Rdm, Representation, align_rows, check_named_arrays, select_layer_rows
@@ -74,9 +76,14 @@ class Reader:
             given = encode(given, self.texts, **self.encoding)
         elif isinstance(given, str | os.PathLike):
             given = read_named(given, layer_axis=self.layer_axis, ids=self.ids)
-        layers = _as_mapping(given, name, self.layer_axis)
+        layers = {
+            layer: one_row_per_input(values, name if layer == ALONE else str(layer))
+            for layer, values in _as_mapping(given, name, self.layer_axis).items()
+        }
         if not layers:
             raise ValueError(f"{name} must contain at least one layer, got none")
+        shapes = {name if layer == ALONE else str(layer): array_shape(values) for layer, values in layers.items()}
+        state_narrow(shapes)
         return layers
 
     def read_reencodings(self, before: Any, again: Iterable[Any] | None) -> list[Any]:

@@ -17,7 +17,7 @@ from shesha.cli import _config_file
 from shesha.cli._examples import EXAMPLES
 from shesha.cli._help_panels import CommandWithPanels
 from shesha.cli._option_names_in_messages import name_options
-from shesha.cli._outputs import INTERRUPTED
+from shesha.cli._outputs import INTERRUPTED, echo
 from shesha.cli.audit import audit_command
 from shesha.cli.bench_leaderboard import bench
 from shesha.cli.cite import cite_command
@@ -77,7 +77,7 @@ app.add_typer(study, short_help="Repeat published experiments.")
 
 def _print_version(requested: bool) -> None:
     if requested:
-        typer.echo(version_line())
+        echo(version_line())
         raise typer.Exit
 
 
@@ -116,7 +116,7 @@ def _say(message: str, colour: str | None = None) -> None:
     """Write a line to standard error, in colour on a terminal."""
     coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     start = typer.style("shesha:", fg=colour, bold=True) if coloured else "shesha:"
-    typer.echo(f"{start} {visible(message)}", err=True)
+    echo(f"{start} {visible(message)}", err=True)
 
 
 def _print_warning(message: Warning | str, *_: object, **__: object) -> None:

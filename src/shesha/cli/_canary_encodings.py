@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
-
+from shesha.cli._outputs import echo
 from shesha.cli._text_inputs import parse_texts, read_texts
 
 _NAME = 60
@@ -60,7 +59,7 @@ class Canaries:
         from shesha.drift.canary_encodings import encode_canaries
 
         canaries = encode_canaries(self.model, self.texts, folder, n=n, half=half, seed=seed, encoding=self.encoding)
-        typer.echo(
+        echo(
             f"{folder} contains {n} re-encodings of {canaries.layer}. Rerun with more --reencodings, or delete "
             "the folder."
         )

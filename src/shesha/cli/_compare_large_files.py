@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
+from shesha.cli._outputs import echo
 
 
 def needs_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: bool) -> bool:
@@ -53,7 +53,7 @@ def suggest_shards(files: Sequence[Path]) -> None:
     first, second = ({path.name for path in file.iterdir() if path.suffix in (".npy", ".parquet")} for file in files)
     numbered = [name for name in first if Path(name).stem[-1:].isdigit()]
     if first == second and len(numbered) == len(first) > 1:
-        typer.echo(
+        echo(
             f"shesha: {files[0]} and {files[1]} contain {len(first)} numbered files each, and every file is "
             "compared as one representation. If the files are consecutive rows of two representations, pass --shards.",
             err=True,
@@ -92,11 +92,11 @@ def compare_large(
 def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path) -> Any:
     from shesha.moments import Moments
 
-    typer.echo(f"shesha: reading all rows in one pass ({_why_one_pass(files)})", err=True)
+    echo(f"shesha: reading all rows in one pass ({_why_one_pass(files)})", err=True)
     try:
         return Moments.of(*files, names=names, state=state)
     except KeyboardInterrupt:
-        typer.echo("shesha: interrupted; rerun the same command to resume", err=True)
+        echo("shesha: interrupted; rerun the same command to resume", err=True)
         raise
     except ValueError:
         # The user must change the files, and the saved state would not apply to the changed files.

@@ -14,7 +14,7 @@ import typer
 from shesha.cli._design_options import DesignLabels
 from shesha.cli._file_inputs import RowOptions
 from shesha.cli._input_description import describe_inputs
-from shesha.cli._outputs import Outputs
+from shesha.cli._outputs import Outputs, echo
 
 if TYPE_CHECKING:
     from shesha.results import Score
@@ -138,9 +138,10 @@ class ArrayComparison:
         if not self.files:
             return ()
         from shesha.io import open_file, read_labels
+        from shesha.support.provenance import ignore_statements
         from shesha.support.sampling_units import is_batch_name, undeclared_batches
 
-        with suppress(Exception):  # A note must not stop the comparison.
+        with suppress(Exception), ignore_statements():  # A note must not stop the comparison.
             known = [name for name in open_file(self.files[0]).labels_available if is_batch_name(name)]
             table = {name: read_labels(self.files[0], name) for name in known if name not in self.exchanged.columns}
             return undeclared_batches(table, (None, None, None))
@@ -194,7 +195,7 @@ def is_quickly_calibrated(arrays: Mapping[str, Any]) -> bool:
 def require_value(scores: Sequence[Score]) -> None:
     """Exit with status 2 if no measure has a value."""
     if not any(score.has_value for score in scores):
-        typer.echo("shesha: no measure has a value", err=True)
+        echo("shesha: no measure has a value", err=True)
         raise typer.Exit(_NO_VALUE)
 
 

@@ -142,14 +142,14 @@ def column_of_first_file(value: str | None) -> tuple[str, ...]:
 
 def _read(option: str, value: str, first: Path, rows: RowOptions) -> Any:
     path, column = split_source(value)
-    if path is None and _is_path(value):
-        raise FileNotFoundError(f"--{option} must be an existing file, got {value}")
     try:
         return load_labels(first if path is None else path, column, rows)
     except (ValueError, OSError) as error:
         if path is not None and column is None:
             raise
         reason = str(error)
+        if path is None and _is_path(value):
+            raise FileNotFoundError(f"--{option} must be an existing file, got {value}") from error
         if reason.startswith(_NO_COLUMN):
             reason = f"--{option} must be a file, or a column {reason.removeprefix(_NO_COLUMN)}"
         else:
@@ -159,5 +159,7 @@ def _read(option: str, value: str, first: Path, rows: RowOptions) -> Any:
 
 
 def _is_path(text: str) -> bool:
-    """Return whether a value that is not an existing file was meant to be one."""
-    return Path(text).suffix != "" or len(Path(text).parts) > 1
+    """Return whether a value that is neither a file nor a column was meant to be a file, unlike leiden_0.5."""
+    from shesha.io.formats import is_readable
+
+    return is_readable(Path(text)) or len(Path(text).parts) > 1

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from shesha.support.provenance import state
+from shesha.cli._outputs import echo
+from shesha.support.provenance import ignore_statements, state, state_left_out
 
 if TYPE_CHECKING:
     from shesha.io._array_selection import Contents
@@ -59,6 +60,11 @@ Missing = Annotated[
     ),
 ]
 """The option for rows with missing vectors."""
+Transpose = Annotated[
+    bool,
+    typer.Option("--transpose", help="Features such as genes are in the rows of the files, and inputs in the columns."),
+]
+"""The option for files with features in rows."""
 Distances = Annotated[bool, typer.Option("--rdm", help="The arrays are distances between rows, not features.")]
 """The option for distances: square, condensed, or stacks of square matrices."""
 
@@ -71,6 +77,7 @@ class RowOptions:
     by_position: bool = False
     shared: bool = False
     missing: str = "refuse"
+    transpose: bool = False
 
     def __post_init__(self) -> None:
         """Refuse options that exclude one another."""
@@ -113,19 +120,23 @@ def read_representations(
     rows: RowOptions = EVERY_ROW,
     fewest: int = 0,
     distances: bool = False,
+    flatten: bool = True,
 ) -> dict[str, Any]:
     """Read every array of every file; if two files use the same name, add a short path.
 
     Arrays with fewer columns than `fewest` are skipped, unless `keys` names them or their file contains no wider array.
-    If a file names its rows, its arrays keep these names, so that rows can be matched later.
+    Feature maps become matrices if `flatten`. If a file names its rows, its arrays keep these names, so that rows can
+    be matched later.
 
     Three-dimensional arrays are split into layers here, so callers must pass ``layer_axis=None`` to later functions. If
     the layer axis had to be guessed, a message reports the guess.
     """
     from shesha.comparison.input_manifest import too_narrow
     from shesha.inputs import NamedRows
+    from shesha.inputs.matrix_shapes import state_narrow
     from shesha.io import open_file
     from shesha.io.columns_in_another_order import warn_of_other_orders
+    from shesha.io.read import state_skipped
     from shesha.io.representation_names import full_name, short_paths
     from shesha.io.token_counts import ReadArrays, shared_token_counts
     from shesha.views import Rdm
@@ -140,14 +151,22 @@ def read_representations(
     of_files: list[dict[str, Any]] = []
     for path, short in zip(files, short_paths(files, endings=False), strict=True):
         contents = open_file(
-            path, keys=keys, labels_column=labels_inside, layer_axis=axis, distances=distances, ids=rows.ids
+            path,
+            keys=keys,
+            labels_column=labels_inside,
+            layer_axis=axis,
+            distances=distances,
+            ids=rows.ids,
+            transpose=rows.transpose,
+            flatten=flatten,
         )
         opened[path] = contents
         names = None if rows.by_position else contents.row_names
         before = set(arrays)
         few = too_narrow({name: array.shape for name, array in contents.representations.items()}, keys, fewest)
-        for name, reason in few.items():
-            typer.echo(f"{path}: skipped {name}: {reason}", err=True)
+        state_left_out(path.name, few)
+        if keys is None:
+            state_skipped(path, contents, [labels_inside] if isinstance(labels_inside, str) else labels_inside or ())
         for name, array in contents.representations.items():
             if name in few:
                 continue
@@ -156,29 +175,18 @@ def read_representations(
             if distances:
                 arrays[full] = Rdm(arrays[full], full)
         of_files.append({name: array for name, array in arrays.items() if name not in before})
-        if keys is None:
-            for name, reason in contents.skipped.items():
-                used = (
-                    contents.row_names.column if contents.row_names is not None else "",
-                    *(_as_names(labels_inside)),
-                )
-                if name not in used:
-                    typer.echo(f"{path}: skipped {name}: {reason}", err=True)
         for name, split in contents.split.items():
             if split.doubtful:
-                typer.echo(f"{path}: {name} is {split.describe('--layer-axis ')}", err=True)
+                echo(f"{path}: {name} is {split.describe('--layer-axis ')}", err=True)
     if keys is None and len(arrays) > _MOST_ARRAYS:
         raise ValueError(
             f"FILE must contain at most {_MOST_ARRAYS:,} arrays, got {len(arrays):,}: choose some with --key"
         )
+    state_narrow({name: array.shape for name, array in arrays.items() if not distances})
     rows.state_pairing(*of_files)
     if not rows.by_position:
         warn_of_other_orders(opened)
     return ReadArrays(arrays, shared_token_counts(files))
-
-
-def _as_names(names: str | Sequence[str] | None) -> Sequence[str]:
-    return [names] if isinstance(names, str) else names or ()
 
 
 def load_labels(path: Path, column: str | None, rows: RowOptions = EVERY_ROW) -> Any:
@@ -186,15 +194,17 @@ def load_labels(path: Path, column: str | None, rows: RowOptions = EVERY_ROW) ->
     from shesha.io import read_labels
     from shesha.io.read import read_named_labels
 
-    if rows.by_position:
-        return read_labels(path, column)
-    try:
-        return read_named_labels(path, column, ids=rows.ids)
-    except ValueError as error:
-        if rows.ids is None or not str(error).startswith("ids must be"):
-            raise
-        # A file with labels only may have other names of rows, or none.
-        return read_named_labels(path, column)
+    # Statements on the matrices of the file would be wrong here, because only its labels are read.
+    with ignore_statements():
+        if rows.by_position:
+            return read_labels(path, column)
+        try:
+            return read_named_labels(path, column, ids=rows.ids)
+        except ValueError as error:
+            if rows.ids is None or not str(error).startswith("ids must be"):
+                raise
+            # A file with labels only may have other names of rows, or none.
+            return read_named_labels(path, column)
 
 
 def hold_directories(files: Sequence[Path]) -> bool:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from shesha.cli._outputs import echo
 from shesha.cli._text_inputs import parse_texts, read_texts
 
 Model = Annotated[
@@ -140,7 +141,7 @@ class FromModels:
             device=self.device,
             out=out,
         )
-        typer.echo(f"shesha: {encodings.describe()}", err=True)
+        echo(f"shesha: {encodings.describe()}", err=True)
         return encodings
 
     def write_layers(self, out: Path) -> dict[str, Any]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shesha.cli import _file_inputs
+from shesha.inputs import is_identity_name
+
+if TYPE_CHECKING:
+    from shesha.drift import DriftMonitor
 
 
 def refuse_with_model(**options: Any) -> None:
@@ -42,6 +46,12 @@ def monitor_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return [folder]
     return sorted({*folder.glob("arrays-*.npz"), *folder.glob(f"{HISTORY}*"), folder / ABOUT, folder / HISTORY})
+
+
+def column_of_ids(drift_monitor: DriftMonitor) -> str | None:
+    """Return the column that --id named when the monitor was made; None if its ids are found without a name."""
+    column = "" if drift_monitor.names is None else drift_monitor.names.column
+    return None if not column or " and " in column or is_identity_name(column) else column
 
 
 def parse_about(about: list[str] | None) -> dict[str, str]:

@@ -56,7 +56,20 @@ _OPTIONS = {
                 "run_length",
                 "tolerance",
             ),
-            *("pairs", "pool", "pooling", "scheduler", "seed", "shift", "store", "test", "title", "within", "workers"),
+            *(
+                "pairs",
+                "pool",
+                "pooling",
+                "scheduler",
+                "seed",
+                "shift",
+                "store",
+                "test",
+                "title",
+                "transpose",
+                "within",
+            ),
+            "workers",
         )
     },
 }
@@ -66,7 +79,12 @@ _SET = re.compile(
     r"\b(keys|blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs|overwrite|keep_rows|match)="
     r"(True\b)?"
 )
-_VALUES = {'rows="shared"': "--shared-rows", 'missing="drop"': "--missing drop", 'missing="refuse"': "--missing refuse"}
+_VALUES = {
+    'rows="shared"': "--shared-rows",
+    'missing="drop"': "--missing drop",
+    'missing="refuse"': "--missing refuse",
+    "transpose=True": "--transpose",
+}
 """Options whose names or values are written differently on the command line."""
 _IDS = re.compile(r"ids='([^']*)' \(--id [^)]*\)|\bids=")
 _TWICE = re.compile(r"(--[\w-]+ \w+) \(\1\)")

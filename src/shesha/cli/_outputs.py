@@ -242,7 +242,7 @@ def save_card(path: Path | None, card: Callable[..., str], files: Sequence[Path]
     try:
         text = card(data=data, model=model, about=what_was_run(files))
     except ValueError as error:
-        typer.echo(f"shesha: no card was written: {error}", err=True)
+        echo(f"shesha: no card was written: {error}", err=True)
         return
     write(path, text)
 
@@ -266,6 +266,11 @@ def emit_numbers(content: dict[str, Any], json: Path | None) -> None:
     """Write or print all numbers if requested."""
     if json is not None:
         write(json, as_json(content) + "\n")
+
+
+def echo(text: object = "", *, err: bool = False) -> None:
+    """Print text, in which control characters from names of other people appear as escapes."""
+    typer.echo(visible(str(text)), err=err)
 
 
 def say(report: str) -> None:

@@ -15,6 +15,7 @@ import typer
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs, _worker_options
 from shesha.cli._input_description import describe_inputs
 from shesha.cli._option_names_in_messages import name_options
+from shesha.cli._outputs import echo
 from shesha.support.default_draw_counts import N_BOOTSTRAP, N_PERMUTATIONS
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def audit_command(
     identity: _file_inputs.Id = None,
     shared_rows: _file_inputs.SharedRows = False,
     missing: _file_inputs.Missing = "refuse",
+    transpose: _file_inputs.Transpose = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the scores to this file.")] = None,
@@ -109,7 +111,7 @@ def audit_command(
 
     inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, store)
     outputs = _outputs.Outputs(json, plot, html, card, inputs)
-    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
+    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing, transpose)
     _worker_options.require_workers(workers)
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     files = [models.file] if models is not None else list(files or ())
@@ -144,7 +146,7 @@ def audit_command(
     named = [Path(name) for name in (labels, blocks, groups, within) if name is not None]
     show(result, outputs, [*files, *named], describe_inputs(files, model), full=full)
     if quick:
-        typer.echo(_QUICK_NOTE, err=True)
+        echo(_QUICK_NOTE, err=True)
 
 
 def _read_files(
@@ -161,7 +163,7 @@ def _read_files(
     several_processes = (execution["workers"] or 1) > 1 or execution["scheduler"] is not None
     if several_processes or execution["store"] is not None or _file_inputs.hold_directories(files):
         return _lazy_files(files, keys, inside, rdm, layer_axis, row_options)
-    mapped = files if rdm or keys else _map_large(context, files, inside)
+    mapped = files if rdm or keys or row_options.transpose else _map_large(context, files, inside)
     return _read_all(mapped, keys, inside, rdm, layer_axis, row_options)
 
 
@@ -186,7 +188,7 @@ def _map_large(context: typer.Context, files: list[Path], inside: Sequence[str])
         return files
     from shesha.io.memory_mapped_copies import copy_large_files
 
-    return copy_large_files(context.with_resource, files, lambda text: typer.echo(f"shesha: {text}", err=True), inside)
+    return copy_large_files(context.with_resource, files, lambda text: echo(f"shesha: {text}", err=True), inside)
 
 
 def _lazy_files(
@@ -207,8 +209,10 @@ def _lazy_files(
         layer_axis=_file_inputs.parse_layer_axis(layer_axis),
         no_features=inside,
         as_it_is=True,
+        flatten=True,
         by_position=row_options.by_position,
         ids=row_options.ids,
+        transpose=row_options.transpose,
         fewest=0 if rdm else _FEWEST,
     )
 
@@ -279,7 +283,7 @@ def show(
         if representation.reason or _lacks_stability(representation)
     ]
     if unscored:
-        typer.echo(f"shesha: no score for {', '.join(unscored)}", err=True)
+        echo(f"shesha: no score for {', '.join(unscored)}", err=True)
         raise typer.Exit(_NOT_SCORED)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from shesha.cli import _outputs, _worker_options
+from shesha.cli._outputs import echo
 from shesha.support.plurals import count
 
 if TYPE_CHECKING:
@@ -101,12 +102,12 @@ def run_command(
     progress = status(store, find_suite(suite))
     failed, without = int(progress["models failed"].sum()), int(progress["without value"].sum())
     if failed or without:
-        typer.echo(
+        echo(
             f"{count(failed, 'model')} failed, {count(without, 'comparison')} gave no value; see `shesha bench status`",
             err=True,
         )
     if scores.empty:
-        typer.echo("shesha: no test is complete", err=True)
+        echo("shesha: no test is complete", err=True)
     else:
         _show_own_ranks(scores)
         _note_missing_tests(scores)
@@ -121,7 +122,7 @@ def _explain_resume(store: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo(f"shesha: finished results are in {store}; rerun the same command to resume", err=True)
+        echo(f"shesha: finished results are in {store}; rerun the same command to resume", err=True)
         raise typer.Exit(_outputs.INTERRUPTED) from None
 
 
@@ -133,7 +134,7 @@ def _note_missing_tests(scores: pd.DataFrame) -> None:
     missing = [name for name in _TESTS if not rows & set(find(name).rows)]
     if missing:
         sets = ", ".join(dict.fromkeys(map(str, scores["dataset"])))
-        typer.echo(
+        echo(
             f"shesha: these ranks are based on {len(_TESTS) - len(missing)} of {len(_TESTS)} tests, on {sets}. They do "
             f"not cover {', '.join(missing)}. `shesha bench rank --published` shows the published ranks.",
             err=True,
@@ -152,13 +153,13 @@ def status_command(store: StoreFile = DEFAULT_STORE, suite: OwnSuite = None) -> 
         without, fewer = failures(opened), describe_missing_rows(opened)
     known = progress["comparisons"].notna()
     comparisons = progress["comparisons"].astype(object).where(known, "after training")
-    typer.echo(_format_frame(progress.assign(comparisons=comparisons)))
+    echo(_format_frame(progress.assign(comparisons=comparisons)))
     for description, reason in failed:
-        typer.echo(f"failed: {description}: {reason}")
+        echo(f"failed: {description}: {reason}")
     if fewer:
-        typer.echo(f"comparisons that leave out rows without a direction (number, most rows left out):\n{fewer}")
+        echo(f"comparisons that leave out rows without a direction (number, most rows left out):\n{fewer}")
     if without:
-        typer.echo(f"comparisons without a value:\n{without}")
+        echo(f"comparisons without a value:\n{without}")
 
 
 @bench.command("table")
@@ -180,15 +181,15 @@ def table_command(
     there = list(dict.fromkeys((frame[frame["domain"] == chosen] if chosen else frame)["test"]))
     there = [name for name in there if rows_of_tests is None or name in rows_of_tests]
     if not there:
-        typer.echo(f"shesha: the test {test} is not complete", err=True)
+        echo(f"shesha: the test {test} is not complete", err=True)
         raise typer.Exit(_NOTHING)
     for name in there:
-        typer.echo(f"\n{name}\n")
+        echo(f"\n{name}\n")
         scores = table(frame, name, chosen)
         if sys.stdout.isatty():
-            typer.echo(scores.to_string(float_format="{:.2f}".format, na_rep=""))
+            echo(scores.to_string(float_format="{:.2f}".format, na_rep=""))
         else:
-            typer.echo(to_markdown(scores, stars(frame, name, chosen)))
+            echo(to_markdown(scores, stars(frame, name, chosen)))
 
 
 @bench.command("rank")
@@ -224,7 +225,7 @@ def _show_own_ranks(values: pd.DataFrame, pooling: Pooling = "cls") -> None:
     ranks = rank_with_published(values, pooling=pooling)
     _show_ranks(ranks)
     if (ranks["source"] == "published").any():
-        typer.echo("shesha: scores of measures marked (published) are those of the paper, for its own models", err=True)
+        echo("shesha: scores of measures marked (published) are those of the paper, for its own models", err=True)
 
 
 def _show_ranks(ranks: pd.DataFrame) -> None:
@@ -232,9 +233,9 @@ def _show_ranks(ranks: pd.DataFrame) -> None:
     from shesha.benchmark.measure_ranks import ranks_for_display
 
     shown = ranks_for_display(ranks)
-    typer.echo(_format_frame(shown))
+    echo(_format_frame(shown))
     if (shown["position"] == "-").any():
-        typer.echo("shesha: a single measure has no rank; run others on the same models (--measure ReSi)", err=True)
+        echo("shesha: a single measure has no rank; run others on the same models (--measure ReSi)", err=True)
 
 
 def _results(store: Path, from_paper: bool, suite: str | None) -> pd.DataFrame:
@@ -242,7 +243,7 @@ def _results(store: Path, from_paper: bool, suite: str | None) -> pd.DataFrame:
 
     frame = published() if from_paper else results(store, find_suite(suite))
     if frame.empty:
-        typer.echo("shesha: no test is complete", err=True)
+        echo("shesha: no test is complete", err=True)
         raise typer.Exit(_NOTHING)
     return frame
 

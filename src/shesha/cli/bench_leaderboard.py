@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shesha.cli import _outputs
+from shesha.cli._outputs import echo
 from shesha.cli.bench import DEFAULT_STORE, OwnSuite, StoreFile, find_suite
 from shesha.cli.bench_report import bench as bench
 from shesha.support.plurals import count
@@ -29,7 +30,7 @@ def submit_command(
     from shesha.benchmark import submit
 
     written = submit(store, folder, measures=measure or (), of=find_suite(suite))
-    typer.echo(f"{count(len(written), 'file')} in {written[0].parent}")
+    echo(f"{count(len(written), 'file')} in {written[0].parent}")
 
 
 @bench.command("leaderboard")

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from shesha.cli._outputs import echo
+
 
 def cite_command(
     used: Annotated[
@@ -20,7 +22,7 @@ def cite_command(
     """Print BibTeX entries for this library and the sources of measures and scores."""
     import shesha
 
-    typer.echo(str(shesha.cite(*(_read(name) if name.endswith(".json") else name for name in used or ()))))
+    echo(str(shesha.cite(*(_read(name) if name.endswith(".json") else name for name in used or ()))))
 
 
 def _read(name: str) -> Any:

@@ -94,6 +94,7 @@ def compare_command(
     identity: _file_inputs.Id = None,
     shared_rows: _file_inputs.SharedRows = False,
     missing: _file_inputs.Missing = "refuse",
+    transpose: _file_inputs.Transpose = False,
     blocks: _design_options.Blocks = None,
     groups: _design_options.Groups = None,
     within: _design_options.Within = None,
@@ -123,7 +124,7 @@ def compare_command(
     n_permutations = N_PERMUTATIONS if permutations is None else permutations
     inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, *(covariates or ()), store)
     outputs = _outputs.Outputs(json, plot, html, card, inputs, explore)
-    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
+    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing, transpose)
     chosen = _split(measures or ["recommended"])
     _check_options(card, calibrate, labels, workers, covariates, plot)
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
@@ -151,11 +152,18 @@ def compare_command(
         return
     if shards:
         options = {"covariates": covariates, "labels": labels, "folds": folds, "plot": plot, "rdm": rdm, "key": key}
-        options |= {"model": model, "store": store, "scheduler": scheduler, "blocks": blocks, "groups": groups}
+        options |= {
+            "model": model,
+            "store": store,
+            "transpose": transpose,
+            "scheduler": scheduler,
+            "blocks": blocks,
+            "groups": groups,
+        }
         _compare_large_files.require_shards(files, options | {"within": within, "shift": shift, "explore": explore})
     exchanged = read_design(covariates or ())
     classes = _design_options.labels_named("labels", labels, files[0], rows=row_options)
-    plain = exchanged.is_empty and not (key or rdm or labels or folds or plot)
+    plain = exchanged.is_empty and not (key or rdm or labels or folds or plot or transpose)
     if models is None and (shards or _compare_large_files.needs_stretches(files, chosen, plain=plain)):
         _compare_beyond_memory(files, chosen, sample, calibrate=bool(calibrate), **common)
         return
@@ -243,7 +251,9 @@ def _read_arrays(
         arrays, source = models.last_layers(), "--model must give"
     else:
         source = "FILE must contain"
-        arrays = _file_inputs.read_representations(files, keys, columns, layer_axis, rows=rows, distances=rdm)
+        arrays = _file_inputs.read_representations(
+            files, keys, columns, layer_axis, rows=rows, distances=rdm, flatten=False
+        )
     if len(arrays) < 2:
         raise ValueError(f"{source} at least two representations in total, got {', '.join(arrays) or 'none'}")
     return arrays
@@ -282,7 +292,13 @@ def _lazy_files(
     from shesha.comparison.input_manifest import Files
 
     return Files(
-        files, keys, rdm, _file_inputs.parse_layer_axis(layer_axis), by_position=rows.by_position, ids=rows.ids
+        files,
+        keys,
+        rdm,
+        _file_inputs.parse_layer_axis(layer_axis),
+        by_position=rows.by_position,
+        ids=rows.ids,
+        transpose=rows.transpose,
     )
 
 

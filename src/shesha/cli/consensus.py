@@ -28,6 +28,7 @@ def consensus_command(
     identity: _file_inputs.Id = None,
     shared_rows: _file_inputs.SharedRows = False,
     missing: _file_inputs.Missing = "refuse",
+    transpose: _file_inputs.Transpose = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the distances to this file.")] = None,
@@ -36,7 +37,7 @@ def consensus_command(
     """Measure how far representations (seeds, checkpoints) are from their shared shape, and find outliers."""
     from shesha.comparison import consensus
 
-    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
+    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing, transpose)
     outputs = _outputs.Outputs(json, plot, html, None, (*files, groups))
     inputs = _design_options.read_design(files, None, groups, None, False, None, rows=row_options)
     arrays: dict[str, Any] = _file_inputs.read_representations(files, key, inputs.columns, layer_axis, rows=row_options)

@@ -90,6 +90,7 @@ def diff_command(
     identity: _file_inputs.Id = None,
     shared_rows: _file_inputs.SharedRows = False,
     missing: _file_inputs.Missing = "refuse",
+    transpose: _file_inputs.Transpose = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the change over depth to this file.")] = None,
@@ -98,7 +99,7 @@ def diff_command(
     from shesha.changes import diff
     from shesha.io.representation_names import short_paths
 
-    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
+    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing, transpose)
     paths = list(files or ())
     inputs = (*paths, *(model or ()), texts, labels, blocks, groups, *(also or ()), *(again or ()))
     outputs = _outputs.Outputs(json, plot, html, None, inputs, explore)

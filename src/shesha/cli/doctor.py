@@ -10,6 +10,8 @@ from typing import Any
 
 import typer
 
+from shesha.cli._outputs import echo
+
 _UNWELL = 1
 EXTRAS: dict[str, tuple[str, ...]] = {
     "files": ("anndata", "h5netcdf", "h5py", "pyarrow", "safetensors", "xarray", "zarr"),
@@ -40,11 +42,11 @@ def doctor_command() -> None:
 
     others = _owners(conflicting_distributions.other_distributions())
     facts = [*_installed_versions(), *_machine(), *_libraries(), *_data(), *_defaults()]
-    typer.echo("\n".join(columns([list(fact) for fact in facts], "<<")))
+    echo("\n".join(columns([list(fact) for fact in facts], "<<")))
     if others:
-        typer.echo(f"! files of {', '.join(others)} are in the same folder: {conflicting_distributions.remedy(others)}")
+        echo(f"! files of {', '.join(others)} are in the same folder: {conflicting_distributions.remedy(others)}")
         raise typer.Exit(_UNWELL)
-    typer.echo("nothing is wrong")
+    echo("nothing is wrong")
 
 
 def version_line() -> str:

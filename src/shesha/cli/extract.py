@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shesha.cli import _model_inputs, _outputs
+from shesha.cli._outputs import echo
 
 
 def extract_command(
@@ -40,5 +41,5 @@ def extract_command(
     _outputs.require_separate({"--out": out}, (model, file, texts))
     layer_arrays = models.write_layers(out)
     for name, array in layer_arrays.items():
-        typer.echo(f"{name}: {' x '.join(map(str, array.shape))}")
-    typer.echo(f"wrote {out}")
+        echo(f"{name}: {' x '.join(map(str, array.shape))}")
+    echo(f"wrote {out}")

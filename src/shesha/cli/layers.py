@@ -44,6 +44,7 @@ def layers_command(
     identity: _file_inputs.Id = None,
     shared_rows: _file_inputs.SharedRows = False,
     missing: _file_inputs.Missing = "refuse",
+    transpose: _file_inputs.Transpose = False,
     blocks: _design_options.Blocks = None,
     groups: _design_options.Groups = None,
     within: _design_options.Within = None,
@@ -62,7 +63,7 @@ def layers_command(
     """
     from shesha.calibration import calibrate_layers
 
-    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
+    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing, transpose)
     outputs = _outputs.Outputs(json, plot, html, card, (*(files or ()), *(model or ()), texts, blocks, groups, within))
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     if models is not None:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from shesha.cli._outputs import echo
+
 
 def _names(incomplete: str) -> list[str]:
     """Return the names of measures that complete what was typed."""
@@ -26,7 +28,7 @@ def measures_command(
     from shesha.measures import card, choose, families, get, overview
 
     if name is None:
-        typer.echo(overview())
+        echo(overview())
         return
     is_group = name.casefold() in {family.casefold() for family in families()} or len(choose(name)) > 1
-    typer.echo(overview(choose(name)) if is_group else card(get(name)))
+    echo(overview(choose(name)) if is_group else card(get(name)))

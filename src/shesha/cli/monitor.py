@@ -10,8 +10,16 @@ import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
 from shesha.cli._canary_encodings import Canaries
-from shesha.cli._monitor_inputs import monitor_files, parse_about, read_matrix, read_stacks, refuse_with_model
+from shesha.cli._monitor_inputs import (
+    column_of_ids,
+    monitor_files,
+    parse_about,
+    read_matrix,
+    read_stacks,
+    refuse_with_model,
+)
 from shesha.cli._monitor_text import markdown, status_lines
+from shesha.cli._outputs import echo
 
 monitor = typer.Typer(
     name="monitor",
@@ -120,6 +128,7 @@ def init_command(
     identity: _file_inputs.Id = None,
     by_position: _file_inputs.ByPosition = False,
     missing: _file_inputs.Missing = "refuse",
+    transpose: _file_inputs.Transpose = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
 ) -> None:
     """Create a monitor from canary rows and their re-encodings by the unchanged model."""
@@ -133,7 +142,7 @@ def init_command(
     again: Any
     if canaries is None:
         assert reference is not None
-        row_options = _file_inputs.RowOptions(identity, by_position, missing=missing)
+        row_options = _file_inputs.RowOptions(identity, by_position, missing=missing, transpose=transpose)
         rows = read_matrix(reference, key, _columns_inside(labels, groups), row_options)
         again = read_stacks(nulls, key, row_options) if nulls else None
     else:
@@ -164,12 +173,12 @@ def init_command(
         else "no re-encodings, so a drift above the tolerance raises an alert"
     )
     if drift_monitor.dependence:
-        typer.echo(
+        echo(
             f"The bound on false alarms of `monitor update`, and of checks without re-encodings, does not hold: "
             f"{drift_monitor.dependence}."
         )
     again_with = "FILE" if canaries is None else f"--model {canaries.model} --texts {texts}"
-    typer.echo(f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}\nNext: shesha monitor check {out} {again_with}")
+    echo(f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}\nNext: shesha monitor check {out} {again_with}")
 
 
 @monitor.command("check")
@@ -189,6 +198,7 @@ def check_command(
     by_position: _file_inputs.ByPosition = False,
     shared_rows: _file_inputs.SharedRows = False,
     missing: _file_inputs.Missing = "refuse",
+    transpose: _file_inputs.Transpose = False,
     github_summary: Annotated[
         bool, typer.Option("--github-summary", help="Add the verdict to the file that GITHUB_STEP_SUMMARY names.")
     ] = False,
@@ -203,11 +213,20 @@ def check_command(
     summary = _summary_file() if github_summary else None
     canaries = Canaries.read(model, texts, current, "CURRENT", pool=pool, batch_size=batch_size, device=device)
     drift_monitor = DriftMonitor.load(folder)
-    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
+    stored_ids = column_of_ids(drift_monitor) if identity is None and not by_position else None
+    row_options = _file_inputs.RowOptions(identity or stored_ids, by_position, shared_rows, missing, transpose)
     circumstances: dict[str, str] = {}
     if canaries is None:
         assert current is not None
-        source, rows = current, read_matrix(current, key, rows=row_options)
+        try:
+            source, rows = current, read_matrix(current, key, rows=row_options)
+        except ValueError as error:
+            if not stored_ids:
+                raise
+            raise ValueError(
+                f"--id must name the identifiers of the rows, which `monitor init` took from {stored_ids!r}, got "
+                f"{current}, which cannot be read with them ({error}); --by-position matches rows by position"
+            ) from error
         row_options.state_pairing({"reference": drift_monitor}, {"current": rows})
     else:
         refuse_with_model(key=key)
@@ -235,13 +254,14 @@ def update_command(
         ),
     ] = None,
     key: Key = None,
+    transpose: _file_inputs.Transpose = False,
     json: _outputs.Json = None,
 ) -> None:
     """Compare new inputs with the reference. Exit status 0: no change so far, 1: changed, 2: undecided."""
     from shesha.drift import DriftMonitor
 
     outputs = _outputs.Outputs(json, inputs=(batch, *monitor_files(folder)))
-    rows = read_matrix(batch, key, _columns_inside(groups))
+    rows = read_matrix(batch, key, _columns_inside(groups), _file_inputs.RowOptions(transpose=transpose))
     verdict = DriftMonitor.load(folder).update(rows, groups=_design_options.labels_named("groups", groups, batch))
     outputs.write(verdict, [batch], brief=True)
     _end(verdict.state)
@@ -268,7 +288,7 @@ def acknowledge_command(folder: Folder) -> None:
     from shesha.drift import DriftMonitor
 
     DriftMonitor.load(folder).acknowledge()
-    typer.echo(f"{folder}: evidence restarts")
+    echo(f"{folder}: evidence restarts")
 
 
 @monitor.command("serve")
@@ -281,11 +301,11 @@ def serve_command(
     from shesha.drift.monitor_server import server
 
     with server(folder, host, port) as http_server:
-        typer.echo(f"{http_server.url} and {http_server.url}metrics; press Ctrl-C to stop")
+        echo(f"{http_server.url} and {http_server.url}metrics; press Ctrl-C to stop")
         try:
             http_server.serve_forever()
         except KeyboardInterrupt:
-            typer.echo("ended", err=True)
+            echo("ended", err=True)
 
 
 def _columns_inside(*options: str | None) -> tuple[str, ...] | None:

@@ -44,6 +44,7 @@ def rank_command(
     identity: _file_inputs.Id = None,
     shared_rows: _file_inputs.SharedRows = False,
     missing: _file_inputs.Missing = "refuse",
+    transpose: _file_inputs.Transpose = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a bar chart with the noise ceiling to this file.")] = None,
@@ -52,7 +53,7 @@ def rank_command(
     """Rank models by how well they explain data, with intervals, tests of differences and a noise ceiling."""
     from shesha.ranking import rank_models
 
-    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing)
+    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing, transpose)
     outputs = _outputs.Outputs(json, plot, html, None, (*files, *data, blocks, groups))
     inputs = _design_options.read_design(files, blocks, groups, None, False, None, rows=row_options)
     options: dict[str, Any] = {"rows": row_options, "distances": rdm}

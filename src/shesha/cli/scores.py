@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shesha.cli._outputs import echo
+
 if TYPE_CHECKING:
     from shesha.descriptors import Descriptor
     from shesha.stability import Variant
@@ -20,10 +22,10 @@ def scores_command(
 
     every: list[Variant | Descriptor] = [*stability.registered_variants().values(), *descriptors.descriptors().values()]
     if name is None:
-        typer.echo(_overview(every))
+        echo(_overview(every))
         return
     score = spelling.find_by_name(name, every, "score", "`shesha scores`")
-    typer.echo(stability.card(score) if isinstance(score, stability.Variant) else descriptors.card(score))
+    echo(stability.card(score) if isinstance(score, stability.Variant) else descriptors.card(score))
 
 
 def _overview(every: list[Variant | Descriptor]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shesha.cli import _outputs, _worker_options
-from shesha.cli._outputs import INTERRUPTED
+from shesha.cli._outputs import INTERRUPTED, echo
 
 if TYPE_CHECKING:
     from shesha.studies import StudyRun
@@ -42,10 +42,10 @@ def list_command() -> None:
     from shesha.studies.study_lookup import NOT_INSTALLED
 
     if not studies():
-        typer.echo(NOT_INSTALLED)
+        echo(NOT_INSTALLED)
     for study in studies():
-        typer.echo(f"{study.name} ({study.paper}; {len(study.quick)} cells with --quick, {len(study.full)} in all)")
-        typer.echo("\n".join(wrap(study.question, 80, "    ", "")))
+        echo(f"{study.name} ({study.paper}; {len(study.quick)} cells with --quick, {len(study.full)} in all)")
+        echo("\n".join(wrap(study.question, 80, "    ", "")))
 
 
 @study.command("run")
@@ -90,7 +90,7 @@ def run_command(
     with _explain_resume(out):
         study_runs = run(chosen, quick=quick, out=out, workers=workers, scheduler=scheduler, again=again, only=only)
     for study_run in study_runs:
-        typer.echo("\n".join(_summary_lines(study_run, out)))
+        echo("\n".join(_summary_lines(study_run, out)))
         if html and has_page(study_run.study, out):
             _outputs.save_page(out / study_run.study.name / "page.html", partial(study_page, study_run), [])
     if any(study_run.failures for study_run in study_runs):
@@ -103,7 +103,7 @@ def _explain_resume(out: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo(
+        echo(
             f"shesha: finished cells are in {out}. Rerun the same command without --again to resume, or use `shesha "
             f"study page NAME --out {out}` to see the results so far.",
             err=True,
@@ -135,7 +135,7 @@ def page_command(
     from shesha.studies.run_studies import load_run
 
     _outputs.require_page(html)
-    typer.echo(str(write_page(name, out)))
+    echo(str(write_page(name, out)))
     if html is None:
         return
     study_run = load_run(name, out)
@@ -151,4 +151,4 @@ def index_command(out: OutFolder = _DEFAULT) -> None:
     """Write a page of all published numbers and ours, from the finished studies, and print its path."""
     from shesha.studies import write_index
 
-    typer.echo(str(write_index(out)))
+    echo(str(write_index(out)))

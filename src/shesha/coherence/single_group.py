@@ -46,8 +46,8 @@ def coherence(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> print(coherence(rng.normal(size=(20, 30)) + 0.5, rng.normal(size=(200, 30)), n_draws=199))
-    group: coherence 0.506 [0.454, 0.557] for 20 rows against 200 controls, chance 0.228, p = 0.005 (199 draws);
-    unbiased 0.217, magnitude 3.06
+    group: unbiased coherence 0.217 [0.160, 0.274] for 20 rows against 200 controls, p = 0.005 (199 draws); coherence
+    0.506 (chance 0.228), magnitude 3.06
     """
     rows = require_squarable(check.matrix(X, "X", min_rows=2))
     others = require_squarable(check.matrix(controls, "controls", min_rows=1), "controls")

@@ -22,6 +22,7 @@ from shesha.comparison.noise_corrected_scores import SidesWithRepeats
 from shesha.comparison.sampled_scores import Sampling
 from shesha.comparison.saturation_doubt import add_saturation_doubt
 from shesha.inputs import labels_in_order
+from shesha.inputs.matrix_shapes import state_shapes
 from shesha.measures import Measure
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Dependence, Doubt, Doubts, PairScore, Score
@@ -94,6 +95,7 @@ def compare_in_memory(
     sources = align_rows({first: Representation.build(X, first), second: Representation.build(Y, second)})
     require_same_rows(sources)
     _state_known_pairs(list(sources.values()))
+    state_shapes({name: source.shape for name, source in sources.items()})
     _refuse_with_covariates(request.covariates, folds=request.folds, repeats=request.repeats)
     repeated = _sides_with_repeats(request, sources)
     sides, known = adjust_for_covariates(list(sources.values()), request.covariates)

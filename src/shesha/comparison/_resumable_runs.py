@@ -20,6 +20,7 @@ from shesha.comparison.engine import Pair
 from shesha.comparison.input_manifest import Files, Index, IndexedInput, index_files, index_mapping
 from shesha.comparison.representation_locations import InMemoryRepresentation, SpooledRepresentation
 from shesha.inputs import MissingRows, RowChoice
+from shesha.inputs.matrix_shapes import state_shapes
 from shesha.measures import Measure
 from shesha.nulls.permutations import Design
 from shesha.results import PairScore, Score
@@ -111,6 +112,7 @@ class Run:
         self.index.known, along = restrict(self.index.known, design, rows=self._rows, missing=self._missing, zero=True)
         if self._request is not None:
             self._request = replace(self._request, design=cast(Design, along))
+        state_shapes({name: source.shape for name, source in self.index.known.items()})
 
     def _index_inputs(self, store: runs.ResultStore) -> Index:
         if isinstance(self._given, Files):

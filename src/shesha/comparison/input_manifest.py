@@ -19,10 +19,12 @@ from shesha.comparison.content_fingerprints import (
 )
 from shesha.comparison.representation_locations import InFile, InMemoryRepresentation, RepresentationLocation
 from shesha.inputs import Names, orders
+from shesha.inputs.matrix_shapes import one_row_per_input
 from shesha.io import open_file
 from shesha.io.file_checks import require_existing
 from shesha.io.file_endings import file_stem
 from shesha.io.formats import find_format, formats, is_readable, is_table
+from shesha.io.json_vectors import is_own_result
 from shesha.io.representation_names import full_name, short_paths
 from shesha.runs import ResultStore
 from shesha.support import argument_types as kinds
@@ -31,6 +33,7 @@ from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.plurals import count
 from shesha.support.progress import track
+from shesha.support.provenance import state
 from shesha.support.types import Index as Order
 from shesha.support.warnings import MeasureWarning, warn
 from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_or_distances
@@ -61,6 +64,10 @@ class Files:
     """Whether row i is the same input in all representations, regardless of row names."""
     ids: str | None = None
     """Column or array that identifies the rows of each file; None means that names are recognised."""
+    transpose: bool = False
+    """Whether features are in the rows of the files, and inputs in the columns."""
+    flatten: bool = False
+    """Whether feature maps and token sequences become matrices with one row per input."""
     fewest: int = 0
     """Minimum number of columns; arrays named by `keys`, and files with no wider array, are exempt."""
 
@@ -120,13 +127,13 @@ class Index:
             self.known[name] = self.known[name].take_rows(order)
 
     def warn_of_left_out(self) -> None:
-        """Warn of the inputs that were left out."""
+        """Warn of the files that were left out, and state which arrays are not representations."""
         for path, reason in list(self.left_out.items())[:_MOST_NAMED]:
             warn(f"left out: {path}: {reason}", MeasureWarning)
         if len(self.left_out) > _MOST_NAMED:
             warn(f"left out: {len(self.left_out) - _MOST_NAMED} more files that cannot be read", MeasureWarning)
         for (name, reason), n_files in self.skipped.items():
-            warn(f"skipped {name} in {count(n_files, 'file')}: {reason}", MeasureWarning)
+            state(f"left out {name} in {count(n_files, 'file')}: {reason}")
         if self.ignored:
             warn(f"skipped {join_names(self.ignored)}: unsupported kind of file", MeasureWarning)
         if self.like_distances:
@@ -209,7 +216,7 @@ def _expand_paths(
         readable = [file for file in inside if is_readable(file)]
         if not readable:
             raise ValueError(f"{path} must contain files that end in one of {', '.join(formats())}, got none")
-        index.ignored += [str(file) for file in inside if file not in readable]
+        index.ignored += [str(file) for file in inside if file not in readable and not is_own_result(file)]
         yield from readable
 
 
@@ -224,7 +231,7 @@ def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) ->
     if keys is not None or len(few) == len(shapes):
         return {}
     return {
-        name: f"has only {d} column{'s' * (d != 1)}, like a UMAP; name it with --key to score it"
+        name: f"has only {d} column{'s' * (d != 1)}, like a UMAP; it is read only if --key names it"
         for name, d in few.items()
     }
 
@@ -234,6 +241,7 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
     request: list[Any] = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
     if files.as_it_is or files.no_features or files.ids:
         request += [list(files.no_features), files.as_it_is, files.ids]
+    request += ["transposed"] * files.transpose + ["flattened"] * files.flatten
     key = json.dumps([str(path.absolute()), *request, "identity"])
     try:
         stamp = file_stamp(path)
@@ -246,7 +254,7 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
         store.put(FILES, {key: json.dumps({"stamp": "", "reason": reason})})
         return
     for entry in record["skipped"].items():
-        if files.keys is None and entry[0] not in files.no_features:
+        if files.keys is None and entry[0] not in files.no_features and not is_table(path):
             index.skipped[entry] = index.skipped.get(entry, 0) + 1
     few = too_narrow({name: tuple(shape) for name, shape, *_ in record["arrays"]}, files.keys, files.fewest)
     for entry in few.items():
@@ -263,7 +271,16 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
         columns = name == file_stem(path) and is_table(path)
         keys = (name,) if not columns else None if files.keys is None else tuple(files.keys)
         place = InFile(
-            str(path.absolute()), name, keys, files.distances, files.layer_axis, stamp, no_features, files.ids
+            str(path.absolute()),
+            name,
+            keys,
+            files.distances,
+            files.layer_axis,
+            stamp,
+            no_features,
+            files.ids,
+            files.transpose,
+            files.flatten,
         )
         yield name, IndexedInput(place, tuple(shape), content, names)
 
@@ -275,6 +292,7 @@ def _names_in(path: Path, files: Files) -> Any:
         labels_column=tuple(files.no_features),
         layer_axis=files.layer_axis,
         ids=files.ids,
+        transpose=files.transpose,
     )
     assert contents.row_names is not None
     return contents.row_names.values
@@ -289,11 +307,14 @@ def _inspect_file(path: Path, files: Files) -> dict[str, Any]:
         layer_axis=files.layer_axis,
         distances=files.distances,
         ids=files.ids,
+        transpose=files.transpose,
+        flatten=files.flatten,
     )
     make: Callable[[Any, str], Any] = Rdm if files.distances else lambda array, _: array
     arrays = []
     for name, array in contents.representations.items():
         if files.as_it_is:
+            array = one_row_per_input(array, name) if files.flatten else array
             rows = rows_or_distances(make(array, name), name, min_rows=0, min_columns=0)
             shape = rows.shape if isinstance(rows, Rows) else (rows.n_rows,)
             arrays.append([name, list(shape), fingerprint_as_it_is(rows), False])

@@ -19,6 +19,7 @@ from shesha.comparison.compare import seed_measures
 from shesha.comparison.input_manifest import Files
 from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
+from shesha.inputs.matrix_shapes import state_shapes
 from shesha.measures import Measure, choose
 from shesha.measures.measure_type import Choice
 from shesha.nulls.permutations import Design
@@ -235,6 +236,7 @@ def _compare_in_memory(
     hint_of_distances(representations)
     sources = align_rows(check_named_arrays(representations, "representations", "{}"))
     require_same_rows(sources)
+    state_shapes({name: source.shape for name, source in sources.items()})
     pairs = {measure.name: _pairs(measure, list(sources)) for measure in chosen}
     groups = engine.group_by_view(chosen, pairs)
     scores = engine.run(groups, sources, engine.too_large(groups, sources))

@@ -14,6 +14,7 @@ import numpy as np
 
 from shesha.comparison.content_fingerprints import plain_array
 from shesha.comparison.unchanged_files import require_unchanged
+from shesha.inputs.matrix_shapes import one_row_per_input
 from shesha.io import open_file
 from shesha.support.atomic_files import replacing
 from shesha.support.layer_axis import LayerAxis
@@ -63,6 +64,10 @@ class InFile:
     """Names of table columns that contain labels instead of features."""
     ids: str | None = None
     """Column or array that identifies the rows, and so is no feature."""
+    transpose: bool = False
+    """Whether features are in the rows of the file."""
+    flatten: bool = False
+    """Whether feature maps and token sequences are read as matrices."""
     order: bytes = b""
     """Row numbers in the requested order, as bytes; empty for the order of the file."""
 
@@ -94,8 +99,11 @@ class InFile:
             layer_axis=self.layer_axis,
             distances=self.distances,
             ids=self.ids,
+            transpose=self.transpose,
+            flatten=self.flatten,
         )
         array = opened.representations[self.name]
+        array = one_row_per_input(array, self.name) if self.flatten and not self.distances else array
         return array[self._order] if self.order and not self.distances else array
 
 

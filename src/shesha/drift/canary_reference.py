@@ -16,6 +16,8 @@ from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
 from shesha.measures import Measure
 from shesha.support.device_arrays import input_precision
+from shesha.support.item_lists import join_items
+from shesha.support.provenance import state
 from shesha.support.types import Index, Labels, Matrix
 from shesha.views import Representation, align_rows
 
@@ -39,6 +41,10 @@ class Reference:
     """Whether every measure is invariant to rotations."""
     groups: Labels | None = None
     """Code of each row's group; None if every row is a group of its own."""
+    positions: Index | None = None
+    """Position of each row among the canary inputs, if some of them have no vector and no row has a name."""
+    n_inputs: int | None = None
+    """Number of canary inputs, with those that have no vector; None if `positions` is."""
 
     @classmethod
     def build(
@@ -50,6 +56,8 @@ class Reference:
     ) -> Reference:
         """Check the reference rows and return the reference."""
         values, names = split_names(reference, "reference")
+        if names is not None and names.doubtful and not names.distinct:
+            names = None
         rows = check.matrix(values, "reference")
         zero = find_undirected_rows(rows, "cosine")
         if len(zero):
@@ -110,11 +118,25 @@ class Reference:
             present, codes = np.unique(codes[kept], return_inverse=True)
             classes = tuple(classes[code] for code in present.tolist())
         names = None if self.names is None else self.names.take(kept)
-        return replace(self, rows=rows, geometry=geometry, names=names, codes=codes, classes=classes)
+        positions = None if self.positions is None else self.positions[kept]
+        groups = None if self.groups is None else np.unique(self.groups[kept], return_inverse=True)[1]
+        part = replace(self, rows=rows, geometry=geometry, names=names, codes=codes, classes=classes)
+        return replace(part, groups=groups, positions=positions)
+
+    def restrict(self, current: Any) -> Any:
+        """Return the rows of an encoding of all canary inputs, without those that the reference leaves out."""
+        values, names = split_names(current, "current")
+        if self.positions is None or names is not None or len(values) != self.n_inputs:
+            return current
+        missing = np.setdiff1d(np.arange(self.n_inputs), self.positions)
+        state(f"{self.n_rows:,} of {self.n_inputs:,} rows used: the reference leaves out rows {join_items(missing)}")
+        return values[self.positions]
 
     def row_name(self, row: int) -> str:
         """Return the name of a row."""
-        return str(row) if self.names is None else str(self.names.values[row])
+        if self.names is not None:
+            return str(self.names.values[row])
+        return str(row if self.positions is None else self.positions[row])
 
     def to_stored(self, *, keep_rows: bool) -> tuple[dict[str, Any], Stored]:
         """Return the plain values and arrays from which `from_stored` restores the reference."""
@@ -131,17 +153,25 @@ class Reference:
             arrays["codes"] = self.codes
         if self.groups is not None:
             arrays["groups"] = self.groups
+        if self.positions is not None:
+            arrays["positions"] = self.positions
         plain = {"n_features": self.n_features, "precision": self.precision, "classes": list(self.classes)}
+        plain |= {"n_inputs": self.n_inputs, "id_column": None if self.names is None else self.names.column}
+        plain["are_ids_guessed"] = self.names is not None and self.names.doubtful
         return plain, arrays
 
     @classmethod
     def from_stored(cls, plain: dict[str, Any], arrays: Stored, measures: Sequence[Measure]) -> Reference:
         """Restore a reference from what `to_stored` returned."""
-        names = Names.build(arrays["names"]) if "names" in arrays else None
+        names = None
+        if "names" in arrays:
+            stored, guessed = arrays["names"], bool(plain.get("are_ids_guessed"))
+            names = Names(lambda: stored, doubtful=guessed, column=plain.get("id_column") or "")
         rotates = all(map(_rotates, measures))
         return cls(
             *(arrays.get("rows"), arrays.get("geometry"), int(plain["n_features"]), float(plain["precision"]), names),
             *(arrays.get("codes"), tuple(plain["classes"]), rotates, arrays.get("groups")),
+            *(arrays.get("positions"), plain.get("n_inputs")),
         )
 
 

@@ -118,6 +118,8 @@ class DriftMonitor:
             {"reference": reference}, {"labels": labels, "groups": groups, "kept": positions}, missing=missing
         )
         ref = Reference.build(sides["reference"], along["labels"], chosen, along["groups"])
+        if names is None and len(along["kept"]) < n_rows:
+            ref = replace(ref, positions=along["kept"], n_inputs=n_rows)
         unchanged = None
         if encodings is not None:
             if len(along["kept"]) < n_rows:
@@ -195,6 +197,7 @@ class DriftMonitor:
         """
         circumstances = plain_about(about)
         setting = self._setting
+        current = setting.reference.restrict(current)
         if rows != "same" or missing != "refuse":
             setting, current = restrict_check(setting, current, rows=rows, missing=missing)
         outcome = run_check(current, setting)

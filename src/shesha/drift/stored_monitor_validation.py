@@ -29,7 +29,8 @@ def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Ar
     n_classes, nulls = len(plain["classes"]), {name: arrays[name] for name in _NULLS if name in arrays}
     if nulls and (len(nulls) < len(_NULLS) or any(array.dtype.kind != "f" for array in nulls.values())):
         raise ValueError(_damage(place, f"values that are not numbers in {', '.join(_NULLS)}"))
-    shapes = {name: (len(rows),) for name in ("names", "codes", "groups", "null_rows")} | {"null_classes": (n_classes,)}
+    shapes = {name: (len(rows),) for name in ("names", "codes", "groups", "positions", "null_rows")}
+    shapes["null_classes"] = (n_classes,)
     shapes["null_drifts"] = (*nulls.get("null_drifts", rows).shape[:1], len(plain["measures"]))
     for name in shapes.keys() & arrays.keys():
         if arrays[name].shape != shapes[name]:
@@ -37,6 +38,11 @@ def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Ar
     codes = arrays.get("codes", np.zeros(0, dtype=np.intp))
     if codes.dtype.kind not in "iu" or not ((codes >= 0) & (codes < n_classes)).all():
         raise ValueError(_damage(place, "class codes without a class name"))
+    positions, n_inputs = arrays.get("positions", np.zeros(0, dtype=np.intp)), plain.get("n_inputs")
+    if positions.dtype.kind not in "iu" or (len(positions) and n_inputs is None):
+        raise ValueError(_damage(place, "positions of rows that are not numbers of canary inputs"))
+    if not (((positions >= 0) & (positions < (n_inputs or 0))).all() and (np.diff(positions) > 0).all()):
+        raise ValueError(_damage(place, "positions of rows that are not numbers of canary inputs"))
 
 
 def _damage(place: Path, fault: str) -> str:
@@ -69,6 +75,8 @@ _VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "tolerance": (_number(0, 1e308), "a number of at least 0"),
     "n_resamples": (_number(1, whole=True), "a whole number of at least 1"),
     "seed": (_number(0, whole=True), "a whole number of at least 0"),
+    "n_inputs": (lambda value: value is None or _number(4, whole=True)(value), "a whole number, or nothing"),
+    "id_column": (lambda value: value is None or isinstance(value, str), "the name of a column, or nothing"),
     "run_length": (lambda value: value is None or _number(2, 1e308)(value), "a number of at least 2, or nothing"),
     "about": (lambda value: isinstance(value, dict) and _texts(list(value.values())), "a mapping of names to texts"),
 }

@@ -66,7 +66,13 @@ def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
     counted = type(frame.index).__name__ == "RangeIndex"
 
     def read(chosen: Sequence[Column]) -> Array:
-        return numbers(frame.iloc[:, [columns.index(column) for column in chosen]])
+        places = [columns.index(column) for column in chosen]
+        if places == list(range(len(columns))):
+            return numbers(frame)
+        # pandas cannot select columns whose bytes are in foreign order.
+        foreign = {i: dtype.newbyteorder("=") for i, dtype in enumerate(frame.dtypes) if _is_foreign(dtype)}
+        native = frame.set_axis(range(len(columns)), axis=1).astype(foreign) if foreign else frame
+        return numbers(native.iloc[:, places])
 
     return _from_columns(columns, name, len(frame), read, index, certain=not counted)
 
@@ -110,6 +116,10 @@ def _from_columns(
         names = Names.build(identity.values(), identity.name)
     state_layout(name, layout, values.shape, next(iter(layout.vectors), None))
     return values, names
+
+
+def _is_foreign(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and not dtype.isnative
 
 
 def _as_list(values: Any) -> list[Any]:

@@ -6,7 +6,9 @@ names are ambiguous.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -72,7 +74,7 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
         listing = ", ".join(guessed[:_TOLD]) + (f" and {len(guessed) - _TOLD} more" if len(guessed) > _TOLD else "")
         warn(
             f"rows of {listing} are in a different order from those of {first}, so they were matched by name. If this "
-            "is wrong, pass arrays without row names",
+            "is wrong, pass arrays without row names (.to_numpy(), --by-position)",
             RowNamesWarning,
         )
     return index_by_name
@@ -131,7 +133,7 @@ def _order(first: str, reference: Names, name: str, names: Names) -> Index | Non
     raise ValueError(
         f"rows of {name} must have the same {word}s as those of {first}, got {shared:,} shared {word}s of "
         f"{len(names):,} and {len(reference):,} ({_example(names, reference)}). "
-        + ('To use only the shared rows, pass rows="shared". ' if shared else "")
+        + ('To use only the shared rows, pass rows="shared". ' if shared else _renaming(names, reference))
         + _BY_POSITION
     )
 
@@ -166,7 +168,7 @@ def _shared_rows(named: Mapping[str, Names | None], known: dict[str, Names]) -> 
     if not shared.any():
         raise ValueError(
             f"rows must be shared by all inputs, got no shared {_words(known)} of {listing} rows "
-            f"({_example(*known.values())}). {_BY_POSITION}"
+            f"({_example(*known.values())}). {_renaming(*list(known.values())[:2])}{_BY_POSITION}"
         )
     wanted = first.values[shared]
     selected = {name: _places(names, wanted) for name, names in known.items()}
@@ -189,6 +191,32 @@ def _places(names: Names, wanted: Any) -> Index:
     place = np.argsort(names.values, kind="stable")
     found: Index = place[np.searchsorted(names.values[place], wanted)]
     return found
+
+
+_PIECE = r"[-_#:./][^-_#:./]+"
+_TRIMS = (
+    re.compile(r"$"),
+    re.compile(f"{_PIECE}$"),
+    re.compile(f"(?:{_PIECE}){{2}}$"),
+    re.compile(r"^[^-_#:./]+[-_#:./]"),
+)
+"""What names are compared without: nothing, the last piece, the last two pieces, or the first piece."""
+
+
+def _renaming(names: Names, reference: Names) -> str:
+    """Say which renaming makes most names match, such as removing '-0' from all cells; empty if there is none."""
+    if not names.kind == reference.kind == "text":
+        return ""
+    first, second = ([str(name) for name in one.values] for one in (names, reference))
+    for cut, other in sorted(product(range(len(_TRIMS)), repeat=2), key=lambda pair: sum(map(bool, pair))):
+        left, right = ([_TRIMS[i].sub("", name) for name in side] for i, side in ((cut, first), (other, second)))
+        shared = set(left) & set(right)
+        is_distinct = len(set(left)) == len(left) and len(set(right)) == len(right)
+        if is_distinct and len(shared) >= max(2, 0.5 * min(len(left), len(right))):
+            pairs = [(side[0], trimmed[0]) for side, trimmed in ((first, left), (second, right))]
+            changes = [f"{name} were {short}" for name, short in pairs if name != short]
+            return f"{len(shared):,} would match if {' and '.join(changes)}; rename the rows. "
+    return ""
 
 
 def _example(names: Names, reference: Names, *_: Names) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.support.device_arrays import array_shape, to_host
 from shesha.support.item_lists import join_items
 from shesha.support.types import Array
+from shesha.support.visible_text import visible_name
 
 Kind = Literal["text", "numbered", "counted"]
 """Kinds of names: text, integers that may be positions in another table, or consecutive integers."""
@@ -178,7 +179,7 @@ def _as_text(value: Any) -> str:
         if text.isprintable() and "\ufffd" not in text:
             return text
         return str(UUID(bytes=value)) if len(value) == 16 else value.hex()
-    return str(value).strip()
+    return visible_name(str(value).strip())
 
 
 def _format_times(times: NDArray[Any]) -> NDArray[Any]:

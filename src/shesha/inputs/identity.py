@@ -98,9 +98,9 @@ def distinct_values(values: ArrayLike) -> bool:
 
 
 def could_identify(values: ArrayLike) -> bool:
-    """Return whether values are text or integers, which are stored as floats if some are missing."""
+    """Return whether values differ, and are text or integers, which are stored as floats if some are missing."""
     array = np.asarray(values)
-    if array.ndim != 1 or not len(array):
+    if array.ndim != 1 or not len(array) or (len(array) > 1 and len(set(array.tolist())) == 1):
         return False
     if array.dtype.kind == "f":
         known = array[~np.isnan(array)]

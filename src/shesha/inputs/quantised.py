@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -18,9 +19,27 @@ _CENTRE = (88.0, 168.0)
 """Range of the mean of codes whose zero point is 128."""
 _SMOOTH = 0.5
 """Mean correlation of neighbouring columns from which these are pixels."""
+_CODES = re.compile(r"(?<![a-z])u?int8(?![0-9])", re.IGNORECASE)
+_BITS = re.compile(r"(?<![a-z])u?binary(?![a-z])|packed_?bits|bit_?packed", re.IGNORECASE)
+"""Names of codes and of packed bits, as embedding services and libraries write them."""
 _SCALES = ("scale", "scales")
 _ZEROS = ("zero_point", "zero_points", "zero", "offset")
 _RANGES = ("ranges", "calibration_ranges", "range")
+
+
+def as_bytes(values: Array, name: str) -> Array:
+    """Return codes that were stored as wider numbers as bytes, if their name says what they are.
+
+    Tables and JSON keep lists of whole numbers, without the type that the codes had.
+    """
+    named = _CODES.search(name) is not None or _BITS.search(name) is not None
+    if not named or values.ndim != 2 or not values.size or values.dtype.kind not in "iuf" or values.itemsize == 1:
+        return values
+    for kind in (np.uint8, np.int8):
+        limits = np.iinfo(kind)
+        if limits.min <= values.min() and values.max() <= limits.max and (values == np.floor(values)).all():
+            return values.astype(kind)
+    return values
 
 
 def storage_of(codes: Array) -> Storage:
@@ -69,7 +88,7 @@ def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> 
         return codes
     if (known := _dequantise(codes, name, others or {})) is not None:
         return known
-    storage = storage_of(codes)
+    storage = "bits" if _BITS.search(name) and _vary(codes) else storage_of(codes)
     if storage == "bits":
         raw = np.asarray(codes) if codes.dtype == np.uint8 else np.asarray(codes).view(np.uint8) ^ np.uint8(128)
         bits = np.unpackbits(raw, axis=1).astype(np.int8)
@@ -83,6 +102,11 @@ def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> 
     elif codes.dtype == np.uint8:
         state(f"{name}: uint8 values, read as plain numbers")
     return codes
+
+
+def _vary(codes: Array) -> bool:
+    """Return whether bytes have more values than 0, 1 and -1, which are signs that were not packed."""
+    return bool((np.abs(codes.astype(np.int16)) > 1).any())
 
 
 def _dequantise(codes: Array, name: str, others: Mapping[str, Any]) -> Array | None:

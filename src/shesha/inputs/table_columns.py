@@ -55,6 +55,8 @@ _NUMBERED = re.compile(r"(?P<prefix>.*?)(?P<gap>[\s_.:\-\[\(]*)(?P<number>\d{1,7
 _LAYER = re.compile(r"layers?|l|h|hidden|blocks?|models?|states?")
 _FEWEST = 4
 """Smallest number of numbered columns that form a matrix by their number alone."""
+INDEX = "is the index of the table"
+"""Reason why an index is no feature, which needs no statement."""
 _FEW_STATED = 3
 _NAMED = 4
 """Maximum number of left-out columns that a statement names."""
@@ -415,7 +417,11 @@ def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str 
         else:
             taken = f"{len(names):,} columns of numbers"
     identity = layout.identity.name if layout.identity is not None and layout.certain else ""
-    others = [column for column in layout.left_out if column != identity and not column.startswith(("(", "Unnamed: 0"))]
+    others = [
+        column
+        for column, reason in layout.left_out.items()
+        if column != identity and reason != INDEX and not column.startswith(("(", "Unnamed: 0"))
+    ]
     named = is_stated(layout, others)
     if not named:
         return

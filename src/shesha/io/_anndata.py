@@ -13,7 +13,7 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, is_numeric, numbers
 from shesha.inputs.table_columns import is_picture
-from shesha.io._array_selection import Contents, Keys, StoredArray, contents, natural, why_not
+from shesha.io._array_selection import Contents, Keys, StoredArray, contents, natural, visible_names, why_not
 from shesha.io._external_links_and_declared_sizes import require_own, require_sound
 from shesha.io._labels import pick
 from shesha.io._tables import as_labels
@@ -26,7 +26,7 @@ from shesha.support.types import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-_READ = ("obs", "X", "layers", "obsm", "raw")
+_READ = ("obs", "var", "X", "layers", "obsm", "raw")
 """Elements of AnnData that can be read; all others are ignored."""
 _RAW = ("raw", "raw.X")
 """Other names of the matrix raw/X."""
@@ -59,15 +59,22 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
     only if there is nothing else.
     """
     with reading(path):
-        elements = dict(_elements(path, root))
+        elements = dict(visible_names(path, dict(_elements(path, root))))
         columns = tuple(map(str, root["obs"].attrs.get("column-order", ()))) if "obs" in root else ()
     wanted = elements if keys is not None else _default(elements)
     if keys is not None and not isinstance(keys, str):
         keys = [_full(elements, key) for key in keys]
     result = contents(path, wanted, keys)
     unread = {name: _why_unread(name, element) for name, element in elements.items() if name not in wanted}
-    _state_elements(path.name, result.representations, unread if keys is None else {})
-    return replace(result, skipped=result.skipped | unread, labels_available=columns, row_names=_row_names(path, root))
+    _state_elements(path.name, result.representations)
+    by_gene = all(name == "X" or name.startswith("layers/") for name in result.representations)
+    return replace(
+        result,
+        skipped=result.skipped | unread,
+        labels_available=columns,
+        row_names=_names(path, root, "obs"),
+        column_names=_names(path, root, "var") if by_gene else None,
+    )
 
 
 def _full(elements: dict[str, StoredArray], key: Any) -> Any:
@@ -79,15 +86,15 @@ def _full(elements: dict[str, StoredArray], key: Any) -> Any:
     return matches[0] if len(matches) == 1 else key
 
 
-def _row_names(path: Path, root: Any) -> Names | None:
-    """Return the names of the observations, read at once because the file will be closed."""
+def _names(path: Path, root: Any, axis: str) -> Names | None:
+    """Return the names of the observations or variables, read at once because the file will be closed."""
     with reading(path):
-        obs = root["obs"]
-        index = obs.attrs.get("_index", "")
-        if index not in obs:
+        table = root.get(axis, {})
+        index = table.attrs.get("_index", "") if hasattr(table, "attrs") else ""
+        if index not in table:
             return None
-        require_sound(path, f"obs/{index}", obs[index])
-        return Names.build(np.asarray(optional("anndata.io", path).read_elem(obs[index])))
+        require_sound(path, f"{axis}/{index}", table[index])
+        return Names.build(np.asarray(optional("anndata.io", path).read_elem(table[index])))
 
 
 def labels_of_anndata(path: Path, root: Any, column: str | None) -> NamedRows:
@@ -123,16 +130,15 @@ def _is_picture(name: str, element: StoredArray) -> bool:
 
 def _why_unread(name: str, element: StoredArray) -> str:
     if why_not(element) is None and _is_picture(name, element):
-        return f"has only {count(element.shape[1], 'column')}, like a UMAP; name it with --key to score it"
+        return f"has only {count(element.shape[1], 'column')}, like a UMAP; it is read only if --key names it"
     return "is read only if keys= names it"
 
 
-def _state_elements(source: str, representations: dict[str, Array], unread: dict[str, str]) -> None:
-    """State which elements were read, and that others exist."""
+def _state_elements(source: str, representations: dict[str, Array]) -> None:
+    """State which elements were read."""
     sizes = {name: " x ".join(f"{length:,}" for length in matrix.shape) for name, matrix in representations.items()}
     taken = join_items(f"{name}, {size}" for name, size in sizes.items())
-    others = f" (not read: {join_items(unread)})" if unread else ""
-    state(f"{source}: {taken}{others}")
+    state(f"{source}: {taken}")
 
 
 def _elements(path: Path, root: Any) -> Iterator[tuple[str, StoredArray]]:

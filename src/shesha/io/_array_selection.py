@@ -7,22 +7,26 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
 from shesha.inputs import Names, could_identify, distinct_values, identity_names, is_certain_identity
-from shesha.inputs.quantised import decode
+from shesha.inputs.quantised import as_bytes, decode
 from shesha.io.file_checks import UnreadableFileError
 from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import MOST_LAYERS, LayerAxis, Split, split
 from shesha.support.plurals import count
 from shesha.support.provenance import state
 from shesha.support.types import Array
+from shesha.support.visible_text import visible_name
 
 Keys = Sequence[str] | None
+Value = TypeVar("Value")
 
 _LABEL_KINDS = "fiubUST"
+_SEPARATORS = re.compile(r"[/.]")
+"""Characters between the parts of a name, such as of an array in a group."""
 _UNUSABLE_KINDS = {
     "O": "pickled Python objects, which are never read",
     "U": "text, not numbers",
@@ -53,6 +57,8 @@ class Contents:
     row_names : Names, optional
         Row names from an index, obs_names, a column or array that is named like an identifier and has distinct values,
         or a first column of text; None if there are none.
+    column_names : Names, optional
+        Names of the features of all matrices, such as those of the columns of a table; None if there are none.
     """
 
     representations: dict[str, Array]
@@ -60,6 +66,7 @@ class Contents:
     labels_available: tuple[str, ...]
     split: dict[str, Split] = field(default_factory=dict)
     row_names: Names | None = field(default=None, compare=False)
+    column_names: Names | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -120,6 +127,8 @@ def contents(
     distances: bool = False,
 ) -> Contents:
     """Read those arrays that are representations; 3-D arrays are split into layers."""
+    arrays = visible_names(path, arrays)
+    keys = [visible_name(key) if isinstance(key, str) else key for key in keys] if _is_listing(keys) else keys
     reasons = {name: why_not(array, layer_axis, distances) for name, array in arrays.items()}
     skipped = {name: reason for name, reason in reasons.items() if reason is not None}
     usable = {name: array for name, array in arrays.items() if name not in skipped}
@@ -138,7 +147,7 @@ def contents(
             splits[name].require_few(f"{name} in {path}")
     loaded = {name: usable[name].load() for name in dict.fromkeys(name for _, name, _ in chosen)}
     if not distances:
-        loaded = {name: _as_matrix(path, name, array, arrays) for name, array in loaded.items()}
+        loaded = {name: _decoded(name, array, arrays) for name, array in loaded.items()}
     for name in used:
         if splits[name].axis is not None and not stacked[name]:
             sizes = " x ".join(f"{length:,}" for length in splits[name].shape)
@@ -147,23 +156,36 @@ def contents(
         key: splits[name].layer(loaded[name], layer) if name in splits else loaded[name] for key, name, layer in chosen
     }
     rows = {len(matrix) for matrix in representations.values()}
+    columns = {matrix.shape[-1] for matrix in representations.values()}
+    selected = {name for _, name, _ in chosen}
     labels = (name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows)
     return Contents(
         representations,
         skipped,
         tuple(labels),
         {name: splits[name] for name in used},
-        None if distances else _identity(arrays, rows),
+        None if distances else _identity(arrays, rows, selected),
+        None if distances or columns == rows else _identity(arrays, columns, selected),
     )
 
 
-def _as_matrix(path: Path, name: str, array: Array, arrays: Mapping[str, StoredArray]) -> Array:
-    """Flatten feature maps as the functions do, and decode vectors that are stored as bytes."""
-    if array.ndim == 4:
-        sizes = " x ".join(f"{length:,}" for length in array.shape)
-        flat = np.asarray(array).reshape(len(array), -1)
-        state(f"{name}: feature maps {sizes}, flattened to {flat.shape[0]:,} x {flat.shape[1]:,}")
-        return flat
+def _is_listing(keys: Keys) -> TypeGuard[Sequence[str]]:
+    return isinstance(keys, list | tuple)
+
+
+def visible_names(path: Path, contents: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Return contents by names without control characters, which could change a terminal or forge lines."""
+    if all(name == visible_name(name) for name in contents):
+        return contents
+    named = {visible_name(name): value for name, value in contents.items()}
+    if len(named) < len(contents):
+        raise UnreadableFileError(f"{path} must have distinct names, got several that differ in control characters")
+    return named
+
+
+def _decoded(name: str, array: Array, arrays: Mapping[str, StoredArray]) -> Array:
+    """Decode vectors that are stored as bytes."""
+    array = as_bytes(array, name)
     if array.ndim != 2 or array.dtype not in (np.uint8, np.int8):
         return array
     small = [key for key, other in arrays.items() if other.refusal is None and other.dtype.kind == "f" and key != name]
@@ -171,14 +193,31 @@ def _as_matrix(path: Path, name: str, array: Array, arrays: Mapping[str, StoredA
     return decode(array, name, {key: arrays[key].load() for key in fitting})
 
 
-def _identity(arrays: Mapping[str, StoredArray], n_rows: set[int]) -> Names | None:
-    """Return the row names from the first 1-D array that is named like them and has distinct values."""
-    candidates = [name for name, array in arrays.items() if array.is_label_like and n_rows == {array.shape[0]}]
-    for name in identity_names(candidates):
+def _identity(arrays: Mapping[str, StoredArray], n_rows: set[int], chosen: set[str]) -> Names | None:
+    """Return the row names from the first 1-D array that is named like them and has distinct values.
+
+    An array in a group of a file belongs to the matrices of this group, not to those of other groups.
+    """
+    groups, all_groups = (
+        set(map(_group, names)) for names in (chosen, (n for n in arrays if len(arrays[n].shape) > 1))
+    )
+    others = (all_groups if len(groups) > 1 else all_groups - groups) - {""}
+    fitting = [name for name, array in arrays.items() if array.is_label_like and n_rows == {array.shape[0]}]
+    candidates = [name for name in fitting if _group(name) not in others]
+    by_leaf = {name: _SEPARATORS.split(name)[-1] for name in candidates}
+    ordered = [
+        name for leaf in dict.fromkeys(identity_names(by_leaf.values())) for name in candidates if by_leaf[name] == leaf
+    ]
+    for name in sorted(ordered, key=lambda name: _group(name) not in groups):
         if distinct_values(values := arrays[name].load()):
             return Names.build(values, name)
     repeated = [name for name in candidates if is_certain_identity(name) and could_identify(arrays[name].load())]
     return Names(arrays[repeated[0]].load, column=repeated[0]) if repeated else None
+
+
+def _group(name: str) -> str:
+    """Return the group of an array, such as 'train' of 'train/features'."""
+    return name[: -len(_SEPARATORS.split(name)[-1])].rstrip("/.")
 
 
 def _origins(path: Path, offered: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, int]]:

@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shesha.inputs import NamedRows
-from shesha.inputs.table_columns import PICTURE_COLUMNS
 from shesha.io._array_selection import Contents, Keys, StoredArray, contents
 from shesha.io._labels import labels_of_arrays
 from shesha.io._nested_arrays import refuse_weights
 from shesha.io._tables import Table, contents_of_table, labels_of_table
 from shesha.support.layer_axis import LayerAxis
-from shesha.support.plurals import count
-from shesha.support.provenance import state
 from shesha.support.types import Array
+from shesha.support.visible_text import visible_name
 
 
 @dataclass(frozen=True)
@@ -50,10 +48,7 @@ def array_contents(
     refuse_weights(path, arrays, keys)
     unread = [] if keys is not None else [name for name in arrays if name in getattr(arrays, "on_request", ())]
     found = contents(path, {name: array for name, array in arrays.items() if name not in unread}, keys, layer_axis)
-    found.skipped.update(dict.fromkeys(unread, "is read only if keys= names it"))
-    for name, matrix in found.representations.items():
-        if matrix.ndim == 2 and matrix.shape[1] <= PICTURE_COLUMNS:
-            state(f"{name}: only {count(matrix.shape[1], 'column')}, {matrix.shape[0]:,} rows")
+    found.skipped.update(dict.fromkeys(map(visible_name, unread), "is read only if keys= names it"))
     names = getattr(arrays, "row_names", None)
     if names is None or {len(matrix) for matrix in found.representations.values()} != {len(names.values)}:
         return found

@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.inputs import is_identity_name
 from shesha.inputs.table_columns import label_like_names
-from shesha.io._array_selection import StoredArray, why_not
+from shesha.io._array_selection import StoredArray, visible_names, why_not
 from shesha.io.file_checks import UnreadableFileError, reading
 from shesha.support.item_lists import join_names
 from shesha.support.types import Array
@@ -30,6 +30,7 @@ def pick(path: Path, candidates: Sequence[str], column: str | None) -> str:
 
 def labels_of_arrays(path: Path, arrays: Mapping[str, StoredArray], column: str | None) -> Array:
     """Read the labels from the arrays of a file."""
+    arrays = visible_names(path, arrays)
     candidates = [name for name, array in arrays.items() if array.is_label_like]
     if column is not None and column in arrays and column not in candidates:
         raise ValueError(f"column must be a 1-D array in {path}, got {column!r}, {_label_hint(arrays[column])}")

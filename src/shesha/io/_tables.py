@@ -16,10 +16,9 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, could_identify, is_certain_identity, named_index, numbers
 from shesha.inputs.frame_columns import pandas_columns
-from shesha.inputs.identity import names_look_transposed
-from shesha.inputs.table_columns import SAMPLE, Column, Kind, Layout, decide, offered_keys, state_layout
-from shesha.inputs.vector_columns import Vectors
-from shesha.io._array_selection import Contents, Keys, StoredArray, choose, contents
+from shesha.inputs.table_columns import INDEX, SAMPLE, Column, Kind, Layout, decide, offered_keys, state_layout
+from shesha.inputs.vector_columns import Vectors, find_vectors
+from shesha.io._array_selection import Contents, Keys, StoredArray, choose, contents, visible_names
 from shesha.io._arrow_lists import arrow_vectors
 from shesha.io._labels import pick
 from shesha.io.compressed_files import open_text
@@ -28,9 +27,8 @@ from shesha.io.file_checks import UnreadableFileError, optional, reading, requir
 from shesha.io.file_endings import file_stem
 from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import LayerAxis
-from shesha.support.provenance import state
 from shesha.support.types import Array
-from shesha.support.warnings import RowNamesWarning, warn
+from shesha.support.visible_text import visible_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,14 +36,14 @@ if TYPE_CHECKING:
 _UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 
 
+_WITH_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?|[-+]?\d{1,3}(,\d{3})+")
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 _DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d+,\d")
 _WIDTH = 8
 """Number of bytes that a number takes in memory."""
 _MOST_COLUMNS = 100_000
 _LOOKED_AT = 20
 """Number of lines from which the separator and the decimal sign are inferred."""
-_MOST_NAMES = 200
-"""Number of row and column names that are looked at."""
 _ROWS = 4096
 """Number of rows that are decoded at a time."""
 
@@ -91,16 +89,16 @@ def contents_of_table(
     found = contents(path, arrays, None, layer_axis)
     for name, array in arrays.items():
         state_layout(path.name, layout, array.shape, name)
-    names = _row_names(table, layout)
-    if names is not None and names.kind == "text" and layout.matrix:
-        some = [str(name) for name in names.values[:_MOST_NAMES]]
-        if names_look_transposed(some, [column.name for column in layout.matrix[:_MOST_NAMES]]):
-            text = f"{path.name}: rows look like genes ({some[0]}), columns like cells ({layout.matrix[0].name})"
-            state(text)
-            warn(f"{text}. Similarities are then between genes; to compare cells, transpose the table", RowNamesWarning)
-    taken = {column.name for column in layout.matrix}
+    taken = [column.name for column in layout.matrix]
     available = tuple(name for name in table.named_columns if name not in taken)
-    return replace(found, skipped=skipped, labels_available=available, row_names=names)
+    columns = Names.build(np.array(taken, dtype=object)) if taken else None
+    return replace(
+        found,
+        skipped=skipped,
+        labels_available=available,
+        row_names=_row_names(table, layout),
+        column_names=columns,
+    )
 
 
 @contextmanager
@@ -145,13 +143,23 @@ def _row_names(table: Table, layout: Layout) -> Names | None:
         return Names(partial(_index_values, table, table.index), column=named_index(table.index))
     if identity is None or not layout.certain:
         # Repeated identifiers identify no row, but tell whether two files have their rows in the same order.
-        named = next((column.name for column in table.columns if is_certain_identity(column.name)), None)
-        if named is not None and could_identify(_index_values(table, (named,))):
+        named = next((column.name for column in table.columns if _is_named_identity(column)), None)
+        if named is not None:
             return Names(partial(_index_values, table, (named,)), column=named)
     if identity is None:
         return None
     values = partial(_index_values, table, (identity.name,))
     return Names(values, column=identity.name) if layout.certain else Names(values, doubtful=True)
+
+
+def _is_named_identity(column: Column) -> bool:
+    """Return whether a column is named like an identifier, and contains single values rather than lists."""
+    return (
+        is_certain_identity(column.name)
+        and column.kind in ("numbers", "text")
+        and find_vectors(column.head()) is None
+        and could_identify(column.values())
+    )
 
 
 def _index_values(table: Table, columns: Sequence[str]) -> Array:
@@ -184,11 +192,16 @@ def csv_table(path: Path, separator: str) -> Table:
     """Read a text table, with or without a line of column names."""
     with reading(path):
         separator, decimal, note = _as_written(path, separator)
+        if decimal == "." and _has_decimal_commas(path, separator):
+            decimal, note = ",", {**note, "(decimal separator)": "is a comma"}
         _require_few_columns(path, separator)
         named = has_names(path, separator)
         frame = csv_frame(path, separator, named=named, decimal=decimal)
     _require_full_lines(path, separator, frame)
     frame.columns = frame.columns.map(str)
+    frame.columns = (
+        list(visible_names(path, dict.fromkeys(frame.columns))) if frame.columns.is_unique else frame.columns
+    )
     _require_one_header(path, frame)
     if not named:
         note["(column names)"] = "are missing, because the first line contains numbers and was read as a row"
@@ -246,6 +259,26 @@ def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
     return separator, ".", {}
 
 
+def _has_decimal_commas(path: Path, separator: str) -> bool:
+    """Return whether all fractions in the first lines have a decimal comma; refuse what may mean something else."""
+    with open_text(path) as stream:
+        rows = list(islice(csv.reader(stream, delimiter=separator), _LOOKED_AT))
+    columns = [[field.strip() for field in column if field.strip()] for column in zip(*rows[1:], strict=False)]
+    commas = [column for column in columns if any(map(_WITH_COMMA.fullmatch, column))]
+    commas = [column for column in commas if all(_WITH_COMMA.fullmatch(field) or _is_number(field) for field in column)]
+    if not commas:
+        return False
+    fields = [field for column in commas for field in column]
+    points = any("." in field for column in columns if all(map(_is_number, column)) for field in column)
+    if points or any("." in field for field in fields) or all(_THOUSANDS.fullmatch(f) or "," not in f for f in fields):
+        example = next(field for field in fields if "," in field)
+        raise UnreadableFileError(
+            f"{path} must have numbers with a decimal point, got {example!r}, which may be a decimal comma or separate "
+            "thousands; write it with decimal points"
+        )
+    return True
+
+
 def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None:
     """Refuse lines with too few fields, which pandas would fill with missing values."""
     if frame.shape[1] < 2 or not frame.iloc[:, -1].isna().any():
@@ -297,19 +330,25 @@ def arrow_table(
         names = [str(name) for name in schema.names]
     if len(set(names)) < len(names):
         raise UnreadableFileError(f"{path} must have distinct column names, got {len(names)} with repeats")
-    index = tuple(name for name in _index_columns(path, schema) if name in names)
+    index = tuple(visible_name(name) for name in _index_columns(path, schema) if name in names)
+    originals = visible_names(path, {name: name for name in names})
+
+    def read_visible(chosen: Sequence[str]) -> pd.DataFrame:
+        frame = read([originals[name] for name in chosen])
+        return frame.set_axis(list(chosen), axis=1)
+
     columns = tuple(
         Column(
-            entry.name,
+            visible_name(entry.name),
             _kind(getattr(entry.type, "storage_type", entry.type)),
             f"{entry.type} values",
             partial(head, entry.name),
             partial(_column_values, read, entry.name),
-            "is the index of the table" if entry.name in index else "",
+            INDEX if visible_name(entry.name) in index else "",
         )
         for entry in schema
     )
-    return Table(columns, read, partial(_arrow_vectors, path, batches), index)
+    return Table(columns, read_visible, partial(_arrow_vectors, path, lambda name: batches(originals[name])), index)
 
 
 def _column_values(read: Callable[[Sequence[str]], pd.DataFrame], name: str) -> Array:

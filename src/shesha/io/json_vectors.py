@@ -38,7 +38,7 @@ _INSIDE = ("response", "body", "modelOutput", "result", "output")
 """Names under which a response is wrapped."""
 _LISTS = ("data", "embeddings", "predictions", "points", "vectors", "results", "items", "records", "rows")
 """Names under which a response lists its records."""
-_VECTORS = ("embedding", "values", "vector", "embeddings")
+_VECTORS = ("embedding", "values", "vector", "embeddings", "vectors")
 """Names under which a record of a response holds its vector."""
 _BESIDE = {"ids": "id", "texts": "text", "documents": "document", "inputs": "input"}
 """Names of lists beside a list of vectors, with the names of their columns."""
@@ -73,8 +73,20 @@ def labels_of_json(path: Path, column: str | None) -> Array | NamedRows:
     return labels if names is None else NamedRows(np.asarray(labels), names)
 
 
+def is_own_result(path: Path) -> bool:
+    """Return whether a file holds numbers that this library wrote about data (`--json`, `save`), which are not data."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(64)
+    except OSError:
+        return False
+    return start.startswith(b"{") and start[1:].lstrip().startswith(b'"shesha"')
+
+
 def holds_embeddings(path: Path) -> bool:
     """Return whether a JSON file seems to contain vectors: many numbers in a row near its start."""
+    if is_own_result(path):
+        return False
     try:
         with open_bytes(path) as stream:
             start = stream.read(1 << 16)
@@ -135,9 +147,29 @@ def _stack(path: Path, name: str, values: Sequence[Any]) -> Array:
     return np.stack([empty if value is None else value for value in values])
 
 
+def _fields(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a record with their vectors; several vectors under one name become a field each."""
+    for name, value in record.items():
+        if (
+            name in _VECTORS
+            and isinstance(value, Mapping)
+            and set(value) - {"values"}
+            and _are_vectors([*value.values()])
+        ):
+            for own, vector in value.items():
+                yield f"{name}.{own}", _vector(vector)
+        else:
+            yield str(name), _vector(value)
+
+
+def _has_named_vectors(record: Mapping[str, Any]) -> bool:
+    """Return whether a record has several vectors, each under a name of its own."""
+    return any(isinstance(value, np.ndarray) and name.partition(".")[0] in _VECTORS for name, value in record.items())
+
+
 def _vector(value: Any) -> Any:
     """Return a list of numbers, nested to any depth, as an array; any other value as it is."""
-    if isinstance(value, Mapping) and isinstance(value.get("values"), list):
+    if isinstance(value, Mapping) and isinstance(value.get("values"), list) and "indices" not in value:
         value = value["values"]
     if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]":
         with suppress(ValueError, RecursionError):
@@ -288,7 +320,7 @@ def _collect(path: Path, documents: Iterable[Any]) -> Records | NamedArrays:
             response = _response(document)
             batch = response is not None and (_failed(document) or any(_is_object(document.get(n)) for n in _INSIDE))
             own = next((document[name] for name in _IDS if name in document), None) if batch else None
-            new = [{str(name): _vector(value) for name, value in document.items()}] if response is None else response
+            new = [dict(_fields(document))] if response is None else response
             for number, row in enumerate(new):
                 inner = None if response is None else next((row.pop(name) for name in _IDS if name in row), None)
                 ids.append(inner if own is None else own if len(new) == 1 else f"{own}[{number}]")
@@ -330,7 +362,7 @@ def _response(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
             return _beside(inside, {"embedding": value})
         if isinstance(value, list) and value and all(isinstance(record, Mapping) for record in value):
             records = [_plain(record) for record in value]
-            if any(isinstance(record.get("embedding"), np.ndarray) for record in records):
+            if any(isinstance(record.get("embedding"), np.ndarray) or _has_named_vectors(record) for record in records):
                 if all(isinstance(record.get("index"), int) for record in value):
                     records = [records[i] for i in np.argsort([record["index"] for record in value], kind="stable")]
                 return records
@@ -371,7 +403,7 @@ def _beside(response: Mapping[str, Any], vectors: Mapping[str, Sequence[Any]]) -
 
 def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record with its vector as `embedding`, without the parts that services add."""
-    found = {str(name): _vector(value) for name, value in record.items() if name not in ("object", "index")}
+    found = {name: value for name, value in _fields(record) if name not in ("object", "index")}
     for name in _VECTORS:
         vector = _decoded(found.get(name)) if name == "embedding" else found.get(name)
         if isinstance(vector, np.ndarray):

@@ -35,7 +35,6 @@ class ParquetMatrix:
         self._last: tuple[int, Array] | None = None
         table = parquet_table(path)
         layout = decide(table.columns, str(path), None if key is None else [key])
-        state_layout(path.name, layout, (self._starts[-1],), next(iter(layout.vectors), None))
         matrices = [*layout.vectors, *layout.families, *["numbers"] * bool(layout.matrix)]
         if len(matrices) > 1:
             raise ValueError(f"key must name one of the columns {join_names(matrices)} of {path}, got {key}")
@@ -51,6 +50,7 @@ class ParquetMatrix:
         first = [next(self._batches(filled, [name], 1)) for name in self._columns]
         self.shape = (self._starts[-1], *(first[0].shape[1:] if self._vectors else (len(first),)))
         self.dtype = np.result_type(*first)
+        state_layout(path.name, layout, self.shape, next(iter(layout.vectors), None))
 
     @property
     def is_list(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,23 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, distinct_names
 from shesha.inputs import validation as check
+from shesha.inputs.identity import names_look_transposed
+from shesha.inputs.matrix_shapes import one_row_per_input
 from shesha.io._array_selection import Contents
 from shesha.io._format_type import Format
 from shesha.io._unsupported_formats import unsupported
 from shesha.io.file_checks import require_existing, require_file
-from shesha.io.formats import find_format, formats
+from shesha.io.formats import find_format, formats, is_table
 from shesha.io.token_counts import ReadArrays, shared_token_counts
+from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import LayerAxis, normalise_axis
+from shesha.support.provenance import state, state_left_out
 from shesha.support.types import Array
-from shesha.support.warnings import GuessedLayersWarning, warn
+from shesha.support.visible_text import visible_name
+from shesha.support.warnings import GuessedLayersWarning, RowNamesWarning, warn
+
+_MOST_NAMES = 200
+"""Number of row and column names that are looked at."""
 
 
 def _locate(path: str | os.PathLike[str], *, distances: bool = False) -> tuple[Path, Format]:
@@ -40,6 +48,8 @@ def open_file(
     layer_axis: LayerAxis = "guess",
     distances: bool = False,
     ids: str | None = None,
+    transpose: bool = False,
+    flatten: bool = True,
 ) -> Contents:
     """Open the representations of a file, with a description of its other contents.
 
@@ -64,6 +74,11 @@ def open_file(
     ids : str, optional
         Column, 1-D array or column of obs that identifies the rows; its values must be distinct. Default: the index,
         or a column or array of distinct values that is named like one (id, doc_id, uuid, url, path, barcode, ...).
+    transpose : bool
+        Whether the features are in rows, such as genes, and the inputs in columns. The names of the columns then
+        identify the rows of the result. In a table, `ids` names the column of the feature names.
+    flatten : bool
+        Whether feature maps (n, channels, height, width) become matrices with one row per input.
 
     Returns
     -------
@@ -84,13 +99,30 @@ def open_file(
     ('label',)
     """
     distances = check.boolean(distances, "distances")
+    if check.boolean(transpose, "transpose") and distances:
+        raise ValueError("transpose must come with features, got distances between rows")
     target, file_format = _locate(path, distances=distances)
     axis = normalise_axis(layer_axis)
     columns = (labels_column,) if isinstance(labels_column, str) else tuple(labels_column or ())
+    if transpose and columns and file_format.table:
+        raise ValueError(
+            f"transpose must come with labels in a file of their own, got the columns {join_names(columns)} of {path}"
+        )
     if distances and file_format.distances is not None:
         found = file_format.distances(target, keys)
     else:
         found = file_format.contents(target, keys, columns if ids is None else (*columns, ids), axis)
+    if flatten and not distances:
+        flat = {
+            name: array if array.ndim == 3 else one_row_per_input(array, name)
+            for name, array in found.representations.items()
+        }
+        found = replace(found, representations=flat)
+    if transpose:
+        found = _transpose(target, found)
+        ids = None if file_format.table else ids
+    else:
+        _warn_of_genes_in_rows(target, found)
     if ids is None:
         return found
     names = _read_ids(target, file_format, ids)
@@ -102,6 +134,60 @@ def open_file(
             )
     skipped = {name: reason for name, reason in found.skipped.items() if name != ids}
     return replace(found, skipped=skipped, row_names=names)
+
+
+def state_skipped(path: Path, found: Contents, used: Iterable[str | None] = ()) -> None:
+    """State the contents of a file that are no representations, except those in `used`; tables state their columns."""
+    used = set(used)
+    if found.row_names is not None:
+        used.add(found.row_names.column)
+    notes = [name for name in found.skipped if name.startswith("(")]
+    for name in notes:
+        state(f"{path.name}: {name[1:-1]} {found.skipped[name]}")
+    if not is_table(path):
+        state_left_out(path.name, {name: why for name, why in found.skipped.items() if name not in {*used, *notes}})
+
+
+def _visible_labels(labels: Array | NamedRows) -> Array | NamedRows:
+    """Replace control characters in labels of text by escapes."""
+    values = np.asarray(labels)
+    if values.dtype.kind not in "OU":
+        return labels
+    texts = [visible_name(value) if isinstance(value, str) else value for value in values.tolist()]
+    if texts == values.tolist():
+        return labels
+    escaped = np.array(texts, dtype=object if values.dtype.kind == "O" else None)
+    return NamedRows(escaped, labels.known) if isinstance(labels, NamedRows) else escaped
+
+
+def _transpose(path: Path, found: Contents) -> Contents:
+    """Swap rows and columns, and their names."""
+    for name, array in found.representations.items():
+        if array.ndim != 2 or found.split:
+            raise ValueError(f"transpose must be False unless every array is 2-D, got {name} of shape {array.shape}")
+    turned = {name: array.T for name, array in found.representations.items()}
+    sizes = dict.fromkeys(" x ".join(f"{length:,}" for length in array.shape) for array in turned.values())
+    state(f"{path.name}: transposed to {join_names(sizes)}, as requested")
+    return replace(
+        found,
+        representations=turned,
+        labels_available=(),
+        row_names=found.column_names,
+        column_names=found.row_names,
+    )
+
+
+def _warn_of_genes_in_rows(path: Path, found: Contents) -> None:
+    """Warn if rows are named like genes, and columns like cells."""
+    if found.row_names is None or found.column_names is None or found.row_names.kind != "text":
+        return
+    rows, columns = (
+        [str(name) for name in names.values[:_MOST_NAMES]] for names in (found.row_names, found.column_names)
+    )
+    if names_look_transposed(rows, columns):
+        text = f"{path.name}: rows look like genes ({rows[0]}), columns like cells ({columns[0]})"
+        state(text)
+        warn(f"{text}. Similarities are then between genes; to compare cells, pass transpose=True", RowNamesWarning)
 
 
 def _read_ids(path: Path, file_format: Format, column: str) -> Names:
@@ -157,6 +243,8 @@ def read_named(
 ) -> dict[str, Any]:
     """Read the representations in a file like `read`, with the row names if the file has them."""
     contents = open_file(path, keys=keys, layer_axis=layer_axis, ids=ids)
+    if keys is None:
+        state_skipped(Path(path), contents)
     rows = contents.row_names
     named = {
         name: array if rows is None else NamedRows(array, rows) for name, array in contents.representations.items()
@@ -200,5 +288,5 @@ def read_named_labels(
     if not isinstance(column, str | None):
         raise TypeError(f"column must be a name or None, got {column!r}")
     target, file_format = _locate(path)
-    labels = file_format.labels(target, column)
+    labels = _visible_labels(file_format.labels(target, column))
     return labels if ids is None else NamedRows(np.asarray(labels), _read_ids(target, file_format, ids))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import NamedRows, Names
-from shesha.io._anndata import _default, _elements, _row_names, labels_of_anndata
+from shesha.io._anndata import _default, _elements, _names, labels_of_anndata
 from shesha.io._array_selection import Contents, Keys, StoredArray, contents, natural
 from shesha.io._external_links_and_declared_sizes import require_own
 from shesha.io._format_type import Format, array_format
@@ -274,7 +274,7 @@ def _open_mudata(path: Path, keys: Keys, labels: Any, layer_axis: Any) -> Conten
             own = {name: element for name, element in _elements(path, group) if place or name.startswith("obsm/")}
             prefix = f"{place}/" if place else ""
             elements |= {f"{prefix}{name}": element for name, element in own.items()}
-            names = _row_names(path, group)
+            names = _names(path, group, "obs")
             cells |= {f"{prefix}{name}": names.values for name in own} if names is not None else {}
             defaults += [f"{prefix}{name}" for name in _default(own)] if place else []
         wanted = {name: elements[name] for name in (elements if keys is not None else defaults)}
@@ -282,7 +282,7 @@ def _open_mudata(path: Path, keys: Keys, labels: Any, layer_axis: Any) -> Conten
             keys = _full_keys(elements, defaults, list(keys))
         found = contents(path, wanted, keys)
         with reading(path):
-            columns = tuple(map(str, root["obs"].attrs.get("column-order", ()))) if "obs" in root else ()
+            columns = _obs_columns(root)
     unread = {name: "is read only if keys= names it" for name in elements if name not in wanted}
     return replace(_shared_cells(path, found, cells), skipped=found.skipped | unread, labels_available=columns)
 
@@ -340,7 +340,18 @@ def _labels_of_mudata(path: Path, column: str | None) -> Array | NamedRows:
         modality, _, last = (column or "").partition(":")
         if column is not None and last and modality in root["mod"] and column not in root["obs"]:
             return labels_of_anndata(path, root["mod"][modality], last)
+        known = {place: _obs_columns(group) for place, group in _mudata_parts(path, root)}
+        owners = [place for place, columns in known.items() if column in columns]
+        if column is not None and "" not in owners:
+            if len(owners) == 1:
+                return labels_of_anndata(path, root["mod"][owners[0]], column)
+            among = [f"{place}:{name}" if place else name for place, columns in known.items() for name in columns]
+            raise ValueError(f"column must be among {join_names(among)} in {path}, got {column!r}")
         return labels_of_anndata(path, root, column)
+
+
+def _obs_columns(group: Any) -> tuple[str, ...]:
+    return tuple(map(str, group["obs"].attrs.get("column-order", ()))) if "obs" in group else ()
 
 
 MUDATA = Format(_labels_of_mudata, _open_mudata)

@@ -54,7 +54,7 @@ class Trials:
 
         Trials and neurons that are left out are stated, and conditions are noted.
         """
-        trials = cls.without_conditions(X, name)
+        trials = cls.without_conditions(_trials_first(X, conditions, name), name)
         if conditions is None:
             return trials
         columns = _columns(X if trials.source is None else trials.source, conditions, trials.n_total, name)
@@ -176,6 +176,33 @@ def _responses(X: Any, name: str) -> tuple[Array, Any]:
         rows = np.flatnonzero(np.isinf(values).any(axis=tuple(range(1, values.ndim))))
         raise ValueError(f"{name} must be finite, got infinity in rows {check.join_items(rows)}")
     return values, source
+
+
+def _trials_first(X: Any, conditions: Any, name: str) -> Any:
+    """Move the axis of the coordinate that contains the conditions to the front, and times to the end."""
+    named = [conditions] if isinstance(conditions, str) else conditions
+    if not is_labelled(X) or not isinstance(named, list | tuple) or not named:
+        return X
+    if not all(isinstance(entry, str) and entry in X.coords for entry in named):
+        return X
+    axes = {coordinate_values(X, entry, name)[0] for entry in named}
+    places = {
+        str(dim): next((place for place, words in enumerate(ROLES) if str(dim).lower().rstrip("s") in words), None)
+        for dim in X.dims
+    }
+    trials = min(axes)
+    if len(axes) > 1 or places[trials] not in (None, 0):
+        return X
+    others = [dim for dim in places if dim != trials]
+    known = [places[dim] for dim in others]
+    if len(others) == 2 and known == [None, None] and str(X.dims[0]) != trials:
+        raise ValueError(
+            f"{name} must have axes (trials, neurons, times), got {', '.join(map(str, X.dims))}; rename one of "
+            f"{' and '.join(others)} to neuron or time"
+        )
+    if len(others) == 2 and (known[0] == 2 or known[1] == 1):
+        others.reverse()
+    return X.transpose(trials, *others)
 
 
 def _numbers(array: Array, name: str) -> Array:

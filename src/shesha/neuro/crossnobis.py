@@ -216,8 +216,8 @@ def crossnobis(
     array of shape (n_conditions, n_conditions), or xarray.DataArray if X is one
         Squared distances divided by the number of neurons. Numbers are in numerical order, text in natural order. The
         array has the names of the conditions in `names`, a table with names in `to_frame()`, and what was left out in
-        `read`; `shesha.Rdm` matches conditions by these names. NaN, with a warning, for pairs of conditions that occur
-        together in fewer than two runs.
+        `read`; a DataArray has it in `attrs["read"]`. `shesha.Rdm` matches conditions by these names. NaN,
+        with a warning, for pairs of conditions that occur together in fewer than two runs.
 
     Raises
     ------
@@ -255,9 +255,12 @@ def crossnobis(
         check.not_estimable(f"{n_pairs} {'distance is' if n_pairs == 1 else 'distances are'} NaN, because {reason}")
     if trials.source is None:
         return ConditionDistances(distances, trials.names, tuple(statements))
-    return make_data_array(
+    named = make_data_array(
         distances, {"condition": trials.names, "other condition": trials.names}, "crossnobis", "neuro"
     )
+    if statements:
+        named.attrs["read"] = list(statements)
+    return named
 
 
 @keep_statements

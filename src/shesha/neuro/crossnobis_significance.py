@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from math import comb, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +59,10 @@ class CrossnobisPairs(Result):
     alpha: float = 0.05
     seed: int | None = None
     notes: tuple[str, ...] = ()
+    n_undecided: int = 0
+    """Number of tested pairs with too few trials: no exchange of trials can bring p to the level alpha."""
+    smallest_p_value: float = 0.0
+    """Smallest p-value that the undecided pairs could reach."""
 
     @property
     def significant(self) -> tuple[bool, ...]:
@@ -70,12 +75,20 @@ class CrossnobisPairs(Result):
         known = [p for p in self.p_values if p == p]
         if not known:
             return "No pair of conditions could be tested."
+        if self.n_undecided == len(known):
+            return f"Whether conditions differ cannot be decided: {self._too_few}."
         missing = len(self.p_values) - len(known)
         untested = f"; {count(missing, 'pair')} could not be tested" if missing else ""
+        if self.n_undecided:
+            untested += f"; {count(self.n_undecided, 'pair')} cannot be decided, because {self._too_few}"
         return (
             f"{sum(self.significant)} of {count(len(known), 'pair')} of conditions differ at {self.alpha:g}, corrected "
             f"for the number of pairs{untested}."
         )
+
+    @property
+    def _too_few(self) -> str:
+        return f"with so few trials, p is at least {self.smallest_p_value:.2g}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pair of conditions."""
@@ -118,11 +131,15 @@ def _claim(result: CrossnobisPairs) -> str:
     clauses = say.join_clauses(
         [f"{a} and {b} {say.format_number(value)}, p = {say.format_p(p)}" for a, b, value, p in ordered], "more pairs"
     )
+    undecided = ""
+    if result.n_undecided:
+        pairs = say.count(result.n_undecided, "pair")
+        undecided = f"; {pairs} could not be decided, because {result._too_few}"
     return (
         f"{sum(result.significant)} of {say.count(len(result.first), 'pair')} of conditions differed at "
         f"{result.alpha:g} by cross-validated "
         f"squared distances over {result.n_trials:,} trials of {result.n_neurons:,} neurons: {clauses} "
-        f"({say.draws(result.n_permutations, result.exchanged)}, p corrected by the step-down maximum)"
+        f"({say.draws(result.n_permutations, result.exchanged)}, p corrected by the step-down maximum{undecided})"
     )
 
 
@@ -192,6 +209,8 @@ def crossnobis_test(
             for pair in track(tested, len(tested), "pairs")
         ]
     corrected = dict(zip(tested, max_statistic_p_values(draws, ["higher"] * len(draws)).tolist(), strict=True))
+    smallest = np.array([_smallest_p_value(trials.codes, parts, pair) for pair in tested])
+    undecided = smallest > alpha + _TIE
     alone = {pair: _p_value(values) for pair, values in zip(tested, draws, strict=True)}
     p_values = [alone.get(pair, float("nan")) for pair in pairs]
     return CrossnobisPairs(
@@ -209,7 +228,20 @@ def crossnobis_test(
         alpha=alpha,
         seed=number(seed),
         notes=(*trials.notes, *filter(None, [crossed.many_neurons])),
+        n_undecided=int(undecided.sum()),
+        smallest_p_value=float(smallest[undecided].min()) if undecided.any() else 0.0,
     )
+
+
+def _smallest_p_value(codes: Labels, runs: Labels | None, pair: tuple[int, int]) -> float:
+    """Smallest p-value over all exchanges of the trials of two conditions within runs.
+
+    If every run has equal numbers of both, an exchange of all labels gives the same distance.
+    """
+    parts = np.zeros(len(codes), dtype=np.intp) if runs is None else runs
+    a, b = (np.bincount(parts[codes == code], minlength=int(parts.max()) + 1) for code in pair)
+    n_relabelings = prod(comb(int(m + n), int(m)) for m, n in zip(a, b, strict=True))
+    return (2 if (a == b).all() else 1) / n_relabelings
 
 
 def _draws(

@@ -88,6 +88,8 @@ def _trains(spikes: Any, clusters: Any) -> list[Any]:
     kinds.instance(spikes, Iterable, "spikes", "spike times, one array per neuron")
     if clusters is None and isinstance(spikes, list | tuple) and len(spikes) == 2 and _is_flat_pair(*spikes):
         spikes, clusters = spikes
+    if hasattr(spikes, "columns") and "spike_times" in spikes.columns:
+        spikes = spikes["spike_times"]
     if clusters is not None:
         times, codes = np.ravel(to_host(spikes, "spikes")), np.ravel(to_host(clusters, "clusters"))
         if times.shape != codes.shape:
@@ -98,7 +100,8 @@ def _trains(spikes: Any, clusters: Any) -> list[Any]:
         if not len(times):
             raise ValueError("spikes must contain at least one neuron, got none")
         return trains
-    named = isinstance(spikes, Mapping) or hasattr(spikes, "keys")
+    # A Series has keys too, but its entries need not be found by iterating over it.
+    named = isinstance(spikes, Mapping) or (hasattr(spikes, "keys") and not hasattr(spikes, "iloc"))
     trains = [spikes[name] for name in spikes] if named else list(spikes)
     if not trains:
         raise ValueError("spikes must contain at least one neuron, got none")
@@ -112,13 +115,25 @@ def _trains(spikes: Any, clusters: Any) -> list[Any]:
 
 def _is_flat_pair(times: Any, clusters: Any) -> bool:
     """Return whether two arrays are the times and the clusters of spikes, not the spike times of two neurons."""
-    if np.ndim(times) != 1 or np.shape(times) != np.shape(clusters) or len(times) < 2:
+    sizes = [np.size(array) if np.size(array) == max(np.shape(array), default=0) else 0 for array in (times, clusters)]
+    if sizes[0] != sizes[1] or sizes[0] < 2:
         return False
-    first, second = np.asarray(times), np.asarray(clusters)
+    first, second = (np.ravel(array) for array in (times, clusters))
     if second.dtype.kind in "USO":
         return True
-    whole = second.dtype.kind in "iu" or (second.dtype.kind == "f" and bool((second == np.round(second)).all()))
-    return whole and bool((np.diff(second) < 0).any() or (second.dtype.kind in "iu" and first.dtype.kind == "f"))
+    if _is_repeated(first) and not _is_repeated(second):
+        raise ValueError("spikes must be a pair (times, clusters) in this order, got few different values first")
+    mixed = second.dtype.kind in "iu" and first.dtype.kind == "f"
+    return _is_whole(second) and bool((np.diff(second) < 0).any() or mixed or _is_repeated(second))
+
+
+def _is_whole(array: NDArray[Any]) -> bool:
+    return array.dtype.kind in "iu" or (array.dtype.kind == "f" and bool((array == np.round(array)).all()))
+
+
+def _is_repeated(array: NDArray[Any]) -> bool:
+    """Return whether whole numbers occur more than twice on average, as clusters do and spike times do not."""
+    return _is_whole(array) and 2 * len(np.unique(array)) < len(array)
 
 
 def _onsets(onsets: Any) -> NDArray[np.float64]:
@@ -138,9 +153,20 @@ def _times(events: Any, name: str, *, missing: bool = False) -> NDArray[np.float
         if type(events).__module__.partition(".")[0] == "pynapple" and hasattr(events, attribute):
             events = getattr(events, attribute)
             break
+    if hasattr(events, "columns"):
+        columns = check.join_items(map(repr, events.columns))
+        raise TypeError(f"{name} must be one array of times, got a table; pass one of its columns: {columns}")
     given = np.asarray(events)
     times = check.real(given.astype(np.float64) if given.dtype.kind == "O" else events, name)
-    if times.ndim != 1 or np.isinf(times).any() or (np.isnan(times).any() and not missing):
-        raise ValueError(f"{name} must be a 1-D array of finite times, got shape {times.shape}")
+    if times.ndim == 2 and 1 in times.shape:
+        times = times.ravel()
+    if times.ndim != 1:
+        raise ValueError(f"{name} must be a 1-D array of times, got shape {times.shape}")
+    infinite = ~np.isfinite(times) if not missing else np.isinf(times)
+    if infinite.any():
+        raise ValueError(
+            f"{name} must be finite times, got {int(infinite.sum()):,} of {len(times):,} that are NaN or infinite; "
+            f"leave them out with {name}[np.isfinite({name})]"
+        )
     precise = times.astype(np.float32) if given.dtype.kind == "f" and given.dtype.itemsize == 4 else times
     return np.sort(precise) if name == "spikes" else times

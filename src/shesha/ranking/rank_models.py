@@ -256,6 +256,16 @@ def _subjects(data: Any) -> dict[str, Any]:
 def _score_models(problem: Problem, n_resamples: int, seed: Seed) -> tuple[DistanceVectors | None, Evaluations]:
     """Return the distances of all sides, if the measure correlates them, and the scores of all models."""
     vectors = None
+    constant = [
+        repr(name)
+        for name, side in problem.models.items()
+        if isinstance(side, Rdm) and np.nanmin(side.condensed) == np.nanmax(side.condensed)
+    ]
+    if constant and problem.uses_correlated_distances:
+        raise ValueError(
+            f"models must have distances that differ between pairs of rows, got a constant distance in "
+            f"{', '.join(constant)}; leave it out"
+        )
     try:
         if problem.uses_correlated_distances:
             vectors = DistanceVectors.build(problem, spawn(seed, _PAIRS))

@@ -143,9 +143,15 @@ class Result:
     def add_inputs(self, answer_and_numbers: str) -> str:
         """Return a text with the statements on the inputs before and after its first paragraph, which is the answer."""
         text = visible(answer_and_numbers)
-        answer, gap, numbers = text.partition("\n\n" if "\n\n" in text else "\n")
         read = wrap(self._inputs_sentence, page_width())
-        return "\n".join([*self._restrictions, answer, *read]) + gap + numbers
+        if "\n\n" in text:
+            answer, gap, numbers = text.partition("\n\n")
+            return "\n".join([*self._restrictions, answer, *read]) + gap + numbers
+        lines = text.split("\n")
+        n_answer = 1
+        while n_answer < len(lines) and _is_continued(lines[n_answer - 1], lines[n_answer]):
+            n_answer += 1
+        return "\n".join([*self._restrictions, *lines[:n_answer], *read, *lines[n_answer:]])
 
     @property
     def _restrictions(self) -> list[str]:
@@ -299,3 +305,9 @@ def _first_screen(page: Page) -> Page:
 def reaches_level(p_value: float, alpha: float) -> bool:
     """Return whether a p-value reaches the level, with a small tolerance for rounding."""
     return bool(p_value <= alpha * (1 + 1e-9))
+
+
+def _is_continued(line: str, following: str) -> bool:
+    """Return whether a line was broken because the first word of the following line did not fit."""
+    words = following.split(maxsplit=1)
+    return bool(words) and len(line) + 1 + len(words[0]) > page_width()

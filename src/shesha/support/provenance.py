@@ -7,7 +7,7 @@ statements in the field `inputs` of their result. A command collects the stateme
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -18,6 +18,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _RESTRICTION = re.compile(r"[\d,]+ of [\d,]+( (and|to) [\d,]+)? rows\b")
+
+_FEW, _MOST = 2, 6
+"""Number of contents left out that are named with their reasons, and that are named at all."""
 
 _statements: ContextVar[dict[str, None] | None] = ContextVar("statements", default=None)
 
@@ -31,6 +34,18 @@ def state(text: str) -> None:
     collected = _statements.get()
     if collected is not None:
         collected[text] = None
+
+
+def state_left_out(source: str, reasons: Mapping[str, str]) -> None:
+    """State which contents of a file were left out, with the reasons if they are few."""
+    names = list(reasons)
+    if not names:
+        return
+    few = len(names) <= _FEW
+    listing = (
+        "; ".join(f"{name}, which {reason}" for name, reason in reasons.items()) if few else ", ".join(names[:_MOST])
+    )
+    state(f"{source}: left out {listing}{f' and {len(names) - _MOST} more' if len(names) > _MOST else ''}")
 
 
 def restricts_rows(statement: str) -> bool:

@@ -51,7 +51,7 @@ def test_a_pair_is_compared_by_the_rows_that_have_a_direction_in_both(arrays, me
         assert one.pair.score.value == pytest.approx(value(measure, arrays[a][kept], arrays[b][kept]), abs=1e-12)
 
 
-@pytest.mark.parametrize("measure", ["CKA", "mutual kNN", "LinReg", "MagDiff", "RSA(metric=euclidean)"])
+@pytest.mark.parametrize("measure", ["CKA", "mutual kNN(metric=dot)", "LinReg", "MagDiff", "RSA(metric=euclidean)"])
 def test_measures_that_need_no_direction_see_all_rows(arrays, measure):
     for (a, b), one in scores(measure, arrays).items():
         assert one.rows_left_out == 0
@@ -152,5 +152,6 @@ def test_the_rule_is_part_of_the_version_of_the_measures_that_it_concerns(monkey
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {measure.name for measure in entries(["all"]) if required_metric(measure) is not None}
     assert changed == {
-        *("Jaccard", "RankSim", "2nd-Cos", "RSA", "calibrated RSA", "RDM drift", "ConcDiff", "stability difference")
+        *("Jaccard", "RankSim", "2nd-Cos", "RSA", "calibrated RSA", "RDM drift", "ConcDiff", "stability difference"),
+        *("mutual kNN", "calibrated mutual kNN"),
     }

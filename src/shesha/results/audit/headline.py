@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from shesha.results.audit.audit import Audit, RepresentationAudit
 
 _ALIGNMENT = "supervised_alignment"
+_CIRCULAR = (
+    " If these labels are clusters of the same data, they agree with it by construction, even in noise: the p-value "
+    "then says nothing about kinds of rows."
+)
 _NAMED = 3
 """Most representations that a sentence lists by name."""
 
@@ -182,9 +186,13 @@ def _labels(audit: Audit) -> str:
     score = interval(best.supervised[_ALIGNMENT], 2)
     if best.supervised[_ALIGNMENT].low <= 0 or _not_above_chance(best):
         everywhere = " in any representation" * (len(known) > 1)
-        return f"{intro} Rows of the same class are no closer than other rows{everywhere} (alignment {score})."
+        return (
+            f"{intro} Rows of the same class are not significantly closer than other rows{everywhere} (alignment "
+            f"{score})."
+        )
     most = f"maximum {audit.labels.highest_alignment:.2f}"
-    return f"{intro} Rows of the same class are{where} (alignment {score}, {most})."
+    circular = _CIRCULAR if audit.labels.look_like_clusters else ""
+    return f"{intro} Rows of the same class are{where} (alignment {score}, {most}).{circular}"
 
 
 def _not_above_chance(finding: RepresentationAudit) -> bool:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import comb, sqrt
 
 from shesha.results.base import Result
 
 _NAMED = 4
+_CLUSTERING = re.compile(
+    r"(.*[_\W])?(leiden|louvain|k_?means|h?dbscan|phenograph|pam|gmm|(seurat_|meta)?clusters?(_ids?)?)([_\W].*|\d*)",
+    re.IGNORECASE,
+)
+"""Names of columns that clustering programs write."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +26,17 @@ class LabelClasses(Result):
     sizes: tuple[int, ...]
     column: str = ""
     """Name of the column that contains the labels; empty if they were passed as an array."""
+
+    @property
+    def look_like_clusters(self) -> bool:
+        """Whether the column is named like the clusters that a program found, perhaps in the same data.
+
+        Examples
+        --------
+        >>> [LabelClasses(("0", "1"), (9, 9), name).look_like_clusters for name in ("leiden_0.5", "cell_type")]
+        [True, False]
+        """
+        return _CLUSTERING.fullmatch(self.column) is not None
 
     @property
     def highest_alignment(self) -> float:

@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from shesha.support.item_lists import join_names
 from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     from shesha.results.changes.diff import Diff, LayerChange
+
+_MORE_THAN_ROUNDING = 1e-3
 
 
 def headline(result: Diff) -> str:
@@ -24,6 +27,11 @@ def headline(result: Diff) -> str:
     undecided = [layer for layer in known if layer.verdict == "cannot decide"]
     largest = max(changed or undecided or known, key=lambda layer: layer.change)
     if largest.verdict == "unchanged":
+        if rescaled := [layer.name for layer in layers if _lengths_changed(layer)]:
+            return (
+                f"{compared}Lengths of vectors changed in {join_names(rescaled)}, but not the angles between vectors: "
+                f"{_count_with_verb(len(layers))} the same cosine distances to nine digits."
+            )
         if any(layer.vectors_differ for layer in layers):
             return (
                 f"{compared}Nothing changed in the geometry: {_count_with_verb(len(layers))} the same distances to "
@@ -44,6 +52,11 @@ def headline(result: Diff) -> str:
     )
     noise = f"Noise alone reaches {_format_noise(largest)} ({result.noise_source}){limit}"
     return f"{compared}{answer}: {_format_drift(largest)}. {noise}."
+
+
+def _lengths_changed(layer: LayerChange) -> bool:
+    """Return whether a measure that depends on the lengths of vectors differs, while cosine distances do not."""
+    return layer.vectors_differ and any(score.change > _MORE_THAN_ROUNDING for score in layer.scores[1:])
 
 
 def _no_change(n: int, undecided: Sequence[LayerChange]) -> str:

@@ -13,6 +13,7 @@ from shesha.report import Page, page_width, wrap
 from shesha.results.base import Result, reaches_level
 from shesha.results.null_summary import NAN, NullComparison
 from shesha.support.draws_for_corrections import draws_needed
+from shesha.support.item_lists import join_items
 from shesha.support.plurals import agree, count
 
 if TYPE_CHECKING:
@@ -81,7 +82,10 @@ class Coherence(NullComparison):
             return TOGETHER
         # No result could be significant, or this one has the smallest possible p, but the correction needs a smaller
         # one.
-        is_at_limit = self.unbiased_p <= self.smallest_p * (1 + 1e-9)
+        # With equally many units on both sides, exchanging the sides is one of the choices and scores about as high, so
+        # the p of a clear effect is either the smallest or twice that.
+        doubled = self.smallest_p if reaches_level(2 * self.smallest_p, self.alpha) else 2 * self.smallest_p
+        is_at_limit = self.unbiased_p <= doubled * (1 + 1e-9)
         return UNDECIDED if is_at_limit or not reaches_level(self.smallest_p, self.alpha) else "not above chance"
 
     def _text(self) -> str:
@@ -148,6 +152,8 @@ class CoherenceTable(Result):
     row_noun: str = "row"
     links: tuple[Link, ...] = ()
     notes: tuple[str, ...] = ()
+    undeclared: tuple[str, ...] = ()
+    """Options such as groups='donor' that name a column of sampling units or batches but were not passed."""
     seed: int | None = None
     cosines: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """Cosine between the shift of each row and the mean shift of its group; NaN for controls and unused rows."""
@@ -173,6 +179,8 @@ class CoherenceTable(Result):
         listed = f": {_list_names(above)}" if above else ""
         doubt = f" {self.undecided_note}" if self.undecided_note else ""
         moves = agree(len(above), "shifts its", "shift their")
+        if above and self.undeclared:
+            doubt += f" Not declared: {join_items(self.undeclared)}; if its values differ, p-values are too small."
         return (
             f"{len(above)} of {count(len(tested), self.group_noun)} {moves} {self.row_noun}s in a common direction, "
             f"above chance (p_adj <= {tested[0].alpha:g}){listed}.{doubt}"
@@ -186,6 +194,10 @@ class CoherenceTable(Result):
             return ""
         smallest = sorted({group.smallest_p for group in groups})
         limits = " to ".join(f"{p:.2g}" for p in dict.fromkeys((smallest[0], smallest[-1])))
+        limits += " (twice that if two choices tie)" * all(
+            group.unbiased_p > group.smallest_p * (1 + 1e-9) and reaches_level(group.smallest_p, group.alpha)
+            for group in groups
+        )
         needed = draws_needed(sum(group.has_null for group in self.groups), groups[0].alpha)
         few = max(group.n_draws for group in groups)
         by_choice = few < self.n_draws

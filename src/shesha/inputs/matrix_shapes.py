@@ -1,0 +1,53 @@
+"""Statements on the shapes of inputs: feature maps, token sequences, and matrices of few columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shesha.inputs._other_libraries import split_names
+from shesha.inputs._row_names import NamedRows
+from shesha.inputs.table_columns import PICTURE_COLUMNS
+from shesha.support.device_arrays import to_host
+from shesha.support.plurals import count
+from shesha.support.provenance import state
+
+_KINDS = {3: "token sequences", 4: "feature maps"}
+
+
+def one_row_per_input(X: Any, name: str) -> Any:
+    """Flatten feature maps and token sequences to a matrix, and state it; other inputs are returned unchanged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one_row_per_input(np.zeros((5, 2, 3, 3)), "maps").shape
+    (5, 18)
+    """
+    kind = _KINDS.get(len(getattr(X, "shape", ())))
+    if kind is None or 0 in X.shape:
+        return X
+    values, names = split_names(X, name)
+    flat = to_host(values, name).reshape(len(X), -1)
+    state(f"{name}: {kind} {_sizes(X.shape)}, flattened to {_sizes(flat.shape)}")
+    return flat if names is None else NamedRows(flat, names)
+
+
+def state_narrow(shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """State which matrices have so few columns that they are probably pictures, labels or scores."""
+    for name, shape in shapes.items():
+        if len(shape) == 2 and shape[1] <= PICTURE_COLUMNS:
+            kind = "a label or score" if shape[1] == 1 else "a UMAP or coordinates"
+            state(f"{name}: only {count(shape[1], 'column')}, like {kind}")
+
+
+def state_shapes(shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """State narrow matrices, and the positions of feature maps and tokens that measures fold."""
+    state_narrow(shapes)
+    for name, shape in shapes.items():
+        if len(shape) in _KINDS:
+            state(f"{name}: {_KINDS[len(shape)]} {_sizes(shape)}, folded by each measure as in ReSi")
+
+
+def _sizes(shape: tuple[int, ...]) -> str:
+    return " x ".join(f"{length:,}" for length in shape)

@@ -1,0 +1,173 @@
+"""Files with features in rows, narrow matrices and feature maps: what commands read, and what they say about it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shesha
+from shesha.io import open_file
+
+BARCODES = [f"AAACCTGAGAAAC{a}{b}{c}-1" for a in "ACGT" for b in "ACGT" for c in "AC"]
+GENES = [f"ENSG{number:011d}" for number in range(80)]
+
+
+@pytest.fixture
+def table(rng):
+    return pd.DataFrame(rng.standard_normal((80, 32)), index=GENES, columns=BARCODES)
+
+
+def write(kind, path, table):
+    path = path.with_suffix(kind)
+    if kind == ".csv":
+        table.to_csv(path)
+    elif kind == ".parquet":
+        table.to_parquet(path)
+    elif kind == ".npy":
+        np.save(path, table.to_numpy())
+    elif kind == ".npz":
+        np.savez(path, data=table.to_numpy(), cell_id=np.array(table.columns, dtype=str))
+    elif kind == ".h5ad":
+        anndata = pytest.importorskip("anndata")
+        anndata.AnnData(table.to_numpy(), pd.DataFrame(index=table.index), pd.DataFrame(index=table.columns)).write(
+            path
+        )
+    return path
+
+
+@pytest.mark.parametrize("kind", [".csv", ".parquet", ".npy", ".npz", ".h5ad"])
+@pytest.mark.filterwarnings("ignore::shesha.RowNamesWarning")
+def test_a_transposed_file_has_the_names_of_its_columns(tmp_path, table, kind):
+    path = write(kind, tmp_path / "genes", table)
+    found = open_file(path, transpose=True)
+    (matrix,) = found.representations.values()
+    assert np.array_equal(matrix, table.to_numpy().T)
+    assert found.row_names is None if kind == ".npy" else found.row_names.values.tolist() == BARCODES
+    if kind not in (".npy", ".npz"):
+        assert found.column_names.values.tolist() == GENES
+
+
+@pytest.mark.filterwarnings("ignore::shesha.RowNamesWarning")
+def test_transposed_tables_are_matched_by_the_names_of_their_columns(tmp_path, table, invoke_main, monkeypatch, rng):
+    monkeypatch.chdir(tmp_path)
+    write(".csv", tmp_path / "a", table)
+    write(".parquet", tmp_path / "b", table.iloc[:, rng.permutation(32)])
+    ended = invoke_main("compare", "a.csv", "b.parquet", "--transpose", "--measures", "CKA", "--no-calibrate")
+    said = " ".join(ended.out.split())
+    assert "a (32 x 80) and b (32 x 80)" in said and "CKA 1.000" in said
+    assert "a.csv: transposed to 32 x 80, as requested" in said and "rows matched by name" in said
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["audit", "a.csv", "--bootstrap", "0", "--permutations", "0"],
+        ["audit", "a.csv", "--bootstrap", "0", "--permutations", "0", "--store", "s.sqlite"],
+        ["compare", "a.csv", "b.csv", "--store", "t.sqlite", "--measures", "CKA"],
+        ["diff", "a.csv", "b.csv"],
+        ["layers", "a.csv", "b.csv", "--permutations", "20"],
+        ["consensus", "a.csv", "b.csv", "c.csv"],
+        ["rank", "a.csv", "b.csv", "--data", "c.csv", "--permutations", "20", "--resamples", "20"],
+        ["monitor", "init", "a.csv", "--out", "m"],
+    ],
+    ids=lambda command: " ".join(command[:2]) + ("store" if "--store" in command else ""),
+)
+@pytest.mark.filterwarnings("ignore")
+def test_every_command_transposes(tmp_path, table, rng, invoke_main, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    for name in "abc":
+        (table + rng.standard_normal(table.shape)).to_csv(f"{name}.csv")
+    ended = invoke_main(*command, "--transpose")
+    assert ended.status == 0, ended.err
+    assert "32" in ended.out and ("transposed to 32 x 80" in " ".join(ended.out.split()) or command[0] == "monitor")
+    if command[0] == "monitor":
+        assert "canary rows" in ended.out
+        ended = invoke_main("monitor", "check", "m", "a.csv", "--transpose")
+        assert ended.status == 0, ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["audit", "d.npy", "--rdm"], "transpose must come with features, got distances between rows"),
+        (["audit", "layers.npy"], "transpose must be False unless every array is 2-D, got layers[0]"),
+        (["audit", "a.csv", "--labels", "kind"], "transpose must come with labels in a file of their own"),
+    ],
+)
+def test_what_cannot_be_transposed_is_refused(tmp_path, table, rng, invoke_main, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    table.assign(kind=np.arange(80) % 2).to_csv("a.csv")
+    np.save("d.npy", np.ones((9, 9)) - np.eye(9))
+    np.save("layers.npy", rng.standard_normal((20, 3, 5)))
+    ended = invoke_main(*arguments, "--transpose")
+    assert ended.status == 2 and message in ended.err
+
+
+@pytest.mark.filterwarnings("default::shesha.RowNamesWarning")
+def test_genes_in_rows_are_doubted_with_the_option_that_decides(tmp_path, table, invoke_main, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(".csv", tmp_path / "a", table)
+    ended = invoke_main("audit", "a.csv", "--bootstrap", "0", "--permutations", "0")
+    assert "to compare cells, pass --transpose" in ended.err
+    assert "rows look like genes" in ended.out
+    assert "genes" not in invoke_main("audit", "a.csv", "--bootstrap", "0", "--permutations", "0", "--transpose").err
+
+
+NARROW = {1: "only 1 column, like a label or score", 2: "only 2 columns, like a UMAP or coordinates", 4: None}
+
+
+@pytest.mark.parametrize("width", NARROW)
+def test_narrow_matrices_are_doubted(rng, tmp_path, invoke_main, monkeypatch, width):
+    monkeypatch.chdir(tmp_path)
+    X, Y = rng.standard_normal((2, 40, width)) + 5
+    np.save("x.npy", X)
+    np.save("y.npy", Y)
+    results = {"compare": shesha.compare(X, Y, "CKA"), "diff": shesha.diff({"x": X}, {"x": Y}, max_rows=40)}
+    for name, result in results.items():
+        said = [text for text in result.inputs if "only" in text]
+        assert bool(said) == (NARROW[width] is not None)
+        assert all(NARROW[width] in text for text in said)
+        ended = invoke_main(name, "x.npy", "y.npy", *(["--measures", "CKA", "--no-calibrate"] * (name == "compare")))
+        assert (NARROW[width] or "\0") in " ".join(ended.out.split()) or width == 4
+        assert " ".join(ended.out.split()).count("only") == 2 * (width != 4)
+
+
+def test_feature_maps_are_read_alike_in_python_and_on_the_command_line(rng, tmp_path, invoke_main, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    A, B = rng.standard_normal((40, 6, 4, 4)), rng.standard_normal((40, 6, 2, 2))
+    np.save("a.npy", A)
+    np.save("b.npy", B)
+    here = shesha.compare(A, B, "CKA", names=("a", "b"))
+    folded = "feature maps 40 x 6 x 4 x 4, folded by each measure as in ReSi"
+    assert here.inputs[0] == f"a: {folded}"
+    assert here["CKA"].value == shesha.measures.cka(A, B)
+    for ended in (
+        invoke_main("compare", "a.npy", "b.npy", "--measures", "CKA", "--no-calibrate"),
+        invoke_main("compare", "a.npy", "b.npy", "--measures", "CKA", "--store", "s.sqlite"),
+    ):
+        said = " ".join(ended.out.split())
+        assert f"{here['CKA'].value:.3f}" in said and folded in said
+    flat = "a: feature maps 40 x 6 x 4 x 4, flattened to 40 x 96"
+    changed = shesha.diff({"a": A}, {"a": A + 0.1})
+    assert changed.inputs[0] == flat
+    assert (
+        changed.layers["a"].change == shesha.diff({"a": A.reshape(40, -1)}, {"a": A.reshape(40, -1) + 0.1})["a"].change
+    )
+    audited = shesha.audit({"a": A}, n_bootstrap=0, n_permutations=0)
+    assert audited.inputs[0] == flat
+    assert flat in " ".join(invoke_main("audit", "a.npy", "--bootstrap", "0", "--permutations", "0").out.split())
+    tokens = shesha.audit({"t": A.reshape(40, 6, 16)}, n_bootstrap=0, n_permutations=0, layer_axis=None)
+    assert tokens.inputs[0] == "t: token sequences 40 x 6 x 16, flattened to 40 x 96"
+    assert tokens["t"].scores == audited["a"].scores
+
+
+@pytest.mark.filterwarnings("error")
+def test_arrays_that_are_left_out_are_stated_once(rng, tmp_path, invoke_main, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("a.npz", emb=rng.standard_normal((30, 6)), note=np.array("text"), kind=np.arange(30) % 2)
+    quick = ["--bootstrap", "0", "--permutations", "0"]
+    ended = invoke_main("audit", "a.npz", "--labels", "kind", *quick)
+    said = " ".join(ended.out.split())
+    assert ended.err == "" and "a.npz: left out note, which contains text, not numbers" in said
+    assert said.count("note, which") == 1 and "left out kind" not in said
+    ended = invoke_main("audit", "a.npz", "--key", "emb", *quick)
+    assert "left out" not in ended.out
