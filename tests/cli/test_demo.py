@@ -40,7 +40,7 @@ def test_four_questions_their_commands_and_a_page(invoke, small):
     assert len(rows) == 3 and all(line in told[0].out.split("\n") for line in rows)
     values = re.findall(r"^  (unbiased CKA|RSA|mutual kNN) +(\S+)", ended.out, re.MULTILINE)
     for name, value in values:
-        (exact,) = re.findall(rf"^  {name} +(\S+)", told[1].out, re.MULTILINE)
+        (exact,) = re.findall(rf"^  {name} +(\d\S*)", told[1].out, re.MULTILINE)
         assert f"{float(exact):.2f}" == value
 
 

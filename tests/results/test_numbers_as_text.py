@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from shesha.results import MeasureChange
 from shesha.results.audit.headline import _format_range
 from shesha.results.changes import sentences
 from shesha.results.changes.diff_text import cell
@@ -82,9 +83,12 @@ def test_ranges_of_one_number_are_that_number():
 
 
 def test_neighbours_are_lost_in_per_cent():
-    assert cell("mutual kNN(k=5)", 0.125) == "12.5%"
-    assert cell("mutual kNN", NAN) == "none"
-    assert cell("RDM drift", 0.125) == "0.125"
+    def change(label, value):
+        return MeasureChange("a measure", value, NAN, NAN, NAN, label=label)
+
+    assert cell(change("neighbours lost", 0.125)) == "12.5%"
+    assert cell(change("neighbours lost", NAN)) == "none"
+    assert cell(change("RDM drift", 0.125)) == "0.125"
 
 
 @pytest.mark.parametrize("most", [5, 8, 12])

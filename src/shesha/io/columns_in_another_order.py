@@ -19,7 +19,7 @@ _MOST_ROWS = 1_000_000
 def warn_of_other_orders(contents: Mapping[Path, Contents]) -> None:
     """Warn if rows are paired by position although a column of two files has the same values in another order."""
     files = list(contents.items())
-    if len(files) < 2 or any(found.row_names is not None and found.row_names.certain for _, found in files[:2]):
+    if len(files) < 2 or all(_identifies(found.row_names) for _, found in files[:2]):
         return
     (first, a), (second, b) = files[:2]
     n_rows = [len(next(iter(found.representations.values()), ())) for found in (a, b)]
@@ -35,6 +35,11 @@ def warn_of_other_orders(contents: Mapping[Path, Contents]) -> None:
                 f"by position. If it identifies rows, pass ids={column!r} (--id {column})",
                 RowNamesWarning,
             )
+
+
+def _identifies(names: Names | None) -> bool:
+    """Return whether names decide how rows are paired, unlike numbers that only count the rows."""
+    return names is not None and names.kind != "counted"
 
 
 def _values(path: Path, column: str) -> Names | None:
