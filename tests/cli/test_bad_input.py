@@ -80,7 +80,7 @@ def test_one_line_says_what_is_wrong(folder, process, case):
     args, message = CASES[case]
     ended = process("audit", *args)
     assert (ended.status, ended.out) == (2, "")
-    assert re.fullmatch(rf"shesha: .*{message}.*\n", ended.err)
+    assert re.fullmatch(rf"shesha: .*{message}.*\n", ended.err, re.DOTALL)
 
 
 def test_what_is_no_option_or_command_is_refused_with_a_hint(process):

@@ -83,11 +83,11 @@ def test_three_measures_are_the_default_and_the_others_are_counted(invoke, folde
     assert "Read these measures first: unbiased CKA (the whole geometry), RSA" in many
 
 
-def test_what_is_no_representation_is_skipped_aloud(invoke, folder, arrays):
-    ended = invoke("compare", folder / "layers.npz", *FEW)
+def test_what_is_no_representation_is_skipped_aloud(invoke_main, folder, arrays):
+    ended = invoke_main("compare", folder / "layers.npz", *FEW)
     found = shesha.compare_all(dict(zip(("first", "second", "third"), arrays.values(), strict=True)), ["CKA", "LinReg"])
     assert (ended.status, ended.err) == (0, "")
-    read = "layers.npz: left out kind, which is 1-D with shape (20,), so it may contain labels"
+    read = "layers.npz: left out kind, which is 1-D with shape (40,), so it may contain labels"
     assert ended.out == f"{add_statements(found, [read]).full_text()}\n"
 
 

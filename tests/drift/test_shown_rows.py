@@ -47,7 +47,7 @@ def test_the_five_rows_that_moved_most_beyond_what_re_encodings_do_are_told():
 def test_a_verdict_holds_the_path_of_its_ranks(power, state):
     rng = np.random.default_rng(1)
     p, scores = rng.random(60) ** power, rng.random(60)
-    found, (path,) = _verdict(p, scores, 0.01), composite_jumper(p[None])
+    found, (path,) = _verdict(p, scores, 0.01, ""), composite_jumper(p[None])
     assert (found.log10_martingale, found.log10_highest) == (path[-1], max(0.0, path.max()))
     assert (found.n_seen, found.mean_p_value) == (60, pytest.approx(p.mean()))
     assert found.log10_threshold == pytest.approx(2.0)

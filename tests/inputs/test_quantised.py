@@ -70,7 +70,7 @@ def test_feature_maps_are_flattened_and_layers_are_counted(tmp_path):
     with collect_statements() as said:
         found = open_file(tmp_path / "m.npz").representations
     np.testing.assert_array_equal(found["maps"], maps.reshape(10, -1))
-    assert list(said) == [
+    assert sorted(said) == [
         "maps: feature maps 10 x 2 x 3 x 4, flattened to 10 x 24",
         "tokens: 5 layers along axis 1 of 40 x 5 x 6",
     ]

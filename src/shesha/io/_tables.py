@@ -262,7 +262,11 @@ def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
 def _has_decimal_commas(path: Path, separator: str) -> bool:
     """Return whether all fractions in the first lines have a decimal comma; refuse what may mean something else."""
     with open_text(path) as stream:
-        rows = list(islice(csv.reader(stream, delimiter=separator), _LOOKED_AT))
+        try:
+            rows = list(islice(csv.reader(stream, delimiter=separator), _LOOKED_AT))
+        except csv.Error:
+            # Only long fields are refused here, which are texts or vectors; numbers beside them have points.
+            return False
     columns = [[field.strip() for field in column if field.strip()] for column in zip(*rows[1:], strict=False)]
     commas = [column for column in columns if any(map(_WITH_COMMA.fullmatch, column))]
     commas = [column for column in commas if all(_WITH_COMMA.fullmatch(field) or _is_number(field) for field in column)]

@@ -12,7 +12,7 @@ _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029"
 _DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 """Characters that change the direction of writing, so that text reads differently from what it contains."""
 _UNSAFE = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]")
-_UNSAFE_IN_NAMES = re.compile(f"[\\t\\n{_CONTROLS}{_DIRECTIONS}\ud800-\udfff]")
+_UNSAFE_IN_NAMES = re.compile(f"[\\n{_CONTROLS}{_DIRECTIONS}\ud800-\udfff]")
 
 
 def visible(text: str) -> str:
@@ -27,7 +27,7 @@ def visible(text: str) -> str:
 
 
 def visible_name(name: str) -> str:
-    """Replace control characters by escapes, line breaks and tabs among them, so that a name stays in its line.
+    """Replace control characters by escapes, line breaks among them, so that a name stays in its line.
 
     Examples
     --------
