@@ -58,5 +58,5 @@ def test_a_verdict_holds_the_path_of_its_ranks(power, state):
     # A tenth of what raises an alarm is worth a look.
     for level, near in ((path.max() + 2, "ok"), (path[-1] + 0.5, "watch")):
         if near == "ok" or path[-1] == path.max():
-            assert _verdict(p, scores, 10.0**-level).state == near
+            assert _verdict(p, scores, 10.0**-level, "").state == near
     assert log10(1 / found.alpha) == pytest.approx(2.0)
