@@ -33,7 +33,7 @@ def changed(array, where, value):
 
 BAD_LABELS = {
     "too few": (TWO[:-1], "y must have one label for each of the 24 rows, got 23"),
-    "2-D": (TWO[:, None], r"y must be 1-D, one label per row, got shape \(24, 1\)"),
+    "3-D": (TWO[:, None, None], r"y must be 1-D, one label per row, got shape \(24, 1, 1\)"),
     "NaN": (changed(TWO, [5, 7], np.nan), "y must be free of NaN, got NaN or infinity in rows 5, 7"),
     "one class": (np.zeros(N), "y must contain at least 2 classes, got 1"),
 }
@@ -90,8 +90,8 @@ def test_bad_labels_for_source_scores(case):
 
 
 def test_bad_source_labels():
-    with pytest.raises(ValueError, match=r"z must be 1-D, one label per row, got shape \(24, 1\)"):
-        transfer.nce(TWO[:, None], TWO)
+    with pytest.raises(ValueError, match=r"z must be 1-D, one label per row, got shape \(24, 1, 1\)"):
+        transfer.nce(TWO[:, None, None], TWO)
     with pytest.raises(ValueError, match="z must be free of NaN, got NaN or infinity in rows 1"):
         transfer.nce(changed(TWO, 1, np.nan), TWO)
 
