@@ -21,7 +21,7 @@ MEASURES = {
     "cka_unbiased": ("unbiased_cka", {}),
     "cknna": ("cknna", {"center": False, "include_self": True, "product": "trace"}),
     "cycle_knn": ("cycle_knn", {}),
-    "mutual_knn": ("mutual_knn", {}),
+    "mutual_knn": ("mutual_knn", {"metric": "dot"}),
     "procrustes": ("procrustes_similarity", {"published": True}),
     "pwcca": ("pwcca", {"weights": "l1"}),
     "rsa": ("rsa", {"metric": "euclidean"}),

@@ -104,8 +104,8 @@ def test_pynapple_groups_and_intervals_are_taken() -> None:
     [
         (([], [0.0]), {}, "spikes must contain at least one neuron, got none"),
         (([[0.1]], [0.0]), {"window": (1, 0)}, "window must end after it starts, got 1 to 0"),
-        (([[np.nan]], [0.0]), {}, "spikes must be a 1-D array of finite times"),
-        (([[0.1]], [[0.0]]), {}, "onsets must be a 1-D array of finite times"),
+        (([[np.nan]], [0.0]), {}, "spikes must be finite times, got 1 of 1 that are NaN or infinite"),
+        (([[0.1]], [[[0.0]]]), {}, "onsets must be a 1-D array of times"),
     ],
 )
 def test_bad_spikes(arguments, options, message) -> None:
