@@ -259,7 +259,7 @@ def _score_models(problem: Problem, n_resamples: int, seed: Seed) -> tuple[Dista
     constant = [
         repr(name)
         for name, side in problem.models.items()
-        if isinstance(side, Rdm) and np.nanmin(side.condensed) == np.nanmax(side.condensed)
+        if side.has_distances_only and np.nanmin(side.distances.condensed) == np.nanmax(side.distances.condensed)
     ]
     if constant and problem.uses_correlated_distances:
         raise ValueError(
