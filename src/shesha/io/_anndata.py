@@ -13,12 +13,13 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, is_numeric, numbers
 from shesha.inputs.table_columns import is_picture
-from shesha.io._array_selection import Contents, Keys, StoredArray, contents, natural, visible_names, why_not
+from shesha.io._array_selection import Contents, Keys, StoredArray, contents, visible_names, why_not
 from shesha.io._external_links_and_declared_sizes import require_own, require_sound
 from shesha.io._labels import pick
 from shesha.io._tables import as_labels
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
 from shesha.support.item_lists import join_items, join_names
+from shesha.support.natural_order import natural_key
 from shesha.support.plurals import count
 from shesha.support.provenance import state
 from shesha.support.types import Array
@@ -151,7 +152,7 @@ def _elements(path: Path, root: Any) -> Iterator[tuple[str, StoredArray]]:
     if "raw" in root and hasattr(root["raw"], "keys") and "X" in root["raw"]:
         yield "raw/X", _describe(path, "raw/X", root["raw"]["X"])
     for group in ("layers", "obsm"):
-        for name in sorted(root[group].keys(), key=natural) if group in root else ():
+        for name in sorted(root[group].keys(), key=natural_key) if group in root else ():
             key = f"{group}/{name}"
             yield key, _describe(path, key, root[key])
 

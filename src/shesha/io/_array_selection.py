@@ -84,11 +84,6 @@ class StoredArray:
         return self.refusal is None and len(self.shape) == 1 and self.dtype.kind in _LABEL_KINDS
 
 
-def natural(name: str) -> list[tuple[int, str]]:
-    """Return a sort key that puts layer 2 before layer 10."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
-
-
 def why_not(array: StoredArray, layer_axis: LayerAxis = "guess", distances: bool = False) -> str | None:
     """Return why an array is not a representation (or, if `distances`, not distances); None if it is."""
     if array.refusal is not None:

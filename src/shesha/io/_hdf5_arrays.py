@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import Names
-from shesha.io._array_selection import Keys, StoredArray, natural
+from shesha.io._array_selection import Keys, StoredArray
 from shesha.io._external_links_and_declared_sizes import require_own, require_sound
 from shesha.io._nested_arrays import NamedArrays, gather, refused, strings, to_float32
 from shesha.io.file_checks import UnreadableFileError, optional, reading
+from shesha.support.natural_order import natural_key
 from shesha.support.types import Array
 
 _MOST = 100_000
@@ -61,7 +62,7 @@ def walk(path: Path, group: Any, place: str, seen: set[Any]) -> Iterator[tuple[s
     seen.add(group.id)
     names = list(map(str, group))
     if not group[group.name].id.get_create_plist().get_link_creation_order():
-        names.sort(key=natural)
+        names.sort(key=natural_key)
     for name in names:
         inner = f"{place}/{name}" if place else name
         link = group.get(name, getlink=True)

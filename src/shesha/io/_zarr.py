@@ -16,7 +16,7 @@ import numpy as np
 
 from shesha.inputs import NamedRows
 from shesha.io._anndata import labels_of_anndata, open_anndata
-from shesha.io._array_selection import Contents, Keys, StoredArray, contents, natural
+from shesha.io._array_selection import Contents, Keys, StoredArray, contents
 from shesha.io._chunk_limits import require_chunks
 from shesha.io._labels import labels_of_arrays
 from shesha.io._zarr_decompression_limits import require_bounded_chunks
@@ -24,6 +24,7 @@ from shesha.io.file_checks import UnreadableFileError, optional, reading, requir
 from shesha.io.safetensors import ORDER
 from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import LayerAxis
+from shesha.support.natural_order import natural_key
 from shesha.support.types import Array
 
 _METADATA = {".zarray": "array", ".zgroup": "group", "zarr.json": None}
@@ -53,7 +54,7 @@ def _array_folders(path: Path) -> list[Path]:
     with reading(path):
         if _node(path) is None:
             raise UnreadableFileError(f"{path} must be a Zarr store, got a directory without zarr.json or .zgroup")
-        folders = sorted(_walk(path), key=lambda folder: natural(folder.relative_to(path).as_posix()))
+        folders = sorted(_walk(path), key=lambda folder: natural_key(folder.relative_to(path).as_posix()))
         saved = {name: number for number, name in enumerate(_saved_order(path))}
         return sorted(folders, key=lambda folder: saved.get(folder.relative_to(path).as_posix(), len(saved)))
 

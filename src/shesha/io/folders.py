@@ -14,7 +14,7 @@ import numpy as np
 from shesha.inputs import NamedRows, Names
 from shesha.inputs.table_columns import Column
 from shesha.inputs.vector_columns import Vectors
-from shesha.io._array_selection import Contents, Keys, StoredArray, natural
+from shesha.io._array_selection import Contents, Keys, StoredArray
 from shesha.io._format_type import Format, array_format
 from shesha.io._nested_arrays import NamedArrays
 from shesha.io._numpy_files import npy_arrays
@@ -26,6 +26,7 @@ from shesha.io.single_cell_files import is_tenx_folder, tenx_folder_arrays
 from shesha.io.torch_files import torch_item
 from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import LayerAxis
+from shesha.support.natural_order import natural_key
 from shesha.support.provenance import state
 from shesha.support.types import Array
 
@@ -51,7 +52,7 @@ def _data_files(path: Path) -> list[Path]:
     if not path.is_dir():
         return []
     files = [file for file in path.iterdir() if not file.name.startswith((".", "_")) and file.is_file()]
-    return sorted(files, key=lambda file: natural(file.name))
+    return sorted(files, key=lambda file: natural_key(file.name))
 
 
 def _tables_inside(path: Path) -> list[Path]:
@@ -65,7 +66,7 @@ def _tables_inside(path: Path) -> list[Path]:
         return []
     folders = [folder for folder in path.iterdir() if folder.is_dir() and not folder.name.startswith((".", "_"))]
     if folders and all(_PARTITION.fullmatch(folder.name) for folder in folders):
-        ordered = sorted(folders, key=lambda folder: natural(folder.name))
+        ordered = sorted(folders, key=lambda folder: natural_key(folder.name))
         return [file for folder in ordered for file in _all_tables(folder)]
     return _tables_inside(folders[0]) if len(folders) == 1 and folders[0].name == "data" else []
 
@@ -73,7 +74,9 @@ def _tables_inside(path: Path) -> list[Path]:
 def _all_tables(path: Path) -> list[Path]:
     own = [file for file in _data_files(path) if file.suffix.lower() in _TABLES]
     folders = [folder for folder in path.iterdir() if folder.is_dir() and _PARTITION.fullmatch(folder.name)]
-    return own + [file for folder in sorted(folders, key=lambda one: natural(one.name)) for file in _all_tables(folder)]
+    return own + [
+        file for folder in sorted(folders, key=lambda one: natural_key(one.name)) for file in _all_tables(folder)
+    ]
 
 
 def _table(path: Path) -> Table:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from shesha.io._array_selection import StoredArray, natural
+from shesha.io._array_selection import StoredArray
 from shesha.io._nested_arrays import to_float32
 from shesha.io.file_checks import optional, reading, require_memory
+from shesha.support.natural_order import natural_key
 from shesha.support.types import Array
 
 _DTYPES = {
@@ -69,7 +70,7 @@ def _order(header: Mapping[str, Any], about: Mapping[str, Any]) -> list[str]:
         saved = json.loads(about[ORDER])
         if sorted(saved) == sorted(header):
             return list(saved)
-    return sorted(header, key=natural)
+    return sorted(header, key=natural_key)
 
 
 def _describe(path: Path, name: str, tensor: dict[str, Any], start: int) -> StoredArray:

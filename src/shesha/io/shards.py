@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from shesha.io._array_selection import natural
 from shesha.io.file_checks import UnreadableFileError
+from shesha.support.natural_order import natural_key
 from shesha.support.types import Array
 
 Opener = Callable[[Path], Any]
@@ -25,7 +25,7 @@ class ShardedMatrix:
     """
 
     def __init__(self, path: Path, openers: dict[str, Opener]) -> None:
-        self.files = sorted(_shards(path, openers), key=lambda file: natural(file.name))
+        self.files = sorted(_shards(path, openers), key=lambda file: natural_key(file.name))
         self._openers = openers
         self._lock = Lock()
         self._last: tuple[int, Any] | None = None

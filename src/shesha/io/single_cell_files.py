@@ -13,7 +13,7 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names
 from shesha.io._anndata import _default, _elements, _names, labels_of_anndata
-from shesha.io._array_selection import Contents, Keys, StoredArray, contents, natural
+from shesha.io._array_selection import Contents, Keys, StoredArray, contents
 from shesha.io._external_links_and_declared_sizes import require_own
 from shesha.io._format_type import Format, array_format
 from shesha.io._hdf5_arrays import describe, read_dataset
@@ -22,6 +22,7 @@ from shesha.io.compressed_files import open_bytes
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
 from shesha.io.file_endings import COMPRESSED, file_ending, file_stem
 from shesha.support.item_lists import join_names
+from shesha.support.natural_order import natural_key
 from shesha.support.provenance import state
 from shesha.support.types import Array
 
@@ -238,7 +239,7 @@ def _loom_arrays(path: Path) -> NamedArrays:
         require_own(path, root, [name for name in ("matrix", "layers", "col_attrs") if name in root])
         arrays: dict[str, StoredArray] = {}
         with reading(path):
-            places = ["matrix", *(f"layers/{name}" for name in sorted(root.get("layers", ()), key=natural))]
+            places = ["matrix", *(f"layers/{name}" for name in sorted(root.get("layers", ()), key=natural_key))]
             for place in places:
                 dataset = root[place]
                 stored = describe(path, place, dataset)
@@ -291,7 +292,7 @@ def _mudata_parts(path: Path, root: Any) -> list[tuple[str, Any]]:
     with reading(path):
         if "mod" not in root or not list(root["mod"]):
             raise UnreadableFileError(f"MuData file {path} must contain modalities, got none")
-        order = [str(name) for name in root["mod"].attrs.get("mod-order", sorted(root["mod"], key=natural))]
+        order = [str(name) for name in root["mod"].attrs.get("mod-order", sorted(root["mod"], key=natural_key))]
         return [*((name, root["mod"][name]) for name in order if name in root["mod"]), ("", root)]
 
 
