@@ -12,7 +12,7 @@ from shesha.benchmark.store import Entry
 from shesha.benchmark.zero_rows import RULE, required_metric
 from shesha.calibration.permutation_scores import null_scores
 from shesha.measures import Measure, choose
-from shesha.measures.user_functions import PlainMeasure, import_measure
+from shesha.measures._lookup import PlainMeasure, import_measure
 from shesha.runs import FOLLOWED, version_of_code
 
 CALIBRATED = ("CKA", "RSA", "mutual kNN")

@@ -18,7 +18,7 @@ from shesha.benchmark.suites import Suite, suite
 from shesha.benchmark.tests import BenchmarkTest, find
 from shesha.benchmark.trained_models import Archive
 from shesha.measures import Measure
-from shesha.measures.measure_type import Choice
+from shesha.measures.registry import Choice
 from shesha.runs import Executor, executor, require_workers
 from shesha.support import argument_types as kinds
 
