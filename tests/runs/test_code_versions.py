@@ -88,7 +88,7 @@ CHANGES = {
     "a view": (
         {"views/rdm.py": ("import numpy as np\n", "import numpy as np\n\nEXTRA = 1\n")},
         {"RSA"},
-        {"CKA", "RTD"},
+        {"CKA"},
     ),
     "what every view is made of": (
         {"views/representation.py": ("ROUNDING * float(", "2 * ROUNDING * float(")},
@@ -108,29 +108,18 @@ CHANGES = {
 
 
 NOT_IN_STORES = {
-    "shesha.descriptors.registry",
     "shesha.descriptors.intrinsic_dimension",
-    "shesha.kernels.crossnobis",
-    "shesha.kernels.neighbour_distances",
-    "shesha.kernels.regression",
-    "shesha.kernels.shapes",
-    "shesha.kernels.noise_covariance",
-    "shesha.kernels.spectrum",
-    "shesha.kernels.neighbours",
-    "shesha.kernels.threads",
     "shesha.kernels.condition_distances",
-    "shesha.kernels.unit_matching",
-    "shesha.kernels.ranks",
+    "shesha.kernels.crossnobis",
+    "shesha.kernels.noise_covariance",
+    "shesha.kernels.shapes",
+    "shesha.kernels.threads",
     "shesha.nulls.corrections",
     "shesha.nulls.linear_moments",
-    "shesha.stability.registry",
-    "shesha.stability.scores.label_alignment",
     "shesha.stability.scores.encoder_stability",
-    "shesha.stability.scores.sample_split_and_anchor",
     "shesha.stability.scores.rdm_drift",
     "shesha.stability.scores.replicates",
-    "shesha.views.neighbours",
-    "shesha.views.row_source",
+    "shesha.stability.scores.sample_split_and_anchor",
 }
 """Modules that no stored comparison or audit uses: trials, steering, ranked models, matched units, the dimension over
 scale, scores that audits leave out, words."""
