@@ -80,7 +80,7 @@ def test_pairs_without_a_distance_have_no_p_value(tmp_path):
     assert np.isnan(found.p_values[1]) and found.p_values[0] == found.p_values[0]
     assert np.isnan(found.corrected_p_values[1])
     assert found.headline.endswith(
-        "of 1 pair of conditions differ at 0.05, corrected for the number of pairs; 2 pairs could not be tested."
+        "of 1 pair of conditions differs at 0.05, corrected for the number of pairs; 2 pairs could not be tested."
     )
     assert shesha.load(found.save(tmp_path / "pairs.json")) == found
 
@@ -103,7 +103,7 @@ def test_huge_responses_have_the_p_values_of_small_ones(noise):
 
 
 def _designs() -> dict[str, tuple[Any, Any, Any]]:
-    """Trials with conditions and runs: alternating, unequal, one trial per run, few folds and more neurons than trials."""
+    """Trials with conditions and runs: alternating, unequal, one trial per run, few folds, many neurons."""
     rng = np.random.default_rng(5)
     plain = np.tile(np.arange(4), 9)
     unequal = rng.permutation(np.repeat(np.arange(4), [9, 5, 12, 2]))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import align_labels, coordinate_values, is_labelled, table_values, transpose_axes
+from shesha.inputs import MissingRows, align_labels, coordinate_values, is_labelled, table_values, transpose_axes
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import class_names
 from shesha.support import provenance
@@ -49,12 +49,20 @@ class Trials:
     """The input, whose row names align further labels."""
 
     @classmethod
-    def build(cls, X: Any, conditions: Conditions | None, name: str = "X", *, min_trials: int = 2) -> Trials:
+    def build(
+        cls,
+        X: Any,
+        conditions: Conditions | None,
+        name: str = "X",
+        *,
+        min_trials: int = 2,
+        missing: MissingRows = "refuse",
+    ) -> Trials:
         """Check responses and conditions; leave out trials without either and conditions with too few trials.
 
         Trials and neurons that are left out are stated, and conditions are noted.
         """
-        trials = cls.without_conditions(_trials_first(X, conditions, name), name)
+        trials = cls.without_conditions(_trials_first(X, conditions, name), name, missing=missing)
         if conditions is None:
             return trials
         columns = _columns(X if trials.source is None else trials.source, conditions, trials.n_total, name)
@@ -72,8 +80,11 @@ class Trials:
         return replace(trials, codes=codes, names=kept, notes=(*trials.notes, *note))
 
     @classmethod
-    def without_conditions(cls, X: Any, name: str = "X", *, min_trials: int = 2) -> Trials:
-        """Check responses; leave out trials and neurons without any response."""
+    def without_conditions(
+        cls, X: Any, name: str = "X", *, min_trials: int = 2, missing: MissingRows = "refuse"
+    ) -> Trials:
+        """Check responses; leave out trials and neurons without any response, and incomplete trials if asked to."""
+        check.choice(missing, ("refuse", "drop"), "missing")
         values, source = _responses(X, name)
         known = ~np.isnan(values)
         recorded: Mask = np.asarray(known.any(axis=tuple(range(1, values.ndim))))
@@ -88,6 +99,11 @@ class Trials:
         one = np.zeros(len(values), dtype=np.intp)
         trials = cls(values, one, ("",), source, (), None, neurons, len(values), X)
         trials = trials.keep(recorded, "without any number (NaN)", name)
+        if missing == "drop":
+            complete = ~np.isnan(trials.values).any(axis=tuple(range(1, values.ndim)))
+            if not complete.any():
+                raise ValueError(f"{name} must have a trial without NaN for missing='drop', got none")
+            trials = trials.keep(complete, "with NaN", name)
         trials._require_complete(name, neurons)
         check.shape(trials.values.reshape(trials.n_trials, -1).shape, name, min_trials, 1)
         return trials
@@ -127,7 +143,7 @@ class Trials:
         raise ValueError(
             f"{name} must have a number for every neuron in every trial, got NaN in {count(len(named), 'neuron')} "
             f"(columns {check.join_items(named)}) in {count(len(rows), 'trial')} (rows {check.join_items(rows)}). To "
-            f"leave out these {hint}"
+            f"leave out these {hint}; to leave out these trials, pass missing='drop'"
         )
 
     @property

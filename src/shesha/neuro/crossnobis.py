@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import ConditionDistances, make_data_array
+from shesha.inputs import ConditionDistances, MissingRows, make_data_array
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import class_name
 from shesha.kernels.condition_distances import compress_columns
@@ -184,6 +184,7 @@ def crossnobis(
     runs: Conditions | None = None,
     *,
     noise: Estimate | float | ArrayLike | None = "ledoit-wolf",
+    missing: MissingRows = "refuse",
 ) -> Any:
     """Cross-validated squared Mahalanobis distances between conditions, 0 on average without a difference.
 
@@ -210,6 +211,9 @@ def crossnobis(
         other runs (or of other quarters of the trials), because their own noise would bias the distances. An array is
         used as the inverse covariance. With one inverse covariance per run, in the order of the runs, the covariances
         of each pair of runs are averaged. None: Euclidean distances.
+    missing : {'refuse', 'drop'}
+        Whether trials with NaN for some of the neurons raise an error, or are left out and counted. Trials and neurons
+        without any number are always left out.
 
     Returns
     -------
@@ -237,7 +241,7 @@ def crossnobis(
     2  0.82  0.82  0.00
     """
     with provenance.collect_statements() as statements:
-        trials = Trials.build(X, conditions, min_trials=1)
+        trials = Trials.build(X, conditions, min_trials=1, missing=missing)
     parts, run_names = run_codes(X, trials, runs)
     with single_threaded_blas():
         crossed = Crossed.build(trials, parts, noise, run_names)
@@ -276,6 +280,7 @@ def discriminability(
     block_length: int | None = None,
     alpha: float = 0.05,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> TrialScore:
     """Mean cross-validated distance between conditions, compared with its null distribution.
 
@@ -285,6 +290,8 @@ def discriminability(
         See `crossnobis`.
     n_permutations, null, blocks, block_length, alpha, seed
         See `trial_split`.
+    missing
+        See `crossnobis`.
 
     Returns
     -------
@@ -302,7 +309,7 @@ def discriminability(
     >>> round(found.observed, 2), found.significant
     (0.62, True)
     """
-    trials = Trials.build(X, conditions, min_trials=1)
+    trials = Trials.build(X, conditions, min_trials=1, missing=missing)
     parts, run_names = run_codes(X, trials, runs)
     crossed = Crossed.build(trials, parts, noise, run_names)
     orders = Orders.build(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trials import Conditions, Trials
@@ -22,7 +23,7 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import Result, reaches_level
 from shesha.results.paper_sentences import claim
 from shesha.support.draws_for_corrections import draws_needed
-from shesha.support.plurals import count
+from shesha.support.plurals import agree_with_share, count
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator, number
@@ -81,9 +82,11 @@ class CrossnobisPairs(Result):
         untested = f"; {count(missing, 'pair')} could not be tested" if missing else ""
         if self.n_undecided:
             untested += f"; {count(self.n_undecided, 'pair')} cannot be decided, because {self._too_few}"
+        n = sum(self.significant)
+        differ = agree_with_share(n, len(known), "differs", "differ")
         return (
-            f"{sum(self.significant)} of {count(len(known), 'pair')} of conditions differ at {self.alpha:g}, corrected "
-            f"for the number of pairs{untested}."
+            f"{n} of {count(len(known), 'pair')} of conditions {differ} at "
+            f"{self.alpha:g}, corrected for the number of pairs{untested}."
         )
 
     @property
@@ -153,6 +156,7 @@ def crossnobis_test(
     n_permutations: int = 199,
     alpha: float = 0.05,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> CrossnobisPairs:
     """Test, for every pair of conditions, whether their responses differ, by cross-validated distances.
 
@@ -171,6 +175,8 @@ def crossnobis_test(
     alpha : float
         Significance level of the corrected p-values.
     seed : int, Generator or None
+    missing
+        See `crossnobis`.
 
     Returns
     -------
@@ -196,7 +202,7 @@ def crossnobis_test(
         raise ValueError(
             f"n_permutations must be at least {fewest}, because fewer cannot reach p = {alpha:g}, got {n_permutations}"
         )
-    trials = Trials.build(X, conditions, min_trials=1)
+    trials = Trials.build(X, conditions, min_trials=1, missing=missing)
     parts, run_names = run_codes(X, trials, runs)
     pairs = list(combinations(range(trials.n_conditions), 2))
     keys = generator(seed).random((n_permutations, trials.n_trials))
