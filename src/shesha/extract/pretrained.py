@@ -6,7 +6,6 @@ Nothing is unpickled, and code that comes with a model is never run: weights are
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from io import StringIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from shesha.support import regular_files
 from shesha.support.optional import require
 
 if TYPE_CHECKING:
@@ -209,10 +209,7 @@ def read_json(source: Source | None, *parts: str, of_list: bool = False) -> Any:
     file = None if source is None else source.file("/".join(parts), of_list=of_list)
     if file is None:
         return {}
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{'/'.join(parts)} must be JSON, got other contents in {file.parent}: {error}") from error
+    return regular_files.read_json(file, "/".join(parts))
 
 
 def input_network(model: nn.Module, kind: str) -> nn.Module:

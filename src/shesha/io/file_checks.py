@@ -15,6 +15,7 @@ from shesha.io.file_endings import file_ending, file_stem
 from shesha.support import argument_types as kinds
 from shesha.support.memory import memory_budget, readable
 from shesha.support.optional import require
+from shesha.support.regular_files import open_regular, text_fault
 
 _MOST_UNASKED = 1 << 28
 """Number of bytes that any file may need in memory, however small it is on disk."""
@@ -84,11 +85,20 @@ def reading(path: Path) -> Iterator[None]:
         # A panic in a Rust library is not an Exception, although it only means that the bytes are damaged.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
+        if isinstance(error, UnicodeDecodeError) and (fault := _text_fault(path)):
+            raise UnreadableFileError(f"{path} must be text in UTF-8, got {fault}: save the file as UTF-8") from error
         cause = f"{type(error).__name__}: {error}".rstrip(": ")
         ending = path.name.removeprefix(file_stem(path))
         raise UnreadableFileError(
             f"{path} must be a complete {ending} file, got one that cannot be read ({cause}): {_advice(path)}"
         ) from error
+
+
+def _text_fault(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    with open_regular(path) as stream:
+        return text_fault(stream)
 
 
 def optional(module: str, path: Path) -> ModuleType:

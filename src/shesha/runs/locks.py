@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from shesha.support.regular_files import require_no_link
 from shesha.support.sqlite import StoreError
 
 LOG = logging.getLogger(__name__)
@@ -27,7 +28,7 @@ def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
     Raises
     ------
     StoreError
-        If another process holds the lock and `wait` is false.
+        If another process holds the lock and `wait` is false, or if the lock is a link or a pipe.
     OSError
         If no file can be written in the folder of the store.
 
@@ -44,6 +45,10 @@ def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
 
     place = path.with_name(path.name + ".lock")
     lock = FileLock(place)
+    try:
+        require_no_link(place, "lock of a store")
+    except ValueError as error:
+        raise StoreError(str(error)) from error
     try:
         # filelock would wait forever if the folder exists but the file cannot be created.
         place.open("a").close()

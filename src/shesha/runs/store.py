@@ -93,6 +93,14 @@ class ResultStore(sqlite.Database):
             raise sqlite.damaged_store_error(self.path, f"{kind} {key:.40}")
         return text
 
+    @contextmanager
+    def decoding(self) -> Iterator[None]:
+        """Convert errors about a stored text whose values have another form to one that names the store."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+            raise sqlite.damaged_store_error(self.path, f"{type(error).__name__}: {error}") from error
+
     def forget(self, kind: str, keys: Iterable[str]) -> None:
         """Remove the texts under the given keys, if they exist."""
         with sqlite.transaction(self._connection, self.path):
