@@ -54,7 +54,10 @@ def read_lines(path: Path, column: str | None) -> Array:
     """Read one label per line; an empty line means a missing label."""
     if column is not None:
         raise ValueError(f"column must be None for {path}, which has one label per line, got {column!r}")
-    lines = [line.strip() for line in regular_files.read_lines(path)]
+    try:
+        lines = [line.strip() for line in regular_files.read_lines(path)]
+    except ValueError as error:
+        raise UnreadableFileError(str(error)) from error
     while lines and not lines[-1]:
         lines.pop()
     if not lines:

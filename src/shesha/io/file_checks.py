@@ -63,12 +63,15 @@ def _first_bytes(path: Path) -> bytes:
         return stream.read(max(map(len, _SIGNATURES)))
 
 
-def _advice(path: Path) -> str:
+def _advice(path: Path, error: BaseException) -> str:
     """Return advice on a damaged file."""
     start = _first_bytes(path) if path.is_file() else b""
     kind = next((kind for signature, kind in _SIGNATURES.items() if start.startswith(signature)), "")
     if kind and path.suffix.lower() not in kind:
         return f"its content looks like {kind}"
+    if isinstance(error, UnicodeDecodeError) and path.is_file():
+        with open_regular(path) as stream:
+            return f"text must be in UTF-8, got {text_fault(stream)}; save the file as UTF-8"
     return "the file is damaged or has another format; write it again"
 
 
@@ -85,20 +88,11 @@ def reading(path: Path) -> Iterator[None]:
         # A panic in a Rust library is not an Exception, although it only means that the bytes are damaged.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        if isinstance(error, UnicodeDecodeError) and (fault := _text_fault(path)):
-            raise UnreadableFileError(f"{path} must be text in UTF-8, got {fault}: save the file as UTF-8") from error
         cause = f"{type(error).__name__}: {error}".rstrip(": ")
         ending = path.name.removeprefix(file_stem(path))
         raise UnreadableFileError(
-            f"{path} must be a complete {ending} file, got one that cannot be read ({cause}): {_advice(path)}"
+            f"{path} must be a complete {ending} file, got one that cannot be read ({cause}): {_advice(path, error)}"
         ) from error
-
-
-def _text_fault(path: Path) -> str:
-    if not path.is_file():
-        return ""
-    with open_regular(path) as stream:
-        return text_fault(stream)
 
 
 def optional(module: str, path: Path) -> ModuleType:
