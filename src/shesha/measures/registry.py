@@ -56,8 +56,8 @@ def measure(
     family, formula, reference : str
         Family (all measures in a family can be requested by its name), and the formula and reference shown on the card.
     **declared
-        Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features, self_value,
-        estimates, groups, view_options, remark, expected, sample, under.
+        Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features,
+        counts_features, self_value, estimates, groups, view_options, remark, expected, sample, under.
     """
     check.choice(closer, get_args(Closer), "closer")
     check.choice(cost, COSTS, "cost")
