@@ -102,7 +102,7 @@ def test_a_journal_that_names_another_file_is_refused(path):
         ResultStore(path)
 
 
-SHAPES = ["[]", "{}", "3", "null", '"text"', "[[1]]", '{"a": {"b": 1}}', "[1, 2, 3]", "[" * 2000, "{"]
+SHAPES = ["[]", "{}", "null", "[[1]]", "["]
 
 
 @pytest.mark.parametrize("command", ["compare", "audit"])

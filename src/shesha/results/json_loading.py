@@ -27,7 +27,6 @@ from shesha.support.regular_files import read_json
 _ROOMS = (
     *(
         "auditing",
-        "benchmark",
         "bio",
         "calibration",
         "changes",

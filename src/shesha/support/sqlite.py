@@ -47,6 +47,8 @@ class Layout:
     """Statements that create the tables of a new store."""
     program: str | None = None
     """Value in `about` that distinguishes this kind of store."""
+    optional: tuple[str, ...] = ()
+    """Statements that create the tables which a store may have in addition."""
     earlier: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Earlier layouts that can still be read: the version, and the statements that created its tables."""
     upgrade: Callable[[sqlite3.Connection], None] | None = None
@@ -175,7 +177,7 @@ def prepare(connection: sqlite3.Connection, path: Path, layout: Layout, *, creat
     if ("table", "about", _plain(_ABOUT)) not in found:
         raise StoreError(foreign)
     _require_version(connection, path, layout, foreign)
-    if found not in _known_schemas(layout):
+    if found - _optional_tables(layout) not in _known_schemas(layout):
         raise StoreError(f"{foreign}, whose tables differ from those of this layout")
     if create and layout.upgrade is not None and about(connection).get("schema") != layout.schema:
         with transaction(connection, path):
@@ -212,6 +214,14 @@ def _known_schemas(layout: Layout) -> tuple[Schema, ...]:
                 layout.upgrade(connection)
                 known.append(_schema(connection))
     return tuple(known)
+
+
+@cache
+def _optional_tables(layout: Layout) -> Schema:
+    with closing(sqlite3.connect(MEMORY)) as connection:
+        for statement in layout.optional:
+            connection.execute(statement)
+        return _schema(connection)
 
 
 def _lay_out(connection: sqlite3.Connection, tables: tuple[str, ...], version: str, program: str | None) -> None:
