@@ -35,7 +35,6 @@ ORDER = [
     {"bio", "neuro", "steering", "drift"},
     {"changes", "citations"},
     {"benchmark", "studies"},
-    {"plot"},
     {"cli", "pytest_plugin"},
     {"__main__"},
 ]

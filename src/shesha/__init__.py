@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import shesha.measures as measures
     import shesha.neuro as neuro
     import shesha.nulls as nulls
-    import shesha.plot as plot
     import shesha.report as report
     import shesha.sim as sim
     import shesha.stability as stability
@@ -181,7 +180,6 @@ __all__ = [
     "neuro",
     "noise_ceiling",
     "nulls",
-    "plot",
     "rank_models",
     "rdm_drift",
     "rdm_similarity",
