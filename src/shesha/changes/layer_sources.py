@@ -9,13 +9,15 @@ from typing import Any
 
 from shesha.changes.layer_matching import ALONE, Match, Matching, match_layers
 from shesha.changes.reencodings import reencodings
-from shesha.inputs import MissingRows, Names, RowChoice
+from shesha.inputs import MissingRows, Names, RowChoice, are_reordered
 from shesha.inputs.matrix_shapes import one_row_per_input, state_narrow
 from shesha.io.read import read_named
 from shesha.support import argument_types as kinds
 from shesha.support.device_arrays import array_shape
 from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
 from shesha.support.layer_order import join_names, layers_by_depth
+from shesha.support.provenance import state
+from shesha.support.warnings import RowNamesWarning, warn
 from shesha.views import Rdm, Representation, align_rows, check_named_arrays, select_layer_rows
 
 Side = Mapping[str, Representation]
@@ -126,6 +128,14 @@ def read_sides(
                 key = _counterpart(layer, list(read["before"]), list(layers), name)
             representations[name, layer] = layers[key]
     known = tuple(source.names for source in representations.values() if source.names is not None)
+    first, second = representations["before", next(iter(matched))], representations["after", next(iter(matched))]
+    if not known and are_reordered(first.to_numpy.rows, second.to_numpy.rows):
+        state("after seems to contain the rows of before in another order")
+        warn(
+            "after seems to contain the rows of before in another order, but rows are paired by position. Pass arrays "
+            "with row names, such as tables with an index",
+            RowNamesWarning,
+        )
     aligned = align_rows({f"{name}[{layer}]": source for (name, layer), source in representations.items()})
     _require_same_counts(representations)
     sides: dict[str, dict[str, Representation]] = {name: {} for name in read}

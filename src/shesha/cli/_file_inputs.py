@@ -92,8 +92,14 @@ class RowOptions:
         """The arguments `rows` and `missing` of the library's functions."""
         return {"rows": "shared" if self.shared else "same", "missing": self.missing}
 
-    def state_pairing(self, *files: Mapping[str, Any]) -> None:
-        """State that rows of several files are paired by position, unless a file names its rows."""
+    def state_pairing(self, *files: Mapping[str, Any], opened: Mapping[Path, Contents] | None = None) -> None:
+        """State that rows of several files are paired by position, unless a file names its rows.
+
+        `opened` describes the contents of the files, unless `read_representations` read each of them in a call.
+        """
+        from shesha.inputs import are_reordered
+        from shesha.io.columns_in_another_order import warn_of_other_orders
+
         if len(files) < 2:
             return
         known = [
@@ -101,12 +107,23 @@ class RowOptions:
         ]
         if self.by_position:
             state("rows paired by position, as requested")
-        elif all(names is None for names in known):
-            state("rows paired by position (no ids)")
+            return
+        if all(names is None or getattr(names, "counts_rows", False) for names in known):
+            if not any(known):
+                state("rows paired by position (no ids)")
+            first, second = (next(iter(arrays.values()), ()) for arrays in files[:2])
+            if _are_small(first, second) and are_reordered(first, second):
+                raise ValueError(
+                    "rows must be in one order if no column identifies them, got the same rows in another order. "
+                    "Name the column of identifiers with --id, or pass --by-position to compare row i with row i"
+                )
+        warn_of_other_orders(opened or {path: it for side in files for path, it in getattr(side, "opened", {}).items()})
 
 
 EVERY_ROW = RowOptions()
 """Rows are matched by name if both files have names, and no rows are left out."""
+_READ_TWICE = 1 << 28
+"""Number of bytes up to which matrices without ids are checked for the same rows in another order."""
 _MOST_ARRAYS = 1_000
 """Maximum number of arrays; each is a representation, so a larger number is probably a mistake."""
 
@@ -135,7 +152,6 @@ def read_representations(
     from shesha.inputs import NamedRows
     from shesha.inputs.matrix_shapes import state_narrow
     from shesha.io import open_file
-    from shesha.io.columns_in_another_order import warn_of_other_orders
     from shesha.io.read import state_skipped
     from shesha.io.representation_names import full_name, short_paths
     from shesha.io.token_counts import ReadArrays, shared_token_counts
@@ -183,10 +199,16 @@ def read_representations(
             f"FILE must contain at most {_MOST_ARRAYS:,} arrays, got {len(arrays):,}: choose some with --key"
         )
     state_narrow({name: array.shape for name, array in arrays.items() if not distances})
-    rows.state_pairing(*of_files)
-    if not rows.by_position:
-        warn_of_other_orders(opened)
-    return ReadArrays(arrays, shared_token_counts(files))
+    rows.state_pairing(*of_files, opened=opened)
+    return ReadArrays(arrays, shared_token_counts(files), opened)
+
+
+def _are_small(*arrays: Any) -> bool:
+    """Return whether arrays are matrices of features that are quickly read."""
+    return all(
+        len(getattr(array, "shape", ())) == 2 and hasattr(array, "dtype") and array.size * array.itemsize <= _READ_TWICE
+        for array in arrays
+    )
 
 
 def load_labels(path: Path, column: str | None, rows: RowOptions = EVERY_ROW) -> Any:

@@ -262,7 +262,7 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
     no_features = tuple(files.no_features)
     names = None
     if record.get("names") and not files.by_position:
-        names = Names.lazy(record["names"], partial(_names_in, path, files))
+        names = Names.lazy(record["names"], partial(_names_in, path, files), chosen=files.ids is not None)
     for name, shape, content, like_distances in record["arrays"]:
         if name in few:
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -108,6 +108,25 @@ def could_identify(values: ArrayLike) -> bool:
     return array.dtype.kind in "iuUTSO"
 
 
+def choose_identity(names: Iterable[str], load: Callable[[str], ArrayLike]) -> str | None:
+    """Return the first name whose values identify rows; values that only count the rows come last.
+
+    Examples
+    --------
+    >>> columns = {"id": [0, 1, 2], "url": ["a", "c", "b"], "sku": [4, 4, 5]}
+    >>> choose_identity(["sku", "id", "url"], columns.__getitem__), choose_identity(["id"], columns.__getitem__)
+    ('url', 'id')
+    """
+    counting = None
+    for name in names:
+        values = load(name)
+        if distinct_values(values):
+            if not Names.build(values).counts_rows:
+                return name
+            counting = counting or name
+    return counting
+
+
 def distinct_names(values: Any, source: str, column: str) -> Names:
     """Return the names of rows from a column that was named; missing or repeated values are refused."""
     array = np.asarray(values)
@@ -118,4 +137,4 @@ def distinct_names(values: Any, source: str, column: str) -> Names:
     if len(set(entries)) < len(entries):
         n_repeated = len(entries) - len(set(entries))
         raise ValueError(f"ids must name distinct values, got {count(n_repeated, 'repeated value')} in {source}")
-    return Names.build(array, column)
+    return Names.build(array, column, chosen=True)

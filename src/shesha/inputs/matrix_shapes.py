@@ -46,7 +46,7 @@ def state_shapes(shapes: Mapping[str, tuple[int, ...]]) -> None:
     state_narrow(shapes)
     for name, shape in shapes.items():
         if len(shape) in _KINDS:
-            state(f"{name}: {_KINDS[len(shape)]} {_sizes(shape)}, folded by each measure as in ReSi")
+            state(f"{name}: {_KINDS[len(shape)]} {_sizes(shape)}, folded by each measure as in ReSi (commands flatten)")
 
 
 def _sizes(shape: tuple[int, ...]) -> str:

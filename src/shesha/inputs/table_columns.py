@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from shesha.inputs.identity import distinct_values, identity_names, is_identity_name, words_of
+from shesha.inputs._row_names import Names
+from shesha.inputs.identity import choose_identity, identity_names, is_identity_name, words_of
 from shesha.inputs.vector_columns import Vectors, find_vectors, is_missing, shorten
 from shesha.support import provenance
 from shesha.support.item_lists import join_items, join_names
@@ -196,9 +197,9 @@ def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column
     able = {
         c.name: c for c in columns if c.name not in aside and c.kind in ("numbers", "text") and c.content != "dates"
     }
-    for name in identity_names(able):
-        if distinct_values(able[name].values()):
-            return able[name], True
+    named = choose_identity(identity_names(able), lambda name: able[name].values())
+    if named is not None:
+        return able[named], True
     content = next((c for c in able.values() if c.kind == "text" and _CONTENT.fullmatch(c.name)), None)
     first = columns[0] if columns else None
     if first is None or first.name not in able or is_identity_name(first.name):
@@ -426,7 +427,10 @@ def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str 
     if not named:
         return
     listing = ", ".join(others[:_NAMED]) + (f" and {len(others) - _NAMED} more" if len(others) > _NAMED else "")
-    notes = [f"rows named by {identity}"] * bool(identity) + [f"left out: {listing}"] * bool(others)
+    counted = layout.identity is not None and Names.build(layout.identity.values()).counts_rows
+    notes = [f"rows {'numbered' if counted else 'named'} by {identity}"] * bool(identity) + [
+        f"left out: {listing}"
+    ] * bool(others)
     provenance.state(f"{source}: {taken}, {size}{f' ({chr(59).join(notes)})' if notes else ''}".replace(";", "; "))
 
 

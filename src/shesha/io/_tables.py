@@ -149,7 +149,7 @@ def _row_names(table: Table, layout: Layout) -> Names | None:
     if identity is None:
         return None
     values = partial(_index_values, table, (identity.name,))
-    return Names(values, column=identity.name) if layout.certain else Names(values, doubtful=True)
+    return Names(values, column=identity.name, doubtful=not layout.certain)
 
 
 def _is_named_identity(column: Column) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
@@ -11,12 +11,13 @@ from typing import Any, Literal, get_args
 
 from numpy.typing import ArrayLike
 
+from shesha.kernels.distances import Metric
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures.sampled_estimates import SampledPairs, SampledRows
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimable
-from shesha.views import Rdm, Representation, View, adjust_for_covariates, align_rows, aligned
+from shesha.views import Concentricity, Rdm, Representation, View, adjust_for_covariates, align_rows, aligned
 
 Data = ArrayLike | Rdm | Representation
 
@@ -129,6 +130,12 @@ class Measure:
         chosen |= self.view_options
         return self.view, tuple(sorted(chosen.items()))
 
+    @property
+    def row_metric(self) -> Metric:
+        """The metric under which every row needs a direction; 'euclidean' if rows need none."""
+        metric: Metric = "cosine" if issubclass(self.view, Concentricity) else dict(self.view_key[1]).get("metric")
+        return metric if metric in ("cosine", "correlation") else "euclidean"
+
     def look(self, source: Representation) -> View:
         """Return the view of a representation that this measure compares."""
         kind, options = self.view_key
@@ -186,3 +193,9 @@ Choice = str | Measure | Callable[..., float]
 def _restore(module: str, function: str, name: str, options: dict[str, Any]) -> Measure:
     marked: Measure = getattr(import_module(module), function).measure
     return marked._copy_with_options(name, options)
+
+
+def metric_of_rows(measures: Iterable[Measure]) -> dict[str, Any]:
+    """Return the options of `select_rows` for the directions that the rows need for some measures."""
+    needed = {measure.row_metric for measure in measures} - {"euclidean"}
+    return {"metric": max(needed, default="cosine"), "directed": bool(needed)}
