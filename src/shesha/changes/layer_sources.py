@@ -13,7 +13,6 @@ from shesha.inputs import MissingRows, Names, RowChoice, are_reordered
 from shesha.inputs.matrix_shapes import one_row_per_input, state_narrow
 from shesha.io.read import read_named
 from shesha.support import argument_types as kinds
-from shesha.support.device_arrays import array_shape
 from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
 from shesha.support.layer_order import join_names, layers_by_depth
 from shesha.support.provenance import state
@@ -84,8 +83,6 @@ class Reader:
         }
         if not layers:
             raise ValueError(f"{name} must contain at least one layer, got none")
-        shapes = {name if layer == ALONE else str(layer): array_shape(values) for layer, values in layers.items()}
-        state_narrow(shapes)
         return layers
 
     def read_reencodings(self, before: Any, again: Iterable[Any] | None) -> list[Any]:
@@ -152,6 +149,7 @@ def _check_layers(layers: Mapping[Any, Any], name: str) -> dict[str, Representat
     for layer, source in checked.items():
         if source.has_distances_only or len(source.shape) != 2:
             raise ValueError(f"{name}[{layer!r}] must be a matrix (n_rows, n_features), got shape {source.shape}")
+    state_narrow({name if layer == ALONE else layer: source.shape for layer, source in checked.items()})
     return dict(layers_by_depth(checked))
 
 
@@ -178,11 +176,14 @@ def _counterpart(layer: str, before: Sequence[str], names: Sequence[str], argume
 
 
 def _require_same_counts(sources: Mapping[tuple[str, str], Representation]) -> None:
-    counts = {f"{name}[{layer!r}]": source.n_rows for (name, layer), source in sources.items()}
-    (first, n), *rest = counts.items()
-    for name, count in rest:
-        if count != n:
-            raise ValueError(f"{name} must have the {n:,} rows of {first}, got {count:,} rows")
+    (_, first), *rest = sources.items()
+    for (name, _), source in rest:
+        if source.n_rows != first.n_rows:
+            wide = source.shape == first.shape[::-1]
+            raise ValueError(
+                f"{name} must have the {first.n_rows:,} rows of before, got {source.n_rows:,} rows"
+                + ("; its shape is the transpose of that of before" if wide else "")
+            )
 
 
 def _as_mapping(side: Any, name: str, layer_axis: LayerAxis) -> Mapping[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -67,6 +68,10 @@ Transpose = Annotated[
 """The option for files with features in rows."""
 Distances = Annotated[bool, typer.Option("--rdm", help="The arrays are distances between rows, not features.")]
 """The option for distances: square, condensed, or stacks of square matrices."""
+
+
+FEWEST_COLUMNS = 4
+"""Number of columns below which an array is left out beside wider ones; narrow ones are pictures, labels or scores."""
 
 
 @dataclass(frozen=True)
@@ -135,14 +140,13 @@ def read_representations(
     layer_axis: str = "guess",
     *,
     rows: RowOptions = EVERY_ROW,
-    fewest: int = 0,
+    fewest: int = FEWEST_COLUMNS,
     distances: bool = False,
-    flatten: bool = True,
 ) -> dict[str, Any]:
     """Read every array of every file; if two files use the same name, add a short path.
 
     Arrays with fewer columns than `fewest` are skipped, unless `keys` names them or their file contains no wider array.
-    Feature maps become matrices if `flatten`. If a file names its rows, its arrays keep these names, so that rows can
+    Feature maps and token sequences are flattened to matrices. If a file names its rows, its arrays keep these names, so that rows can
     be matched later.
 
     Three-dimensional arrays are split into layers here, so callers must pass ``layer_axis=None`` to later functions. If
@@ -150,7 +154,7 @@ def read_representations(
     """
     from shesha.comparison.input_manifest import too_narrow
     from shesha.inputs import NamedRows
-    from shesha.inputs.matrix_shapes import state_narrow
+    from shesha.inputs.matrix_shapes import one_row_per_input, state_narrow
     from shesha.io import open_file
     from shesha.io.read import state_skipped
     from shesha.io.representation_names import full_name, short_paths
@@ -174,12 +178,11 @@ def read_representations(
             distances=distances,
             ids=rows.ids,
             transpose=rows.transpose,
-            flatten=flatten,
         )
         opened[path] = contents
         names = None if rows.by_position else contents.row_names
         before = set(arrays)
-        few = too_narrow({name: array.shape for name, array in contents.representations.items()}, keys, fewest)
+        few = {} if distances else too_narrow(contents.representations, keys, fewest)
         state_left_out(path.name, few)
         if keys is None:
             state_skipped(path, contents, [labels_inside] if isinstance(labels_inside, str) else labels_inside or ())
@@ -187,6 +190,7 @@ def read_representations(
             if name in few:
                 continue
             full = full_name(path, short, name, arrays, alone=len(files) == 1)
+            array = array if distances else one_row_per_input(array, name)
             arrays[full] = array if names is None else NamedRows(array, names)
             if distances:
                 arrays[full] = Rdm(arrays[full], full)
@@ -206,7 +210,7 @@ def read_representations(
 def _are_small(*arrays: Any) -> bool:
     """Return whether arrays are matrices of features that are quickly read."""
     return all(
-        len(getattr(array, "shape", ())) == 2 and hasattr(array, "dtype") and array.size * array.itemsize <= _READ_TWICE
+        len(getattr(array, "shape", ())) == 2 and hasattr(array, "dtype") and 8 * prod(array.shape) <= _READ_TWICE
         for array in arrays
     )
 

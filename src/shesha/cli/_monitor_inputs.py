@@ -50,7 +50,7 @@ def monitor_files(folder: Path) -> list[Path]:
 def column_of_ids(drift_monitor: DriftMonitor) -> str | None:
     """Return the column that --id named when the monitor was made; None if its ids are found without a name."""
     names = drift_monitor.names
-    return names.column if names is not None and names.chosen else None
+    return names.column if names is not None and names.chosen == "column" else None
 
 
 def parse_about(about: list[str] | None) -> dict[str, str]:

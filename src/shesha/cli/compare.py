@@ -297,6 +297,7 @@ def _lazy_files(
         by_position=rows.by_position,
         ids=rows.ids,
         transpose=rows.transpose,
+        flatten=True,
     )
 
 

@@ -157,7 +157,7 @@ class Reference:
             arrays["positions"] = self.positions
         plain = {"n_features": self.n_features, "precision": self.precision, "classes": list(self.classes)}
         plain |= {"n_inputs": self.n_inputs, "id_column": None if self.names is None else self.names.column}
-        plain["are_ids_chosen"] = self.names is not None and self.names.chosen
+        plain["ids_chosen_by"] = "" if self.names is None else self.names.chosen
         plain["are_ids_guessed"] = self.names is not None and self.names.doubtful
         return plain, arrays
 
@@ -167,7 +167,7 @@ class Reference:
         names = None
         if "names" in arrays:
             stored, guessed = arrays["names"], bool(plain.get("are_ids_guessed"))
-            chosen = bool(plain.get("are_ids_chosen"))
+            chosen = plain.get("ids_chosen_by") or ""
             names = Names(lambda: stored, doubtful=guessed, column=plain.get("id_column") or "", chosen=chosen)
         rotates = all(map(_rotates, measures))
         return cls(

@@ -17,6 +17,7 @@ from shesha.support.item_lists import join_items
 from shesha.support.types import Array
 from shesha.support.visible_text import visible_name
 
+Chosen = Literal["", "column", "format"]
 Kind = Literal["text", "numbered", "counted"]
 """Kinds of names: text, integers that may be positions in another table, or consecutive integers."""
 
@@ -33,22 +34,23 @@ class Names:
     column : str
         Name of the column or array of identifiers that contains the names, such as 'id'. Integers in it identify rows
         as text does; other integers, such as the default index of pandas, may be mere row numbers.
-    chosen : bool
-        Whether a user named the column, so that even numbers that only count the rows identify them.
+    chosen : {'', 'column', 'format'}
+        Who says that even numbers that only count the rows identify them: nobody, a user who named the column, or the
+        format, such as the names of files.
     """
 
     def __init__(
-        self, load: Callable[[], ArrayLike], *, doubtful: bool = False, column: str = "", chosen: bool = False
+        self, load: Callable[[], ArrayLike], *, doubtful: bool = False, column: str = "", chosen: Chosen = ""
     ) -> None:
         self._load, self.doubtful, self.column, self.chosen = load, doubtful, column, chosen
 
     @classmethod
-    def build(cls, values: ArrayLike, column: str = "", *, chosen: bool = False) -> Names:
+    def build(cls, values: ArrayLike, column: str = "", *, chosen: Chosen = "") -> Names:
         """Build names from values in memory."""
         return cls(lambda: values, column=column, chosen=chosen)
 
     @classmethod
-    def lazy(cls, record: Sequence[Any], load: Callable[[], ArrayLike], *, chosen: bool = False) -> Names:
+    def lazy(cls, record: Sequence[Any], load: Callable[[], ArrayLike], *, chosen: Chosen = "") -> Names:
         """Build names from a stored summary; the names themselves are loaded only if rows must be reordered."""
         *outline, doubtful, column = record
         names = cls(load, doubtful=doubtful, column=column, chosen=chosen)

@@ -92,7 +92,7 @@ def distinct_values(values: ArrayLike) -> bool:
     if not could_identify(array) or (array.dtype.kind == "f" and np.isnan(array).any()):
         return False
     entries = array.tolist()
-    if array.dtype.kind == "O" and not all(isinstance(entry, str | int) for entry in entries):
+    if array.dtype.kind == "O" and not all(isinstance(entry, str | int | bytes) for entry in entries):
         return False
     return len(set(entries)) == len(entries)
 
@@ -137,4 +137,4 @@ def distinct_names(values: Any, source: str, column: str) -> Names:
     if len(set(entries)) < len(entries):
         n_repeated = len(entries) - len(set(entries))
         raise ValueError(f"ids must name distinct values, got {count(n_repeated, 'repeated value')} in {source}")
-    return Names.build(array, column, chosen=True)
+    return Names.build(array, column, chosen="column")

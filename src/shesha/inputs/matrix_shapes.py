@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from shesha.inputs._other_libraries import split_names
 from shesha.inputs._row_names import NamedRows
 from shesha.inputs.table_columns import PICTURE_COLUMNS
@@ -12,6 +14,7 @@ from shesha.support.device_arrays import to_host
 from shesha.support.plurals import count
 from shesha.support.provenance import state
 
+_LOOKED_AT = 20
 _KINDS = {3: "token sequences", 4: "feature maps"}
 
 
@@ -31,6 +34,21 @@ def one_row_per_input(X: Any, name: str) -> Any:
     flat = to_host(values, name).reshape(len(X), -1)
     state(f"{name}: {kind} {_sizes(X.shape)}, flattened to {_sizes(flat.shape)}")
     return flat if names is None else NamedRows(flat, names)
+
+
+def is_one_hot(array: Any) -> bool:
+    """Return whether a matrix has one 1 in every row and zeros elsewhere; the first rows are looked at first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_one_hot(np.eye(3)[[0, 2, 2, 1]]), is_one_hot(np.ones((4, 3)))
+    (True, False)
+    """
+    if len(array.shape) != 2 or array.shape[1] < 2:
+        return False
+    parts = (np.asarray(array[:_LOOKED_AT]), array)
+    return all(bool(((np.asarray(rows) == 1).sum(axis=1) == 1).all() and np.isin(rows, (0, 1)).all()) for rows in parts)
 
 
 def state_narrow(shapes: Mapping[str, tuple[int, ...]]) -> None:

@@ -59,6 +59,8 @@ _FEWEST = 4
 INDEX = "is the index of the table"
 """Reason why an index is no feature, which needs no statement."""
 _FEW_STATED = 3
+_LONGEST_ID = 32
+"""Largest number of bytes of an identifier, such as a UUID or a hash."""
 _NAMED = 4
 """Maximum number of left-out columns that a statement names."""
 _MUCH = 4
@@ -195,7 +197,9 @@ def _is_side(column: Column) -> bool:
 def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column | None, bool]:
     """Return the column that identifies rows, and whether it is named like one."""
     able = {
-        c.name: c for c in columns if c.name not in aside and c.kind in ("numbers", "text") and c.content != "dates"
+        c.name: c
+        for c in columns
+        if c.name not in aside and (c.kind in ("numbers", "text") or _are_short_bytes(c)) and c.content != "dates"
     }
     named = choose_identity(identity_names(able), lambda name: able[name].values())
     if named is not None:
@@ -207,6 +211,13 @@ def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column
     if first.kind == "numbers":
         return (content or first if first.refusal else content), False
     return (first if find_vectors(first.head()) is None else content), False
+
+
+def _are_short_bytes(column: Column) -> bool:
+    """Return whether a column is named like an identifier and contains bytes, such as those of a UUID."""
+    if column.kind != "bytes" or not is_identity_name(column.name):
+        return False
+    return all(len(value) <= _LONGEST_ID for value in column.head() if not is_missing(value))
 
 
 def _vector_columns(
@@ -399,7 +410,8 @@ def _named(
 
 def offered_keys(columns: Sequence[Column], layout: Layout) -> list[str]:
     """Return the names that keys may contain."""
-    return [c.name for c in columns if c.kind == "numbers" and not c.refusal] + list(layout.vectors)
+    vectors = [c.name for c in columns if c.kind != "numbers" and (found := find_vectors(c.head())) and found.parse]
+    return [c.name for c in columns if c.kind == "numbers" and not c.refusal] + vectors
 
 
 def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str | None = None) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, could_identify, is_certain_identity, named_index, numbers
 from shesha.inputs.frame_columns import pandas_columns
+from shesha.inputs.quantised import as_bytes, decode, scale_columns
 from shesha.inputs.table_columns import INDEX, SAMPLE, Column, Kind, Layout, decide, offered_keys, state_layout
 from shesha.inputs.vector_columns import Vectors, find_vectors
 from shesha.io._array_selection import Contents, Keys, StoredArray, choose, contents, visible_names
@@ -133,6 +134,8 @@ def _matrix(table: Table, columns: Sequence[Column]) -> StoredArray:
 def _vectors(path: Path, table: Table, name: str, found: Vectors) -> StoredArray:
     with _of_file():
         array = table.vectors(name, found)
+    if scales := scale_columns(table.columns, name):
+        array = decode(as_bytes(array, name, scaled=True), name, scales)
     return StoredArray(array.shape, array.dtype, lambda: array)
 
 

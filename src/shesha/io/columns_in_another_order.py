@@ -24,9 +24,8 @@ def warn_of_other_orders(contents: Mapping[Path, Contents]) -> None:
         return
     (first, a), (second, b) = files[:2]
     names, others = a.row_names, b.row_names
-    if names is not None and others is not None and not (names.counts_rows and others.counts_rows):
-        if (_identifies(names) and _identifies(others)) or names.has_same_names(others):
-            return
+    if names is not None and others is not None and _decide(names, others):
+        return
     n_rows = [len(next(iter(found.representations.values()), ())) for found in (a, b)]
     if n_rows[0] != n_rows[1] or n_rows[0] > _MOST_ROWS:
         return
@@ -43,9 +42,11 @@ def warn_of_other_orders(contents: Mapping[Path, Contents]) -> None:
             )
 
 
-def _identifies(names: Names | None) -> bool:
+def _decide(names: Names, others: Names) -> bool:
     """Return whether names decide how rows are paired, unlike numbers that only count the rows."""
-    return names is not None and (names.chosen or names.kind != "counted")
+    if names.counts_rows and others.counts_rows:
+        return False
+    return all(one.chosen or one.kind != "counted" for one in (names, others)) or names.has_same_names(others)
 
 
 def _values(path: Path, column: str) -> Names | None:

@@ -219,7 +219,7 @@ def item_arrays(path: Path) -> NamedArrays:
     names = np.array([file_stem(file) for file in files], dtype=object)
     return NamedArrays(
         {name or file_stem(path): _matrix(path, name, vectors) for name, vectors in found.items()},
-        Names.build(names, "file name", chosen=True),
+        Names.build(names, "file name", chosen="format"),
     )
 
 

@@ -111,7 +111,7 @@ def _as_table(path: Path, records: Records) -> tuple[Table, Names | None]:
     names = None
     if records.ids is not None:
         ids = np.array([str(value) for value in records.ids], dtype=object)
-        names = Names.build(ids, records.id_name, chosen=bool(records.id_name))
+        names = Names.build(ids, records.id_name, chosen="format" if records.id_name else "")
 
     def vectors(name: str, found: Vectors) -> Array:
         values = records.columns[name]
