@@ -145,9 +145,9 @@ def read_representations(
 ) -> dict[str, Any]:
     """Read every array of every file; if two files use the same name, add a short path.
 
-    Arrays with fewer columns than `fewest` are skipped, unless `keys` names them or their file contains no wider array.
-    Feature maps and token sequences are flattened to matrices. If a file names its rows, its arrays keep these names, so that rows can
-    be matched later.
+    Arrays with fewer columns than `fewest`, and one-hot labels, are skipped, unless `keys` names them or their file
+    contains nothing else. Feature maps and token sequences are flattened to matrices. If a file names its rows, its
+    arrays keep these names, so that rows can be matched later.
 
     Three-dimensional arrays are split into layers here, so callers must pass ``layer_axis=None`` to later functions. If
     the layer axis had to be guessed, a message reports the guess.
