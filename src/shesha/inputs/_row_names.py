@@ -187,7 +187,7 @@ def _as_text(value: Any) -> str:
         return str(int(value))
     if isinstance(value, bytes):
         text = value.decode(errors="replace").strip()
-        if text.isprintable() and "\ufffd" not in text:
+        if (text or not value) and text.isprintable() and "\ufffd" not in text:
             return text
         return str(UUID(bytes=value)) if len(value) == 16 else value.hex()
     return visible_name(str(value).strip())

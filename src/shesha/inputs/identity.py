@@ -59,20 +59,31 @@ def identity_names(names: Iterable[str]) -> list[str]:
 
 _GENE = re.compile(r"ENS[A-Z]*G\d{6,}(\.\d+)?|[A-Z][A-Z0-9]{1,9}([-.][A-Z0-9]+)*|[A-Z][a-z]{1,4}\d+[a-z]?\d*|GENE_?\d+")
 _CELL = re.compile(r".*[ACGT]{8,}(-\d+)?.*|[ACGT]{4,}\d*-\d+|(cell|GSM|sample|barcode)[_.-]?\w+", re.IGNORECASE)
+_FEATURE = re.compile(
+    r"(dim(ension)?|feat(ure)?|pc|comp(onent)?|latent|neuron|unit|channel|emb(edding)?)s?[ _.-]?\d+", re.IGNORECASE
+)
 _MOSTLY = 0.8
 
 
-def names_look_transposed(rows: Iterable[str], columns: Iterable[str]) -> bool:
-    """Return whether most rows are named like genes, and most columns like cells.
+def kinds_if_transposed(rows: Iterable[str], columns: Iterable[str]) -> tuple[str, str]:
+    """Return what most rows and columns are if their names show that inputs are in columns, else empty texts.
 
     Examples
     --------
-    >>> names_look_transposed(["ACTB", "CD3D", "GAPDH"], ["AAACCTGAGAAACCAT-1", "AAACCTGAGAAACCGC-1"])
-    True
+    >>> kinds_if_transposed(["ACTB", "CD3D", "GAPDH"], ["AAACCTGAGAAACCAT-1", "AAACCTGAGAAACCGC-1"])
+    ('genes', 'cells')
+    >>> kinds_if_transposed(["dim_0", "dim_1", "dim_2"], ["doc 7", "doc 9"])
+    ('features', 'inputs')
+    >>> kinds_if_transposed(["doc 7", "doc 9"], ["dim_0", "dim_1", "dim_2"])
+    ('', '')
     """
+    rows, columns = list(rows), list(columns)
+    if rows and all(map(_FEATURE.fullmatch, rows)) and not any(map(_FEATURE.fullmatch, columns)):
+        return "features", "inputs"
     genes = [_GENE.fullmatch(name) is not None and _CELL.fullmatch(name) is None for name in rows]
     cells = [_CELL.fullmatch(name) is not None for name in columns]
-    return bool(genes and cells) and sum(genes) >= _MOSTLY * len(genes) and sum(cells) >= _MOSTLY * len(cells)
+    clear = bool(genes and cells) and sum(genes) >= _MOSTLY * len(genes) and sum(cells) >= _MOSTLY * len(cells)
+    return ("genes", "cells") if clear else ("", "")
 
 
 def named_index(names: Iterable[Any]) -> str:

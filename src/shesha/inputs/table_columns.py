@@ -408,7 +408,7 @@ def _named(
     return Layout(tuple(matrix.values()), chosen, vectors, identity, certain, rest | dict(aside))
 
 
-def offered_keys(columns: Sequence[Column], layout: Layout) -> list[str]:
+def offered_keys(columns: Sequence[Column]) -> list[str]:
     """Return the names that keys may contain."""
     vectors = [c.name for c in columns if c.kind != "numbers" and (found := find_vectors(c.head())) and found.parse]
     return [c.name for c in columns if c.kind == "numbers" and not c.refusal] + vectors

@@ -121,7 +121,12 @@ def _check_keys(path: Path, table: Table, layout: Layout, skipped: dict[str, str
     if layout.vectors and layout.matrix:
         others = join_names(column.name for column in layout.matrix)
         raise ValueError(f"keys must name columns of vectors, or of numbers, in {path}, not both, got {others}")
-    offered = {name: [name] for name in offered_keys(table.columns, layout) if name not in skipped or name in keys}
+    numeric = {column.name for column in table.columns if column.kind == "numbers"}
+    offered = {
+        name: [name]
+        for name in offered_keys(table.columns)
+        if name not in skipped or name in keys or name not in numeric
+    }
     patterns = {key for key in keys if isinstance(key, str) and set(key) & set("*?[") and layout.matrix}
     choose(path, offered | {name: [name] for name in (*layout.families, *patterns)}, skipped, keys)
 
@@ -152,7 +157,7 @@ def _row_names(table: Table, layout: Layout) -> Names | None:
     if identity is None:
         return None
     values = partial(_index_values, table, (identity.name,))
-    return Names(values, column=identity.name, doubtful=not layout.certain)
+    return Names(values, column="" if is_unnamed(identity.name) else identity.name, doubtful=not layout.certain)
 
 
 def _is_named_identity(column: Column) -> bool:
