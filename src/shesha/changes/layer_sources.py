@@ -134,7 +134,7 @@ def read_sides(
             RowNamesWarning,
         )
     aligned = align_rows({f"{name}[{layer}]": source for (name, layer), source in representations.items()})
-    _require_same_counts(representations)
+    _require_same_counts(representations, matched)
     sides: dict[str, dict[str, Representation]] = {name: {} for name in read}
     for (name, layer), source in zip(representations, aligned.values(), strict=True):
         sides[name][layer] = source
@@ -175,13 +175,14 @@ def _counterpart(layer: str, before: Sequence[str], names: Sequence[str], argume
     return matches[layer]
 
 
-def _require_same_counts(sources: Mapping[tuple[str, str], Representation]) -> None:
+def _require_same_counts(sources: Mapping[tuple[str, str], Representation], matched: Mapping[str, str]) -> None:
     (_, first), *rest = sources.items()
-    for (name, _), source in rest:
+    for (name, layer), source in rest:
         if source.n_rows != first.n_rows:
             wide = source.shape == first.shape[::-1]
+            own = layer if name == "before" or name.startswith("again") else matched[layer]
             raise ValueError(
-                f"{name} must have the {first.n_rows:,} rows of before, got {source.n_rows:,} rows"
+                f"{name}[{own!r}] must have the {first.n_rows:,} rows of before, got {source.n_rows:,} rows"
                 + ("; its shape is the transpose of that of before" if wide else "")
             )
 
