@@ -118,9 +118,10 @@ def test_what_cannot_be_scored_keeps_its_place_and_says_why(layers, classes, qui
     assert reasons == {
         "broken": 'NaN or infinity in 2 rows of 60 (2, 5); missing="drop" leaves them out',
         "late": "",
-        "narrow": "needs at least 4 rows with a direction and 4 columns, got 60 and 3",
-        "short": "needs at least 4 rows with a direction and 4 columns, got 3 and 12",
-        "mostly zero": "needs at least 4 rows with a direction and 4 columns, got 3 and 12",
+        "narrow": "needs at least 4 rows and 4 columns, got 60 and 3",
+        "short": "needs at least 4 rows and 4 columns, got 3 and 12",
+        "mostly zero": "no cosine distance for 57 zero rows of 60 (3, 4, 5, 6, 7 and 52 more); "
+        'missing="drop" leaves them out',
     }
     assert found["late"] == quick_audit({"late": layers["late"]}, classes)["late"]
     assert found["broken"].faults.not_finite_rows == (2, 5)
