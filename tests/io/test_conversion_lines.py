@@ -70,6 +70,14 @@ def test_torch_files_with_arrays(tmp_path):
     np.testing.assert_array_equal(files.read(convert(tmp_path / "a.pt", message))["layer"], X)
 
 
+def test_a_pickled_model_is_no_file_of_vectors(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.save(torch.nn.Linear(3, 3), tmp_path / "a.pt")
+    assert re.search(
+        r"got a pickled model \(torch.nn.*\.Linear\), .* shesha.extract.activations", refusal(tmp_path / "a.pt")
+    )
+
+
 def excel(path):
     pytest.importorskip("openpyxl")
     pd.DataFrame(X, columns=[f"f{i}" for i in range(8)]).to_excel(path, index=False)

@@ -183,7 +183,7 @@ def _require_same_counts(sources: Mapping[tuple[str, str], Representation], matc
             own = layer if name == "before" or name.startswith("again") else matched[layer]
             raise ValueError(
                 f"{name}[{own!r}] must have the {first.n_rows:,} rows of before, got {source.n_rows:,} rows"
-                + ("; its shape is the transpose of that of before" if wide else "")
+                + ("; its shape is the transpose of that of before" if wide else "; rows match by ids= (--id) only")
             )
 
 
