@@ -274,12 +274,8 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
     no_features = tuple(files.no_features)
     names = None
     if record.get("names") and not files.by_position:
-<<<<<<< HEAD
-        names = Names.lazy(record["names"], partial(_names_in, path, files), chosen="column" if files.ids else "")
-=======
         with store.decoding():
-            names = Names.lazy(record["names"], partial(_names_in, path, files))
->>>>>>> main
+            names = Names.lazy(record["names"], partial(_names_in, path, files), chosen="column" if files.ids else "")
     for name, shape, content, like_distances in record["arrays"]:
         if name in few:
             continue

@@ -20,11 +20,16 @@ from shesha.support import argument_types as kinds
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
-<<<<<<< HEAD
-from shesha.views import Concentricity, Rdm, Representation, View, adjust_for_covariates, align_rows, aligned
-=======
-from shesha.views import Rdm, Representation, View, adjust_for_covariates, align_rows, aligned, choose_folding
->>>>>>> main
+from shesha.views import (
+    Concentricity,
+    Rdm,
+    Representation,
+    View,
+    adjust_for_covariates,
+    align_rows,
+    aligned,
+    choose_folding,
+)
 
 FEW_UNITS = (
     "A small number of recorded units lowers the score: two populations with the same latent signals score 0.38 with "
