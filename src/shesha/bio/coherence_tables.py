@@ -114,7 +114,7 @@ def coherence_table(
     }
     columns = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
     design = cell_design(adata, groupby, **columns, missing=missing)  # type: ignore[arg-type]
-    return _score_cells(adata, design, options)  # type: ignore[arg-type]
+    return _score_cells(adata, design, options)
 
 
 def coherence_test(

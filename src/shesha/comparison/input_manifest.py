@@ -44,7 +44,7 @@ FILES = "file"
 """Name under which a store keeps the index of files."""
 _ENTRIES = 1 << 20
 _RECORD = {"stamp": str, "reason": str, "arrays": list, "skipped": dict[str, str]}
-_ARRAY = tuple[str, list, str, bool]
+_ARRAY = tuple[str, list, str, bool]  # type: ignore[type-arg]
 """Types of what a store keeps on a file, and on each of its arrays."""
 _MOST_NAMED = 20
 """Maximum number of left-out files that are named individually."""

@@ -167,7 +167,7 @@ class Reference:
         names = None
         if "names" in arrays:
             stored, guessed = arrays["names"], bool(plain.get("are_ids_guessed"))
-            chosen = plain.get("ids_chosen_by") or ""
+            chosen: Any = plain.get("ids_chosen_by") or ""
             names = Names(lambda: stored, doubtful=guessed, column=plain.get("id_column") or "", chosen=chosen)
         rotates = all(map(_rotates, measures))
         return cls(

@@ -166,7 +166,7 @@ class Measure:
     @property
     def row_metric(self) -> Metric:
         """The metric under which every row needs a direction; 'euclidean' if rows need none."""
-        metric: Metric = "cosine" if issubclass(self.view, Concentricity) else dict(self.view_key[1]).get("metric")
+        metric: Any = "cosine" if issubclass(self.view, Concentricity) else dict(self.view_key[1]).get("metric")
         return metric if metric in ("cosine", "correlation") else "euclidean"
 
     def look(self, source: Representation) -> View:

@@ -100,7 +100,7 @@ class Trials:
         trials = cls(values, one, ("",), source, (), None, neurons, len(values), X)
         trials = trials.keep(recorded, "without any number (NaN)", name)
         if missing == "drop":
-            complete = ~np.isnan(trials.values).any(axis=tuple(range(1, values.ndim)))
+            complete = np.asarray(~np.isnan(trials.values).any(axis=tuple(range(1, values.ndim))))
             if not complete.any():
                 raise ValueError(f"{name} must have a trial without NaN for missing='drop', got none")
             trials = trials.keep(complete, "with NaN", name)
@@ -299,7 +299,9 @@ def _ordered_categories(labels: Any) -> list[tuple[str, ...] | None]:
         labels = labels.to_frame()
     table = hasattr(labels, "iloc") and hasattr(labels, "columns")
     types = list(labels.dtypes) if table else [getattr(labels, "dtype", None)]
-    return [class_names(kind.categories) if getattr(kind, "ordered", False) else None for kind in types]
+    return [
+        class_names(kind.categories) if kind is not None and getattr(kind, "ordered", False) else None for kind in types
+    ]
 
 
 def _combined_codes(

@@ -248,10 +248,10 @@ def crossnobis(
         distances = crossed.distances(trials.codes)
     if crossed.many_neurons:
         warn(crossed.many_neurons, MeasureWarning)
-    missing = np.flatnonzero(np.isnan(distances).any(axis=1))
-    if len(missing):
+    incomplete = np.flatnonzero(np.isnan(distances).any(axis=1))
+    if len(incomplete):
         n_pairs = int(np.isnan(distances[np.triu_indices(len(distances), k=1)]).sum())
-        names = check.join_items(trials.names[k] for k in missing)
+        names = check.join_items(trials.names[k] for k in incomplete)
         if runs is None:
             reason = f"a condition has fewer than two trials. Leave out conditions with one trial (among {names})"
         else:
