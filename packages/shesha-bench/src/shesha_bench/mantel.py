@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from shesha.nulls.restricted_permutations import Exchange
+from shesha.nulls import Exchange
 from shesha.support.types import Index, Vector
 
 _CELLS = 1 << 20

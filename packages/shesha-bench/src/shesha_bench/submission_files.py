@@ -132,14 +132,14 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
             raise ValueError(f"format {submission['format']}")
         for score in submission["scores"]:
             where = {name: kinds.text(score[name], name) for name in (*_PLACE, "test", "quality")}
-            jackknife = tuple(_number(value) for value in score["without_training"])
-            yield {**texts, **where, "value": _number(score["value"]), "left": jackknife}
+            jackknife = tuple(_finite(value) for value in score["without_training"])
+            yield {**texts, **where, "value": _finite(score["value"]), "left": jackknife}
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} must be a submission of format {FORMAT}, got another file: {error}") from error
 
 
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else check.finite_number(value, "value")
+def _finite(value: float | None) -> float:
+    return float("nan") if value is None else check.finite_finite(value, "value")
 
 
 def measure_file(folder: Path, measure: str) -> Path:

@@ -14,12 +14,12 @@ from shesha_bench.vision.sources import array_set, photographs
 
 
 def _builder(builder: str, *arguments: Any) -> Callable[[int, Hyper, bool], Parts]:
-    """Return a build function that calls `builder` of network_parts.py, and so needs torch only then."""
+    """Return a build function that calls `builder` of networks.py, and so needs torch only then."""
 
     def build(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
-        from shesha_bench.vision import network_parts
+        from shesha_bench.vision import networks
 
-        parts: Parts = getattr(network_parts, builder)(n_classes, hyper, pretrained, *arguments)
+        parts: Parts = getattr(networks, builder)(n_classes, hyper, pretrained, *arguments)
         return parts
 
     return build
