@@ -73,17 +73,17 @@ _VIT: dict[str, Plain] = {
 
 
 def _resnet(depth: int) -> ImageNetwork:
-    return ImageNetwork(build=_builder("resnet", depth), hyper=_CNN, suites=("paper",))
+    return ImageNetwork(build=_builder("resnet_parts", depth), hyper=_CNN, suites=("paper",))
 
 
 def _vgg(depth: int) -> ImageNetwork:
     # For images of 32 pixels, the last maps of a VGG have 2 x 2 pixels, so pooling to 4 x 4 would repeat values.
     overrides = {"CIFAR100": Override(hyper={"extent": 2})}
-    return ImageNetwork(build=_builder("vgg", depth), hyper=_CNN, overrides=overrides, suites=("paper",))
+    return ImageNetwork(build=_builder("vgg_parts", depth), hyper=_CNN, overrides=overrides, suites=("paper",))
 
 
 def _vit(name: str) -> ImageNetwork:
-    return ImageNetwork(build=_builder("vit", name), hyper=_VIT, suites=("paper",), tokens=True)
+    return ImageNetwork(build=_builder("vit_parts", name), hyper=_VIT, suites=("paper",), tokens=True)
 
 
 DATA = {
@@ -99,9 +99,9 @@ DATA = {
     "IN100": ImageData(read=photographs, hyper={"image_size": 224, "extent": 7}, suites=("paper",)),
 }
 NETWORKS = {
-    "ResNet": ImageNetwork(build=_builder("small_resnet"), hyper=_SMALL_CNN, suites=("small",)),
-    "VGG": ImageNetwork(build=_builder("small_vgg"), hyper={**_SMALL_CNN, "epochs": 9}, suites=("small",)),
-    "ViT": ImageNetwork(build=_builder("small_vit"), hyper=_SMALL_VIT, suites=("small",), tokens=True),
+    "ResNet": ImageNetwork(build=_builder("small_resnet_parts"), hyper=_SMALL_CNN, suites=("small",)),
+    "VGG": ImageNetwork(build=_builder("small_vgg_parts"), hyper={**_SMALL_CNN, "epochs": 9}, suites=("small",)),
+    "ViT": ImageNetwork(build=_builder("small_vit_parts"), hyper=_SMALL_VIT, suites=("small",), tokens=True),
     "RNet18": _resnet(18),
     "RNet34": _resnet(34),
     "RNet101": _resnet(101),

@@ -9,17 +9,17 @@ from shesha_bench.vision.data_and_network_types import Parts
 from shesha_bench.vision.hyperparameters import Hyper
 
 
-def small_resnet(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
+def small_resnet_parts(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
     """Build the small ResNet."""
     return _small_parts(small_architectures.small_resnet(n_classes))
 
 
-def small_vgg(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
+def small_vgg_parts(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
     """Build the small VGG."""
     return _small_parts(small_architectures.small_vgg(n_classes))
 
 
-def small_vit(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
+def small_vit_parts(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
     """Build the small vision transformer."""
     return _small_parts(small_architectures.SmallViT(n_classes, hyper.image_size))
 
@@ -29,7 +29,7 @@ def _small_parts(body: small_architectures.ConvolutionalNet | small_architecture
     return Parts(body, tuple(f"blocks.{number}" for number in places), "head")
 
 
-def resnet(n_classes: int, hyper: Hyper, pretrained: bool, depth: int) -> Parts:
+def resnet_parts(n_classes: int, hyper: Hyper, pretrained: bool, depth: int) -> Parts:
     """Build a ResNet with the given depth."""
     body = paper_architectures.resnet(depth, n_classes, hyper.image_size)
     stages = (f"layer{number}" for number in range(1, 5))
@@ -37,14 +37,14 @@ def resnet(n_classes: int, hyper: Hyper, pretrained: bool, depth: int) -> Parts:
     return Parts(body, tuple(blocks), "fc")
 
 
-def vgg(n_classes: int, hyper: Hyper, pretrained: bool, depth: int) -> Parts:
+def vgg_parts(n_classes: int, hyper: Hyper, pretrained: bool, depth: int) -> Parts:
     """Build a VGG with the given depth."""
     body = paper_architectures.vgg(depth, n_classes)
     layers = body.get_submodule("features").named_children()
     return Parts(body, tuple(f"features.{name}" for name, layer in layers if isinstance(layer, nn.ReLU)), "classifier")
 
 
-def vit(n_classes: int, hyper: Hyper, pretrained: bool, name: str) -> Parts:
+def vit_parts(n_classes: int, hyper: Hyper, pretrained: bool, name: str) -> Parts:
     """Build a vision transformer, given the name of its pretrained version."""
     body = paper_architectures.vit(name, n_classes, hyper.image_size, pretrained=pretrained, reduced=hyper.reduced)
     return Parts(body, body.blocks, "body.classifier")
