@@ -7,13 +7,8 @@ import pytest
 import torch
 from scipy import sparse
 
-from shesha_bench.graphs.catalogue import NETWORKS
-from shesha_bench.graphs.data import Graph
-from shesha_bench.graphs.dropout import dropout
-from shesha_bench.graphs.hyperparameters import Hyper
-from shesha_bench.graphs.message_edges import gcn_edges, mean_edges
-from shesha_bench.graphs.networks import ConvolutionalNetwork
-from shesha_bench.graphs.sparse_products import SparseMatrix
+from shesha_bench.graphs.catalogue import NETWORKS, Hyper
+from shesha_bench.graphs.networks import ConvolutionalNetwork, Graph, SparseMatrix, dropout, gcn_edges, mean_edges
 from shesha_bench.graphs.training import as_features
 
 HYPER = Hyper(16, 3, "relu", 0.0, 0.01, 0.0, 1, heads=8)

@@ -8,11 +8,19 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from shesha_bench.graphs.anchor_messages import mean_message, messages
-from shesha_bench.graphs.anchor_sets import Anchors, all_hops, anchor_sets, anchors_from
-from shesha_bench.graphs.data import Graph
-from shesha_bench.graphs.hyperparameters import Hyper
-from shesha_bench.graphs.pgnn import PositionLayer, PositionNetwork, draw_anchors
+from shesha_bench.graphs.catalogue import Hyper
+from shesha_bench.graphs.networks import (
+    Anchors,
+    Graph,
+    PositionLayer,
+    PositionNetwork,
+    all_hops,
+    anchor_sets,
+    anchors_from,
+    draw_anchors,
+    mean_message,
+    messages,
+)
 from shesha_bench.graphs.training import as_features
 
 

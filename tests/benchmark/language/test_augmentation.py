@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shesha_bench.language import augmentation
-from shesha_bench.language.augmentation import augment
-from shesha_bench.language.synonyms import _lexicon, synonyms
+from shesha_bench.language import texts
+from shesha_bench.language.texts import _lexicon, augment, synonyms
 
 WORDS = st.lists(st.sampled_from(["a", "Film", "great", "story", ",", "zyx", "the", "slowly"]), min_size=1, max_size=20)
 
@@ -55,7 +54,7 @@ def test_all_four_changes_happen() -> None:
 
 def test_capitals_are_kept() -> None:
     words = ["Great"]
-    augmentation._replace(words, np.random.default_rng(0))
+    texts._replace(words, np.random.default_rng(0))
     assert words[0][0].isupper()
     assert words[0] != "Great"
 

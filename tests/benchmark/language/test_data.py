@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha_bench.data_folders import MissingDataError
-from shesha_bench.language import data, fingerprint, text_readers
-from shesha_bench.language.hyperparameters import Hyper
+from shesha_bench.domains import MissingDataError
+from shesha_bench.language import catalogue, fingerprint, texts
+from shesha_bench.language.catalogue import Hyper
 
 
 def test_sentences_of_the_local_folder(data_folder: Path) -> None:
-    train, test = data.load("SST2", Hyper())
+    train, test = texts.load("SST2", Hyper())
     assert len(train) == 40
     assert len(test) == 10
     assert test.first[0] == "a great film number 0"
@@ -25,7 +25,7 @@ def test_sentences_of_the_local_folder(data_folder: Path) -> None:
 
 
 def test_pairs_train_on_the_mismatched_ones(data_folder: Path) -> None:
-    train, test = data.load("MNLI", Hyper())
+    train, test = texts.load("MNLI", Hyper())
     assert (len(train), len(test)) == (30, 9)
     assert test.second is not None
     assert test.second[1] == "He is rich ."
@@ -39,32 +39,32 @@ def test_whole_sets_go_first(data_folder: Path) -> None:
         table = pd.DataFrame({"premise": ["p"], "hypothesis": ["h"], "label": [label], "idx": [0]})
         table.to_parquet(folder / f"{name}.parquet")
     pd.DataFrame({"wrong": [1]}).to_parquet(folder / "validation_mismatched-00000-of-00001.parquet")
-    train, test = data.load("MNLI", Hyper())
+    train, test = texts.load("MNLI", Hyper())
     assert (train.labels.tolist(), test.labels.tolist()) == ([2], [1])
 
 
 def test_words_that_look_like_missing_values_stay_words(data_folder: Path) -> None:
     (data_folder / "sst2" / "validation.csv").write_text("sentence,label\nNone,0\nNA,1\n")
-    assert data.load("SST2", Hyper())[1].first == ("None", "NA")
+    assert texts.load("SST2", Hyper())[1].first == ("None", "NA")
 
 
 def test_texts_with_commas_that_are_not_quoted_are_refused(data_folder: Path) -> None:
     (data_folder / "sst2" / "validation.csv").write_text("sentence,label\ngood, at last,0\n")
     with pytest.raises(ValueError, match=r"validation.csv must have a name for every column, got 2 names and 3 fields"):
-        data.load("SST2", Hyper())
+        texts.load("SST2", Hyper())
 
 
 def test_another_training_file(data_folder: Path) -> None:
     pd.DataFrame({"sentence": ["bad"], "label": [0]}).to_csv(data_folder / "sst2" / "phrases.csv", index=False)
-    assert len(data.load("SST2", Hyper(train_file="phrases.csv"))[0]) == 1
+    assert len(texts.load("SST2", Hyper(train_file="phrases.csv"))[0]) == 1
 
 
 def test_subsets_are_sorted_and_the_same_for_all(data_folder: Path) -> None:
-    whole = data.load("SST2", Hyper())[0]
-    part = data.load("SST2", Hyper(train_rows=7))[0]
+    whole = texts.load("SST2", Hyper())[0]
+    part = texts.load("SST2", Hyper(train_rows=7))[0]
     places = [whole.first.index(text) for text in part.first]
     assert places == sorted(places) != list(range(7))
-    assert data.load("SST2", Hyper(train_rows=7))[0].first == part.first
+    assert texts.load("SST2", Hyper(train_rows=7))[0].first == part.first
     np.testing.assert_array_equal(part.labels, whole.labels[places])
 
 
@@ -78,8 +78,8 @@ def test_without_files_the_hub_is_asked(tmp_path: Path, monkeypatch: pytest.Monk
         pd.DataFrame({"sentence": ["fine"], "label": [1]}).to_parquet(tmp_path / "file.parquet")
         return str(tmp_path / "file.parquet")
 
-    monkeypatch.setattr(text_readers, "require", lambda *_: SimpleNamespace(hf_hub_download=download))
-    assert data.load("SST2", Hyper())[0].first == ("fine",)
+    monkeypatch.setattr(catalogue, "require", lambda *_: SimpleNamespace(hf_hub_download=download))
+    assert texts.load("SST2", Hyper())[0].first == ("fine",)
     assert asked[0] == ("stanfordnlp/sst2", "data/train-00000-of-00001.parquet", "dataset")
 
 
@@ -89,7 +89,7 @@ def test_missing_texts_name_folder_and_source(tmp_path: Path, monkeypatch: pytes
     def fail(*_: Any, **__: Any) -> str:
         raise OSError("no connection")
 
-    monkeypatch.setattr(text_readers, "require", lambda *_: SimpleNamespace(hf_hub_download=fail))
+    monkeypatch.setattr(catalogue, "require", lambda *_: SimpleNamespace(hf_hub_download=fail))
     with pytest.raises(MissingDataError, match=r"(?s)mnli.*nyu-mll/glue.*no connection"):
         fingerprint("MNLI", {})
     monkeypatch.delenv("SHESHA_DATA")
@@ -100,12 +100,12 @@ def test_missing_texts_name_folder_and_source(tmp_path: Path, monkeypatch: pytes
 def test_bad_labels_and_columns(data_folder: Path) -> None:
     (data_folder / "sst2" / "validation.csv").write_text("sentence,label\nfine,2\n")
     with pytest.raises(ValueError, match=r"labels in validation.csv must be among negative, positive, 0, 1, got 2"):
-        data.load("SST2", Hyper())
+        texts.load("SST2", Hyper())
     (data_folder / "sst2" / "validation.csv").write_text("text,label\nfine,1\n")
     with pytest.raises(ValueError, match=r"must have the columns sentence, label, got text, label"):
-        data.load("SST2", Hyper())
+        texts.load("SST2", Hyper())
     with pytest.raises(ValueError, match="dataset must be one of SST2, MNLI, got 'IMDB'"):
-        data.load("IMDB", Hyper())
+        texts.load("IMDB", Hyper())
 
 
 def test_the_fingerprint_follows_the_texts(data_folder: Path) -> None:

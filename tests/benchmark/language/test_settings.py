@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shesha_bench.language import altered_data
-from shesha_bench.language.catalogue import CATALOGUE
-from shesha_bench.language.data_and_network_types import Texts
-from shesha_bench.model_descriptions import Model, Setting
+from shesha_bench.catalogue import Model, Setting
+from shesha_bench.language import texts as altered_data
+from shesha_bench.language.catalogue import CATALOGUE, Texts
 
 N_ROWS = 2000
 

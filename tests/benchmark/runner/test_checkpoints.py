@@ -3,9 +3,9 @@
 import pytest
 
 from shesha_bench import run_suite
-from shesha_bench.run_plan import trials
 from shesha_bench.run_suite import run
 from shesha_bench.stored_results import accuracies
+from shesha_bench.suites import trials
 
 from .reading import key_of
 

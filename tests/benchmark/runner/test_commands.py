@@ -7,10 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from shesha.cli._app import app
-from shesha_bench import Store, rank_plot, run_suite, suites
+from shesha_bench import Store, ranks, run_suite, suites
 from shesha_bench.measure_entries import entries, make_entry
-from shesha_bench.run_plan import required_models, trials
 from shesha_bench.run_suite import run
+from shesha_bench.suites import required_models, trials
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_table_of_a_test_that_is_not_complete_says_so(here, known):
 def test_the_picture_of_ranks_shows_the_pooling_that_is_printed(here, known, monkeypatch):
     pytest.importorskip("matplotlib")
     drawn = []
-    plot = rank_plot.plot_ranks
+    plot = ranks.plot_ranks
     monkeypatch.setattr(
         "shesha_bench.plot_ranks",
         lambda frame, **chosen: drawn.append(chosen) or plot(frame, **chosen),

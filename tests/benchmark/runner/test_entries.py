@@ -11,11 +11,17 @@ import pytest
 import shesha
 import shesha.measures as measures
 from shesha.measures import choose
-from shesha_bench.calibrated_measure import _orders, calibrated
-from shesha_bench.measure_entries import N_PERMUTATIONS, PlainMeasure, entries, entry_version, make_entry
-from shesha_bench.measure_ranks import rank
-from shesha_bench.run_status import failures
-from shesha_bench.run_suite import run
+from shesha_bench.measure_entries import (
+    N_PERMUTATIONS,
+    PlainMeasure,
+    _orders,
+    calibrated,
+    entries,
+    entry_version,
+    make_entry,
+)
+from shesha_bench.ranks import rank
+from shesha_bench.run_suite import failures, run
 from shesha_bench.store import Entry, Store
 from shesha_bench.stored_results import runtimes
 from shesha_bench.suites import suite

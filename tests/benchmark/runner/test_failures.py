@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from shesha_bench import Store, run_suite
-from shesha_bench._markdown_report import report
-from shesha_bench.run_status import describe_missing_rows, status
-from shesha_bench.run_suite import run
+from shesha_bench.report_page import report
+from shesha_bench.run_suite import describe_missing_rows, run, status
 from shesha_bench.stored_results import accuracies, comparisons, results
 
 from .reading import cells, key_of

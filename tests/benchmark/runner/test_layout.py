@@ -4,8 +4,8 @@ import sqlite3
 
 import pytest
 
-from shesha_bench import _store_schema
-from shesha_bench._markdown_report import report
+from shesha_bench import store
+from shesha_bench.report_page import report
 from shesha_bench.run_suite import run
 from shesha_bench.store import Store, StoreError
 from shesha_bench.stored_results import comparisons, results
@@ -69,9 +69,9 @@ def test_a_store_of_the_first_layout_is_read_as_it_is_and_goes_on_as_one_of_the_
 def test_an_upgrade_that_is_interrupted_changes_nothing(here, toy, monkeypatch):
     run(toy, store="a.sqlite", **OPTIONS)
     first_layout("a.sqlite")
-    statements = _store_schema._FROM_THE_FIRST
+    statements = store._FROM_THE_FIRST
     with monkeypatch.context() as patching:
-        patching.setattr(_store_schema, "_FROM_THE_FIRST", (*statements[:3], "INSERT INTO nowhere VALUES (1)"))
+        patching.setattr(store, "_FROM_THE_FIRST", (*statements[:3], "INSERT INTO nowhere VALUES (1)"))
         with pytest.raises(StoreError, match="no such table: nowhere"):
             run(toy, store="a.sqlite", **OPTIONS)
     assert len(results("a.sqlite", toy)) == 2

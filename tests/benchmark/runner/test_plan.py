@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from shesha_bench import run_plan
+from shesha_bench import suites
+from shesha_bench.catalogue import Setting
 from shesha_bench.measure_entries import entries, entry_version
-from shesha_bench.model_descriptions import Setting
-from shesha_bench.run_plan import plan_chunks, required_models, trials
-from shesha_bench.suite_tasks import Task
-from shesha_bench.suites import setting_groups
+from shesha_bench.suites import Task, plan_chunks, required_models, setting_groups, trials
 
 MEASURES = entries(["CKA", "RSA", "LinReg", "MagDiff", "RTD", "calibrated CKA", "ProcDist"])
 VERSION = {measure.name: entry_version(measure) for measure in MEASURES}
@@ -73,7 +71,7 @@ def drawn(request):
 
 def test_chunks_hold_what_the_tests_need_once(drawn, monkeypatch):
     rng, chosen, keys = drawn
-    monkeypatch.setattr(run_plan, "_SECONDS", float(rng.choice([0.05, 0.5, 10])))
+    monkeypatch.setattr(suites, "_SECONDS", float(rng.choice([0.05, 0.5, 10])))
     planned = set()
     chunks = [chunk for trial in chosen for chunk in plan_chunks(trial, MEASURES, keys, N_LAYERS, planned)]
     cells = either_order(cells_of(chunks))
@@ -106,7 +104,7 @@ def test_cells_of_another_version_do_not_count(drawn):
 
 
 def test_chunks_are_of_one_view_and_take_about_as_long(toy, monkeypatch):
-    monkeypatch.setattr(run_plan, "_SECONDS", 0.4)
+    monkeypatch.setattr(suites, "_SECONDS", 0.4)
     chosen = trials(toy.tasks, ["shortcut"])
     keys = {model: model.key("data") for model in required_models(chosen)}
     (trial,) = chosen
@@ -115,7 +113,7 @@ def test_chunks_are_of_one_view_and_take_about_as_long(toy, monkeypatch):
     for chunk in chunks:
         assert chunk.n_cells > 0
         assert len({(measure.view_key, measure.view.folding) for measure in chunk.measures}) == 1
-        (cost,) = {run_plan._cost(measure) for measure in chunk.measures}
+        (cost,) = {suites._cost(measure) for measure in chunk.measures}
         # Cut evenly, a piece may be a pair longer.
         assert cost * chunk.n_cells < 2 * 0.4 or chunk.n_cells == len(chunk.measures)
         assert chunk.models <= set(keys.values())
@@ -123,7 +121,7 @@ def test_chunks_are_of_one_view_and_take_about_as_long(toy, monkeypatch):
 
 def test_costly_and_calibrated_measures_are_cut_finer():
     cka, rtd, calibrated = entries(["CKA", "RTD", "calibrated CKA"])
-    assert run_plan._cost(cka) < run_plan._cost(calibrated) < run_plan._cost(rtd)
+    assert suites._cost(cka) < suites._cost(calibrated) < suites._cost(rtd)
 
 
 def test_trials_are_each_test_through_each_pooling(toy):

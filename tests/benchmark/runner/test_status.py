@@ -7,10 +7,8 @@ import pytest
 
 from shesha_bench import Store, run_suite, status
 from shesha_bench.measure_entries import entries, make_entry
-from shesha_bench.run_plan import required_models, trials
-from shesha_bench.run_status import general
-from shesha_bench.run_suite import run
-from shesha_bench.runner import Run
+from shesha_bench.run_suite import Run, general, run
+from shesha_bench.suites import required_models, trials
 
 MEASURES = ["CKA", "LinReg"]
 ALL_LAYERS = 3 * (6 + 12)

@@ -12,11 +12,9 @@ import pytest
 
 from shesha.support import sqlite
 from shesha_bench import run_suite
-from shesha_bench.data_folders import MissingDataError
-from shesha_bench.domains import domain
-from shesha_bench.model_descriptions import Model, Setting
-from shesha_bench.run_status import status
-from shesha_bench.run_suite import run
+from shesha_bench.catalogue import Model, Setting
+from shesha_bench.domains import MissingDataError, domain
+from shesha_bench.run_suite import run, status
 from shesha_bench.store import Cell, Store, StoreError, Trained, lock_run
 from shesha_bench.stored_results import results
 from shesha_bench.suites import Suite

@@ -7,13 +7,10 @@ import pytest
 
 from shesha.measures import choose
 from shesha_bench import suites
-from shesha_bench.array_hash import hash_arrays
-from shesha_bench.domains import domain
-from shesha_bench.model_descriptions import KINDS, Model, Setting, count_of_share
-from shesha_bench.model_outcomes import Outcome
-from shesha_bench.run_plan import required_models, trials
+from shesha_bench.catalogue import KINDS, Model, Outcome, Setting, count_of_share
+from shesha_bench.domains import domain, hash_arrays
 from shesha_bench.run_suite import run
-from shesha_bench.suites import Suite, domain_name, suite
+from shesha_bench.suites import Suite, domain_name, required_models, suite, trials
 from shesha_bench.suites import test_name as name_of_test
 
 SIX = ("accuracy", "output", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")

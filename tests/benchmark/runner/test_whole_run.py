@@ -12,15 +12,14 @@ import numpy as np
 import pytest
 
 from shesha_bench import tests as own
-from shesha_bench._markdown_report import report
-from shesha_bench.measure_ranks import rank
-from shesha_bench.pairs_and_scores import pairs_groups, pairs_layers, pairs_prediction
-from shesha_bench.run_plan import Trial, trials
-from shesha_bench.run_status import status
-from shesha_bench.run_suite import run
+from shesha_bench.jobs import Archive
+from shesha_bench.ranks import rank
+from shesha_bench.report_page import report
+from shesha_bench.run_suite import run, status
 from shesha_bench.store import Store
 from shesha_bench.stored_results import COLUMNS, accuracies, comparisons, list_trials, results, runtimes
-from shesha_bench.trained_models import Archive
+from shesha_bench.suites import Trial, trials
+from shesha_bench.tests.kinds import pairs_groups, pairs_layers, pairs_prediction
 
 RTD = "RTD(n_subsets=2, subset_size=30)"
 MEASURES = ("CKA", "RSA", "LinReg", "MagDiff", RTD, "calibrated CKA", "toy_measures:logged")

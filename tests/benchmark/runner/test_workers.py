@@ -8,9 +8,9 @@ import pytest
 
 from shesha.runs import LocalProcesses, search_paths
 from shesha.views import Representation
-from shesha_bench import run_plan, run_suite
+from shesha_bench import run_suite, suites
+from shesha_bench.jobs import Archive
 from shesha_bench.run_suite import run
-from shesha_bench.trained_models import Archive
 
 from .reading import cells
 
@@ -26,7 +26,7 @@ def test_a_measure_that_kills_its_worker_costs_its_chunk_alone(here, toy, monkey
     (first, second, *_) = next(row for row in cells("a.sqlite"))
     rows = [Representation.build(archive.layer(name)).rows for name in (first, second)]
     monkeypatch.setenv("TOY_VICTIM", toy_measures._print_of(*rows))
-    monkeypatch.setattr(run_plan, "_SECONDS", 10 * run_plan._PLAIN)
+    monkeypatch.setattr(suites, "_SECONDS", 10 * suites._PLAIN)
     monkeypatch.setattr(run_suite, "_executor", lambda *_: LocalProcesses(2, search_paths()))
     found = run(toy, **options, measures=["toy_measures:killing", "CKA"])
     own = [row for row in cells("a.sqlite") if row[2] == "killing"]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from shesha_bench import leaderboard, leaderboard_page, read_submissions
-from shesha_bench.submission_files import measure_file
-from shesha_bench.training_jackknife import training_influences
+from shesha_bench.stored_results import training_influences
+from shesha_bench.submissions import measure_file
 
 TASKS = tuple(f"net {k}" for k in range(8))
 

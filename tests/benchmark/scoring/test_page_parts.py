@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha_bench.hyperparameters import NOT_NEGATIVE, PART, POSITIVE, SHARE, SWITCH, choice_of_words, count
-from shesha_bench.leaderboard_ranks import _basis, _number
-from shesha_bench.measure_ranks import CELL, PUBLISHED, rank_table, ranks_for_display
+from shesha_bench.catalogue import NOT_NEGATIVE, PART, POSITIVE, SHARE, SWITCH, choice_of_words, count
+from shesha_bench.ranks import CELL, PUBLISHED, rank_table, ranks_for_display
 from shesha_bench.report_page import _answer
-from shesha_bench.run_status import general
+from shesha_bench.run_suite import general
+from shesha_bench.submissions import _basis, _number
 
 
 def ranks(means, sources=None):

@@ -11,9 +11,8 @@ from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
 from shesha.measures import get
-from shesha_bench.mantel import rank_correlation
-from shesha_bench.measure_quality import spearman
-from shesha_bench.pairs_and_scores import score_prediction
+from shesha_bench.scores import rank_correlation, spearman
+from shesha_bench.tests.kinds import score_prediction
 
 
 def twin_correlation(x, y):

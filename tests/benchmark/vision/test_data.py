@@ -10,10 +10,10 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from shesha_bench.data_folders import MissingDataError
-from shesha_bench.vision import fingerprint, hyperparameters, sources
-from shesha_bench.vision.data import load
-from shesha_bench.vision.hyperparameters import Hyper
+from shesha_bench.domains import MissingDataError
+from shesha_bench.vision import fingerprint, images
+from shesha_bench.vision.catalogue import load
+from shesha_bench.vision.images import Hyper
 
 
 def test_images_of_an_npz_file(cifar: Path, hyper: Callable[..., Hyper]) -> None:
@@ -53,7 +53,7 @@ def test_rows_are_drawn_once_for_all_models(cifar: Path, hyper: Callable[..., Hy
 
 
 def test_the_fingerprint_follows_the_images_that_are_used(cifar: Path) -> None:
-    plain = {**hyperparameters("CIFAR10", "VGG", "small"), "train_rows": None, "test_rows": None}
+    plain = {**images("CIFAR10", "VGG", "small"), "train_rows": None, "test_rows": None}
     before = fingerprint("CIFAR10", plain)
     assert fingerprint("CIFAR10", plain) == before == fingerprint("CIFAR100", plain)
     assert fingerprint("CIFAR10", {**plain, "train_rows": 10}) != before
@@ -109,7 +109,7 @@ def test_missing_data_name_folder_and_source(
         raise OSError("no network")
 
     monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
-    monkeypatch.setattr(sources, "require", lambda *_: SimpleNamespace(**{name: unreachable}))
+    monkeypatch.setattr(images, "require", lambda *_: SimpleNamespace(**{name: unreachable}))
     folder = {"FashionMNIST": "fashion_mnist", "CIFAR10": "cifar10", "CIFAR100": "cifar100"}[name]
     with pytest.raises(
         MissingDataError, match=rf"{folder} nor available from torchvision.datasets.{name} \(no network"
@@ -124,7 +124,7 @@ def test_missing_torchvision_is_named(
         raise ImportError(f"torchvision is needed: pip install 'shesha-representations[{extra}]'")
 
     monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
-    monkeypatch.setattr(sources, "require", absent)
+    monkeypatch.setattr(images, "require", absent)
     with pytest.raises(MissingDataError, match=r"cifar10 nor .* pip install 'shesha-representations\[vision\]'"):
         load("CIFAR10", hyper())
 
@@ -138,7 +138,7 @@ def test_what_torchvision_downloads_is_used(
 
     monkeypatch.delenv("SHESHA_DATA", raising=False)
     monkeypatch.setenv("SHESHA_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(sources, "require", lambda *_: SimpleNamespace(CIFAR10=download))
+    monkeypatch.setattr(images, "require", lambda *_: SimpleNamespace(CIFAR10=download))
     found = load("CIFAR10", hyper())
     assert found.train.take(np.array([0])).max() == 7
     assert found.test.take(np.array([2])).min() == 9
@@ -160,7 +160,7 @@ def test_unknown_data_sets_are_told_the_known_ones(hyper: Callable[..., Hyper]) 
 @pytest.mark.parametrize("name", ["FashionMNIST", "CIFAR10"])
 def test_the_real_images(name: str) -> None:
     pytest.importorskip("torch")
-    found = load(name, Hyper(**hyperparameters(name, "VGG", "small")))  # type: ignore[arg-type]
+    found = load(name, Hyper(**images(name, "VGG", "small")))  # type: ignore[arg-type]
     assert (len(found.train.labels), len(found.test.labels), found.n_classes) == (2000, 500, 10)
     assert np.bincount(found.test.labels).min() > 30
     assert 60 < found.train.take(np.arange(200)).mean() < 130

@@ -16,7 +16,7 @@ from zipfile import ZipFile
 
 from shesha.studies.study_decorator import Unreachable
 from shesha.support.atomic_files import write_bytes
-from shesha_bench.data_folders import cache_folder
+from shesha_bench.domains import cache_folder
 from shesha_studies.external_data import library
 
 MINILM = "all-MiniLM-L6-v2"

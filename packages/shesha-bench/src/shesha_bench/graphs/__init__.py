@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shesha.support.optional import require
-from shesha_bench.graphs.catalogue import CATALOGUE
-from shesha_bench.graphs.data_and_network_types import GraphData, GraphNetwork
-from shesha_bench.graphs.torch_geometric_import import geometric
-from shesha_bench.model_descriptions import Model, Plain, Weights
-from shesha_bench.model_outcomes import Outcome
+from shesha_bench.catalogue import Model, Outcome, Plain, Weights
+from shesha_bench.graphs.catalogue import CATALOGUE, GraphData, GraphNetwork, geometric
 
 __all__ = ["CATALOGUE", "GraphData", "GraphNetwork", "extract", "fingerprint", "fit", "hyperparameters"]
 
@@ -18,7 +15,7 @@ def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> di
     """Return the hyperparameters of an architecture on a data set, as in the ReSi benchmark (its Table 4).
 
     Graph networks are quick to train, so their hyperparameters are the same in all suites.
-    `shesha_bench.graphs.hyperparameters.Hyper` describes each of them.
+    `shesha_bench.graphs.catalogue.Hyper` describes each of them.
 
     Raises
     ------
@@ -49,7 +46,7 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
         If the graph is not in the local folder and cannot be downloaded.
     """
     require("torch", "graphs")
-    from shesha_bench.graphs.data import fingerprint_of_graph
+    from shesha_bench.graphs.networks import fingerprint_of_graph
 
     return fingerprint_of_graph(dataset)
 
@@ -87,6 +84,6 @@ def extract(model: Model, weights: Weights) -> Outcome:
         If the weights belong to a different network.
     """
     geometric("nn")
-    from shesha_bench.graphs.extraction import outcome
+    from shesha_bench.graphs.training import outcome
 
     return outcome(model, weights)

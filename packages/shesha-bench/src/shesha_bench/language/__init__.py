@@ -1,11 +1,9 @@
 """The language domain: sentences and pairs of sentences, classified by transformers."""
 
-from shesha_bench.language.catalogue import CATALOGUE
-from shesha_bench.language.data import fingerprint
-from shesha_bench.language.data_and_network_types import TextData, TextNetwork, Texts
-from shesha_bench.language.extraction import extract
-from shesha_bench.language.training import fit
-from shesha_bench.model_descriptions import Plain
+from shesha_bench.catalogue import Plain
+from shesha_bench.language.catalogue import CATALOGUE, TextData, TextNetwork, Texts
+from shesha_bench.language.texts import fingerprint
+from shesha_bench.language.training import extract, fit
 
 __all__ = ["CATALOGUE", "TextData", "TextNetwork", "Texts", "extract", "fingerprint", "fit", "hyperparameters"]
 

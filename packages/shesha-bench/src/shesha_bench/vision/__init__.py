@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shesha.support.optional import require
-from shesha_bench.model_descriptions import Model, Plain, Weights
-from shesha_bench.model_outcomes import Outcome
-from shesha_bench.vision.catalogue import CATALOGUE
-from shesha_bench.vision.data import load
-from shesha_bench.vision.data_and_network_types import ImageData, ImageNetwork, Parts
-from shesha_bench.vision.hyperparameters import Hyper
+from shesha_bench.catalogue import Model, Outcome, Plain, Weights
+from shesha_bench.vision.catalogue import CATALOGUE, load
+from shesha_bench.vision.images import Hyper, ImageData, ImageNetwork, Parts
 
 __all__ = [
     "CATALOGUE",
@@ -85,7 +82,7 @@ def extract(model: Model, weights: Weights) -> Outcome:
     network.
     """
     require("torch", "torch")
-    from shesha_bench.vision.extraction import extract
+    from shesha_bench.vision.training import extract
 
     hyper = CATALOGUE.build(model)
     return extract(model, hyper, load(model.dataset, hyper), weights)

@@ -15,7 +15,7 @@ from shesha.studies.pictures import figure
 from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha_bench import rank, tests
-from shesha_bench.calibrated_measure import calibrated
+from shesha_bench.measure_entries import calibrated
 from shesha_studies.benchmark import _resi_scores_and_places as tables
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 

@@ -26,7 +26,7 @@ from shesha.studies.pictures import grid, lines
 from shesha.studies.published_checks import Answers, unreachable
 from shesha.studies.study_decorator import Unreachable, grid_of, study
 from shesha.support.types import Matrix
-from shesha_bench.data_folders import local_folder
+from shesha_bench.domains import local_folder
 from shesha_studies.chance._two_modality_models import (
     EPOCHS,
     SENTENCES,
