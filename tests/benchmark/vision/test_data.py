@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shesha_bench.domains import MissingDataError
-from shesha_bench.vision import fingerprint, images
+from shesha_bench.vision import fingerprint, hyperparameters, images
 from shesha_bench.vision.catalogue import load
 from shesha_bench.vision.images import Hyper
 
@@ -53,7 +53,7 @@ def test_rows_are_drawn_once_for_all_models(cifar: Path, hyper: Callable[..., Hy
 
 
 def test_the_fingerprint_follows_the_images_that_are_used(cifar: Path) -> None:
-    plain = {**images("CIFAR10", "VGG", "small"), "train_rows": None, "test_rows": None}
+    plain = {**hyperparameters("CIFAR10", "VGG", "small"), "train_rows": None, "test_rows": None}
     before = fingerprint("CIFAR10", plain)
     assert fingerprint("CIFAR10", plain) == before == fingerprint("CIFAR100", plain)
     assert fingerprint("CIFAR10", {**plain, "train_rows": 10}) != before
@@ -160,7 +160,7 @@ def test_unknown_data_sets_are_told_the_known_ones(hyper: Callable[..., Hyper]) 
 @pytest.mark.parametrize("name", ["FashionMNIST", "CIFAR10"])
 def test_the_real_images(name: str) -> None:
     pytest.importorskip("torch")
-    found = load(name, Hyper(**images(name, "VGG", "small")))  # type: ignore[arg-type]
+    found = load(name, Hyper(**hyperparameters(name, "VGG", "small")))  # type: ignore[arg-type]
     assert (len(found.train.labels), len(found.test.labels), found.n_classes) == (2000, 500, 10)
     assert np.bincount(found.test.labels).min() > 30
     assert 60 < found.train.take(np.arange(200)).mean() < 130

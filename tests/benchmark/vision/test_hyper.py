@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shesha_bench.vision import images
+from shesha_bench.vision import hyperparameters
 from shesha_bench.vision.catalogue import DATA, NETWORKS
 from shesha_bench.vision.images import Hyper
 
@@ -16,7 +16,7 @@ from shesha_bench.vision.images import Hyper
 @pytest.mark.parametrize("suite", ["paper", "small"])
 def test_every_model_of_a_suite_has_hyperparameters_that_are_complete(suite: str) -> None:
     found = [
-        Hyper.check(images(dataset, architecture, suite))
+        Hyper.check(hyperparameters(dataset, architecture, suite))
         for dataset, data in DATA.items()
         for architecture, network in NETWORKS.items()
         if suite in data.suites and suite in network.suites
@@ -25,7 +25,7 @@ def test_every_model_of_a_suite_has_hyperparameters_that_are_complete(suite: str
 
 
 def test_the_papers_hyperparameters() -> None:
-    cnn = Hyper.check(images("IN100", "VGG19", "paper"))
+    cnn = Hyper.check(hyperparameters("IN100", "VGG19", "paper"))
     assert (cnn.optimiser, cnn.learning_rate, cnn.weight_decay, cnn.batch_size, cnn.epochs) == (
         "sgd",
         0.1,
@@ -34,7 +34,7 @@ def test_the_papers_hyperparameters() -> None:
         200,
     )
     assert (cnn.image_size, cnn.extent, cnn.padding, cnn.dot) == (224, 7, 4, 5)
-    vit = Hyper.check(images("CIFAR100", "ViT B32", "paper"))
+    vit = Hyper.check(hyperparameters("CIFAR100", "ViT B32", "paper"))
     assert (vit.optimiser, vit.learning_rate, vit.weight_decay, vit.batch_size, vit.epochs) == (
         "adamw",
         3e-3,
@@ -43,7 +43,7 @@ def test_the_papers_hyperparameters() -> None:
         300,
     )
     assert vit.image_size == 224
-    assert Hyper.check(images("CIFAR100", "RNet18", "paper")).image_size == 32
+    assert Hyper.check(hyperparameters("CIFAR100", "RNet18", "paper")).image_size == 32
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_the_papers_hyperparameters() -> None:
 )
 def test_names_that_a_suite_does_not_have(names: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        images(*names)
+        hyperparameters(*names)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_names_that_a_suite_does_not_have(names: Any, message: str) -> None:
 )
 def test_values_that_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Hyper.check({**images("CIFAR10", "VGG", "small"), **change})
+        Hyper.check({**hyperparameters("CIFAR10", "VGG", "small"), **change})
 
 
 def test_lacking_names_are_listed() -> None:

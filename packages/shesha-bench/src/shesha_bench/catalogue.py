@@ -329,10 +329,23 @@ class Catalogue(Generic[D, N, H]):
     def hyperparameters(self, dataset: str, architecture: str, suite: str = "paper") -> dict[str, Plain]:
         """Return a network's hyperparameters for a data set in a suite, to pass as `Model.hyper`.
 
+        The suite "paper" follows the ReSi paper (Tables 4 to 6). In the suite "small", networks of texts and images are
+        trained on a CPU in seconds or minutes. Graph networks are quick to train, so theirs are the same in all suites.
+
         Raises
         ------
         ValueError
             If a name is unknown, or the data set and the network are incompatible.
+
+        Examples
+        --------
+        >>> from shesha_bench import graphs, language, vision
+        >>> graphs.hyperparameters("Cora", "GAT")["heads"]
+        8
+        >>> language.hyperparameters("SST2", "ALBERT", "paper")["epochs"]
+        10
+        >>> vision.hyperparameters("CIFAR100", "RNet18", "paper")["learning_rate"]
+        0.1
         """
         data, network = self.dataset(dataset), self.network(architecture)
         if kinds.text(suite, "suite") not in SUITES:

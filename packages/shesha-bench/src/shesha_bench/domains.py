@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -69,29 +70,41 @@ def device() -> torch.device:
 
 
 class Domain(Protocol):
-    """A domain: a module that provides these functions."""
+    """A domain: a module that provides these functions.
+
+    Data sets and architectures are names of the domain's catalogue, or module:name of your own. Hyperparameters that a
+    model does not specify have the values that the catalogue's `hyperparameters` returns.
+    """
 
     def fingerprint(self, dataset: str, hyper: Mapping[str, Plain]) -> str:
         """Hash the data that training and extraction use; raise MissingDataError if they are missing."""
         ...
 
     def fit(self, model: Model) -> Weights:
-        """Train the model from its seed, and return its state dict on the CPU."""
+        """Train the model from its seed, and return its state dict on the CPU.
+
+        The same model gives bit-identical weights on the same machine with the same number of threads. Raises
+        MissingDataError if data or pretrained weights are missing, ValueError if a name, a hyperparameter or their
+        combination is unknown, and ArithmeticError if the training diverges.
+        """
         ...
 
     def extract(self, model: Model, weights: Weights) -> Outcome:
-        """Run the trained model on the test rows; raise ValueError if the weights are of another network."""
+        """Run the trained model on the test rows; raise ValueError if the weights are of another network.
+
+        Representations are those of the last hidden layer, preceded by those of earlier layers if the model keeps its
+        layers.
+        """
         ...
 
 
 PLACES = {"graph": "graphs", "language": "language", "vision": "vision"}
-"""The module of each domain, by the domain's name in the published results."""
+"""The folder of each domain, by the domain's name in the published results."""
 
 
 def domain(name: str) -> Domain:
-    """Return the module of a domain."""
-    from importlib import import_module
-
-    # A domain of your own is named by its module.
-    module: ModuleType = import_module(f"shesha_bench.{PLACES[name]}" if name in PLACES else name)
+    """Return the module of a domain; a domain of your own is named by its module."""
+    if name in PLACES:
+        require("torch", "graphs" if name == "graph" else "torch")
+    module: ModuleType = import_module(f"shesha_bench.{PLACES[name]}.training" if name in PLACES else name)
     return cast(Domain, module)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
 from shesha.extract.model_state import evaluation_mode
-from shesha_bench.catalogue import Model, Outcome, Weights, count_of_share
-from shesha_bench.graphs.catalogue import CATALOGUE, Hyper
-from shesha_bench.graphs.networks import Features, Graph, SparseMatrix, extraction_rows, load
+from shesha_bench.catalogue import Model, Outcome, Plain, Weights, count_of_share
+from shesha_bench.graphs.catalogue import CATALOGUE, Hyper, geometric
+from shesha_bench.graphs.networks import Features, Graph, SparseMatrix, extraction_rows, fingerprint_of_graph, load
 
 _FIXED_SEED = 2024
 # Keys of separate random streams, so that no draw depends on the number of other draws.
@@ -94,8 +94,14 @@ _SPARSE_BELOW = 0.1
 """Share of nonzero features below which sparse products are faster."""
 
 
-def train(model: Model) -> Weights:
-    """Train a model and return its weights; see `shesha_bench.graphs.fit`."""
+def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
+    """Hash the graph that training and extraction use; no hyperparameter changes it."""
+    return fingerprint_of_graph(dataset)
+
+
+def fit(model: Model) -> Weights:
+    """Train a graph network from its seed on the whole graph, and return its state dict on the CPU."""
+    geometric("nn")
     hyper = CATALOGUE.build(model)
     graph = load(model.dataset)
     x = graph.x
@@ -146,8 +152,14 @@ def _edges_by_epoch(graph: Graph, model: Model, epochs: int) -> Iterator[Any]:
         yield passage(dropping.draw(), graph.n_nodes)
 
 
-def outcome(model: Model, weights: Weights) -> Outcome:
-    """Run a trained model on the whole graph; see `shesha_bench.graphs.extract`."""
+def extract(model: Model, weights: Weights) -> Outcome:
+    """Run a trained graph network on the whole graph; return the results for the test nodes.
+
+    Representations are the outputs of the hidden layers before normalisation, activation and dropout, of shape (n_rows,
+    n_channels). Rows are the test nodes, or a random 10,000 of them if there are more, in the order of their numbers.
+    Labels are the true classes.
+    """
+    geometric("nn")
     hyper = CATALOGUE.build(model)
     graph = load(model.dataset)
     with torch.random.fork_rng(devices=[]):

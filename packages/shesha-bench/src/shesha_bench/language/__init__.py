@@ -1,33 +1,10 @@
 """The language domain: sentences and pairs of sentences, classified by transformers."""
 
-from shesha_bench.catalogue import Plain
+from shesha.support.lazy import lazy_names
 from shesha_bench.language.catalogue import CATALOGUE, TextData, TextNetwork, Texts
-from shesha_bench.language.texts import fingerprint
-from shesha_bench.language.training import extract, fit
 
-__all__ = ["CATALOGUE", "TextData", "TextNetwork", "Texts", "extract", "fingerprint", "fit", "hyperparameters"]
+# Training needs torch, which takes long to import.
+__getattr__, __dir__ = lazy_names(__name__, {"training": ("extract", "fingerprint", "fit")})
+hyperparameters = CATALOGUE.hyperparameters
 
-
-def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> dict[str, Plain]:
-    """Return the hyperparameters that a suite uses for an architecture on a data set.
-
-    Parameters
-    ----------
-    dataset : str
-        "SST2" or "MNLI".
-    architecture : str
-        "BERT", "ALBERT" or "SmolLM2" in the suite "paper", "MiniLM" or "SmallBERT" in the suite "small".
-    suite : str
-        "paper" uses the published settings. "small" takes minutes on a CPU instead of days.
-
-    Returns
-    -------
-    dict
-        Values for `Model.hyper`.
-
-    Examples
-    --------
-    >>> hyperparameters("SST2", "ALBERT", "paper")["epochs"]
-    10
-    """
-    return CATALOGUE.hyperparameters(dataset, architecture, suite)
+__all__ = ["CATALOGUE", "TextData", "TextNetwork", "Texts", "hyperparameters"]

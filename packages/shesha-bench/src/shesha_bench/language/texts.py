@@ -26,25 +26,7 @@ def load(dataset: str, hyper: Hyper) -> tuple[Texts, Texts]:
 
 
 def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
-    """Hash the texts and labels that training and extraction use.
-
-    Parameters
-    ----------
-    dataset : str
-        "SST2", "MNLI", or module:name of your own texts.
-    hyper : mapping
-        Hyperparameters, of which only those that select rows and files are used.
-
-    Returns
-    -------
-    str
-        Hash that is equal for equal texts in the same order.
-
-    Raises
-    ------
-    MissingDataError
-        If the texts are neither in the local folder nor available from the hub.
-    """
+    """Hash the texts and labels that training and extraction use, which hyperparameters select."""
     parts: list[NDArray[np.int64] | str] = []
     for texts in load(dataset, Hyper.check(hyper)):
         parts += ["\n".join(texts.first), "\n".join(texts.second or ()), texts.labels]

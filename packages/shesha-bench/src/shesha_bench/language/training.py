@@ -20,7 +20,9 @@ from shesha_bench.domains import device
 from shesha_bench.language import texts
 from shesha_bench.language.catalogue import CATALOGUE, Hyper, Texts
 from shesha_bench.language.models import Batch, Builder, Rows
-from shesha_bench.language.texts import Lesson, load
+from shesha_bench.language.texts import Lesson, fingerprint, load
+
+__all__ = ["extract", "fingerprint", "fit"]
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -65,24 +67,9 @@ _BATCH = 64
 def extract(model: Model, weights: Weights) -> Outcome:
     """Run a trained model on the test rows.
 
-    Parameters
-    ----------
-    model : Model
-        The trained model.
-    weights : dict
-        Weights of the model, as returned by `fit`.
-
-    Returns
-    -------
-    Outcome
-        Representations by pooling: "cls" is the first token (for decoders, the last one), and "mean" (encoders only) is
-        the mean over all tokens except padding. If the model keeps its layers, they include the embeddings and every
-        block, otherwise only the last block. If labels were randomised, probabilities include the new classes.
-
-    Raises
-    ------
-    ValueError
-        If the weights belong to a different network.
+    Representations by pooling: "cls" is the first token (for decoders, the last one), and "mean" (encoders only) is the
+    mean over all tokens except padding. If the model keeps its layers, they include the embeddings and every block. If
+    labels were randomised, probabilities include the new classes.
     """
     hyper = CATALOGUE.build(model)
     train, test = load(model.dataset, hyper)
@@ -189,26 +176,7 @@ _LARGEST_GRADIENT = 1.0
 
 
 def fit(model: Model) -> Weights:
-    """Train a model and return its weights.
-
-    Parameters
-    ----------
-    model : Model
-        A model of the domain "language". On the same machine and with the same number of threads, the same model gives
-        bit-identical weights.
-
-    Returns
-    -------
-    dict
-        The state dict of the transformer and its classifier, on the CPU.
-
-    Raises
-    ------
-    MissingDataError
-        If texts or pretrained weights are neither in the local folder nor available from their source.
-    ValueError
-        If the domain has no such data set, architecture, setting or hyperparameter.
-    """
+    """Train a model from its seed, and return the state dict of the transformer and its classifier, on the CPU."""
     hyper = CATALOGUE.build(model)
     train, test = load(model.dataset, hyper)
     with deterministic(model.seed):

@@ -524,8 +524,6 @@ class ByPrediction(BenchmarkTest):
         labels: ArrayLike | None = None,
     ) -> pd.DataFrame:
         """Score measures on your own models, as `accuracy_correlation` does."""
-        pass
-
         return score_by_prediction(self, representations, probabilities, labels, measures, seed)
 
 
@@ -572,8 +570,6 @@ class ByGroups(BenchmarkTest):
         self, groups: Mapping[str, Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
     ) -> pd.DataFrame:
         """Score measures on your own models, as `label_randomization` does."""
-        pass
-
         return score_by_groups(self, groups, measures, seed)
 
 
@@ -603,6 +599,4 @@ class ByLayers(BenchmarkTest):
         self, models: Sequence[Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
     ) -> pd.DataFrame:
         """Score measures on your own models, as `layer_monotonicity` does."""
-        pass
-
         return score_by_layers(self, models, measures, seed)

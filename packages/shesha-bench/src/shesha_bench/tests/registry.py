@@ -74,7 +74,6 @@ def accuracy_correlation(
            test   quality measure  n
     0  accuracy  spearman     CKA  6
     """
-
     return ACCURACY.score_arrays(representations, probabilities, measures, seed, labels=labels)
 
 

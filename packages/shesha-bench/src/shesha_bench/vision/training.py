@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import colorsys
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,9 +17,9 @@ from torch.nn.functional import adaptive_avg_pool2d, cross_entropy
 
 from shesha.extract.hooks import record_outputs
 from shesha.extract.layer_names import INPUT
-from shesha_bench.catalogue import Model, Outcome, Weights, count_of_share
+from shesha_bench.catalogue import Model, Outcome, Plain, Weights, count_of_share
 from shesha_bench.domains import device
-from shesha_bench.vision.catalogue import Dataset
+from shesha_bench.vision.catalogue import CATALOGUE, Dataset, load
 from shesha_bench.vision.images import Hyper, Images, Pixels, Rows
 from shesha_bench.vision.networks import SMALL_IMAGE, Classifier, build
 
@@ -157,8 +157,15 @@ def _prefetch(read: Callable[[Rows], Pixels], chunks: list[Rows]) -> Iterator[tu
 STATISTICS_BATCH = 500
 
 
-def train(model: Model, hyper: Hyper, data: Dataset) -> Weights:
-    """Train a model and return its state dict on the CPU."""
+def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
+    """Hash the images and labels that models with these hyperparameters use."""
+    return load(dataset, Hyper.check(hyper)).fingerprint()
+
+
+def fit(model: Model) -> Weights:
+    """Train a model from its seed, and return its state dict on the CPU."""
+    hyper = CATALOGUE.build(model)
+    data = load(model.dataset, hyper)
     network = build(model.architecture, data.n_classes, hyper, seed=model.seed, pretrained=True)
     mean, sd = channel_statistics(data.train)
     network.mean.copy_(torch.from_numpy(mean))
@@ -254,8 +261,14 @@ MOST_TOKEN_LAYERS = 12
 LEAST_STRIDE = 8
 
 
-def extract(model: Model, hyper: Hyper, data: Dataset, weights: Weights) -> Outcome:
-    """Run a trained model on the test images, and return its representations and outputs."""
+def extract(model: Model, weights: Weights) -> Outcome:
+    """Run a trained model on the test images, and return its representations and outputs.
+
+    If the model keeps its layers, the last hidden representation is preceded by feature maps of shape (n_rows, height,
+    width, channels), or by CLS tokens.
+    """
+    hyper = CATALOGUE.build(model)
+    data = load(model.dataset, hyper)
     network = build(model.architecture, data.n_classes, hyper, seed=model.seed, pretrained=False)
     network.load(weights, model)
     network.to(device()).eval()
