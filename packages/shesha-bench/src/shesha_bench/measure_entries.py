@@ -15,8 +15,7 @@ from shesha.calibration.permutation_scores import null_scores
 from shesha.comparison import engine
 from shesha.comparison.engine import Group, Pair, Sources
 from shesha.kernels.distances import Metric, find_undirected_rows
-from shesha.measures import Measure, choose
-from shesha.measures.user_functions import PlainMeasure, import_measure
+from shesha.measures import Measure, PlainMeasure, choose, import_measure
 from shesha.nulls.null_summary import summarise
 from shesha.results import PairScore
 from shesha.runs import FOLLOWED, version_of_code
