@@ -7,7 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from shesha.cli._app import app
-from shesha_bench import Store, ranks, run_suite, suites
+from shesha_bench import ranks, run_suite, suites
+from shesha_bench.store import Store
 from shesha_bench.measure_entries import entries, make_entry
 from shesha_bench.run_suite import run
 from shesha_bench.suites import required_models, trials

@@ -5,9 +5,10 @@ import shutil
 import pandas as pd
 import pytest
 
-from shesha_bench import Store, run_suite, status
+from shesha_bench import run_suite
 from shesha_bench.measure_entries import entries, make_entry
-from shesha_bench.run_suite import Run, general, run
+from shesha_bench.run_suite import Run, general, run, status
+from shesha_bench.store import Store
 from shesha_bench.suites import required_models, trials
 
 MEASURES = ["CKA", "LinReg"]

@@ -36,18 +36,9 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "catalogue": (
-            "Model",
-            "Outcome",
-            "Setting",
-        ),
+        "catalogue": ("Model", "Outcome", "Setting"),
         "domains": ("MissingDataError",),
-        "submissions": (
-            "leaderboard",
-            "leaderboard_page",
-            "read_submissions",
-            "submit",
-        ),
+        "submissions": ("leaderboard", "leaderboard_page", "read_submissions", "submit"),
         "ranks": (
             "add_published",
             "agreement",
@@ -62,25 +53,10 @@ __getattr__, __dir__ = lazy_names(
             "to_markdown",
         ),
         "report_page": ("report",),
-        "stored_results": (
-            "accuracies",
-            "results",
-            "runtimes",
-        ),
-        "run_suite": (
-            "run",
-            "status",
-        ),
-        "store": (
-            "Store",
-            "StoreError",
-        ),
-        "suites": (
-            "Suite",
-            "Task",
-            "suite",
-            "task",
-        ),
+        "stored_results": ("accuracies", "results", "runtimes"),
+        "run_suite": ("run", "status"),
+        "store": ("Store", "StoreError"),
+        "suites": ("Suite", "Task", "suite", "task"),
     },
     ("tests",),
 )

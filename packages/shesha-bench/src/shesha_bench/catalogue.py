@@ -221,13 +221,7 @@ class Hyperparameters:
 
     @classmethod
     def check(cls, values: Mapping[str, Plain]) -> Self:
-        """Return the hyperparameters with these values.
-
-        Raises
-        ------
-        ValueError
-            If a name is unknown, a value that has no default is missing, or a value fails its check.
-        """
+        """Return the hyperparameters with these values."""
         known = {option.name: option for option in fields(cls)}
         require_known(values, known)
         lacking = [name for name, option in known.items() if option.default is MISSING and name not in values]
@@ -360,13 +354,7 @@ class Catalogue(Generic[D, N, H]):
         return self._usual(dataset, architecture)
 
     def build(self, model: Model) -> H:
-        """Return the checked hyperparameters of a model, in which its own values override the defaults.
-
-        Raises
-        ------
-        ValueError
-            If the domain has no such data set, architecture, setting or hyperparameter, or they are incompatible.
-        """
+        """Return the checked hyperparameters of a model, in which its own values override the defaults."""
         if model.setting.kind not in self.kinds:
             raise ValueError(
                 f"setting must be one of {', '.join(self.kinds)} for {self.domain}, got {model.setting.kind!r}"

@@ -69,20 +69,7 @@ def required_metric(measure: Measure) -> Metric | None:
 def compare_directed(group: Group, sources: Sources, skipped: Skipped) -> Iterator[Compared]:
     """Yield the score of each pair, computed from rows that have a direction in both representations.
 
-    Parameters
-    ----------
-    group : Group
-        Measures that share a view, and the pairs that each of them compares.
-    sources : mapping of str to Representation
-        Representations by name.
-    skipped : mapping of (measure, pair) to str
-        Comparisons to leave out, each with the reason.
-
-    Yields
-    ------
-    Compared
-        The score of a pair. If more than half of the rows lack a direction, the value is missing and the reason states
-        how many rows these are.
+    If more than half of the rows lack a direction, the value is missing and the reason states how many rows these are.
     """
     metric = required_metric(group.measures[0])
     lacking = {} if metric is None else _pairs_without_direction(group, sources, skipped, metric)
@@ -183,11 +170,6 @@ def entries(
     """Look up measures by name, family, group, 'calibrated CKA' or 'module:name'; 'all' means everything.
 
     `options` maps names of measures to options, which apply to measures that are chosen without options of their own.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown (the message suggests similar names), or two different entries have the same name.
     """
     by_name: dict[str, Measure] = {}
     for choice in chosen:

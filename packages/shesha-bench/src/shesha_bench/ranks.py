@@ -142,13 +142,7 @@ def rank(
 
 
 def ranks_for_display(ranks: pd.DataFrame) -> pd.DataFrame:
-    """Return ranks for display: a domain's single measure has none, and published scores are marked.
-
-    Parameters
-    ----------
-    ranks : DataFrame
-        Ranks that `rank` or `rank_with_published` returned.
-    """
+    """Return ranks for display: a domain's single measure has none, and published scores are marked."""
     if "source" in ranks:
         published = ranks["source"] == "published"
         ranks = ranks.assign(measure=ranks["measure"].where(~published, ranks["measure"] + PUBLISHED))

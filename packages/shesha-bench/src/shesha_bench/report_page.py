@@ -230,19 +230,7 @@ def report_page(
     store: str | Path | Store, *, title: str = "Benchmark results", of: Suite | None = None,
     about: Mapping[str, str] | None = None,
 ) -> Page:  # fmt: skip
-    """Return the contents of a store as a page.
-
-    Parameters
-    ----------
-    store : path or Store
-        The store of a run.
-    title : str
-        Heading of the page.
-    of : Suite, optional
-        The suite of the run, which is needed only if it is your own.
-    about : mapping of str to str, optional
-        Additional details of the run that the page lists by name.
-    """
+    """Return the contents of a store as a page."""
     run_data = read_report_tables(store, of)
     return Page(
         title=title,

@@ -138,30 +138,7 @@ class Dataset:
 
 
 def load(dataset: str, hyper: Hyper) -> Dataset:
-    """Read a data set.
-
-    Parameters
-    ----------
-    dataset : str
-        "FashionMNIST", "CIFAR10", "CIFAR100", "IN100", or module:name of your own images.
-    hyper : Hyper
-        Hyperparameters, of which four are used. `train_rows` and `test_rows` are the numbers of images to use, selected
-        at random but identically for all models; None uses all images. `image_size` is the side length to which
-        photographs of IN100 are cropped and scaled, and to which larger images of other data sets are reduced.
-        `padding` is how far a training image is shifted at most.
-
-    Returns
-    -------
-    Dataset
-        Training and test images, whose labels start at 0.
-
-    Raises
-    ------
-    MissingDataError
-        If the data are neither in the local folder nor available from their source.
-    ValueError
-        If the data set is unknown, a file has invalid contents, or there are fewer images than requested.
-    """
+    """Read the images of a data set; the hyperparameters select rows, size and padding."""
     train, test = CATALOGUE.dataset(dataset).read(hyper)
     n_classes = int(train.labels.max()) + 1
     if test.labels.max() >= n_classes:

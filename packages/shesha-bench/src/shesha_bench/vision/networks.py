@@ -290,21 +290,7 @@ class Classifier(nn.Module):
 
 
 def build(architecture: str, n_classes: int, hyper: Hyper, *, seed: int, pretrained: bool) -> Classifier:
-    """Build a network with random or pretrained weights.
-
-    Parameters
-    ----------
-    architecture : str
-        The name of a network of the benchmark, or module:name of your own network.
-    n_classes : int
-        Number of logits.
-    hyper : Hyper
-        Hyperparameters, of which only `image_size` and `reduced` are used.
-    seed : int
-        Seed for the random weights; torch's global generator is not changed.
-    pretrained : bool
-        Whether the paper's ViTs start from their pretrained weights.
-    """
+    """Build a network with random or pretrained weights."""
     declared = CATALOGUE.network(architecture)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
