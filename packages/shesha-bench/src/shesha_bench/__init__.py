@@ -33,33 +33,7 @@ if TYPE_CHECKING:
     from shesha_bench.submissions import leaderboard, leaderboard_page, read_submissions, submit
     from shesha_bench.suites import Suite, Task, suite, task
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "catalogue": ("Model", "Outcome", "Setting"),
-        "domains": ("MissingDataError",),
-        "submissions": ("leaderboard", "leaderboard_page", "read_submissions", "submit"),
-        "ranks": (
-            "add_published",
-            "agreement",
-            "compare_ranks",
-            "plot_ranks",
-            "published",
-            "published_runtimes",
-            "rank",
-            "rank_table",
-            "rank_with_published",
-            "table",
-            "to_markdown",
-        ),
-        "report_page": ("report",),
-        "stored_results": ("accuracies", "results", "runtimes"),
-        "run_suite": ("run", "status"),
-        "store": ("Store", "StoreError"),
-        "suites": ("Suite", "Task", "suite", "task"),
-    },
-    ("tests",),
-)
+__getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "MissingDataError",
