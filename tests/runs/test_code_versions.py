@@ -33,7 +33,7 @@ def edited(tmp_path):
     def versions(edits, program=PROGRAM):
         place = tmp_path / "edited"
         shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(SOURCE, place / "shesha", ignore=shutil.ignore_patterns("__pycache__", "benchmark"))
+        shutil.copytree(SOURCE, place / "shesha", ignore=shutil.ignore_patterns("__pycache__"))
         for name, (old, new) in edits.items():
             text = (place / "shesha" / name).read_text()
             assert old in text, f"{old!r} is not in {name}"
