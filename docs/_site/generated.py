@@ -71,7 +71,7 @@ NAMESPACES = {
     "shesha.extract": "Activations of models.",
     "shesha.drift": "Monitoring a model and its inputs.",
     "shesha_bench": "The benchmark.",
-    "shesha.studies": "Experiments as code.",
+    "shesha_studies": "Experiments as code.",
     "shesha.io": "Files.",
     "shesha.results": "What functions return.",
     "shesha.core": "The documented namespace of stability.",

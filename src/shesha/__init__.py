@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import shesha.plot as plot
     import shesha.sim as sim
     import shesha.steering as steering
-    import shesha.studies as studies
     import shesha.transfer as transfer
     from shesha.auditing.audit import audit
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
@@ -186,7 +185,6 @@ __getattr__, __dir__ = lazy_names(
         "plot",
         "sim",
         "steering",
-        "studies",
         "transfer",
     ),
 )
@@ -272,7 +270,6 @@ __all__ = [
     "shesha",
     "sim",
     "steering",
-    "studies",
     "supervised_alignment",
     "transfer",
     "variance_ratio",

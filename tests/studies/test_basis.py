@@ -5,9 +5,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from shesha.studies import Check, page_from_rows, studies, study
-from shesha.studies.appendix import first_sentence
-from shesha.studies.checks import (
+from shesha_studies import Check, studies, study
+from shesha_studies.framework import page_from_rows
+from shesha_studies.framework.appendix import first_sentence
+from shesha_studies.framework.checks import (
     HOLDS_NOT,
     NOT_FOUND,
     OWN_NUMBERS,
@@ -15,8 +16,8 @@ from shesha.studies.checks import (
     STAND_IN,
     judge_number,
 )
-from shesha.studies.page_from_rows import set_basis_and_kind
-from shesha.studies.rules_file import read_rules
+from shesha_studies.framework.page_from_rows import set_basis_and_kind
+from shesha_studies.framework.rules_file import read_rules
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from shesha.studies.checks import (
+from shesha_studies.framework.checks import (
     AGREES,
     DIFFERS,
     HOLDS_NOT,
@@ -18,8 +18,8 @@ from shesha.studies.checks import (
     STAND_IN,
     UNREACHABLE,
 )
-from shesha.studies.claim_files import claims, findings, limits
-from shesha.studies.claims import (
+from shesha_studies.framework.claim_files import claims, findings, limits
+from shesha_studies.framework.claims import (
     ABSENT,
     BASES,
     IMPOSSIBLE,
@@ -32,19 +32,19 @@ from shesha.studies.claims import (
     Rule,
     judge,
 )
-from shesha.studies.fact_tables import read_facts
-from shesha.studies.facts import (
+from shesha_studies.framework.fact_tables import read_facts
+from shesha_studies.framework.facts import (
     Fact,
     mean_correlation,
     over_draws,
     rank_correlation,
     rate,
 )
-from shesha.studies.rates import sign_difference
-from shesha.studies.rules_file import lesser_claims
-from shesha.studies.run_files import CHECKS, FACTS
-from shesha.studies.scorecards import GROUPS, judge_papers
-from shesha.studies.study_lookup import studies
+from shesha_studies.framework.rates import sign_difference
+from shesha_studies.framework.rules_file import lesser_claims
+from shesha_studies.framework.run_files import CHECKS, FACTS
+from shesha_studies.framework.scorecards import GROUPS, judge_papers
+from shesha_studies.framework.study_lookup import studies
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 FOUND = {place.parent.name: read_facts(pd.read_csv(place)) for place in PAGES.glob(f"*/{FACTS}")}

@@ -6,12 +6,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from shesha.studies import Unreachable, find, studies
-from shesha.studies.checks import AGREES, NOT_RUN, as_table
-from shesha.studies.fact_tables import facts_table, read_facts
-from shesha.studies.page_from_rows import build_page
-from shesha.studies.rules_file import read_rules
-from shesha.studies.run_files import CHECKS, FACTS, SUMMARY
+from shesha_studies import Unreachable, find, studies
+from shesha_studies.framework.checks import AGREES, NOT_RUN, as_table
+from shesha_studies.framework.fact_tables import facts_table, read_facts
+from shesha_studies.framework.page_from_rows import build_page
+from shesha_studies.framework.rules_file import read_rules
+from shesha_studies.framework.run_files import CHECKS, FACTS, SUMMARY
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 NAMES = [one.name for one in studies()]

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from shesha.studies import find, write_index
-from shesha.studies.published_checks import read_published
+from shesha_studies import find, write_index
+from shesha_studies.framework.published_checks import read_published
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "studies.md"
 STUDY = """
 from helper import FACTOR
-from shesha.studies import Page, study
+from shesha_studies import Page, study
 
 @study("own", paper="new", version=1, full={"x": [1, 2]}, quick={"x": [1]}, published="own.csv")
 def own(x):

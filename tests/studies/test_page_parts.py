@@ -6,15 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.studies import published_checks
-from shesha.studies.appendix import _in_order, _links, _place, _section_title
-from shesha.studies.checks import Check
-from shesha.studies.claims import NO, YES, Claim, Rule, judge
-from shesha.studies.facts import Fact
-from shesha.studies.html_page import _verdict_sentence
-from shesha.studies.page import UNANSWERED, Page, save_page
-from shesha.studies.published_comparison import compare_with_published
-from shesha.studies.scorecards import _brief_line, _line, counts
+from shesha_studies.framework import published_checks
+from shesha_studies.framework.appendix import _in_order, _links, _place, _section_title
+from shesha_studies.framework.checks import Check
+from shesha_studies.framework.claims import NO, YES, Claim, Rule, judge
+from shesha_studies.framework.facts import Fact
+from shesha_studies.framework.html_page import _verdict_sentence
+from shesha_studies.framework.page import UNANSWERED, Page, save_page
+from shesha_studies.framework.published_comparison import compare_with_published
+from shesha_studies.framework.scorecards import _brief_line, _line, counts
 
 
 @pytest.mark.parametrize(("notes", "text"), [((), ""), (("one",), "one\n\n"), (("one", "two"), "- one\n\n- two\n\n")])
@@ -140,7 +140,7 @@ def test_verdicts_are_counted_in_a_sentence(verdicts, sentence):
 def test_every_second_tick_is_left_out_where_there_are_seven():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    from shesha.studies.pictures import figure, heat, logarithmic
+    from shesha_studies.framework.pictures import figure, heat, logarithmic
 
     made, (first, second, third) = figure(3)
     logarithmic(first, [8, 2, 4, 2])

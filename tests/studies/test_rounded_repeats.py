@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from shesha.studies.check_kinds import kinds
-from shesha.studies.checks import Found
-from shesha.studies.published_checks import against
+from shesha_studies.framework.check_kinds import kinds
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.published_checks import against
 
 
 def counted(published, ours=("0.2043", "0.2043"), study=("a", "a")):

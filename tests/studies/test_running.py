@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shesha.cli._app import app
-from shesha.studies import (
+from shesha_studies import (
     Check,
     compare_with_published,
     find,
@@ -22,8 +22,8 @@ from shesha.studies import (
     write_index,
     write_page,
 )
-from shesha.studies.appendix import APPENDIX, EVERY, _part
-from shesha.studies.run_files import has_page
+from shesha_studies.framework.appendix import APPENDIX, EVERY, _part
+from shesha_studies.framework.run_files import has_page
 
 MINE = "mine:mine"
 
@@ -306,9 +306,9 @@ def test_the_page_of_a_study_is_also_one_file_with_its_pictures(tmp_path):
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib").use("agg")
     from shesha.report import as_html
-    from shesha.studies.checks import VERDICTS
-    from shesha.studies.html_page import study_page
-    from shesha.studies.run_studies import load_run
+    from shesha_studies.framework.checks import VERDICTS
+    from shesha_studies.framework.html_page import study_page
+    from shesha_studies.framework.run_studies import load_run
 
     run([MINE], out=tmp_path)
     found = load_run(MINE, tmp_path)

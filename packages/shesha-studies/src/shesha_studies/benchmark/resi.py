@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 
 from shesha.charts import PALETTE
-from shesha.studies.facts import Facts, as_facts
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.study_decorator import study
 from shesha_studies.benchmark import _resi_scores_and_places as tables
 from shesha_studies.benchmark._resi_calibration_and_axes import option_facts, option_scores, option_table
 from shesha_studies.benchmark._resi_facts import CHANCE, DOMAINS, make_facts, places
+from shesha_studies.framework.facts import Facts, as_facts
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure
+from shesha_studies.framework.study_decorator import study
 
 NAMES = ("part", "domain", "dataset", "architecture", "pooling", "test", "quality")
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from shesha.coherence import coherence_by_group, expected_mean_cosine
-from shesha.studies.checks import judge_number
-from shesha.studies.facts import (
+from shesha_studies.framework.checks import judge_number
+from shesha_studies.framework.facts import (
     Fact,
     Facts,
     absolute,
@@ -20,10 +20,10 @@ from shesha.studies.facts import (
     rank_correlation,
     share,
 )
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import panels
-from shesha.studies.published_checks import against
-from shesha.studies.study_decorator import study
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import panels
+from shesha_studies.framework.published_checks import against
+from shesha_studies.framework.study_decorator import study
 
 SIZES = (10, 25, 50, 100, 200, 400)
 SPECTRA = ("equal", "as cells")

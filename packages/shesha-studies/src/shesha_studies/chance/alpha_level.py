@@ -9,11 +9,11 @@ import pandas as pd
 
 from shesha.calibration import calibrate_layers
 from shesha.nulls.null_summary import summarise
-from shesha.studies.facts import largest, over_correlations, over_draws
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.study_decorator import study
 from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends
+from shesha_studies.framework.facts import largest, over_correlations, over_draws
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure
+from shesha_studies.framework.study_decorator import study
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
 LEVELS = (0.01, 0.05, 0.1)

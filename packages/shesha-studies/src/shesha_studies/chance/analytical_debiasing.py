@@ -9,10 +9,10 @@ import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
-from shesha.studies.facts import Fact, absolute, group_means, largest, over_draws, resampled, smallest
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import panels
-from shesha.studies.study_decorator import grid_of, study
+from shesha_studies.framework.facts import Fact, absolute, group_means, largest, over_draws, resampled, smallest
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import panels
+from shesha_studies.framework.study_decorator import grid_of, study
 from shesha_studies.synthetic_data import shared
 
 RATIOS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)

@@ -11,12 +11,12 @@ import pandas as pd
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
 from shesha.nulls.null_summary import summarise
-from shesha.studies.facts import Fact, absolute, group_means, largest, over_draws, resampled
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import grid, lines, logarithmic
-from shesha.studies.published_checks import draws
-from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Index, Matrix
+from shesha_studies.framework.facts import Fact, absolute, group_means, largest, over_draws, resampled
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import grid, lines, logarithmic
+from shesha_studies.framework.published_checks import draws
+from shesha_studies.framework.study_decorator import grid_of, study
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 from shesha_studies.synthetic_data import shared
 

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, difference, group_means, largest, over_draws, smallest
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import panels
-from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
+from shesha_studies.framework.facts import Fact, difference, group_means, largest, over_draws, smallest
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import panels
+from shesha_studies.framework.study_decorator import study
 
 N, HIDDEN = 256, 256
 MAPS = ("noise", "linear", "MLP")

@@ -13,13 +13,13 @@ from scipy.spatial.distance import squareform
 
 from shesha.calibration import calibrate
 from shesha.kernels.distances import condensed_distances
-from shesha.studies.facts import over_correlations, over_draws, share, smallest
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, lines, logarithmic
-from shesha.studies.published_checks import draws
-from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix, Vector
 from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends, unit_rows
+from shesha_studies.framework.facts import over_correlations, over_draws, share, smallest
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure, lines, logarithmic
+from shesha_studies.framework.published_checks import draws
+from shesha_studies.framework.study_decorator import study
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
 SIZES = (10, 20, 50, 100)

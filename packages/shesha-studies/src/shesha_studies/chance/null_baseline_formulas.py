@@ -9,11 +9,11 @@ import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.measures import cka, mutual_knn
-from shesha.studies.facts import over_draws, smallest, steps
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import curves, figure, logarithmic
-from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
+from shesha_studies.framework.facts import over_draws, smallest, steps
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import curves, figure, logarithmic
+from shesha_studies.framework.study_decorator import study
 
 N, K, RHO = 64, 5, 0.5
 DRAWS = 100

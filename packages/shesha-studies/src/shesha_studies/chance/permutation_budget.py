@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, group_means, largest, over_draws, resampled, share
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import curves, figure, logarithmic
-from shesha.studies.study_decorator import grid_of, study
+from shesha_studies.framework.facts import Fact, group_means, largest, over_draws, resampled, share
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import curves, figure, logarithmic
+from shesha_studies.framework.study_decorator import grid_of, study
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
 MEASURES = ("CKA", "RSA", "mutual kNN")

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.checks import INCONCLUSIVE, Found
-from shesha.studies.facts import Fact, group_means, largest, smallest
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import grid, heat
-from shesha.studies.study_decorator import study
+from shesha_studies.framework.checks import INCONCLUSIVE, Found
+from shesha_studies.framework.facts import Fact, group_means, largest, smallest
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import grid, heat
+from shesha_studies.framework.study_decorator import study
 from shesha_studies.synthetic_data import noise
 
 N, RANK = 128, 5

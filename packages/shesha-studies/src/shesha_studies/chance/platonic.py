@@ -10,21 +10,6 @@ import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate_layers
-from shesha.studies.checks import Found
-from shesha.studies.facts import (
-    Fact,
-    absolute,
-    largest,
-    over_correlations,
-    over_draws,
-    rank_correlation,
-    share,
-    smallest,
-)
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import grid, lines
-from shesha.studies.published_checks import Answers, unreachable
-from shesha.studies.study_decorator import Unreachable, grid_of, study
 from shesha.support.types import Matrix
 from shesha_bench.data_folders import local_folder
 from shesha_studies.chance._two_modality_models import (
@@ -37,6 +22,21 @@ from shesha_studies.chance._two_modality_models import (
     trends,
     unit_rows,
 )
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.facts import (
+    Fact,
+    absolute,
+    largest,
+    over_correlations,
+    over_draws,
+    rank_correlation,
+    share,
+    smallest,
+)
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import grid, lines
+from shesha_studies.framework.published_checks import Answers, unreachable
+from shesha_studies.framework.study_decorator import Unreachable, grid_of, study
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 from shesha_studies.networks.images import IMAGES
 

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, group_means, largest, resampled_groups, smallest, steps
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import grid, heat
-from shesha.studies.study_decorator import grid_of, study
+from shesha_studies.framework.facts import Fact, group_means, largest, resampled_groups, smallest, steps
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import grid, heat
+from shesha_studies.framework.study_decorator import grid_of, study
 
 N, D = 128, 256
 LOST = 0.1

@@ -11,10 +11,10 @@ import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.descriptors import participation_ratio
-from shesha.studies.facts import over_draws, rank_correlation, smallest
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.study_decorator import study
+from shesha_studies.framework.facts import over_draws, rank_correlation, smallest
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure
+from shesha_studies.framework.study_decorator import study
 from shesha_studies.networks.images import IMAGES, as_rows
 from shesha_studies.networks.perceptrons import network
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from shesha.studies.checks import Found
-from shesha.studies.facts import (
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.facts import (
     Fact,
     Facts,
     as_facts,
@@ -19,7 +19,7 @@ from shesha.studies.facts import (
     smallest,
     steps,
 )
-from shesha.studies.published_checks import (
+from shesha_studies.framework.published_checks import (
     Answers,
     Table,
     derived_answers,
@@ -28,7 +28,7 @@ from shesha.studies.published_checks import (
     printed_table,
     unjudged_answers,
 )
-from shesha.studies.rates import sign_difference
+from shesha_studies.framework.rates import sign_difference
 from shesha_studies.language._drift_and_loss import BOUND, METRICS, NEVER, contest, correlation_within_groups, firsts
 from shesha_studies.language_models import MINILM, MPNET
 

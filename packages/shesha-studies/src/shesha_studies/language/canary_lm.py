@@ -10,10 +10,11 @@ import pandas as pd
 from scipy.stats import binomtest
 
 from shesha.charts import PALETTE
-from shesha.studies.facts import Fact, Facts, as_facts, largest, rank_correlation, share, smallest
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import (
+from shesha_studies.external_data import sklearn
+from shesha_studies.framework.facts import Fact, Facts, as_facts, largest, rank_correlation, share, smallest
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import curves, figure
+from shesha_studies.framework.published_checks import (
     Answers,
     Table,
     derived_answers,
@@ -22,9 +23,8 @@ from shesha.studies.published_checks import (
     printed_table,
     unjudged_answers,
 )
-from shesha.studies.rates import sign_difference
-from shesha.studies.study_decorator import study
-from shesha_studies.external_data import sklearn
+from shesha_studies.framework.rates import sign_difference
+from shesha_studies.framework.study_decorator import study
 from shesha_studies.language import _model_outputs as models
 from shesha_studies.language._drift_and_loss import BOUND, NAMED, answers, drifts, fewer_right
 from shesha_studies.language._tiny_gpt import TINY, right_verdicts

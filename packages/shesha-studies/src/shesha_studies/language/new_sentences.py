@@ -9,13 +9,13 @@ import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.steering import steerability
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, smallest
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.published_checks import derived_answers
-from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Index
 from shesha_studies.causal_lm_embeddings import CAUSAL_FAMILIES, encoder_rows
+from shesha_studies.framework.facts import Fact, Facts, as_facts, over_draws, smallest
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure
+from shesha_studies.framework.published_checks import derived_answers
+from shesha_studies.framework.study_decorator import grid_of, study
 from shesha_studies.sentence_encoders import FAMILIES, N_LAYERS
 from shesha_studies.sentences import grammar
 

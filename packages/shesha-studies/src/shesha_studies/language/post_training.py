@@ -14,11 +14,13 @@ import pandas as pd
 from scipy.stats import binomtest
 
 from shesha.charts import PALETTE
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, smallest
-from shesha.studies.facts import steps as steps_of
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published_checks import (
+from shesha.support.types import Matrix
+from shesha_studies.external_data import table
+from shesha_studies.framework.facts import Fact, Facts, as_facts, over_draws, rank_correlation, smallest
+from shesha_studies.framework.facts import steps as steps_of
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure, logarithmic
+from shesha_studies.framework.published_checks import (
     Answers,
     Table,
     derived_answers,
@@ -26,9 +28,7 @@ from shesha.studies.published_checks import (
     printed_table,
     unjudged_answers,
 )
-from shesha.studies.study_decorator import grid_of, study
-from shesha.support.types import Matrix
-from shesha_studies.external_data import table
+from shesha_studies.framework.study_decorator import grid_of, study
 from shesha_studies.language._drift_and_loss import NAMES, drifts
 from shesha_studies.language._model_outputs import load, prompt_rows, published_models, stand_in
 from shesha_studies.language._tiny_gpt import TINY

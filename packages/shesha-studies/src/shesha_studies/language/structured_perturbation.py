@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from shesha.studies.checks import Found
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, smallest, steps
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import (
+from shesha.support.types import Matrix
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.facts import Fact, Facts, as_facts, over_draws, smallest, steps
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import curves, figure
+from shesha_studies.framework.published_checks import (
     Answers,
     Table,
     derived_answers,
@@ -20,9 +21,8 @@ from shesha.studies.published_checks import (
     printed_table,
     unjudged_answers,
 )
-from shesha.studies.study_decorator import study
-from shesha.studies.tolerance import JOINT
-from shesha.support.types import Matrix
+from shesha_studies.framework.study_decorator import study
+from shesha_studies.framework.tolerance import JOINT
 from shesha_studies.language._drift_and_loss import NAMED, drifts
 from shesha_studies.language._model_outputs import (
     change_name,

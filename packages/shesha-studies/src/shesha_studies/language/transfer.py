@@ -9,13 +9,13 @@ import numpy as np
 
 from shesha.charts import PALETTE
 from shesha.stability import estimate, feature_split
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.published_checks import Table
-from shesha.studies.study_decorator import study
 from shesha.support.types import Labels, Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, POOLINGS, SINK, pool_layers
 from shesha_studies.external_data import sklearn, table
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure
+from shesha_studies.framework.published_checks import Table
+from shesha_studies.framework.study_decorator import study
 from shesha_studies.language import _transfer_statistics as statistics
 from shesha_studies.language._model_outputs import embed_texts, load, perturb_weights
 from shesha_studies.language._tiny_gpt import TINY

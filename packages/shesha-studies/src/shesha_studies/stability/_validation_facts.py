@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from shesha.studies.checks import Found
-from shesha.studies.facts import (
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.facts import (
     Fact,
     Facts,
     absolute,
@@ -22,7 +22,7 @@ from shesha.studies.facts import (
     share,
     smallest,
 )
-from shesha.studies.published_checks import draws, unjudged_answers
+from shesha_studies.framework.published_checks import draws, unjudged_answers
 
 SUPERVISED = ("variance", "zscore")
 VARIANTS = ("feature_split", *SUPERVISED)

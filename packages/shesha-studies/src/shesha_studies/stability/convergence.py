@@ -8,13 +8,13 @@ import pandas as pd
 from shesha.charts import PALETTE
 from shesha.data import digits
 from shesha.stability import feature_split
-from shesha.studies.checks import Found
-from shesha.studies.facts import Facts, as_facts, over_draws
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published_checks import unjudged_answers
-from shesha.studies.study_decorator import grid_of, study
-from shesha.studies.tolerance import JOINT
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.facts import Facts, as_facts, over_draws
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure, logarithmic
+from shesha_studies.framework.published_checks import unjudged_answers
+from shesha_studies.framework.study_decorator import grid_of, study
+from shesha_studies.framework.tolerance import JOINT
 from shesha_studies.stability._stand_in_representations import DIGITS, NETWORKS, SENTENCES, stand_in
 
 PIXELS = "digits, pixels"

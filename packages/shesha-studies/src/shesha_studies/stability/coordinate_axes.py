@@ -12,13 +12,13 @@ import pandas as pd
 from shesha.data import digits_network
 from shesha.kernels.standardisation import is_constant
 from shesha.stability import basis_averaged_split, chance, feature_split
-from shesha.studies.facts import Facts, as_facts
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, POOLINGS, SINK, encoder_rows
 from shesha_studies.external_data import read_arrays
+from shesha_studies.framework.facts import Facts, as_facts
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure
+from shesha_studies.framework.study_decorator import grid_of, study
 from shesha_studies.networks.images import IMAGES
 from shesha_studies.networks.networks_by_architecture import EPOCHS, train_network
 from shesha_studies.sentence_encoders import encode_sentences

@@ -7,13 +7,13 @@ import pandas as pd
 
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.checks import INCONCLUSIVE, Found
-from shesha.studies.facts import Facts, as_facts, over_draws, rank_correlations, smallest, steps
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, lines
-from shesha.studies.published_checks import draws
-from shesha.studies.study_decorator import grid_of, study
-from shesha.studies.tolerance import correlation_p
+from shesha_studies.framework.checks import INCONCLUSIVE, Found
+from shesha_studies.framework.facts import Facts, as_facts, over_draws, rank_correlations, smallest, steps
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure, lines
+from shesha_studies.framework.published_checks import draws
+from shesha_studies.framework.study_decorator import grid_of, study
+from shesha_studies.framework.tolerance import correlation_p
 from shesha_studies.synthetic_data import D, N, mixture
 
 LEVELS = [level / 20 for level in range(21)]

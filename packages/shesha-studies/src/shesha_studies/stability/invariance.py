@@ -13,11 +13,11 @@ from scipy.stats import spearmanr
 
 from shesha.measures import cka, procrustes_similarity, pwcca
 from shesha.stability import basis_averaged_split, feature_split
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, steps
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix, Vector
+from shesha_studies.framework.facts import Fact, Facts, absolute, as_facts, largest, over_draws, steps
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure
+from shesha_studies.framework.study_decorator import grid_of, study
 from shesha_studies.synthetic_data import D, N, mixture, principal_component_scores
 
 NOISES = (0.25, 0.5, 1.0, 2.0, 4.0)

@@ -9,14 +9,14 @@ import pandas as pd
 
 from shesha.measures import unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.checks import Found
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, over_draws, rank_correlations, smallest
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import panels
-from shesha.studies.published_checks import derived_answers, draws, lines_of
-from shesha.studies.study_decorator import grid_of, study
-from shesha.studies.tolerance import correlation_p
 from shesha.support.types import Matrix
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.facts import Fact, Facts, absolute, as_facts, over_draws, rank_correlations, smallest
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import panels
+from shesha_studies.framework.published_checks import derived_answers, draws, lines_of
+from shesha_studies.framework.study_decorator import grid_of, study
+from shesha_studies.framework.tolerance import correlation_p
 from shesha_studies.synthetic_data import power_law, remove_top_components
 
 SHRINKAGE = 0.1

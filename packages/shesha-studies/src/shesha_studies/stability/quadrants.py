@@ -10,13 +10,13 @@ from scipy.stats import spearmanr
 
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.checks import Found
-from shesha.studies.facts import Facts, as_facts, over_draws, rank_correlation, rank_correlations
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.published_checks import draws
-from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.facts import Facts, as_facts, over_draws, rank_correlation, rank_correlations
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure
+from shesha_studies.framework.published_checks import draws
+from shesha_studies.framework.study_decorator import study
 from shesha_studies.synthetic_data import D, N, mixture
 
 QUADRANTS = ("stable, similar", "stable, not similar", "neither", "similar, not stable")

@@ -7,13 +7,13 @@ import pandas as pd
 
 from shesha.measures import procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.checks import Found
-from shesha.studies.facts import Facts, as_facts, largest, over_draws
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import draws
-from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.facts import Facts, as_facts, largest, over_draws
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import curves, figure
+from shesha_studies.framework.published_checks import draws
+from shesha_studies.framework.study_decorator import study
 from shesha_studies.synthetic_data import power_law, remove_top_components
 
 TABLE = [*range(11), *range(15, 55, 5)]

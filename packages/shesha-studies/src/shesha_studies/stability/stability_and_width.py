@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 
 from shesha.stability import chance
-from shesha.studies.facts import Facts, as_facts, over_draws, share
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import panels
-from shesha.studies.study_decorator import study
+from shesha_studies.framework.facts import Facts, as_facts, over_draws, share
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import panels
+from shesha_studies.framework.study_decorator import study
 
 WIDTHS = (8, 16, 32, 64, 128, 256, 512)
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from shesha.charts import PALETTE
 from shesha.stability import feature_split, variance_ratio, zscore_separation
-from shesha.studies.facts import Facts
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
+from shesha_studies.framework.facts import Facts
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure, logarithmic
+from shesha_studies.framework.study_decorator import grid_of, study
 from shesha_studies.stability._stand_in_representations import (
     DIGITS,
     SENTENCES,

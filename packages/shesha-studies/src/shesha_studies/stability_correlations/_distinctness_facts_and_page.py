@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from shesha.charts import PALETTE
-from shesha.studies.checks import DATA, Found
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled_groups
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.published_checks import Answers, unjudged_answers
-from shesha.studies.tolerance import interval_error
+from shesha_studies.framework.checks import DATA, Found
+from shesha_studies.framework.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled_groups
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure
+from shesha_studies.framework.published_checks import Answers, unjudged_answers
+from shesha_studies.framework.tolerance import interval_error
 from shesha_studies.printed_p_values import printed_p_values
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
 from shesha_studies.stability_correlations._distinctness_representations import (

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import mannwhitneyu, t
 
-from shesha.studies.facts import NAN, Fact, Facts, as_facts, mean_correlation, rank_correlation
-from shesha.studies.published_checks import lines_of, number, printed_table
 from shesha.support.types import Vector
+from shesha_studies.framework.facts import NAN, Fact, Facts, as_facts, mean_correlation, rank_correlation
+from shesha_studies.framework.published_checks import lines_of, number, printed_table
 
 TARGETS = ("clothes", "photographs", "digits")
 _STABILITIES = {

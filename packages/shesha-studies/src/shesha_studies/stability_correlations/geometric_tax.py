@@ -10,15 +10,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
-from shesha.studies.checks import Found
-from shesha.studies.facts import Facts
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.published_checks import split_numbers_and_claims
-from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha.transfer import leep, logme
 from shesha_studies.external_data import sklearn
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.facts import Facts
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure
+from shesha_studies.framework.published_checks import split_numbers_and_claims
+from shesha_studies.framework.study_decorator import study
 from shesha_studies.networks.images import Pictures, grey
 from shesha_studies.networks.networks_by_objective import IMAGES, OBJECTIVES, SHAPES, train_network
 from shesha_studies.stability_correlations._bootstrap_correlations import round_as_stored

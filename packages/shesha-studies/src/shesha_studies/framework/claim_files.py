@@ -1,0 +1,94 @@
+"""Claims, limits and main findings for all papers, read from `published/claims`."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from shesha_studies.framework.claims import NO, OPEN, OPERATORS, QUESTIONS, YES, Claim, Rule
+from shesha_studies.framework.study_lookup import data_folders
+
+RULE_FIELDS = ("fact", "reason", "control", YES, NO, OPEN, *OPERATORS)
+"""Fields of a rule: what decides, and the words for each answer."""
+_FINDINGS = "findings.toml"
+
+
+@cache
+def claims() -> tuple[Claim, ...]:
+    """Return all claims, paper by paper."""
+    return tuple(parse_claim(paper, dict(entry)) for paper, read in _files().items() for entry in read["claim"])
+
+
+def limits() -> dict[str, str]:
+    """Return, for each paper, a text on what was available and what was not."""
+    return {paper: str(read["limits"]) for paper, read in _files().items()}
+
+
+def findings() -> tuple[tuple[str, Claim], ...]:
+    """Return the most important findings for users, each with the claim to which it belongs."""
+    known = {(claim.paper, claim.name): claim for claim in claims()}
+    return tuple(
+        (entry["text"], known[tuple(entry["claim"])])
+        for place in _claim_files(_FINDINGS)
+        for entry in read_toml(place)["finding"]
+    )
+
+
+@cache
+def _files() -> dict[str, dict[str, Any]]:
+    read = [read_toml(place) for place in _claim_files("*.toml") if place.name != _FINDINGS]
+    return {content["paper"]: content for content in read}
+
+
+def _claim_files(pattern: str) -> list[Path]:
+    return sorted(place for folder in data_folders() for place in (folder / "claims").glob(pattern))
+
+
+def read_toml(place: Path) -> dict[str, Any]:
+    """Read a file of claims or rules.
+
+    Raises
+    ------
+    ValueError
+        If it is not valid TOML; the message names the file and the place in it.
+    """
+    try:
+        return tomllib.loads(place.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{place} must be a TOML file, got an error: {error}") from None
+
+
+def parse_claim(paper: str, entry: dict[str, Any]) -> Claim:
+    """Convert an entry of a file to a claim.
+
+    Raises
+    ------
+    ValueError
+        If the entry has an unknown field, or a rule lacks its fact or its operator.
+    """
+    known = [field.name for field in fields(Claim)]
+    if unknown := sorted(set(entry) - set(known)):
+        raise ValueError(f"a claim must have the fields {', '.join((*known, *RULE_FIELDS))}, got {unknown[0]!r}")
+    rules: dict[str, Any] = {name: parse_rule(entry.pop(name)) for name in QUESTIONS if name in entry}
+    return Claim(paper, **entry, **rules)
+
+
+def parse_rule(entry: dict[str, Any]) -> Rule:
+    """Convert an entry of a file to a rule."""
+    operators = [name for name in OPERATORS if name in entry]
+    if len(operators) != 1 or not {"fact", "reason"} <= set(entry) <= set(RULE_FIELDS):
+        raise ValueError(
+            f"a rule must have a fact, a reason and one of {', '.join(OPERATORS)}, and may have "
+            f"{', '.join((YES, NO, OPEN, 'control'))}, got {', '.join(entry)}"
+        )
+    words = {name: entry[name] for name in (YES, NO, OPEN) if name in entry}
+    threshold = float(entry[operators[0]])
+    return Rule(entry["fact"], operators[0], threshold, entry["reason"], words, entry.get("control", ""))
+
+
+def claims_of_study(name: str) -> tuple[Claim, ...]:
+    """Return the claims that a study decides."""
+    return tuple(claim for claim in claims() if claim.study == name)
