@@ -70,7 +70,8 @@ def _first_places(by_domain: pd.DataFrame, shares: pd.DataFrame) -> dict[str, An
         facts |= {f"{key}_often": often, f"{key}_often_by_mean": often_by_mean}
         facts |= {f"{key}_{domain}_by_mean": by_mean, f"{key}_{domain}_best": min(place, by_mean)}
         facts[f"{key}_often_best"] = max(often, often_by_mean)
-    return facts
+    facts["distcorr_often"] = shares["language", "published"]["DistCorr"]
+    return facts | {"cka_or_distcorr_often": facts["cka_often"] + facts["distcorr_often"]}
 
 
 def _places_with_intervals(by_domain: pd.DataFrame) -> dict[str, Any]:

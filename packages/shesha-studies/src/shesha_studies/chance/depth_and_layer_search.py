@@ -127,6 +127,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     (kin_few, kin_many), free = _ends(kin), table[table.layers == kin.layers.max()]
     return {
         "rise": difference(many.raw, few.raw),
+        "calibrated_rise": difference(many.calibrated, few.calibrated),
         "calibrated": largest(group_means(table, ["layers"], "calibrated")),
         "rise_share": _rise_share(table),
         "rate": share(table.p_value <= ALPHA),

@@ -220,6 +220,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
         "narrow_median": narrow.score.median(),
         "narrow_hits": share(narrow.hit),
         "narrow_copy": over_draws(noisy[-1].score),
+        "narrow_copy_hits": share(noisy[-1].hit),
         "narrow_fall": over_draws(noisy[0].score - noisy[-1].score),
         "copies in words": "; ".join(
             f"with {noise:.0%} noise (distance correlations of {df.agreement.min():.2f} to "

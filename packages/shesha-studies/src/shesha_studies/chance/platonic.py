@@ -230,6 +230,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     values: dict[str, Any] = {
         **{f"{key}_{when}": mean[name, when] for key, name in (("cka", "CKA"), ("knn", _KNN)) for when in columns[:2]},
         "cka_lost": mean["CKA", "lost"],
+        **_chance_of_cka(rows[(rows.measure == "CKA") & (rows.data == "CIFAR-10")]),
         "trends in words": phrases(FEW, "{} {:+.2f} before and {:+.2f} after"),
     }
     for key, column in (("raw", "before"), ("calibrated", "after")):
@@ -249,6 +250,12 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
         **_differences(rows, table),
         **_untrained_facts(rows),
     }
+
+
+def _chance_of_cka(rows: pd.DataFrame) -> dict[str, float]:
+    """Mean of raw CKA over permuted rows, for the narrowest and the widest networks."""
+    chance = rows.groupby("width").chance.mean()
+    return {"chance_narrowest": chance.iloc[0], "chance_widest": chance.iloc[-1]}
 
 
 def _over_data(table: pd.DataFrame, column: str) -> Fact:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,19 +22,45 @@ def claims() -> tuple[Claim, ...]:
     return tuple(parse_claim(paper, dict(entry)) for paper, read in _files().items() for entry in read["claim"])
 
 
-def limits() -> dict[str, str]:
-    """Return, for each paper, a text on what was available and what was not."""
-    return {paper: str(read["limits"]) for paper, read in _files().items()}
+@dataclass(frozen=True)
+class Paper:
+    """What the page of a paper says about it.
+
+    Parameters
+    ----------
+    name : str
+        Short name, which starts the place of its published lines.
+    title, authors, version, link : str
+        The paper, and the version from which we quote.
+    limits, replaced : str
+        What we had of its data and models, and what replaces the rest.
+    errata : list of dict
+        Possible slips, each with the study and the line (`what`) of the check that found it, and a text with the
+        `{place}`, the `{published}` number, `{ours}` and the reason (`{why}`).
+    """
+
+    name: str
+    title: str
+    authors: str
+    version: str
+    link: str
+    limits: str
+    replaced: str
+    errata: tuple[dict[str, str], ...] = ()
 
 
-def findings() -> tuple[tuple[str, Claim], ...]:
-    """Return the most important findings for users, each with the claim to which it belongs."""
-    known = {(claim.paper, claim.name): claim for claim in claims()}
-    return tuple(
-        (entry["text"], known[tuple(entry["claim"])])
-        for place in _claim_files(_FINDINGS)
-        for entry in read_toml(place)["finding"]
-    )
+def paper_details() -> dict[str, Paper]:
+    """Return what is known of each paper, by name."""
+    details = ("title", "authors", "version", "link", "limits", "replaced")
+    return {
+        paper: Paper(paper, *(str(read[name]) for name in details), tuple(read.get("erratum", ())))
+        for paper, read in _files().items()
+    }
+
+
+def findings() -> tuple[str, ...]:
+    """Return the most important findings for users, as texts with facts of studies in braces."""
+    return tuple(entry["text"] for place in _claim_files(_FINDINGS) for entry in read_toml(place)["finding"])
 
 
 @cache

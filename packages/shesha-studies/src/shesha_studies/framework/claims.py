@@ -130,6 +130,8 @@ class Claim:
     premise : Rule or None
         Condition that must be met before the claim can be tested. For example, a correlation must exist before one can
         test whether it vanishes. If the condition is not met, both answers are inconclusive.
+    conceded : str
+        Place where the authors themselves report the result of the control; "" if they do not.
     otherwise : str
         Verdict if an answer is no; "" for the default verdict, which depends on `on`.
     """
@@ -148,6 +150,7 @@ class Claim:
     missing: str = ""
     premise: Rule | None = None
     otherwise: str = ""
+    conceded: str = ""
 
     def __post_init__(self) -> None:
         """Raise an error for unknown bases, which would not be counted."""
@@ -205,6 +208,9 @@ def judge(claim: Claim, facts: Facts) -> Judged:
     """
     repeated = IMPOSSIBLE if claim.repeated is None else claim.repeated.answer(facts)
     survives = NOT_NEEDED if claim.survives is None else claim.survives.answer(facts)
+    if repeated == OPEN and survives == YES:
+        # What is inconclusive cannot survive a control.
+        survives = OPEN
     rules = [(claim.repeated, repeated), (claim.survives, survives)]
     if claim.premise is not None and (premise := claim.premise.answer(facts)) != YES:
         # If the premise is not met, neither question can be answered.

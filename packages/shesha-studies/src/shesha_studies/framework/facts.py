@@ -22,12 +22,15 @@ NAN = float("nan")
 class Fact:
     """A number with its 95 % interval; the limits are NaN if nothing was sampled.
 
-    If `words` is not empty, these words are printed instead of the number.
+    If `words` is not empty, these words are printed instead of the number. A format that ends with "|" prints the number
+    without its interval.
 
     Examples
     --------
     >>> f"{Fact(0.323, 0.05, 0.55):+.2f}, {Fact(3.0):.0f}, {Fact(0.0, -1.0, 1.0).transform(np.exp):.2f}"
     '+0.32 [+0.05, +0.55], 3, 1.00 [0.37, 2.72]'
+    >>> f"{Fact(0.323, 0.05, 0.55):.2f|}"
+    '0.32'
     """
 
     value: float
@@ -39,11 +42,12 @@ class Fact:
         """Format the number and, if there is one, its interval."""
         if self.words:
             return self.words
+        bare, spec = spec.endswith("|"), spec.removesuffix("|")
         if spec.endswith(("f", "%")):
             # Print a negative number that rounds to zero without its sign.
             spec = f"{spec[0]}z{spec[1:]}" if spec.startswith("+") else f"z{spec}"
         text = format(self.value, spec)
-        if isnan(self.low):
+        if bare or isnan(self.low):
             return text
         return f"{text} [{self.low:{spec}}, {self.high:{spec}}]"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,12 +11,15 @@ from shesha.report import markdown_table
 from shesha.support.atomic_files import replacing, write_text
 from shesha_studies.framework.checks import Check, Found, as_table
 from shesha_studies.framework.column_decimals import column_cells
+from shesha_studies.framework.counted_cells import cells_of_tables
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 
+_MOST_LINES = 15
+"""Number of lines of a table that a page shows; the files beside it have all."""
 UNANSWERED = "No answer: the cells of this run do not decide the question, or the study states none."
 
 
@@ -78,14 +81,41 @@ def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> 
         _close(picture.figure)
         parts.append(f"![{picture.shows}]({picture.name}.png)")
     for heading, table in page.tables:
-        parts += [f"## {heading}", _markdown(table)]
+        parts += [f"## {heading}", _markdown(table.iloc[:_MOST_LINES])]
+        if len(table) > _MOST_LINES:
+            parts.append(f"The first {_MOST_LINES} of {len(table)} lines; `rows.csv` has all rows.")
     if page.checks:
-        parts += ["## Comparison with published numbers", _markdown(_check_table(page.checks))]
+        parts += ["## Comparison with published numbers", *_comparison(page.checks)]
     parts += [f"- {note}" if len(page.notes) > 1 else note for note in page.notes]
     parts += ["## What was run", ran]
     place = folder / "page.md"
     write_text(place, "\n\n".join(parts) + "\n")
     return place
+
+
+def _comparison(checks: Sequence[Check]) -> list[str]:
+    """Return every check if there are few; otherwise, the claims, and the number of each verdict by table."""
+    if len(checks) <= _MOST_LINES:
+        return [_markdown(_check_table(checks))]
+    cells = cells_of_tables(as_table(checks))
+    compared = cells[cells.compared]
+    counts = _count_verdicts(compared)
+    without = sorted(set(cells.table) - set(compared.table))
+    parts = ["Cells of the paper's tables that have a value of ours. `checks.csv` has each, and each claim, with reasons."]
+    if len(counts):
+        parts.append(_markdown(counts))
+    if without:
+        parts.append(f"No value of ours: {', '.join(without)}.")
+    return parts
+
+
+def _count_verdicts(compared: pd.DataFrame) -> pd.DataFrame:
+    """Count the verdicts of compared cells by table."""
+    import pandas as pd
+
+    counts = pd.crosstab(compared.table, compared.verdict)
+    numbers = counts.index.str.extract(r"(\d+)")[0].astype(int).to_numpy()
+    return counts.iloc[numbers.argsort()].rename_axis(columns=None).reset_index()
 
 
 def _check_table(checks: Iterable[Check]) -> pd.DataFrame:

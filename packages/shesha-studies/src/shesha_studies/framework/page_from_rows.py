@@ -12,7 +12,13 @@ from shesha_studies.framework.claim_files import claims_of_study
 from shesha_studies.framework.claims import Claim, Judged, Line, judge
 from shesha_studies.framework.facts import Fact, Facts, as_facts
 from shesha_studies.framework.page import Page
-from shesha_studies.framework.published_checks import against, read_published, split_numbers_and_claims
+from shesha_studies.framework.counted_cells import NUMBERS
+from shesha_studies.framework.published_checks import (
+    against,
+    as_number,
+    read_published,
+    split_numbers_and_claims,
+)
 from shesha_studies.framework.rules_file import (
     explain,
     lesser_claims,
@@ -32,7 +38,7 @@ def build_page(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
     """Return a study's page, with verdicts, answer and headings from the rules, and the facts used."""
     published = read_published(study)
     page, facts = study.pages[0](rows, published), study_facts(study, rows)
-    checks = checks_of_page(study, _all_checks(study, page, published, facts), facts)
+    checks = condensed(checks_of_page(study, _all_checks(study, page, published, facts), facts))
     tables, answer = set_headings(study, page.tables), study_answer(study, facts) or page.answer
     notes = (*page.notes, *study_notes(study, facts))
     return replace(page, tables=tables, checks=checks, answer=answer, notes=notes), facts
@@ -62,6 +68,21 @@ def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
 def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
     """Set the basis and kind of each check, and the verdict of those checks that claims decide."""
     return set_basis_and_kind(study, _decide(study.name, tuple(checks), facts, lesser_claims(study)))
+
+
+def condensed(checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Replace numbers without a value of ours by one line for each table and reason."""
+    absent: dict[tuple[str, str], list[Check]] = {}
+    for check in checks:
+        if check.verdict == UNREACHABLE and check.ours is None and isinstance(as_number(check.published), float):
+            absent.setdefault((check.where, check.why), []).append(check)
+    lines = {
+        id(group[0]): replace(group[0], what=f"{len(group)} numbers", published=NUMBERS, transcribed=False)
+        for group in absent.values()
+        if len(group) > 1
+    }
+    left_out = {id(check) for group in absent.values() if len(group) > 1 for check in group[1:]}
+    return tuple(lines.get(id(check), check) for check in checks if id(check) not in left_out)
 
 
 def _decide(study: str, checks: tuple[Check, ...], facts: Facts, lesser: Mapping[Line, Claim]) -> tuple[Check, ...]:

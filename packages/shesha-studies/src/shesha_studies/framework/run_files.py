@@ -15,6 +15,7 @@ from shesha_studies.framework.page_from_rows import build_page
 from shesha_studies.framework.run_description import describe_run
 from shesha_studies.framework.run_results import StudyRun
 from shesha_studies.framework.study_decorator import Study
+from shesha_studies.framework.study_lookup import data_folder
 
 SUMMARY, CHECKS, ROWS, FACTS = "summary.json", "checks.csv", "rows.csv", "facts.csv"
 PAGE, FAILED_PAGE, FAILED_ROWS = "page.md", "page_not_made.md", "rows_without_page.csv"
@@ -52,6 +53,10 @@ def write(run: StudyRun, folder: Path) -> Path:
         write_text(place / FACTS, facts_table(found_facts).to_csv(index=False, float_format="%.6g"))
     write_text(place / CHECKS, as_table(page.checks).map(_six_digits).to_csv(index=False))
     write_text(place / SUMMARY, json.dumps(_summary(run, page.answer), indent=1) + "\n")
+    if data_folder(study) is not None and not (page.tables or page.pictures):
+        # The claims of such a study are on the page of their paper.
+        (place / PAGE).unlink(missing_ok=True)
+        return place / CHECKS
     return save_page(page, place, f"{study.name} ({study.paper})", study.question, "\n\n".join(describe_run(run, ROWS)))
 
 
@@ -96,9 +101,9 @@ def has_page(study: Study, folder: Path) -> bool:
 
 
 def page_path(study: Study, folder: Path) -> Path:
-    """Return the path of the latest page, or of the file that explains why there is none."""
-    failed = folder / study.name / FAILED_PAGE
-    return failed if failed.exists() else folder / study.name / PAGE
+    """Return the path of the latest page, of the file that explains why there is none, or of the checks."""
+    files = [folder / study.name / name for name in (FAILED_PAGE, PAGE, CHECKS)]
+    return next((file for file in files if file.exists()), files[1])
 
 
 def _write_failure_page(run: StudyRun, place: Path, why: str) -> Path:

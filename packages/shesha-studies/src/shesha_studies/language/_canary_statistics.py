@@ -144,6 +144,11 @@ def make_facts(rows: Table, published: Table) -> Facts:
     first_on_other_task = contest(alarms.loc[FIXED].xs("STS-B", level="task"), "shesha", "cka")
     earlier = rate(first_on_other_task[0], sum(first_on_other_task))
     facts = {"earlier_other": earlier} | _published_facts(noise, published)
+    other = correlation_table(noise[noise.task != TASK])
+    facts |= {
+        "at equal noise, other task": other.loc["shesha", "rho among equal noise"],
+        "at equal noise, other task_p": other.p["shesha"],
+    }
     noise, alarms = noise[noise.task == TASK], alarms.xs(TASK, level="task")
     return as_facts(facts | _correlations(noise) | _alarms(noise, alarms) | _losses(noise))
 

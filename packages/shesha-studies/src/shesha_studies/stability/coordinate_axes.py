@@ -138,6 +138,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     rows = rows.assign(of_axes=rows.split_centred - rows.averaged_centred)
     learned = rows[rows.family.isin(("digits", "MiniLM", "network"))]
     far: Any = learned.iloc[int(learned.of_axes.abs().argmax())]
+    unequal = rows[rows.family.isin(("neurons", CAUSAL)) & ~rows["name"].str.endswith(STANDARDISED)]
     by_state = learned.groupby("state").of_axes.mean()
     components = rows[rows["name"].str.contains("principal")]
     genes, neurons = rows[rows["name"] == "genes"], rows[rows.family == "neurons"]
@@ -146,6 +147,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             # Mean absolute effect of the axes, as a share of the score.
             "share": (learned.of_axes.abs() / learned.split_centred.abs().clip(lower=0.05)).mean(),
             # Share of the variance of scores that the basis-averaged score explains as it is, without a fit.
+            # Neurons, and columns of a causal model as they are, differ much in variance.
+            "unequal_largest": unequal.groupby(["family", "name"]).of_axes.mean().abs().max(),
             "variance_share": 1 - (learned.of_axes**2).mean() / learned.split_centred.var(ddof=0),
             "largest": -far.of_axes,
             "largest in words": f"{far['name']}, {far.state}",

@@ -220,6 +220,7 @@ def _dino(published: pd.DataFrame) -> Mapping[str, Any]:
         "dino_error": error,
         "dino_last": (rank == families).sum(),
         "dino_not_last": (rank < families).sum(),
+        "dino_quarter": ((families - rank) / families).max(),
         "dino_best": ", ".join(f"{text} ({name})" for name, text in ranks[rank < families].items()),
         "dino_first": first,
         "dino_first_off": abs(first - 4),
@@ -243,6 +244,7 @@ def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
     return {
         "Oxford Pets": table["Oxford Pets"],
         "above the most negative": table["Oxford Pets"] - table.min(),
+        "Table 23 highest": rank_correlation(table.max(), _MODELS),
         "Table 23 in words": _join_signed(table),
         "published negative": ((table < 0) & (p < 0.05)).sum(),
         "families": mean_correlation(stability.corrwith(logme, method="spearman"), n_families),
