@@ -14,10 +14,10 @@ NUMBERS = "numbers"
 
 
 def cells_of_tables(checks: pd.DataFrame) -> pd.DataFrame:
-    """Return the lines that are cells of tables, with their `table` and whether they are `compared` with a value of ours.
+    """Return the lines that are cells of tables, with their `table` and whether they are `compared`.
 
-    Left out are labels and parameters, arithmetic on the paper's own numbers, repeats of another line, and whole numbers
-    that agree exactly, which are counts or ranks.
+    A compared cell has a value of ours. Left out are labels and parameters, arithmetic on the paper's own numbers,
+    repeats of another line, and whole numbers that agree exactly, which are counts or ranks.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def cells_of_tables(checks: pd.DataFrame) -> pd.DataFrame:
     places = checks["where"].astype(str)
     table = places.str.extract(r"(Table \d+)")[0].where(~places.str.contains("(journal)", regex=False), other=pd.NA)
     journal = "journal " + places.str.extract(r"\(journal\).*(Table \d+)")[0]
-    table = table.fillna(journal)
+    table = table.where(table.notna(), journal)
     numbers = pd.to_numeric(checks.published, errors="coerce")
     is_cell = table.notna() & (numbers.notna() | (checks.published == NUMBERS)) & ~checks.transcribed.astype(bool)
     is_cell &= (checks.basis != OWN_NUMBERS) & ~((checks.verdict == AGREES) & (numbers % 1 == 0))

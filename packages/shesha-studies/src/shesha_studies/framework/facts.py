@@ -22,8 +22,8 @@ NAN = float("nan")
 class Fact:
     """A number with its 95 % interval; the limits are NaN if nothing was sampled.
 
-    If `words` is not empty, these words are printed instead of the number. A format that ends with "|" prints the number
-    without its interval.
+    If `words` is not empty, these words are printed instead of the number. A format that ends with "|" prints the
+    number without its interval.
 
     Examples
     --------

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _INTRODUCTION = (
-    "Three papers introduce, calibrate and compare these scores. Each has one page: what we had of it, its main claims, "
-    "verbatim, with two answers each, and slips that its authors may want to correct. Models and data that are not "
-    "available are replaced, and such stand-ins cannot refute a claim. We set some of the thresholds after a first look "
-    "at the results; each is in the package with its reason, next to the quotation."
+    "Three papers introduce, calibrate and compare these scores. Each has one page: what we had of it, its main "
+    "claims, verbatim, with two answers each, and slips that its authors may want to correct. Models and data that are "
+    "not available are replaced, and such stand-ins cannot refute a claim. We set some of the thresholds after a first "
+    "look at the results. Each is in the package with its reason, next to the quotation."
 )
 _COUNTS = (
-    "*Control passed* counts the repeated or supported claims that needed a control and passed it. *Decided against* are "
-    "claims that our results contradict on the paper's own data, recipe or tables."
+    "*Control passed* counts the repeated or supported claims that needed a control and passed it. *Decided against* "
+    "are claims that our results contradict on the paper's own data, recipe or tables."
 )
 _REPLY = (
     "Authors and readers: open an issue in the repository of this library that names the paper and the claim. If an "

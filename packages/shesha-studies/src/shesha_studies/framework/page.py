@@ -101,7 +101,9 @@ def _comparison(checks: Sequence[Check]) -> list[str]:
     compared = cells[cells.compared]
     counts = _count_verdicts(compared)
     without = sorted(set(cells.table) - set(compared.table))
-    parts = ["Cells of the paper's tables that have a value of ours. `checks.csv` has each, and each claim, with reasons."]
+    parts = [
+        "Cells of the paper's tables that have a value of ours. `checks.csv` has each, and each claim, with reasons."
+    ]
     if len(counts):
         parts.append(_markdown(counts))
     if without:

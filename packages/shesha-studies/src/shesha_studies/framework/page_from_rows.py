@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from shesha_studies.framework.checks import NOT_RUN, OWN_NUMBERS, STAND_IN, UNREACHABLE, Check
 from shesha_studies.framework.claim_files import claims_of_study
 from shesha_studies.framework.claims import Claim, Judged, Line, judge
+from shesha_studies.framework.counted_cells import NUMBERS
 from shesha_studies.framework.facts import Fact, Facts, as_facts
 from shesha_studies.framework.page import Page
-from shesha_studies.framework.counted_cells import NUMBERS
 from shesha_studies.framework.published_checks import (
     against,
     as_number,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shesha.report import markdown_table
-from shesha_studies.framework.checks import AGREES, INCONCLUSIVE, OWN_NUMBERS, STAND_IN
+from shesha_studies.framework.checks import AGREES, DIFFERS, INCONCLUSIVE, OWN_NUMBERS, STAND_IN
 from shesha_studies.framework.claim_files import Paper, claims
 from shesha_studies.framework.claims import NO, NOT_NEEDED, OPEN, YES, Judged, judge
 from shesha_studies.framework.counted_cells import cells_of_tables
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 MARKS = {YES: "✓", NO: "✗", OPEN: "?"}
 SUPPORTED, NOT_ON_STAND_INS = "its tables support it", "not on our stand-ins"
 _READING = (
-    "*Repeated?* asks whether our results show what the quotation says; where only the paper's own tables were read, "
-    "nothing was repeated, and the answer says so. *Control?* asks whether the finding remains after another explanation "
-    "is excluded. An answer is yes or no only if the whole 95 % interval lies on one side of the threshold; otherwise it "
-    "is inconclusive. Results on other models or data cannot refute a claim."
+    "*Repeated?* asks whether our results show what the quotation says. If only the paper's own tables were read, "
+    "nothing was repeated, and the answer says so. *Control?* asks whether the finding remains after another "
+    "explanation is excluded. An answer is yes or no only if the whole 95 % interval lies on one side of the "
+    "threshold; otherwise it is inconclusive. Results on other models or data cannot refute a claim."
 )
 
 
@@ -119,12 +119,13 @@ def _tables(paper: str, checks: pd.DataFrame) -> str:
     verdicts = compared.verdict.value_counts()
     without = set(cells.table) - set(compared.table)
     text = (
-        f"**Tables.** {cells.table.nunique()} of its tables hold numbers. {compared.table.nunique()} have cells with a "
-        f"value of ours: of {len(compared):,} cells, {verdicts.get(AGREES, 0):,} agree within the joint 95 % uncertainty, "
-        f"{verdicts.get(INCONCLUSIVE, 0):,} are undecided, and the others differ. Labels, parameters, sums, ranks and "
-        "repeats are not counted. `checks.csv` in the folder of each study has the cells and the reasons."
+        f"**Tables.** {cells.table.nunique()} of its tables hold numbers. {compared.table.nunique()} have cells that we "
+        f"could compare with a value of ours: of {len(compared):,} cells, {verdicts.get(AGREES, 0):,} agree within the "
+        f"joint 95 % uncertainty, {verdicts.get(DIFFERS, 0):,} differ and {verdicts.get(INCONCLUSIVE, 0):,} are "
+        "undecided. Labels, parameters, sums, ranks and repeats are not counted. `checks.csv` in the folder of each "
+        "study has the cells and the reasons."
     )
-    return text + (f" No value of ours: {_ranges(without)}." if without else "")
+    return text + (f" No cell was compared in {_ranges(without)}." if without else "")
 
 
 def _ranges(tables: Iterable[str]) -> str:

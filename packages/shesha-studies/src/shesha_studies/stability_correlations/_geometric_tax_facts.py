@@ -96,16 +96,6 @@ def _shuffled_correlation(x: Vector, y: Vector, groups: Vector) -> Rank:
     return Rank(value, float((1 + (np.abs(drawn) >= abs(value) - 1e-12).sum()) / (_DRAWS + 1)))
 
 
-def trade_table(findings: Findings) -> pd.DataFrame:
-    """Correlations by stability and transfer score, with one column per target, also at equal width."""
-    cells = {
-        (_STABILITIES[stability], _TRANSFERS[transfer], f"{target}, same width" if same else target): str(rho)
-        for (stability, transfer, target, same), rho in findings.trade.items()
-    }
-    table = pd.Series(cells).rename_axis(["stability", "transfer", ""]).unstack(sort=False)
-    return table.reset_index().rename_axis(columns=None)
-
-
 def make_facts(findings: Findings, published: pd.DataFrame) -> Facts:
     """Return the facts by which the claims are judged."""
     of_networks, of_tables = (_trade, _scores, _width_facts, _groups), (_dino, _correlations, _p_values, _family_ranks)
