@@ -27,10 +27,13 @@ def test_the_page_says_what_its_rows_say(name):
     page, facts = build_page(one, rows)
     for picture in page.pictures:
         plt.close(picture.figure)
-    text = (PAGES / name / "page.md").read_text(encoding="utf-8")
     assert page.answer.endswith(".")
-    assert page.answer in text
-    assert (page.tables or page.checks) and page.pictures
+    place = PAGES / name / "page.md"
+    assert place.exists() == bool(page.pictures)
+    if place.exists():
+        text = place.read_text(encoding="utf-8")
+        assert page.answer in text
+        assert len(text.split()) <= 1500
     shown = {column for _, table in page.tables for column in table.columns}
     assert set(read_rules(one).get("columns", {}).values()) <= shown
     made = as_table(page.checks)

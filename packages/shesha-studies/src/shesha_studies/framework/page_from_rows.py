@@ -74,7 +74,8 @@ def condensed(checks: Sequence[Check]) -> tuple[Check, ...]:
     """Replace numbers without a value of ours by one line for each table and reason."""
     absent: dict[tuple[str, str], list[Check]] = {}
     for check in checks:
-        if check.verdict == UNREACHABLE and check.ours is None and isinstance(as_number(check.published), float):
+        number = check.transcribed or isinstance(as_number(check.published), float)
+        if check.verdict == UNREACHABLE and check.ours is None and number:
             absent.setdefault((check.where, check.why), []).append(check)
     lines = {
         id(group[0]): replace(group[0], what=f"{len(group)} numbers", published=NUMBERS, transcribed=False)

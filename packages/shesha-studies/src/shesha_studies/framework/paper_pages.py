@@ -119,9 +119,9 @@ def _tables(paper: str, checks: pd.DataFrame) -> str:
     verdicts = compared.verdict.value_counts()
     without = set(cells.table) - set(compared.table)
     text = (
-        f"**Tables.** {cells.table.nunique()} of its tables hold numbers. {compared.table.nunique()} have cells that we "
-        f"could compare with a value of ours: of {len(compared):,} cells, {verdicts.get(AGREES, 0):,} agree within the "
-        f"joint 95 % uncertainty, {verdicts.get(DIFFERS, 0):,} differ and {verdicts.get(INCONCLUSIVE, 0):,} are "
+        f"**Tables.** {cells.table.nunique()} of its tables hold numbers. {compared.table.nunique()} have cells that "
+        f"we could compare with a value of ours. Of {len(compared):,} cells, {verdicts.get(AGREES, 0):,} agree within "
+        f"the joint 95 % uncertainty, {verdicts.get(DIFFERS, 0):,} differ and {verdicts.get(INCONCLUSIVE, 0):,} are "
         "undecided. Labels, parameters, sums, ranks and repeats are not counted. `checks.csv` in the folder of each "
         "study has the cells and the reasons."
     )

@@ -110,6 +110,7 @@ def make_facts(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFram
             **_label_facts(_with_ten_classes(models), noise),
             **_drifts(models, printed.filter(regex="^model/8/.*/drift$")),
             "printed_zscore_change": printed["model/7/CIFAR-10/zscore/mean"] - printed["model/6/CIFAR-10/zscore/true"],
+            "printed_ratio": printed["model/10/feature_split"] / printed["baseline/feature_split"],
             **_baseline(models, noise),
             **_printed_facts(printed),
         }
