@@ -8,7 +8,7 @@ from typing import Any
 from shesha import measures
 from shesha.calibration.permutation_scores import null_scores
 from shesha.measures import Measure, choose
-from shesha.measures.user_functions import PlainMeasure, import_measure
+from shesha.measures._lookup import PlainMeasure, import_measure
 from shesha.runs import FOLLOWED, version_of_code
 from shesha_bench.calibrated_measure import N_PERMUTATIONS, CalibratedMeasure, calibrated
 from shesha_bench.import_by_name import import_by_name, is_place

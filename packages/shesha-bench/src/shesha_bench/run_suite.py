@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha import __version__
 from shesha.measures import Measure
-from shesha.measures.measure_type import Choice
+from shesha.measures.registry import Choice
 from shesha.runs import Executor, executor, require_workers
 from shesha.support import argument_types as kinds
 from shesha_bench.domains import domain

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.comparison import engine
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
-from shesha.measures.measure_type import Choice
+from shesha.measures.registry import Choice
 from shesha.support import argument_types as kinds
 from shesha.support.plurals import count
 from shesha.support.progress import track

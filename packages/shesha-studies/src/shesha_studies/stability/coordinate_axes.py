@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.data import digits_network
-from shesha.kernels.standardisation import is_constant
+from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.stability import basis_averaged_split, chance, feature_split
 from shesha.support.types import Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, POOLINGS, SINK, encoder_rows
