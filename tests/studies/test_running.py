@@ -287,7 +287,7 @@ def test_the_index_gathers_every_check(tmp_path):
     run([MINE], out=tmp_path)
     text = write_index(tmp_path).read_text()
     assert "| [mine](mine/page.md) | Does it run? | " in text
-    assert "| Squares, Table 1 | the square of 2 | 5.0 | 4.0 | differs | five is odd | mine |" in text
+    assert "| Squares, Table 1 | the square of 2 | 5 | 4 | differs | five is odd | mine |" in text
     page = (tmp_path / "mine" / "page.md").read_text()
     assert "| Squares, Table 2 | a cube | 27 | - | not reachable | no cubes at hand |" in page
 

@@ -16,7 +16,7 @@ from shesha_studies.framework.claim_files import findings, paper_details
 from shesha_studies.framework.claims import NO, NOT_NEEDED, OPEN, YES, Judged
 from shesha_studies.framework.fact_tables import read_facts
 from shesha_studies.framework.facts import Facts
-from shesha_studies.framework.paper_pages import judge_papers, main_claims, page_name, paper_page
+from shesha_studies.framework.paper_pages import judge_papers, main_claims, page_name, paper_page, short_number
 from shesha_studies.framework.run_files import CHECKS, FACTS, FAILED_PAGE, PAGE, ROWS, SUMMARY
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _study_list(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterat
     if len(checks):
         columns = ["where", "what", "published", "ours", "verdict", "why", "study"]
         yield "## Published numbers and claims"
-        yield markdown_table(columns, checks[columns].astype(str).to_numpy().tolist())
+        yield markdown_table(columns, checks[columns].map(short_number).to_numpy().tolist())
 
 
 def _without_page(folder: Path) -> Iterator[str]:

@@ -155,10 +155,13 @@ def _erratum(entry: Mapping[str, str], checks: pd.DataFrame) -> str:
         return ""
     line = found.iloc[0]
     place = str(line["where"]).partition(", ")[2]
-    return entry["text"].format(place=place, published=_short(line.published), ours=_short(line.ours), why=line.why)
+    return entry["text"].format(
+        place=place, published=short_number(line.published), ours=short_number(line.ours), why=line.why
+    )
 
 
-def _short(value: object) -> str:
+def short_number(value: object) -> str:
+    """Return a number with four digits, and other text as it is."""
     try:
         return f"{float(str(value)):.4g}"
     except ValueError:
