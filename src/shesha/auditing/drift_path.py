@@ -72,12 +72,12 @@ class _Steps:
 
     def drift(self, a: Subject, b: Subject) -> float:
         """Return one minus the rank correlation of the distances; NaN if those of either side are all equal."""
-        value = self._stored.get(
+        return self._stored.get(
             DRIFTS,
             lambda: f"{a.fingerprint} {b.fingerprint} {self._request}",
             lambda: drift_of_ranks(self._view(a), self._view(b)),
+            float,
         )
-        return float(value)
 
     def _view(self, subject: Subject) -> RankedRdm | None:
         if id(subject) not in self._ranked:

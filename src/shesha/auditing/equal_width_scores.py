@@ -15,11 +15,13 @@ from shesha.auditing._stored_or_computed_values import StoredValues
 from shesha.auditing.fingerprinted_representation import Subject
 from shesha.auditing.representation_audit import Settings
 from shesha.results import Estimate, RepresentationAudit
+from shesha.results.field_type_checks import require_types
 from shesha.stability import registered_variants
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate, resolve_design
 from shesha.support.progress import mute_progress, track
 from shesha.support.seeds import generator
+from shesha.support.sqlite import StoreError
 from shesha.support.types import Index
 from shesha.support.warnings import NotEstimable, NotEstimableWarning
 from shesha.views import Rows
@@ -45,15 +47,17 @@ def equal_width_scores(
     def score(finding: RepresentationAudit) -> Estimate | None:
         subject = subjects[finding.name]
         try:
-            plain = stored.get(
+            return stored.get(
                 WIDTHS,
                 lambda: f"{subject.fingerprint} {width} {settings_key(None, settings)}",
                 lambda: _as_plain(_equal_width_score(subject, finding, width, settings)),
+                _from_plain,
             )
+        except StoreError:
+            raise
         except (OSError, ValueError, MemoryError) as error:
             # The file may have changed since it was audited.
             return _missing_score(finding, width, str(error) or type(error).__name__)
-        return None if plain is None else Estimate.from_dict(plain)
 
     with mute_progress():
         return [
@@ -64,6 +68,10 @@ def equal_width_scores(
 
 def _as_plain(estimate: Estimate | None) -> dict[str, Any] | None:
     return None if estimate is None else estimate.to_dict()
+
+
+def _from_plain(plain: dict[str, Any] | None) -> Estimate | None:
+    return None if plain is None else require_types(Estimate.from_dict(plain))
 
 
 def common_width(findings: Sequence[RepresentationAudit]) -> int | None:

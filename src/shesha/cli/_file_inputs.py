@@ -66,7 +66,7 @@ Transpose = Annotated[
 ]
 """The option for files with features in rows."""
 Distances = Annotated[bool, typer.Option("--rdm", help="The arrays are distances between rows, not features.")]
-"""The option for distances: square, condensed, or stacks of square matrices."""
+"""The option for distances: square or condensed, or stacks of either."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,7 @@ def read_representations(
     from shesha.io.read import state_skipped
     from shesha.io.representation_names import full_name, short_paths
     from shesha.io.token_counts import ReadArrays, shared_token_counts
+    from shesha.support.plurals import count
     from shesha.views import Rdm
 
     axis = parse_layer_axis(layer_axis)
@@ -171,6 +172,10 @@ def read_representations(
             if name in few:
                 continue
             full = full_name(path, short, name, arrays, alone=len(files) == 1)
+            if distances and len(array.shape) == 2 and array.shape[0] != array.shape[1]:
+                state(f"{full}: {count(len(array), 'set')} of condensed distances, one per row")
+                arrays |= {f"{full}[{k}]": one for k, one in enumerate(Rdm.stack(array, full))}
+                continue
             arrays[full] = array if names is None else NamedRows(array, names)
             if distances:
                 arrays[full] = Rdm(arrays[full], full)

@@ -125,7 +125,7 @@ def compare_command(
     inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, *(covariates or ()), store)
     outputs = _outputs.Outputs(json, plot, html, card, inputs, explore)
     row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing, transpose)
-    chosen = _split(measures or ["recommended"])
+    chosen = _split(measures or (["RSA", "mutual kNN"] if rdm else ["recommended"]))
     _check_options(card, calibrate, labels, workers, covariates, plot)
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     files = [models.file] if models is not None else list(files or ())

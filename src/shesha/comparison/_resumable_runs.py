@@ -126,7 +126,7 @@ class Run:
     ) -> dict[str, dict[Pair, StoredScore]]:
         known = {source.fingerprint: source for source in self.index.known.values()}
         contents = {measure.name: self._contents(measure, pairs[measure.name], skipped) for measure in self._measures}
-        groups = engine.group_by_view(self._measures, contents)
+        groups = engine.group_by_view(self._measures, contents, [source.outline for source in known.values()])
         with self._places(known) as places, self._executor() as executor:
             meter = runs.Meter(executor.n_workers, "comparisons")
             room = memory.memory_budget() // executor.n_workers
@@ -225,7 +225,7 @@ def _too_large(measures: Sequence[Measure], known: Mapping[str, IndexedInput]) -
     labels = {str(shape): shape for shape in shapes}
     outlines = {label: shapes[shape] for label, shape in labels.items()}
     pairs = [(a, b) for a in labels for b in labels]
-    groups = engine.group_by_view(measures, {measure.name: pairs for measure in measures})
+    groups = engine.group_by_view(measures, {measure.name: pairs for measure in measures}, shapes.values())
     reasons = engine.too_large(groups, outlines)
     return {(name, (labels[a], labels[b])): reason for (name, (a, b)), reason in reasons.items()}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ from shesha.io.file_endings import file_stem
 from shesha.io.formats import find_format, formats, is_readable, is_table
 from shesha.io.json_vectors import is_own_result
 from shesha.io.representation_names import full_name, short_paths
+from shesha.results.field_type_checks import fits
 from shesha.runs import ResultStore
 from shesha.support import argument_types as kinds
 from shesha.support.file_stamps import file_stamp
@@ -41,6 +43,9 @@ from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_o
 FILES = "file"
 """Name under which a store keeps the index of files."""
 _ENTRIES = 1 << 20
+_RECORD = {"stamp": str, "reason": str, "arrays": list, "skipped": dict[str, str]}
+_ARRAY = tuple[str, list, str, bool]
+"""Types of what a store keeps on a file, and on each of its arrays."""
 _MOST_NAMED = 20
 """Maximum number of left-out files that are named individually."""
 
@@ -245,7 +250,7 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
     key = json.dumps([str(path.absolute()), *request, "identity"])
     try:
         stamp = file_stamp(path)
-        record = json.loads(store.get(FILES, key) or "{}")
+        record = _read_record(store.get(FILES, key))
         if record.get("stamp") != stamp or record["reason"]:
             record = {"stamp": stamp, "reason": "", **_inspect_file(path, files)}
             store.put(FILES, {key: json.dumps(record)})
@@ -262,7 +267,8 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
     no_features = tuple(files.no_features)
     names = None
     if record.get("names") and not files.by_position:
-        names = Names.lazy(record["names"], partial(_names_in, path, files))
+        with store.decoding():
+            names = Names.lazy(record["names"], partial(_names_in, path, files))
     for name, shape, content, like_distances in record["arrays"]:
         if name in few:
             continue
@@ -283,6 +289,17 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
             files.flatten,
         )
         yield name, IndexedInput(place, tuple(shape), content, names)
+
+
+def _read_record(text: str | None) -> dict[str, Any]:
+    """Return the stored description of a file; if it has another form, an empty one, so that it is made again."""
+    with suppress(ValueError, RecursionError):
+        record = json.loads(text or "{}")
+        if isinstance(record, dict) and all(fits(record.get(name), kind) for name, kind in _RECORD.items()):
+            arrays = [tuple(entry) for entry in record["arrays"] if isinstance(entry, list)]
+            if len(arrays) == len(record["arrays"]) and all(fits(entry, _ARRAY) for entry in arrays):
+                return record
+    return {}
 
 
 def _names_in(path: Path, files: Files) -> Any:

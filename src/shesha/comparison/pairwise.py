@@ -238,7 +238,7 @@ def _compare_in_memory(
     require_same_rows(sources)
     state_shapes({name: source.shape for name, source in sources.items()})
     pairs = {measure.name: _pairs(measure, list(sources)) for measure in chosen}
-    groups = engine.group_by_view(chosen, pairs)
+    groups = engine.group_by_view(chosen, pairs, sources.values())
     scores = engine.run(groups, sources, engine.too_large(groups, sources))
     pair_scores, interrupted = engine.collect(scores, sum(map(len, pairs.values())))
     return (

@@ -63,12 +63,12 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
         if certain and len(named) > 1 and not labels:
             state(f"rows paired by position: only {next(iter(certain))} has {_words(certain)}s")
         return {}
-    index_by_name = _family(certain) | _family(numbers)
+    index_by_name = _family(certain, labels=labels) | _family(numbers, labels=labels)
     if not labels:
         _state_matching(certain, index_by_name)
     elif index_by_name:
         state(f"{', '.join(index_by_name)} matched by {_words(certain or numbers)}")
-    guessed = [name for name in index_by_name if not known[name].column]
+    guessed = [name for name in index_by_name if not known[name].column and (np.diff(index_by_name[name]) < 0).any()]
     if guessed:
         first = next(name for name in known if name not in index_by_name)
         listing = ", ".join(guessed[:_TOLD]) + (f" and {len(guessed) - _TOLD} more" if len(guessed) > _TOLD else "")
@@ -103,18 +103,18 @@ def _state_matching(known: Mapping[str, Names], moved: Mapping[str, Index]) -> N
         state("rows paired by position: their names have nothing in common")
 
 
-def _family(known: Mapping[str, Names]) -> dict[str, Index]:
+def _family(known: Mapping[str, Names], *, labels: bool) -> dict[str, Index]:
     index_by_name: dict[str, Index] = {}
     reference: tuple[str, Names] | None = None
     for name, names in known.items():
         if reference is None:
             reference = name, names
-        elif (order := _order(*reference, name, names)) is not None:
+        elif (order := _order(*reference, name, names, labels=labels)) is not None:
             index_by_name[name] = order
     return index_by_name
 
 
-def _order(first: str, reference: Names, name: str, names: Names) -> Index | None:
+def _order(first: str, reference: Names, name: str, names: Names, *, labels: bool) -> Index | None:
     if "text" in (names.kind, reference.kind) and names.kind != reference.kind:
         names, reference = names.as_text(), reference.as_text()
     if names.has_same_order(reference):
@@ -126,6 +126,9 @@ def _order(first: str, reference: Names, name: str, names: Names) -> Index | Non
     if mere_numbers and "counted" in (names.kind, reference.kind):
         return None
     shared = len(np.intersect1d(names.values, reference.values))
+    if labels and shared == len(reference) and reference.kind == "text":
+        state(f"{name}: labels of {len(names) - shared:,} further rows not used")
+        return _places(names, reference.values)
     unlike = names.doubtful and reference.doubtful
     if shared == 0 and ((mere_numbers and names.kind == "numbered") or unlike):
         return None

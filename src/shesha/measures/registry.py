@@ -19,7 +19,7 @@ from shesha.support import argument_types as kinds
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
-from shesha.views import Rdm, Representation, View, adjust_for_covariates, align_rows, aligned
+from shesha.views import Rdm, Representation, View, adjust_for_covariates, align_rows, aligned, choose_folding
 
 FEW_UNITS = (
     "A small number of recorded units lowers the score: two populations with the same latent signals score 0.38 with "
@@ -84,6 +84,8 @@ class Measure:
     """Whether feature j must be the same feature in both representations."""
     needs_features: bool = False
     """Whether the measure needs features even though distances would suffice for its view."""
+    counts_features: bool = False
+    """Whether the number of features enters the value, so that features without variance change it."""
     self_value: float | None = None
     """Value when a representation is compared with itself; None if that value varies."""
     estimates: tuple[float, float] | None = None
@@ -154,7 +156,25 @@ class Measure:
     def look(self, source: Representation) -> View:
         """Return the view of a representation that this measure compares."""
         kind, options = self.view_key
-        return source.view(kind, **dict(options))
+        return self.narrow(source).view(kind, **dict(options))
+
+    def narrow(self, source: Representation) -> Representation:
+        """Return the representation, or its rotated rows if it is wide and the measure allows rotations."""
+        return source.rotated if self.rotates else source
+
+    @property
+    def rotates(self) -> bool:
+        """Whether the rows of wide representations may be rotated to fewer coordinates first."""
+        return "orthogonal" in self.invariant and not self.counts_features and not self.equal_widths
+
+    def view_bytes(self, source: Representation, other: Representation | None = None) -> tuple[int, int]:
+        """Return the memory of a representation's finished view, and the extra memory to compute it."""
+        kind, options = self.view_key
+        n, d = source.size(choose_folding(source, source if other is None else other, kind.folding))
+        rotated = 8 * n * n if self.rotates and source.is_wide else 0
+        view_bytes, working = kind.memory(n, n if rotated else d, **dict(options))
+        # While rows are rotated, a panel of features and the factors before and after it are in memory.
+        return view_bytes + rotated, max(working, 7 * rotated)
 
     def with_seed(self, seed: Seed = None) -> Measure:
         """Return the measure with a fixed seed, so that all representations get the same random choices."""
@@ -311,8 +331,8 @@ def measure(
     family, formula, reference : str
         Family (all measures in a family can be requested by its name), and the formula and reference shown on the card.
     **declared
-        Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features, self_value,
-        estimates, groups, view_options, remark, expected, sample, under.
+        Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features,
+        counts_features, self_value, estimates, groups, view_options, remark, expected, sample, under.
     """
     check.choice(closer, get_args(Closer), "closer")
     check.choice(cost, COSTS, "cost")

@@ -196,8 +196,9 @@ def _keep(left_out: Mapping[str, NDArray[np.bool_]], n: int) -> Index:
     kept = np.ones(n, dtype=bool)
     reasons = []
     for reason, rows in left_out.items():
-        if rows.any():
-            reasons.append(reason.format(f"{int(rows.sum()):,}"))
+        # A row with several reasons counts once, for the first of them.
+        if (rows & kept).any():
+            reasons.append(reason.format(f"{int((rows & kept).sum()):,}"))
             kept &= ~rows
     if not kept.any():
         raise ValueError(f"rows must be complete in all inputs, got none of {n:,} rows ({', '.join(reasons)})")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.report import markdown_table
 from shesha.support.atomic_files import write_text
+from shesha.support.regular_files import read_json
 from shesha_studies.framework.checks import OWN_NUMBERS, STAND_IN, Check
 from shesha_studies.framework.claim_files import findings, paper_details
 from shesha_studies.framework.claims import NO, NOT_NEEDED, OPEN, YES, Judged
@@ -63,7 +63,7 @@ def write_index(out: str | os.PathLike[str] = "studies") -> Path:
         raise ValueError(
             f"out must contain pages of studies, got none in {folder}: `shesha study run NAME --out {folder}`"
         )
-    summaries = [json.loads(place.read_text(encoding="utf-8")) for place in paths]
+    summaries = [read_json(place) for place in paths]
     checks = _collect_checks(folder, [summary["name"] for summary in summaries])
     facts = _facts_in(folder)
     papers = judge_papers(facts)

@@ -20,8 +20,9 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from shesha.support.regular_files import read_toml
 from shesha_studies.framework.checks import UNREACHABLE, Found
-from shesha_studies.framework.claim_files import RULE_FIELDS, parse_claim, parse_rule, read_toml
+from shesha_studies.framework.claim_files import RULE_FIELDS, parse_claim, parse_rule
 from shesha_studies.framework.claims import Claim, Line, fact_names
 from shesha_studies.framework.facts import Facts
 from shesha_studies.framework.published_checks import claim_key, line_label, published_folder, read_published
