@@ -14,7 +14,6 @@ import shesha
 from shesha.calibration.permutation_scores import null_scores
 from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import draw_permutations
-from shesha.studies.study_decorator import Unreachable
 from shesha.support.types import Labels, Matrix
 from shesha.views import Representation
 from shesha_bench import MissingDataError
@@ -22,6 +21,7 @@ from shesha_bench import scores as scoring
 from shesha_bench.catalogue import Model
 from shesha_bench.domains import domain
 from shesha_bench.suites import required_models, suite, trials
+from shesha_studies.framework.study_decorator import Unreachable
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
 MEASURES = ("CKA", "RSA", "mutual kNN")
