@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.moments import state_files as files
-from shesha.moments.batch_checks import check_batch, require_finite, storage_rounding
+from shesha.moments.batch_checks import FirstRows, check_batch, require_finite, storage_rounding
 from shesha.moments.jackknife_accumulator import MOST_PARTS, Accumulator, compact_parts
 from shesha.moments.resumable_pass import count_dask, count_sides, count_stream
 from shesha.moments.row_panel_sums import all_pairs
@@ -61,6 +61,7 @@ class Moments:
         self._register = RowRegister()
         self._named_rows: bool | None = None
         self._precisions = [0.0] * len(side_names)
+        self._first_rows = FirstRows()
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -121,6 +122,7 @@ class Moments:
             restore()
             raise
         self.note_precision(sides)
+        self._first_rows.add(sides)
 
     def merge(self, other: Moments) -> Moments:
         """Return the moments over the rows of both objects, which are not changed.
@@ -146,6 +148,7 @@ class Moments:
         merged._named_rows = self._named_rows if self._named_rows is not None else other._named_rows
         merged._register = self._register.join(other._register)
         merged._precisions = [max(pair) for pair in zip(self._precisions, other._precisions, strict=True)]
+        merged._first_rows = FirstRows(self.dependence or other.dependence)
         if states:
             merged.set_parts(states[0], parts)
         return merged
@@ -210,6 +213,7 @@ class Moments:
             "names": list(self.names),
             "named_rows": self._named_rows,
             "precisions": self._precisions,
+            "dependence": self.dependence,
             "source": source,
         }
         files.save(path, self._state, header, self._register)
@@ -232,6 +236,7 @@ class Moments:
         moments = cls(header["names"])
         moments._state, moments._register, moments._named_rows = state, register, header["named_rows"]
         moments._precisions = [float(precision) for precision in header["precisions"]]
+        moments._first_rows = FirstRows(str(header.get("dependence", "")))
         return moments, header
 
     def __len__(self) -> int:
@@ -242,6 +247,11 @@ class Moments:
     def widths(self) -> tuple[int, ...]:
         """Number of features of each representation; empty before the first batch."""
         return () if self._state is None else self._state.widths
+
+    @property
+    def dependence(self) -> str:
+        """Signs that the first rows depend on one another on all sides; empty if there are none."""
+        return self._first_rows.signs
 
     @property
     def n_repeated(self) -> int:

@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
+from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.group_halves import draw_group_half
 from shesha.support.plurals import agree, count
 from shesha.support.seeds import generator
-from shesha.support.types import Index, Labels, Mask, Seed
+from shesha.support.types import Index, Labels, Mask, Matrix, Seed
+from shesha.support.warnings import CalibrationWarning, warn
 
 _FEWEST = 4
 """Smallest number of rows per class: two in each half."""
@@ -139,6 +141,12 @@ def check_labelled(X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, n: int,
     if halved:
         _require_enough(labels)
     return labels
+
+
+def warn_of_dependence(rows: Matrix, labels: Labelled) -> None:
+    """Warn if rows and labels depend on their neighbours, and no groups are declared."""
+    if not labels.grouped and (signs := undeclared_dependence([rows], labels.codes)):
+        warn(f"p-values may be too small: {signs}", CalibrationWarning)
 
 
 def _require_enough(labelled: Labelled) -> None:

@@ -14,7 +14,7 @@ from shesha.inputs import validation as check
 from shesha.nulls import summarise
 from shesha.results import LayerRanking, RankedLayer
 from shesha.steering._directions import METHODS, Method
-from shesha.steering._labelled_rows import Labelled, check_labelled
+from shesha.steering._labelled_rows import Labelled, check_labelled, warn_of_dependence
 from shesha.steering._principal_coordinates import Coordinates, coordinates
 from shesha.steering._probe_averages import SATURATED, interval, mean
 from shesha.steering._protocol import SCORES, Outcome, Setup, draw_plan, outcomes
@@ -93,6 +93,7 @@ def rank_layers(
     n = _check_same_rows(rows)
     first = next(iter(named.values()))
     known = check_labelled(first, y, groups, n)
+    warn_of_dependence(next(iter(rows.values())).values, known)
     grid = strengths(alphas, units, 1.0)[0]
     plan = draw_plan(
         known,

@@ -16,7 +16,7 @@ from shesha.measures import procrustes_similarity
 from shesha.nulls import summarise
 from shesha.results import SteeringPredictors, SteeringScore
 from shesha.stability import estimate, supervised_alignment
-from shesha.steering._labelled_rows import NO_SHUFFLES, Labelled, check_labelled, shuffle_count
+from shesha.steering._labelled_rows import NO_SHUFFLES, Labelled, check_labelled, shuffle_count, warn_of_dependence
 from shesha.steering._principal_coordinates import coordinates
 from shesha.steering._shift_coherence import agreement
 from shesha.support.plurals import agree, count
@@ -95,6 +95,7 @@ def predictors(
     """
     rows = check.matrix(X, min_rows=8)
     known = check_labelled(X, y, groups, len(rows), halved=False)
+    warn_of_dependence(rows, known)
     n_shuffles, number = shuffle_count(n_draws), draw_seed(seed)
     rng = spawn(number, _SHUFFLING)
     shuffles = [known.shuffle(rng) for _ in range(n_shuffles)]

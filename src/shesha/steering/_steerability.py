@@ -9,7 +9,7 @@ from shesha.inputs import validation as check
 from shesha.results import Steerability, SteeringScore
 from shesha.steering._directions import METHODS, Method, Probe, random_directions
 from shesha.steering._effects_on_single_rows import NEIGHBOURS
-from shesha.steering._labelled_rows import Labelled, check_labelled, shuffle_count
+from shesha.steering._labelled_rows import Labelled, check_labelled, shuffle_count, warn_of_dependence
 from shesha.steering._principal_coordinates import Coordinates, coordinates
 from shesha.steering._probe_averages import SATURATED, mean, score_with_null
 from shesha.steering._protocol import SCORES, Outcome, Plan, Setup, draw_plan, fit_observed_probes, outcomes, steer
@@ -93,6 +93,7 @@ def steerability(
     """
     rows = coordinates(X)
     known = check_labelled(X, y, groups, len(rows.values))
+    warn_of_dependence(rows.values, known)
     grid, steps = strengths(alphas, units, rows.norm)
     setup = _check_setup(steps, method, C)
     rng = generator(seed)
