@@ -273,7 +273,7 @@ def test_changes_between_sessions_are_tested():
     gain = rng.gamma(2, 1, size=30)
     still = {name: (rng.poisson(tuning[shown]), shown) for name in "abc"}
     found = shesha.neuro.session_drift(still, n_permutations=99)
-    assert found.headline.startswith("No significant change between sessions (smallest corrected p = ")
+    assert found.headline.startswith("No significant change between sessions at 0.05 (smallest corrected p = ")
     assert found.headline.endswith("; 12 tests, 3 pairs of sessions).")
     moved = {**still, "d": (rng.poisson((tuning * gain)[shown]), shown)}
     found = shesha.neuro.session_drift(moved, n_permutations=99, alpha=0.02, confidence=0.9)

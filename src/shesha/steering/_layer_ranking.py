@@ -22,7 +22,7 @@ from shesha.steering._strengths import RELATIVE, Units, strengths
 from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis, layer_sequence
 from shesha.support.progress import track
-from shesha.support.seeds import generator
+from shesha.support.seeds import generator, number
 from shesha.support.types import Index, Matrix, Seed, Vector
 
 By = Literal["max_drop", "accuracy"]
@@ -124,6 +124,7 @@ def rank_layers(
         n_splits=n_splits,
         n_draws=plan.n_labellings - 1,
         notes=(*known.notes, *_saturation(lines, known)),
+        seed=number(seed),
     )
 
 
@@ -153,7 +154,7 @@ def _name_layers(layers: object, layer_axis: LayerAxis) -> dict[str, ArrayLike]:
         arrays = {str(name): X for name, X in layers.items()}
     else:
         several = kinds.sequence(layer_sequence(layers, "layers", layer_axis), "layers", "arrays")
-        arrays = {str(number): X for number, X in enumerate(several)}
+        arrays = {str(place): X for place, X in enumerate(several)}
     if not arrays:
         raise ValueError("layers must contain at least one layer, got none")
     return arrays

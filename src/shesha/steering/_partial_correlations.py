@@ -14,7 +14,7 @@ from shesha.results import PartialCorrelation, PartialCorrelations
 from shesha.support import argument_types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.plurals import count
-from shesha.support.seeds import generator
+from shesha.support.seeds import generator, number
 from shesha.support.types import Index, Mask, Matrix, Seed, Vector
 
 _ROUNDING = 1e-10
@@ -104,6 +104,7 @@ def partial_correlations(
         n_units=int(design.clusters.max()) + 1,
         n_draws=n_shuffles,
         notes=(*_notes(n, design), *_align_models([names[place] for place in places], tested, covariates)),
+        seed=number(seed),
     )
 
 

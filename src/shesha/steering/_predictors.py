@@ -107,7 +107,7 @@ def predictors(
     scores.append(SteeringScore(name="feature_split", value=split.value, reason=split.reason or _NO_LABELS))
     scores.append(SteeringScore(name="anisotropy", value=anisotropy(rows), reason=_NO_LABELS))
     return SteeringPredictors(
-        tuple(scores), len(rows), known.shuffle_description, n_shuffles, (*known.notes, *_zero(there))
+        tuple(scores), len(rows), known.shuffle_description, n_shuffles, (*known.notes, *_zero(there)), number
     )
 
 

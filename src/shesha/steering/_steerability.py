@@ -14,7 +14,7 @@ from shesha.steering._principal_coordinates import Coordinates, coordinates
 from shesha.steering._probe_averages import SATURATED, mean, score_with_null
 from shesha.steering._protocol import SCORES, Outcome, Plan, Setup, draw_plan, fit_observed_probes, outcomes, steer
 from shesha.steering._strengths import PAPER, Units, strengths
-from shesha.support.seeds import generator
+from shesha.support.seeds import generator, number
 from shesha.support.types import Matrix, Seed, Vector
 
 LEVEL = 0.05
@@ -131,6 +131,7 @@ def steerability(
         n_directions=len(control) // len(probes),
         n_draws=plan.n_labellings - 1,
         notes=(*known.notes, *_saturation(scores[1].value, largest)),
+        seed=number(seed),
     )
 
 
