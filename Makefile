@@ -53,9 +53,9 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	touch $@
 
 # A torchvision that was built for another torch breaks transformers, so the tests have theirs in a folder of its own.
-$(STAMP): pyproject.toml packages/shesha-studies/pyproject.toml | $(BIN)/python
+$(STAMP): pyproject.toml packages/shesha-bench/pyproject.toml packages/shesha-studies/pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[files,plot]" --editable packages/shesha-studies --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[files,plot]" --editable packages/shesha-bench --editable packages/shesha-studies --group dev
 	$(BIN)/python -m pip install --quiet --upgrade --no-deps --target $(VENV)/torchvision torchvision==0.28.0
 	touch $@ $(VENV)/.demo
 

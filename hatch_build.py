@@ -1,6 +1,7 @@
 """Compile the inner loops (src/shesha/kernels/native/*.c) where there is a C compiler; write the long description.
 
-Links of README.md lead to files of this folder, where an index page has none: see `described`.
+Links of README.md lead to files of this folder, where an index page has none: see `described`. Unless a release is
+built, extras with packages of this repository install them from their folders.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ SETS = {
 """Options for each instruction set; the library chooses among them where it runs."""
 SECONDS = 300
 HOME = "SHESHA_HOME"
-"""Set by whoever publishes a release: the address of the repository, such as https://host/owner/name."""
+"""Set by whoever publishes a release: the address of the repository, such as https://host/owner/name, or empty."""
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)")
 """An image or a link of Markdown to a file of this folder."""
 
@@ -79,6 +80,9 @@ class CustomMetadataHook(MetadataHookInterface):
         home = os.environ.get(HOME, "").rstrip("/")
         text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
         readme = described(text, home, f"v{metadata['version']}")
+        if HOME not in os.environ:
+            for extra in metadata.get("optional-dependencies", {}).values():
+                extra[:] = [self.from_checkout(requirement) for requirement in extra]
         metadata["readme"] = {"content-type": "text/markdown", "text": readme}
         if home:
             metadata["urls"] = {
@@ -87,6 +91,11 @@ class CustomMetadataHook(MetadataHookInterface):
                 "Changelog": f"{home}/blob/v{metadata['version']}/CHANGELOG.md",
                 "Issues": f"{home}/issues",
             }
+
+    def from_checkout(self, requirement: str) -> str:
+        """Return the requirement of a package in this repository as its folder; no index need have it yet."""
+        folder = Path(self.root).resolve() / "packages" / requirement.partition("==")[0]
+        return f"{folder.name} @ {folder.as_uri()}" if (folder / "pyproject.toml").exists() else requirement
 
 
 def described(text: str, home: str, tag: str) -> str:

@@ -23,7 +23,7 @@ import numpy as np
 
 import shesha
 from shesha.kernels.threads import parallel
-from shesha.moments.row_panel_sums import panel_rows
+from shesha.moments.sums import panel_rows
 from shesha.report import markdown_table
 
 _STRETCH = 1 << 16

@@ -17,13 +17,13 @@ N = 48
 MODULES = (
     *("shesha", "shesha.measures", "shesha.sim", "shesha.descriptors", "shesha.transfer", "shesha.coherence"),
     *("shesha.bio", "shesha.bio.analysis", "shesha.neuro", "shesha.steering", "shesha.drift"),
-    *("shesha.io", "shesha.benchmark", "shesha.benchmark.tests", "shesha.plot"),
+    *("shesha.io", "shesha_bench", "shesha_bench.tests", "shesha.plot"),
 )
 SKIPPED = frozenset(
     # These functions are decorators, start long computations, or take no named arguments.
     {
         *("shesha.measures.measure", "shesha.descriptors.descriptor", "shesha.io.reader"),
-        *("shesha.benchmark.run", "shesha.benchmark.tests.register"),
+        *("shesha_bench.run", "shesha_bench.tests.register"),
         *("shesha.drift.encode_canaries", "shesha.cite"),
     }
 )
@@ -138,7 +138,7 @@ def session(good: Arguments) -> Any:
 
 def benchmark_table(good: Arguments) -> Any:
     """Results of a benchmark, in its published form."""
-    from shesha.benchmark import published
+    from shesha_bench import published
 
     return good.result("published", published).head(400)
 
@@ -339,15 +339,15 @@ OWN: dict[str, Made] = {
     "shesha.io.open_file": {"path": lambda good: good.file("good.npy")},
     "shesha.io.save": {"path": lambda good: good.file("new.npz"), "overwrite": lambda good: True},
     "shesha.io.from_anndata": {"obsm": lambda good: "X_pca"},
-    "shesha.benchmark.suite": {"name": lambda good: "small"},
-    "shesha.benchmark.table": {"test": lambda good: None},
-    "shesha.benchmark.tests.score_groups": _NAMED_GROUPS,
-    "shesha.benchmark.tests.pairs_groups": _NAMED_GROUPS,
-    "shesha.benchmark.tests.score_layers": _NAMED_MODELS,
-    "shesha.benchmark.tests.pairs_layers": _NAMED_MODELS,
-    "shesha.benchmark.tests.score_prediction": {"differences": lambda good: {"a": _values(good)}, **_NAMED},
-    "shesha.benchmark.tests.output_correlation": {"representations": _models},
-    "shesha.benchmark.tests.accuracy_correlation": {"representations": _models},
+    "shesha_bench.suite": {"name": lambda good: "small"},
+    "shesha_bench.table": {"test": lambda good: None},
+    "shesha_bench.tests.score_groups": _NAMED_GROUPS,
+    "shesha_bench.tests.pairs_groups": _NAMED_GROUPS,
+    "shesha_bench.tests.score_layers": _NAMED_MODELS,
+    "shesha_bench.tests.pairs_layers": _NAMED_MODELS,
+    "shesha_bench.tests.score_prediction": {"differences": lambda good: {"a": _values(good)}, **_NAMED},
+    "shesha_bench.tests.output_correlation": {"representations": _models},
+    "shesha_bench.tests.accuracy_correlation": {"representations": _models},
     "shesha.plot.coherence": {"table": _plotted("table")},
     "shesha.plot.drift": {"path": _plotted("path")},
     "shesha.plot.layer_grid": {"result": _plotted("layers")},

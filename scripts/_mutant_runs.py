@@ -92,7 +92,9 @@ def load_libraries(root: Path, tests: list[str]) -> None:
                 names.add(node.module)
     for name in sorted(names):
         local = (root / "tests").rglob(f"{name.split('.')[0]}.py")
-        if name.split(".")[0] not in ("shesha", "shesha_studies", "conftest", "tests") and not any(local):
+        if name.split(".")[0] not in ("shesha", "shesha_bench", "shesha_studies", "conftest", "tests") and not any(
+            local
+        ):
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
 
@@ -141,7 +143,10 @@ def _run_and_exit(copy: Path, tests: list[str], out: Path, notes: Path | None, m
         log = os.open(f"{copy}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(log, 1)
         os.dup2(log, 2)
-        paths = [str(copy / "src"), str(copy / "packages" / "shesha-studies" / "src")]
+        paths = [
+            str(copy / "src"),
+            *(str(copy / "packages" / name / "src") for name in ("shesha-bench", "shesha-studies")),
+        ]
         sys.path[:] = paths + [path for path in sys.path if Path(path).resolve() != Path(__file__).parent]
         os.environ["PYTHONPATH"] = os.pathsep.join(paths)
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGE = Path("src/shesha")
-TRAINING = ("benchmark/graphs", "benchmark/language", "benchmark/vision")
-"""Folders that train networks. They are excluded because their constants are settings, and a test takes minutes."""
 COMPARISONS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 COMPARISONS |= {ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in"}
 ARITHMETIC = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "*", ast.Mod: "*"}
@@ -96,9 +94,8 @@ def find_rooms(root: Path) -> list[str]:
 
 
 def list_files(root: Path, room: str) -> list[Path]:
-    """List the files of a room, except files that train networks."""
-    files = (path.relative_to(root) for path in sorted((root / PACKAGE / room).rglob("*.py")))
-    return [path for path in files if not any(path.is_relative_to(PACKAGE / folder) for folder in TRAINING)]
+    """List the files of a room."""
+    return [path.relative_to(root) for path in sorted((root / PACKAGE / room).rglob("*.py"))]
 
 
 def draw_mutations(root: Path, rooms: list[str], number: int, seed: int) -> list[Mutation]:

@@ -130,7 +130,7 @@ def make_submissions(folder: Path) -> None:
 
 def use_submissions(folder: Path) -> None:
     """Make the table of all submissions."""
-    from shesha.benchmark import leaderboard_page
+    from shesha_bench import leaderboard_page
 
     leaderboard_page(folder)
 

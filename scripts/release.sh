@@ -8,6 +8,8 @@ cd "$(dirname "$0")/.."
 python="$(cd "$(dirname "$1")" && pwd)/$(basename "$1")"
 rm -rf dist build/release
 mkdir -p build/release/made
+# Where this is set, extras name packages of an index, not folders of this checkout (see hatch_build.py).
+export SHESHA_HOME="${SHESHA_HOME:-}"
 
 "$python" -m pip install --quiet build twine
 SHESHA_NATIVE=0 "$python" -m build --outdir dist
@@ -19,13 +21,14 @@ if [ "$(uname)" = Linux ]; then
 else
     cp build/release/made/*.whl dist
 fi
+"$python" -m build --outdir dist packages/shesha-bench
 "$python" -m build --outdir dist packages/shesha-studies
 "$python" -m twine check --strict dist/*
 
 for wheel in dist/*.whl; do
     place="build/release/$(basename "$wheel" .whl)"
     "$python" -m venv "$place"
-    # The studies need a library of their version, which is not uploaded yet.
+    # The other packages need a library of their version, which is not uploaded yet.
     "$place/bin/python" -m pip install --quiet --find-links dist "$wheel"
     # Elsewhere, where no sources lie beside it.
     (cd "$place" && bin/shesha --version && bin/shesha demo > demo.txt)

@@ -18,7 +18,7 @@ else
 fi
 # On Linux torch comes with gigabytes for GPUs; where PIP_EXTRA_INDEX_URL or PIP_FIND_LINKS offer its builds for
 # processors, pip prefers them.
-"$place/bin/python" -m pip install --quiet --editable ".[files,plot]" --editable packages/shesha-studies --group dev --constraint "$place/constraints.txt"
+"$place/bin/python" -m pip install --quiet --editable ".[files,plot]" --editable packages/shesha-bench --editable packages/shesha-studies --group dev --constraint "$place/constraints.txt"
 # As in the Makefile: a torchvision that was built for another torch breaks transformers.
 "$place/bin/python" -m pip install --quiet --upgrade --no-deps --target "$place/torchvision" torchvision==0.28.0
 "$place/bin/python" --version

@@ -34,8 +34,7 @@ ORDER = [
     {"auditing", "coherence", "ranking"},
     {"bio", "neuro", "steering", "drift"},
     {"changes", "citations"},
-    {"benchmark"},
-    {"studies"},
+    {"benchmark", "studies"},
     {"plot"},
     {"cli", "pytest_plugin"},
     {"__main__"},
@@ -135,7 +134,7 @@ def test_public_names_are_those_listed() -> None:
     assert shesha.__all__ == sorted(shesha.__all__)
 
 
-@pytest.mark.parametrize("package", ["shesha", "shesha.benchmark", "shesha.results"])
+@pytest.mark.parametrize("package", ["shesha", "shesha_bench", "shesha.results"])
 def test_names_that_come_later_are_those_that_readers_see(package: str) -> None:
     """What stands under TYPE_CHECKING is what the package gives when it is asked."""
     own = import_module(package)
@@ -234,9 +233,10 @@ def test_the_walks_pass_functions_that_exist_and_none_twice() -> None:
 
 def resolved(name: str) -> object:
     parts = name.removeprefix("shesha.").split(".")
-    for cut in range(len(parts), 0, -1):
+    parts = parts if parts[0].startswith("shesha_") else ["shesha", *parts]
+    for cut in range(len(parts), 1, -1):
         try:
-            found = import_module(".".join(["shesha", *parts[:cut]]))
+            found = import_module(".".join(parts[:cut]))
         except ImportError:
             continue
         for part in parts[cut:]:

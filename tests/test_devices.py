@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 import shesha
 import shesha.measures as measures
 from shesha.kernels import device_kernels
-from shesha.kernels.permutation_products import permutation_grids
+from shesha.kernels.condensed_matrices import permutation_grids
 from shesha.measures import Measure
 from shesha.support import device_arrays
 from shesha.support.memory import MemoryBudgetError

@@ -204,8 +204,8 @@ def test_a_data_set_a_network_and_a_test_are_run_by_the_benchmark(outside, tmp_p
     chosen = ("--test", "mypackage.bench:mytest", "--measure", "CKA", "--measure", "mypackage.columns:column_agreement")
     command(outside, tmp_path, "bench", "run", suite, *chosen, *store, "--workers", 1)
     code = f"""
-from shesha.benchmark import results, suite
-from shesha.benchmark.tests import find
+from shesha_bench import results, suite
+from shesha_bench.tests import find
 find("mypackage.bench:mytest")
 found = results("own.sqlite", suite("{suite}"))
 print(*sorted(set(found["measure"])), sep="|")

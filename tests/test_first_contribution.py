@@ -37,7 +37,7 @@ def add_lines(text, diff):
 def copy(tmp_path_factory):
     """A copy of what the page touches, with its files and its diff."""
     folder = tmp_path_factory.mktemp("clone")
-    unneeded = shutil.ignore_patterns("__pycache__", "studies", "benchmark")
+    unneeded = shutil.ignore_patterns("__pycache__", "studies")
     for name in ("src/shesha", "tests/measures", "scripts"):
         shutil.copytree(ROOT / name, folder / name, ignore=unneeded)
     (folder / "docs").mkdir()

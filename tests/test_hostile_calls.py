@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha.benchmark.tests import score_prediction
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
 from shesha.support import argument_types as kinds
+from shesha_bench.tests import score_prediction
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 X = np.random.default_rng(0).normal(size=(40, 6))

@@ -82,7 +82,7 @@ def test_drift_over_checkpoints_and_over_checks(models):
 
 
 def test_others_are_those_of_their_results(models):
-    from shesha.benchmark import published
+    from shesha_bench import published
 
     X, Y = models["a0"], models["b"]
     assert shesha.plot.null(shesha.calibrate(X, Y, n_permutations=19)).get_xlabel()

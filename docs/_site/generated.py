@@ -70,7 +70,7 @@ NAMESPACES = {
     "shesha.steering": "Directions, probes, layers of two classes.",
     "shesha.extract": "Activations of models.",
     "shesha.drift": "Monitoring a model and its inputs.",
-    "shesha.benchmark": "The benchmark.",
+    "shesha_bench": "The benchmark.",
     "shesha.studies": "Experiments as code.",
     "shesha.io": "Files.",
     "shesha.results": "What functions return.",

@@ -6,6 +6,6 @@ Ranks of 24 measures over the tests of the ReSi benchmark, as published.
 """
 
 import shesha
-from shesha.benchmark import published
+from shesha_bench import published
 
 shesha.plot.ranks(published())

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 import shesha.measures as measures
 from shesha import CalibrationWarning, NotEstimableWarning, Rdm, calibrate, calibrate_layers
 from shesha.calibration import permutation_scores as null_kernel
-from shesha.kernels.permutation_products import permutation_grids
+from shesha.kernels.condensed_matrices import permutation_grids
 from shesha.nulls.permutations import identity_first
 from shesha.support.warnings import NotEstimable
 from shesha.views import Features, Gram, Representation

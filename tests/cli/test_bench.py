@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha import benchmark
-from shesha.benchmark import results, run_suite, suites
-from shesha.benchmark.store import lock_run
+import shesha_bench as benchmark
+from shesha_bench import results, run_suite, suites
+from shesha_bench.store import lock_run
 
 TOYS = Path(__file__).parents[1] / "benchmark" / "runner"
 MEASURES = ("--measure", "CKA", "--measure", "LinReg", "--measure", "MagDiff")
@@ -267,7 +267,7 @@ def test_an_interrupted_run_says_how_to_go_on(invoke_main, monkeypatch, tmp_path
     def stopped(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shesha.benchmark.run", stopped)
+    monkeypatch.setattr("shesha_bench.run", stopped)
     ended = invoke_main("bench", "run", "small", "--store", tmp_path / "a.sqlite")
     assert (ended.status, ended.out) == (130, "")
     assert f"finished results are in {tmp_path / 'a.sqlite'}; rerun the same command to resume" in ended.err
@@ -276,7 +276,7 @@ def test_an_interrupted_run_says_how_to_go_on(invoke_main, monkeypatch, tmp_path
 def test_ranks_of_few_tests_say_what_they_do_not_know(invoke, monkeypatch):
     frame = benchmark.published()
     one = frame[(frame["test"] == "label_randomization") & (frame["dataset"] == "Cora")]
-    monkeypatch.setattr("shesha.benchmark.results", lambda *_: one)
+    monkeypatch.setattr("shesha_bench.results", lambda *_: one)
     ended = invoke("bench", "rank")
     assert ended.status == 0
     assert "these ranks are based on 1 of 6 tests, on Cora" in ended.err
@@ -288,11 +288,9 @@ def test_one_measure_has_the_same_place_in_a_run_and_in_the_ranks(invoke, monkey
     frame = benchmark.published()
     cora = frame[(frame["test"] == "label_randomization") & (frame["dataset"] == "Cora")]
     one = cora[cora["measure"] == "CKA"].assign(measure="mine")
-    monkeypatch.setattr("shesha.benchmark.results", lambda *_: one)
-    monkeypatch.setattr("shesha.benchmark.run", lambda *_, **__: one)
-    monkeypatch.setattr(
-        "shesha.benchmark.status", lambda *_: pd.DataFrame({"models failed": [0], "without value": [0]})
-    )
+    monkeypatch.setattr("shesha_bench.results", lambda *_: one)
+    monkeypatch.setattr("shesha_bench.run", lambda *_, **__: one)
+    monkeypatch.setattr("shesha_bench.status", lambda *_: pd.DataFrame({"models failed": [0], "without value": [0]}))
     ran, ranked = invoke("bench", "run", "small"), invoke("bench", "rank")
     assert ran.out == ranked.out
     places = {row.split()[1]: row.split()[-3] for row in ran.out.splitlines()[1:]}

@@ -1,5 +1,6 @@
 """What an installation is made of, and what is noticed of other packages in its place."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -37,7 +38,9 @@ def test_the_files_of_another_package_are_told(invoke, monkeypatch):
 def test_every_extra_is_told_and_every_library_of_it():
     project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["project"]
     assert project["name"] == shesha.DISTRIBUTION
-    extras = {name: {one.split(">")[0] for one in needs} for name, needs in project["optional-dependencies"].items()}
+    extras = {
+        name: {re.split("[>=]", one)[0] for one in needs} for name, needs in project["optional-dependencies"].items()
+    }
     assert set(EXTRAS) == set(extras) - {"all"}
     told = set()
     for name, libraries in EXTRAS.items():

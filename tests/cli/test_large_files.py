@@ -85,8 +85,8 @@ def test_an_interrupted_pass_resumes(files, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         add(self, sides)
 
-    monkeypatch.setattr("shesha.moments.read_ahead._PANELS", 1)
-    monkeypatch.setattr("shesha.moments.read_ahead.panel_rows", lambda widths: 4096)
+    monkeypatch.setattr("shesha.moments.row_sources._PANELS", 1)
+    monkeypatch.setattr("shesha.moments.row_sources.panel_rows", lambda widths: 4096)
     monkeypatch.setattr(Moments, "add_unchecked", interrupt)
     with pytest.raises(KeyboardInterrupt):
         large.compare_large(paths, ["CKA"], {}, seed=0, **CHANCE)

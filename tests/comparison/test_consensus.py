@@ -10,7 +10,7 @@ from scipy.spatial import procrustes
 import shesha
 from shesha import CalibrationWarning, compare, consensus, mean_shape
 from shesha.comparison.procrustes_consensus import outlier_p_values
-from shesha.kernels import mean_shape as kernel
+from shesha.kernels import shapes as kernel
 
 
 def rotation(rng, d):

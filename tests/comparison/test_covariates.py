@@ -11,7 +11,7 @@ from scipy.stats import binom, rankdata
 
 import shesha.measures as measures
 from shesha import CalibrationWarning, Rdm, RowNamesWarning, calibrate, chance, compare, estimate
-from shesha.kernels.splines import natural_spline
+from shesha.kernels.regression import natural_spline
 from shesha.views import Adjusted, Covariates, RankedRdm, Representation
 
 N, D = 30, 6

@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 import shesha
-from shesha.kernels import unit_candidates as kernel
+from shesha.kernels import unit_matching as kernel
 
 
 def random_pair(seed):

@@ -8,7 +8,7 @@ import pytest
 
 import shesha
 from shesha.descriptors import corrected_participation_ratio, participation_ratio
-from shesha.kernels import corrected_participation
+from shesha.kernels import spectrum
 
 
 def brute_force(X, columns):
@@ -74,7 +74,7 @@ def test_units_that_are_a_sample(n, d):
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
-@pytest.mark.parametrize("sample", corrected_participation.SAMPLES)
+@pytest.mark.parametrize("sample", spectrum.SAMPLES)
 def test_scales_do_not_matter(scale, sample):
     X = correlated(1, (40, 6))
     expected = corrected_participation_ratio(X, sample=sample)
@@ -89,9 +89,9 @@ def test_one_direction_counts_once(offset):
 
 def test_blocks_of_rows_add_up():
     X = correlated(2, (40, 6))
-    with mock.patch.object(corrected_participation, "ENTRIES", 42):
-        blocks = corrected_participation.fourth_moments(X)
-    whole = corrected_participation.fourth_moments(X)
+    with mock.patch.object(spectrum, "ENTRIES", 42):
+        blocks = spectrum.fourth_moments(X)
+    whole = spectrum.fourth_moments(X)
     assert (blocks.rows, blocks.columns, blocks.entries) == pytest.approx((whole.rows, whole.columns, whole.entries))
 
 

@@ -12,8 +12,7 @@ from scipy import sparse
 from scipy.stats import ortho_group
 
 import shesha
-from shesha.descriptors import _registry as registry
-from shesha.descriptors import descriptor, descriptors
+from shesha.descriptors import descriptor, descriptors, registry
 from shesha.inputs.invariances import INVARIANCES
 from shesha.views import Plain, Representation
 

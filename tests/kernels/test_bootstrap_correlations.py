@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import spearmanr
 
-import shesha.kernels.bootstrap_correlations as bootstrap_module
-from shesha.kernels.bootstrap_correlations import UNDEFINED, bootstrap_correlations, rank_cells, row_counts
-from shesha.kernels.fixed_point_argsort import order_values
+import shesha.kernels.feature_halves as bootstrap_module
+from shesha.kernels.feature_halves import UNDEFINED, bootstrap_correlations, rank_cells, row_counts
+from shesha.kernels.sorting import order_values
 
 N = 150
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from shesha.kernels import compiled_ranks, fixed_point_argsort, native, ranks
-from shesha.kernels.feature_halves import DenseHalves
-from shesha.kernels.feature_split_frames import Axes
+from shesha.kernels import compiled_ranks, native, ranks, sorting
+from shesha.kernels.feature_halves import Axes, DenseHalves
 
 pytestmark = pytest.mark.skipif(not native.is_available(), reason="compiled loops were not built, or are switched off")
 N = 5000
@@ -53,7 +52,7 @@ def level(request, monkeypatch):
 
 
 def form_of(values, tolerance=0.0):
-    return fixed_point_argsort.fixed_point(values, fixed_point_argsort.value_range(values), tolerance)
+    return sorting.fixed_point(values, sorting.value_range(values), tolerance)
 
 
 @pytest.mark.parametrize("strip", [True, False])
@@ -62,7 +61,7 @@ def test_sorted_keys_and_their_runs_are_those_of_numpy(values, pieces, level, st
     form, n = form_of(values, tolerance), len(values)
     found, expected = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
     squares = compiled_ranks.sort_keys(values, form, found, strip=strip)
-    assert squares == fixed_point_argsort.sort_keys(values, form, expected, strip=strip)
+    assert squares == sorting.sort_keys(values, form, expected, strip=strip)
     assert np.array_equal(found, expected)
 
 
@@ -86,7 +85,7 @@ def test_products_of_ranks_are_exact(values, pieces, level, rng, tied):
     assert compiled_ranks.products(order, other, None) == found
     # Equal keys stand in the order of their places.
     keys_of = np.empty(n, dtype=np.uint64)
-    fixed_point_argsort._pack(values, form_of(values), keys_of)
+    sorting._pack(values, form_of(values), keys_of)
     by_place = np.lexsort((own, keys_of >> np.uint64(form_of(values).index_bits)))
     expected = (((own if other is None else other[own])[by_place] - centre) * (np.arange(n) - centre)).sum()
     found, _ = compiled_ranks.sum_rank_products(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
-from shesha.kernels.cross_barcode import total_lengths
+from shesha.kernels.topology import total_lengths
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 EXPECTED = json.loads((REFERENCE / "expected.json").read_text(encoding="utf-8"))

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from shesha.kernels.diagonal_corrections import diagonal_correction
 from shesha.kernels.distances import PANEL
 from shesha.kernels.neighbour_distances import distinct_rows
+from shesha.kernels.pairs import diagonal_correction
 
 SHIFT = 1e4
 

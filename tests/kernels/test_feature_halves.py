@@ -7,8 +7,7 @@ from scipy.spatial.distance import pdist
 
 from shesha.kernels import feature_halves as kernel
 from shesha.kernels.distances import METRICS, standard_rows
-from shesha.kernels.feature_halves import DenseHalves, PanelHalves
-from shesha.kernels.feature_split_frames import Axes
+from shesha.kernels.feature_halves import Axes, DenseHalves, PanelHalves
 
 N = 23
 

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 
-from shesha.kernels import heat_trace as kernel
-from shesha.kernels.heat_trace import TIMES, heat_distance, heat_trace
+from shesha.kernels import topology as kernel
+from shesha.kernels.topology import TIMES, heat_distance, heat_trace
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 EXPECTED = json.loads((REFERENCE / "expected.json").read_text(encoding="utf-8"))

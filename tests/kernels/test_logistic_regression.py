@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.kernels.logistic_regression import fit_many
+from shesha.kernels.regression import fit_many
 
 
 def problem(n, d, n_classes, scale=1.0, seed=0):

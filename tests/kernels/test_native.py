@@ -14,7 +14,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import shesha
-from shesha.kernels import native, permutation_products
+from shesha.kernels import condensed_matrices, native
 
 BUILT = pytest.mark.skipif(not native.serves_grid(1, 1), reason="compiled kernels were not built, or are switched off")
 ROOT = Path(native.__file__).parents[3]
@@ -53,11 +53,11 @@ def data(n, first, second, count=11):
 
 
 def by_numpy(*case):
-    return np.array(list(permutation_products._numpy_grids(*case)))
+    return np.array(list(condensed_matrices._numpy_grids(*case)))
 
 
 def compiled(*case):
-    return np.array(list(permutation_products._native_grids(*case)))
+    return np.array(list(condensed_matrices._native_grids(*case)))
 
 
 def assert_same(found, expected, n):
@@ -87,8 +87,8 @@ def test_large_grids_without_wide_registers_are_left_to_the_blas(levels, monkeyp
 def test_calibration_is_the_same_either_way(monkeypatch, name):
     X, Y = np.random.default_rng(2).standard_normal((2, 70, 90))
     taken = []
-    whole = permutation_products._native_grids
-    monkeypatch.setattr(permutation_products, "_native_grids", lambda *case: taken.append(case) or whole(*case))
+    whole = condensed_matrices._native_grids
+    monkeypatch.setattr(condensed_matrices, "_native_grids", lambda *case: taken.append(case) or whole(*case))
     found = shesha.calibrate(X, Y, name, n_permutations=25, seed=0)
     monkeypatch.setenv("SHESHA_NATIVE", "0")
     expected = shesha.calibrate(X, Y, name, n_permutations=25, seed=0)
@@ -138,9 +138,9 @@ def test_triangles_need_not_be_contiguous():
 def test_without_the_library_numpy_serves(monkeypatch):
     case = data(40, 2, 3)
     monkeypatch.setenv("SHESHA_NATIVE", "0")
-    monkeypatch.setattr(permutation_products, "_native_grids", lambda *_: pytest.fail("compiled code was called"))
+    monkeypatch.setattr(condensed_matrices, "_native_grids", lambda *_: pytest.fail("compiled code was called"))
     assert not native.serves_grid(1, 1)
-    assert np.array_equal(np.array(list(permutation_products.permutation_grids(*case))), by_numpy(*case))
+    assert np.array_equal(np.array(list(condensed_matrices.permutation_grids(*case))), by_numpy(*case))
 
 
 @pytest.mark.parametrize("content", [None, b"no library"], ids=["missing", "broken"])

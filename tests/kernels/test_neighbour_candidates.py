@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shesha.kernels import native
-from shesha.kernels import neighbour_candidates as filters
+from shesha.kernels import neighbours as filters
 from shesha.kernels import neighbours as kernel
 
 pytestmark = pytest.mark.skipif(

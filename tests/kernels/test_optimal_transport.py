@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.kernels import optimal_transport
+from shesha.kernels import unit_matching
 
 
 def random_gain(seed):
@@ -24,24 +24,24 @@ def random_gain(seed):
 @pytest.mark.parametrize("seed", range(60))
 def test_assignments_of_copies_solve_the_linear_program(seed):
     gain, mass = random_gain(seed)
-    plan = optimal_transport.best_transport(gain, mass)
+    plan = unit_matching.best_transport(gain, mass)
     p, q = gain.shape
     assert plan.min() >= 0 and plan.sum() == pytest.approx(mass)
     assert plan.sum(axis=1).max() <= 1 / p + 1e-12 and plan.sum(axis=0).max() <= 1 / q + 1e-12
-    assert (plan * gain).sum() == pytest.approx((optimal_transport._linear_program(gain, mass) * gain).sum(), abs=1e-9)
+    assert (plan * gain).sum() == pytest.approx((unit_matching._linear_program(gain, mass) * gain).sum(), abs=1e-9)
 
 
 def test_widths_without_a_common_multiple_take_the_linear_program(monkeypatch):
     gain = np.random.default_rng(0).uniform(-1, 1, (7, 9))
-    expected = optimal_transport.best_transport(gain, 0.6)
-    monkeypatch.setattr(optimal_transport, "_MOST_COPIES", 10)
-    assert (optimal_transport.best_transport(gain, 0.6) * gain).sum() == pytest.approx((expected * gain).sum())
+    expected = unit_matching.best_transport(gain, 0.6)
+    monkeypatch.setattr(unit_matching, "_MOST_COPIES", 10)
+    assert (unit_matching.best_transport(gain, 0.6) * gain).sum() == pytest.approx((expected * gain).sum())
 
 
 def test_what_takes_too_long_is_known_before():
     assert (
-        optimal_transport.is_feasible(5000, 5000)
-        and optimal_transport.is_feasible(384, 768)
-        and optimal_transport.is_feasible(317, 482)
+        unit_matching.is_feasible(5000, 5000)
+        and unit_matching.is_feasible(384, 768)
+        and unit_matching.is_feasible(317, 482)
     )
-    assert not optimal_transport.is_feasible(1000, 1001)
+    assert not unit_matching.is_feasible(1000, 1001)

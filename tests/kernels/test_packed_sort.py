@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from shesha.kernels import packed_sort
+from shesha.kernels import sorting
 
 N = 40_000
 
 
 @pytest.fixture(params=[True, False], ids=["numpy", "buckets"])
 def path(request, monkeypatch):
-    monkeypatch.setattr(packed_sort, "_numpy_is_faster", lambda: request.param)
+    monkeypatch.setattr(sorting, "_numpy_is_faster", lambda: request.param)
 
 
 def packed(high):
@@ -31,19 +31,19 @@ LEADING = {
 def test_keys_come_out_sorted(path, rng, kind):
     keys = packed(LEADING[kind](rng))
     expected = np.sort(keys)
-    packed_sort.sort_in_place(keys, 63)
+    sorting.sort_in_place(keys, 63)
     assert np.array_equal(keys, expected)
 
 
 @pytest.mark.parametrize("kind", LEADING)
 @pytest.mark.parametrize(("piece", "group"), [(N, 5_000), (N // 2, N), (9_999, 777), (N - 1, 1)])
 def test_pieces_and_groups_come_together_sorted(path, rng, monkeypatch, kind, piece, group):
-    monkeypatch.setattr(packed_sort, "_CACHED", 1 << 14)
-    monkeypatch.setattr(packed_sort, "_PIECE", piece)
-    monkeypatch.setattr(packed_sort, "_GROUP", group)
+    monkeypatch.setattr(sorting, "_CACHED", 1 << 14)
+    monkeypatch.setattr(sorting, "_PIECE", piece)
+    monkeypatch.setattr(sorting, "_GROUP", group)
     keys = packed(LEADING[kind](rng))
     expected = np.sort(keys)
-    packed_sort.sort_in_place(keys, 63)
+    sorting.sort_in_place(keys, 63)
     assert np.array_equal(keys, expected)
 
 
@@ -51,7 +51,7 @@ def test_pieces_and_groups_come_together_sorted(path, rng, monkeypatch, kind, pi
 def test_keys_of_fewer_bits_are_sorted(path, rng, n_bits):
     keys = rng.integers(0, 1 << n_bits, N, dtype=np.uint64)
     expected = np.sort(keys)
-    packed_sort.sort_in_place(keys, n_bits)
+    sorting.sort_in_place(keys, n_bits)
     assert np.array_equal(keys, expected)
 
 
@@ -59,7 +59,7 @@ def test_keys_of_fewer_bits_are_sorted(path, rng, n_bits):
 def test_any_length_is_sorted(path, rng, n):
     keys = rng.integers(0, 1 << 60, n, dtype=np.uint64)
     expected = np.sort(keys)
-    packed_sort.sort_in_place(keys, 60)
+    sorting.sort_in_place(keys, 60)
     assert np.array_equal(keys, expected)
 
 
@@ -67,9 +67,9 @@ def test_any_length_is_sorted(path, rng, n):
 def test_numbers_that_stand_more_than_once_are_found(rng, upto):
     numbers = rng.integers(0, upto, 60)
     expected = [place for place, one in enumerate(numbers) if (numbers == one).sum() > 1]
-    assert packed_sort.repeated_places(numbers).tolist() == expected
-    assert packed_sort.repeated_places(numbers[:0]).tolist() == []
+    assert sorting.repeated_places(numbers).tolist() == expected
+    assert sorting.repeated_places(numbers[:0]).tolist() == []
 
 
 def test_the_measurement_of_speed_decides_once():
-    assert packed_sort._numpy_is_faster() is packed_sort._numpy_is_faster()
+    assert sorting._numpy_is_faster() is sorting._numpy_is_faster()

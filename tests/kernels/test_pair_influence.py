@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal, spearmanr
 
-from shesha.kernels.pair_influence import spearman_influence, standard_errors
-from shesha.kernels.random_pairs import draw_pairs
+from shesha.kernels.pairs import draw_pairs
+from shesha.kernels.sampled_feature_halves import spearman_influence, standard_errors
 
 N = 400
 

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
 
-from shesha.kernels.condensed_pairs import condensed_index
+from shesha.kernels.condensed_matrices import permutation_products
 from shesha.kernels.distances import METRICS, standard_rows
-from shesha.kernels.permutation_products import permutation_products
+from shesha.kernels.pairs import condensed_index
 from shesha.views import RankedRdm
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from shesha.kernels import plane_projection
-from shesha.kernels.plane_projection import principal_plane, trustworthiness, turn_onto
+from shesha.kernels import spectrum
+from shesha.kernels.spectrum import principal_plane, trustworthiness, turn_onto
 
 
 def brute_force(rows):
@@ -16,7 +16,7 @@ def brute_force(rows):
 @pytest.mark.parametrize("shape", [(60, 8), (9, 60), (30, 30), (20, 2), (7, 3)])
 @pytest.mark.parametrize("dense", [2000, 5])
 def test_places_are_those_of_a_full_decomposition(rng, monkeypatch, shape, dense):
-    monkeypatch.setattr(plane_projection, "_DENSE", dense)
+    monkeypatch.setattr(spectrum, "_DENSE", dense)
     rows = rng.standard_normal(shape) * np.geomspace(4, 1, shape[1]) + 100
     places, shares = principal_plane(rows)
     expected, held = brute_force(rows)

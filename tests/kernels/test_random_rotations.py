@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import ortho_group
 
-from shesha.kernels.feature_split_frames import Axes, Rotations, haar_columns, principal_coordinates
+from shesha.kernels.feature_halves import Axes, Rotations, haar_columns, principal_coordinates
 
 SHAPES = [(6, 15), (15, 6), (9, 9)]
 

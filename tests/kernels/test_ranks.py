@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, rankdata, spearmanr
 
-from shesha.kernels import fixed_point_argsort, native, ranks
-from shesha.kernels.fixed_point_argsort import order_values
+from shesha.kernels import native, ranks, sorting
+from shesha.kernels.sorting import order_values
 
 SMALL = 1e-12
 
@@ -51,7 +51,7 @@ def test_midranks_are_scipys_from_zero_with_their_sum_of_squares(values):
 @pytest.mark.parametrize("bits", [8, 12, 16, 52])
 @pytest.mark.parametrize("decimals", [2, 5, 16])
 def test_keys_that_are_too_coarse_are_made_up_for(rng, monkeypatch, bits, decimals, is_native):
-    monkeypatch.setattr(fixed_point_argsort, "_KEY_BITS", bits)
+    monkeypatch.setattr(sorting, "_KEY_BITS", bits)
     if not is_native:
         monkeypatch.setattr(native, "is_available", lambda: False)
     a, b = np.round(rng.standard_normal((2, 3000)), decimals)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shesha.kernels.ridge_regression import decompose_folds, predict_held_out, prediction_errors
+from shesha.kernels.regression import decompose_folds, predict_held_out, prediction_errors
 
 
 def test_predictions_have_the_errors_that_are_reported(rng):

@@ -7,7 +7,7 @@ from scipy.stats import spearmanr
 
 from shesha.kernels import sampled_feature_halves
 from shesha.kernels.distances import METRICS
-from shesha.kernels.random_pairs import distinct_pairs, draw_pairs
+from shesha.kernels.pairs import distinct_pairs, draw_pairs
 from shesha.kernels.sampled_feature_halves import Masks, Planes
 
 N, DRAWS = 30, 3

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.kernels.searchsorted import insertion_places
+from shesha.kernels.sorting import insertion_places
 from shesha.support.device_arrays import column_medians
 
 RNG = np.random.default_rng(0)

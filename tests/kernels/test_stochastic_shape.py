@@ -8,7 +8,7 @@ import pytest
 from scipy.linalg import sqrtm
 from scipy.stats import ortho_group
 
-from shesha.kernels.stochastic_shape import energy_distance, gaussian_distance, lengths, symmetric_roots
+from shesha.kernels.shapes import energy_distance, gaussian_distance, lengths, symmetric_roots
 
 PUBLISHED = Path(__file__).parents[1] / "reference" / "netrep_stochastic.json"
 WEIGHTS = (0.0, 0.5, 1.0, 2.0)

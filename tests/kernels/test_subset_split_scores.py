@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from shesha.kernels import feature_halves, native, subset_split_scores
+from shesha.kernels import feature_halves, native
+from shesha.kernels import feature_halves as subset_split_scores
 from shesha.kernels.distances import METRICS, distance_rounding, standard_rows
-from shesha.kernels.feature_split_frames import Axes
+from shesha.kernels.feature_halves import Axes
 
 N, D = 60, 14
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.kernels.weight_influence import correlation_influence
-from shesha.kernels.weighted_ranks import SortedVectors, weighted_correlations
+from shesha.kernels.ranks import SortedVectors, correlation_influence, weighted_correlations
 
 
 @pytest.mark.parametrize("ranked", [True, False])

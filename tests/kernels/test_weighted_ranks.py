@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from shesha.kernels.weighted_ranks import SortedVectors, weighted_correlations
+from shesha.kernels.ranks import SortedVectors, weighted_correlations
 
 
 @pytest.mark.parametrize("seed", range(20))

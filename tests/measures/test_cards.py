@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import shesha.measures as measures
-from shesha.measures._measure_card_text import page
-from shesha.measures.measure_type import INVARIANCES
+from shesha.measures._lookup import page
+from shesha.measures.registry import INVARIANCES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "measures.md"
 everyone = pytest.mark.parametrize("name", measures.names())

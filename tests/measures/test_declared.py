@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import ortho_group
 
 import shesha.measures as measures
-from shesha.measures.measure_type import INVARIANCES
+from shesha.measures.registry import INVARIANCES
 from shesha.support.warnings import NotEstimable
 from shesha.views import Folds, Representation
 

@@ -179,7 +179,7 @@ def test_moments_about_distant_means_are_merged_exactly():
 
 
 def test_moments_of_another_version_name_it(tmp_path):
-    from shesha.moments import state_files
+    from shesha.moments import moments as state_files
 
     path = tmp_path / "state.npz"
     Moments.of(*pair(100)).save(path)

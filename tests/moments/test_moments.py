@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import shesha
 from shesha import Moments
 from shesha.moments import merge_all
-from shesha.moments.row_panel_sums import sum_panel
+from shesha.moments.sums import sum_panel
 
 # What sums suffice for.
 LINEAR = [

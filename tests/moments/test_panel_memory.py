@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from shesha.kernels.threads import parallel, single_threaded_blas
-from shesha.moments import row_panel_sums
-from shesha.moments.row_panel_sums import sum_panel
-from shesha.moments.sums import Sums
+from shesha.moments import sums as row_panel_sums
+from shesha.moments.sums import Sums, sum_panel
 
 SHAPES = ((300, 7), (40, 90), (300, 7), (512, 3), (64, 64))
 

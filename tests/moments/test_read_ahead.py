@@ -8,7 +8,7 @@ import pytest
 
 from shesha import Moments
 from shesha.moments import merge_all
-from shesha.moments import read_ahead as reading
+from shesha.moments import row_sources as reading
 
 
 @pytest.fixture

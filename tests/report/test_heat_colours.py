@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from shesha.report._heat_colours import LEVELS, colour, ink, level, luminance
+from shesha.report.html import LEVELS, colour, ink, level, luminance
 
 
 def test_levels_run_from_light_to_dark():

@@ -8,21 +8,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from shesha.report import (
-    Column,
-    HeatMap,
-    Item,
-    Page,
-    Section,
-    Strip,
-    Table,
-    _documentation_links,
-    as_html,
-    as_notebook,
-    as_text,
-)
-from shesha.report._heat_colours import LEVELS, colour, ink, level, luminance
-from shesha.report.html import _blocks, _scale, _short
+from shesha.report import Column, HeatMap, Item, Page, Section, Strip, Table, as_html, as_notebook, as_text
+from shesha.report import html as _documentation_links
+from shesha.report.html import LEVELS, _blocks, _scale, _short, colour, ink, level, luminance
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib").use("agg")

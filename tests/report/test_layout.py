@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shesha.report import Column
-from shesha.report._page_wide_tables import Strip, table
 from shesha.report.html import _strip
+from shesha.report.text_layout import Strip, table
 
 NAN = float("nan")
 NAMES = ["a", "bc"]

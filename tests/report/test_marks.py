@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shesha.report._inline_markup import Span, safe, spans
+from shesha.report.html import Span, safe, spans
 
 
 def shown(found):

@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 
 from shesha.report import Page, PointMap, Section, as_html, as_text
-from shesha.report._point_map_data import SIZE, map_data
+from shesha.report.html import SIZE, map_data
 
 pytest.importorskip("jinja2")
 

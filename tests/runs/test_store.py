@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from shesha.benchmark.store import Store
 from shesha.runs import Here, Job, Kept, Meter, ResultStore, open_for_writing, run
 from shesha.support import sqlite
 from shesha.support.sqlite import StoreError
+from shesha_bench.store import Store
 
 FOREIGN = r"store must be a file written by `shesha compare --store` or `shesha study run`, got .*a\.sqlite"
 

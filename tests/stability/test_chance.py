@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 import shesha
 from shesha.stability.estimators import sampled_pairs
-from shesha.stability.nulls import sampled_row_matching
+from shesha.stability.nulls import row_matching
 
 SPLITS = ["feature_split", "basis_averaged_split"]
 SUPERVISED = [
@@ -148,7 +148,7 @@ def test_too_little_memory_for_all_pairs_means_sampled_ones(low_rank, monkeypatc
     exact = shesha.chance(X, n_permutations=19, n_splits=3, seed=0)
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
     monkeypatch.setattr(sampled_pairs, "DEFAULT_PAIRS", 20_000)
-    monkeypatch.setattr(sampled_row_matching, "NULL_PAIRS", 20_000)
+    monkeypatch.setattr(row_matching, "NULL_PAIRS", 20_000)
     found = shesha.chance(X, n_permutations=19, n_splits=3, seed=0)
     assert found.observed != exact.observed
     assert found.observed == pytest.approx(exact.observed, abs=0.02)

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm, t
 
 import shesha
-from shesha.kernels.pair_influence import standard_errors
+from shesha.kernels.sampled_feature_halves import standard_errors
 from shesha.nulls import exchange
-from shesha.stability.estimators.intervals import ALONE, NOTHING_TO_RESAMPLE, combine_errors
-from shesha.stability.estimators.row_pairs_in_resampled_groups import count_group_pairs_once, group_pairs
+from shesha.stability.estimators.sampled_pairs import count_group_pairs_once, group_pairs
+from shesha.stability.estimators.split_scores import ALONE, NOTHING_TO_RESAMPLE, combine_errors
 from shesha.stability.nulls import label_permutations
 from shesha.stability.request import Evidence
 

@@ -8,7 +8,7 @@ from scipy.stats import binom
 import shesha
 from shesha.nulls import exchange, match_by_quantity
 from shesha.stability.evaluation import build_request
-from shesha.stability.nulls import sampled_row_matching
+from shesha.stability.nulls import row_matching
 from shesha.stability.nulls.conditional import conditional_requests, scales
 from shesha.views import Rows
 
@@ -122,16 +122,13 @@ def test_strata_hold_neighbours_in_the_quantity(n, size):
 
 def test_small_strata_are_chosen_whole_where_rows_are_many():
     design = match_by_quantity(np.random.default_rng(9).standard_normal(20_000))
-    rng, at_most = np.random.default_rng(0), sampled_row_matching.NULL_ROWS
-    chosen = sampled_row_matching._rows(design, rng, at_most)
+    rng, at_most = np.random.default_rng(0), row_matching.NULL_ROWS
+    chosen = row_matching._rows(design, rng, at_most)
     kept = np.bincount(design.block[chosen], minlength=design.block.max() + 1)
     assert set(kept[kept > 0]) <= {10, 11}
     assert 4000 < len(chosen) <= at_most
     large = exchange(20_000, blocks=np.arange(20_000) // 5000)
-    assert (
-        len(sampled_row_matching._rows(large, np.random.default_rng(0), sampled_row_matching.NULL_ROWS))
-        == sampled_row_matching.NULL_ROWS
-    )
+    assert len(row_matching._rows(large, np.random.default_rng(0), row_matching.NULL_ROWS)) == row_matching.NULL_ROWS
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 import shesha
 from shesha.kernels.distances import PANEL
-from shesha.stability.class_labels import Classes
+from shesha.stability.registry import Classes
 from shesha.stability.scores.class_separation import ratios
 from shesha.views import Representation, Standard
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.stability import _registry, stability
+from shesha.stability import registry as _registry
+from shesha.stability import stability
 from shesha.support.warnings import NotEstimable
 from shesha.views import Plain
 

@@ -8,8 +8,8 @@ from scipy.stats import binom
 import shesha
 from shesha.nulls import exchange
 from shesha.stability.evaluation import build_request
-from shesha.stability.nulls import feature_shuffle as module
-from shesha.stability.nulls.feature_shuffle import sampled_null, shuffle_features
+from shesha.stability.nulls import row_matching as module
+from shesha.stability.nulls.row_matching import sampled_null, shuffle_features
 
 RUNS = 12
 """Beside any other null nearly all of them are above chance; the study false-positives has the rates."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shesha.steering import halves
-from shesha.steering._labelled_rows import check_labelled
+from shesha.steering.labelled_rows import check_labelled
 
 
 def known(y, groups=None):

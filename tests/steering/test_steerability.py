@@ -5,11 +5,9 @@ import pytest
 
 from shesha import CalibrationWarning
 from shesha.steering import steerability
-from shesha.steering._directions import fit_probe
-from shesha.steering._effects_on_single_rows import local_effects
-from shesha.steering._principal_coordinates import coordinates
-from shesha.steering._probe_averages import interval
-from shesha.steering._protocol import Setup, steer
+from shesha.steering.labelled_rows import coordinates
+from shesha.steering.steerability import Setup, interval, local_effects, steer
+from shesha.steering.vectors import fit_probe
 
 ALPHAS = np.array([-1.5, -0.5, 0.0, 1.0])
 

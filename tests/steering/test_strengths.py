@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.steering._strengths import PAPER, RELATIVE, strengths
+from shesha.steering.vectors import PAPER, RELATIVE, strengths
 
 
 @pytest.mark.parametrize("default", [PAPER, RELATIVE])

@@ -5,7 +5,7 @@ import pytest
 
 import shesha
 from shesha.steering import steerability, vector
-from shesha.steering._shift_coherence import coherences
+from shesha.steering.vectors import coherences
 
 
 def unit(v):

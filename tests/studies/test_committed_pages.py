@@ -63,10 +63,6 @@ def as_text(value):
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-EARLIER_DEFINITION = {("neuroscience", "wuc")}
-"""Columns whose rows were made before noise was estimated within runs and on other trials than those multiplied."""
-
-
 @pytest.mark.parametrize("name", COMMITTED)
 def test_the_library_still_computes_the_committed_rows(name):
     """One cell of each: the same parameters give the same numbers, which is what `version` declares."""
@@ -83,7 +79,7 @@ def test_the_library_still_computes_the_committed_rows(name):
         pytest.skip(str(error))
     line = rows.iloc[known[tuple(as_text(both[0].get(key, "nan")) for key in parameters)]]
     for key, value in found.items():
-        if isinstance(value, float) and (name, key) not in EARLIER_DEFINITION:
+        if isinstance(value, float):
             assert line[key] == pytest.approx(value, rel=2e-5, abs=1e-6, nan_ok=True), key
 
 

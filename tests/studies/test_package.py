@@ -35,7 +35,8 @@ def test_no_file_outgrows_one_idea():
 def test_the_package_has_the_version_of_the_library():
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
     assert project["version"] == shesha.__version__
-    assert project["dependencies"] == [f"{shesha.DISTRIBUTION}[plot]=={shesha.__version__}"]
+    needed = [f"{shesha.DISTRIBUTION}[plot]", "shesha-bench"]
+    assert project["dependencies"] == [f"{name}=={shesha.__version__}" for name in needed]
 
 
 def test_the_library_holds_no_study_and_no_published_number():

@@ -9,7 +9,7 @@ import pandas as pd
 
 from shesha.bio.missing_values import complete_lines
 from shesha.inputs import validation as check
-from shesha.kernels.standardisation import is_constant, z_scores
+from shesha.kernels.rounding_and_scaling import is_constant, z_scores
 from shesha.support.optional import require
 from shesha.support.types import Vector
 

@@ -10,7 +10,7 @@ from shesha.bio._anndata_fields import labels, require_anndata
 from shesha.comparison.models_with_reference_within_classes import compare_several_within
 from shesha.comparison.within_classes import MEASURES, compare_within
 from shesha.io import from_anndata
-from shesha.measures.measure_type import Choice
+from shesha.measures.registry import Choice
 from shesha.results.similarity.models_with_reference_within_classes import SeveralWithinClasses
 from shesha.results.similarity.within_classes import WithinClasses
 from shesha.support import argument_types as kinds

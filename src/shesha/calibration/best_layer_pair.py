@@ -16,7 +16,7 @@ from shesha.calibration.grid_permutation_scores import grid_scores
 from shesha.calibration.single_pair import collect, plain_options
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
-from shesha.measures.measure_type import Choice
+from shesha.measures.registry import Choice
 from shesha.nulls.max_statistic import max_statistic_p_values
 from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
 from shesha.nulls.permutations import Design, draw_permutations, identity_first

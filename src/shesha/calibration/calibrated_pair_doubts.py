@@ -13,8 +13,8 @@ from shesha.doubting import find_pair_doubts
 from shesha.doubting.pair_doubts import few_rows_doubt, saturated_measures, saturation, width
 from shesha.doubting.rare_cluster_doubts import cluster_doubt
 from shesha.measures import as_measure
-from shesha.measures.measure_type import Choice
-from shesha.measures.user_functions import PlainMeasure
+from shesha.measures._lookup import PlainMeasure
+from shesha.measures.registry import Choice
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Dependence, Doubt, Doubts
 from shesha.support.types import Index, Seed

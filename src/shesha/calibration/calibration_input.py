@@ -13,8 +13,8 @@ from shesha.calibration import permutation_scores as null_kernel
 from shesha.inputs import validation as check
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, as_measure, get
-from shesha.measures.measure_type import Choice, Data
-from shesha.measures.user_functions import PlainMeasure
+from shesha.measures._lookup import PlainMeasure
+from shesha.measures.registry import Choice, Data
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.device_arrays import convert_like

@@ -17,8 +17,8 @@ from shesha.calibration.calibration_input import (
     truncate_components,
 )
 from shesha.measures import Measure, as_measure
-from shesha.measures.measure_type import Choice
-from shesha.measures.user_functions import PlainMeasure
+from shesha.measures._lookup import PlainMeasure
+from shesha.measures.registry import Choice
 from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, move_to_one_device

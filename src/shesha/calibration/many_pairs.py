@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from shesha.calibration.permutation_scores import DrawError
 from shesha.calibration.single_pair import calibrate
 from shesha.inputs import validation as check
-from shesha.measures.measure_type import Choice
+from shesha.measures.registry import Choice
 from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, default_draws, draws_needed, holm
 from shesha.results import Calibrated, CalibratedMany
 from shesha.support.default_draw_counts import N_PERMUTATIONS

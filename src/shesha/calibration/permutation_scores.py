@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from shesha.inputs import validation as check
+from shesha.kernels.condensed_matrices import permutation_grids
 from shesha.kernels.distances import n_pairs
-from shesha.kernels.permutation_products import permutation_grids
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
 from shesha.nulls.permutations import identity_first

@@ -14,7 +14,7 @@ from shesha.calibration.calibration_input import Subject, covariate_design, prep
 from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
-from shesha.measures.measure_type import Choice
+from shesha.measures.registry import Choice
 from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
 from shesha.nulls.permutations import Design, draw_permutations, identity_first
 from shesha.results import Calibrated

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import t
 
-from shesha.kernels.ridge_regression import decompose_folds, predict_held_out
+from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
 from shesha.results.changes.kind_of_change import SeparationChange
 from shesha.support.types import Index, Labels, Matrix, Vector

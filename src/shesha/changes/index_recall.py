@@ -11,7 +11,7 @@ import numpy as np
 from shesha.changes.row_intervals import deal_folds, mean_interval
 from shesha.inputs import validation as check
 from shesha.kernels.neighbours import nearest_by_distance, nearest_by_product
-from shesha.kernels.ridge_regression import decompose_folds, predict_held_out
+from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
 from shesha.results.changes.vector_index_verdict import IndexAdvice, IndexChange, IndexMetric, Recall
 from shesha.support.device_arrays import smallest

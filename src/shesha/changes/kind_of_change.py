@@ -10,7 +10,7 @@ from shesha.changes.index_recall import recall_of_each
 from shesha.changes.vector_errors import Pairs, error_limit, error_share
 from shesha.descriptors.spectrum import anisotropy, participation_ratio
 from shesha.kernels.neighbours import nearest_by_product
-from shesha.kernels.ridge_regression import decompose_folds, predict_held_out
+from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
 from shesha.results.changes.kind_of_change import Kind, StructureChange
 from shesha.support.types import Index, Matrix

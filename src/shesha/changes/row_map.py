@@ -13,7 +13,7 @@ from shesha.changes.row_selection import count_neighbours, pair_of_names
 from shesha.inputs import MissingRows, Names, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
-from shesha.kernels.plane_projection import principal_plane, trustworthiness, turn_onto
+from shesha.kernels.spectrum import principal_plane, trustworthiness, turn_onto
 from shesha.results.changes.row_map import RowMap
 from shesha.support import argument_types as kinds
 from shesha.support.provenance import keep_statements

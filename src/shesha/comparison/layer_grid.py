@@ -14,7 +14,7 @@ from shesha.comparison.moment_layer_grid import compare_layer_moments
 from shesha.comparison.pairwise import arrange_scores
 from shesha.inputs import MissingRows, RowChoice
 from shesha.measures import as_measure
-from shesha.measures.measure_type import Choice
+from shesha.measures.registry import Choice
 from shesha.moments import LayerMoments
 from shesha.results import LayerComparison, PairScore
 from shesha.support.layer_axis import LayerAxis, layer_sequence

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from shesha.comparison.within_classes import MEASURES, compare_within
 from shesha.inputs import MissingRows, RowChoice
-from shesha.measures.measure_type import Choice
+from shesha.measures.registry import Choice
 from shesha.results.similarity.models_with_reference_within_classes import SeveralWithinClasses
 from shesha.support import argument_types as kinds
 from shesha.support import provenance

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure, as_measure
-from shesha.measures.measure_type import Choice
+from shesha.measures.registry import Choice
 from shesha.results import NoiseCeiling
 from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import number

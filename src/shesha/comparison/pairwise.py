@@ -21,7 +21,7 @@ from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.inputs.matrix_shapes import state_shapes
 from shesha.measures import Measure, choose
-from shesha.measures.measure_type import Choice
+from shesha.measures.registry import Choice
 from shesha.nulls.permutations import Design
 from shesha.results import PairScore, PairwiseComparison
 from shesha.support.argument_types import is_path

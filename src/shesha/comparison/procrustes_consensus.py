@@ -13,7 +13,7 @@ from shesha.comparison._subset_intervals import FEWEST_CLUSTERS, interval, n_kep
 from shesha.comparison.chance_and_intervals import Evidence
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
-from shesha.kernels import mean_shape as kernel
+from shesha.kernels import shapes as kernel
 from shesha.kernels.rounding_and_scaling import huge_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.corrections import draws_needed, holm

@@ -15,7 +15,7 @@ from shesha.comparison.engine import failure, make_score, missing_score
 from shesha.comparison.sampled_pair_and_triplet_distances import tuple_distances
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric, n_pairs
-from shesha.kernels.random_pairs import distinct_pairs, draw_pairs
+from shesha.kernels.pairs import distinct_pairs, draw_pairs
 from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
@@ -25,7 +25,7 @@ from shesha.support import memory
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views.query_neighbours import QueryNeighbours
+from shesha.views.neighbours import QueryNeighbours
 from shesha.views.row_source import RowSource
 
 _QUERIES, _FIRST_QUERIES = 1_000, 500

@@ -18,7 +18,7 @@ from shesha.comparison.sampled_scores import Sampling
 from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
-from shesha.measures.measure_type import Choice
+from shesha.measures.registry import Choice
 from shesha.nulls.corrections import benjamini_hochberg
 from shesha.nulls.design_builder import equal_groups, exchange
 from shesha.nulls.null_summary import best_value, summarise

@@ -1,10 +1,7 @@
 """Descriptors: single numbers, other than stability, for the spectrum or shape of one representation."""
 
-from shesha.descriptors._descriptor_card_text import card
-from shesha.descriptors._descriptor_type import Descriptor
-from shesha.descriptors._registry import descriptor, descriptors
-from shesha.descriptors.dimension_curve import DimensionCurve, dimension_over_scale
-from shesha.descriptors.intrinsic_dimension import intrinsic_dimension
+from shesha.descriptors.intrinsic_dimension import DimensionCurve, dimension_over_scale, intrinsic_dimension
+from shesha.descriptors.registry import Descriptor, card, descriptor, descriptors
 from shesha.descriptors.spectrum import (
     anisotropy,
     corrected_participation_ratio,

@@ -1,15 +1,32 @@
-"""Intrinsic dimension at one scale, from distances to neighbours."""
+"""Intrinsic dimension at one scale, and as a function of scale with standard errors."""
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from shesha.descriptors._registry import descriptor
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.descriptors.registry import descriptor
 from shesha.inputs import validation as check
-from shesha.kernels.intrinsic_dimension import dimension_of_ratios
-from shesha.support.types import Matrix, Vector
+from shesha.kernels.neighbour_distances import dimension_of_ratios, neighbour_distances
+from shesha.kernels.threads import single_threaded_blas
+from shesha.report import columns
+from shesha.results import sentence_parts as say
+from shesha.results.base import Result
+from shesha.results.citation_sources import add_source
+from shesha.results.paper_sentences import claim
+from shesha.support.plurals import count
+from shesha.support.seeds import generator
+from shesha.support.types import Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views import NeighbourDistances
+from shesha.views import NeighbourDistances, Rdm, Representation, Rows, rows_or_distances
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
 
 _RANKS = (1, 2, 4, 8, 16, 32)
 _EQUAL = 1e-10
@@ -74,3 +91,163 @@ def _log_ratios(distances: Matrix, place: int) -> Vector:
     ratios = np.log(distances[:, place] / distances[:, place - 1])
     # Distances that differ only by rounding count as equal.
     return np.where(ratios > _EQUAL, ratios, 0.0)[np.isfinite(ratios)]
+
+
+_N_SPLITS = 20
+_BEWARE = (
+    "Estimators of intrinsic dimension do not agree with one another, and each depends on the number of rows and on "
+    "the scale. A single number is therefore not a property of the data. Compare curves of this one estimator, with "
+    "equal numbers of rows, and use the parts in which they are flat."
+)
+
+
+@dataclass(frozen=True)
+class DimensionCurve(Result):
+    """Intrinsic dimension as a function of scale, estimated by Gride from distances between neighbours."""
+
+    ALIGNED = (("ranks", "dimensions", "errors", "distances"),)
+
+    ranks: tuple[int, ...]
+    """Rank of the nearer of the two neighbours that are compared; the farther one has twice this rank."""
+    dimensions: tuple[float, ...]
+    errors: tuple[float, ...]
+    """Standard errors over samples of rows, estimated from random halves of the rows."""
+    distances: tuple[float, ...]
+    """Mean distance to the two neighbours, which defines the scale."""
+    n_samples: int
+    """Number of distinct rows."""
+    n_repeated: int
+    """Number of rows left out because they repeat another row."""
+    n_splits: int
+
+    @property
+    def headline(self) -> str:
+        """The dimension at the smallest and at the largest scale, as a sentence."""
+        first, last = self.dimensions[0], self.dimensions[-1]
+        return (
+            f"The dimension is {first:.2f} at the smallest scale and {last:.2f} at the largest "
+            f"({len(self.ranks)} scales)."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per scale."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {"rank": self.ranks, "distance": self.distances, "dimension": self.dimensions, "error": self.errors}
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the dimension against the distance, with a band of two standard errors.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on. Default: axes of a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes with the curve.
+        """
+        from shesha.charts import curves
+
+        labels = ("mean distance between neighbours", "intrinsic dimension")
+        ax = curves(self.distances, {"estimate, with two standard errors": self.dimensions}, labels=labels, ax=ax)
+        dimensions, errors = np.array(self.dimensions), np.array(self.errors)
+        ax.fill_between(self.distances, dimensions - 2 * errors, dimensions + 2 * errors, alpha=0.2, linewidth=0)
+        ax.set_xscale("log")
+        ax.set_ylim(bottom=0)
+        return ax
+
+    def _text(self) -> str:
+        """Return one line per scale, followed by a caution about interpretation."""
+        rows = [["neighbours", "distance", "dimension", "std. error"]]
+        for rank, distance, value, error in zip(self.ranks, self.distances, self.dimensions, self.errors, strict=True):
+            rows.append([f"{rank} and {2 * rank}", f"{distance:.4g}", f"{value:.2f}", f"{error:.2f}"])
+        left_out = f" ({count(self.n_repeated, 'repeated row')} left out)" if self.n_repeated else ""
+        head = f"Intrinsic dimension over scale, {self.n_samples:,} rows{left_out}"
+        return "\n".join([head, *(f"  {line}" for line in columns(rows, "<>>>")), _BEWARE])
+
+
+def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Seed = 0) -> DimensionCurve:
+    """Estimate the intrinsic dimension at increasing scales, with standard errors.
+
+    Noise fills all directions at small scales, and curvature and edges affect large scales. Only where the curve is
+    flat is the dimension a property of the data. Standard errors come from random halves of the rows, because the two
+    halves differ as much as two samples of half the size do. (The usual likelihood-based error treats overlapping
+    neighbourhoods as independent. On uniform data, its 95 % intervals contained the true dimension in only 78 to 93 %
+    of samples.) Two standard errors contain the value of many rows in 91 to 95 % of samples, but in only 74 % at the
+    largest scale, where most rows are neighbours of one another. Do not base a conclusion on this scale.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        The representation, with at least 6 distinct rows and finite values. Rows must be independent; time series and
+        repeated measurements lower the curve.
+    seed : int, Generator or None
+        Seed of the random halves.
+
+    Returns
+    -------
+    DimensionCurve
+        Dimension at each scale, with its standard error; `plot()` draws the curve.
+
+    Raises
+    ------
+    NotEstimable
+        If there are fewer than 6 distinct rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plane = np.random.default_rng(0).random((600, 2)) @ np.random.default_rng(1).random((2, 20))
+    >>> found = dimension_over_scale(plane)
+    >>> [round(d) for d in found.dimensions]
+    [2, 2, 2, 2, 2, 2]
+    """
+    rows = rows_or_distances(X, min_rows=3)
+    if not isinstance(rows, Rows):
+        raise TypeError("X must be features, got distances between rows")
+    rng = generator(seed)
+    with single_threaded_blas():
+        view = rows.view(NeighbourDistances)
+        n = len(view.rows)
+        if n < 6:
+            raise NotEstimable(f"standard errors need at least 6 distinct rows, got {n}")
+        ranks = view.powers_of_two_up_to(n // 2 - 1)
+        halves = np.zeros((_N_SPLITS, n), dtype=bool)
+        for half in halves:
+            half[rng.permutation(n)[: n // 2]] = True
+        tables = neighbour_distances(view.rows, ranks, halves)
+    places = range(1, len(ranks))
+    return DimensionCurve(
+        ranks=tuple(int(rank) for rank in ranks[:-1]),
+        dimensions=tuple(dimension_at_rank(tables[0], place) for place in places),
+        errors=tuple(_error(tables[1:], halves, place) for place in places),
+        distances=tuple(float(tables[0][:, place - 1 : place + 1].mean()) * view.unit for place in places),
+        n_samples=n,
+        n_repeated=view.n_repeated,
+        n_splits=_N_SPLITS,
+    )
+
+
+def _error(tables: Matrix, halves: Matrix, place: int) -> float:
+    """Return the standard error: the difference of two halves has four times the variance of the whole."""
+    dimensions = [
+        (dimension_at_rank(table[half], place), dimension_at_rank(table[~half], place))
+        for table, half in zip(tables, halves, strict=True)
+    ]
+    with np.errstate(invalid="ignore"):
+        return float(np.sqrt(np.mean(np.diff(dimensions, axis=1) ** 2)) / 2)
+
+
+@claim.register
+def _claim(result: DimensionCurve) -> str:
+    lines = zip(result.dimensions, result.errors, result.ranks, strict=True)
+    scales = [f"{value:.2f} +- {error:.2f} at neighbours {rank} and {2 * rank}" for value, error, rank in lines]
+    return (
+        f"{add_source('intrinsic_dimension', 'Intrinsic dimension')} by Gride over "
+        f"{result.n_samples:,} rows was {say.join_clauses(scales, 'more scales')} (errors from "
+        f"{say.count(result.n_splits, 'random halving')})"
+    )

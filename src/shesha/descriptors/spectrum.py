@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from shesha.descriptors._registry import descriptor
+from shesha.descriptors.registry import descriptor
 from shesha.inputs import validation as check
-from shesha.kernels import corrected_participation, spectrum
+from shesha.kernels import spectrum
+from shesha.kernels import spectrum as corrected_participation
 from shesha.support.types import Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Variances

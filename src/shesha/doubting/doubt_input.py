@@ -11,8 +11,8 @@ import numpy as np
 
 from shesha.doubting.target_score import Headline
 from shesha.kernels.distances import Metric
+from shesha.kernels.neighbour_distances import separate_clusters
 from shesha.kernels.repeated_rows import row_hashes
-from shesha.kernels.separate_clusters import separate_clusters
 from shesha.nulls.dependence import find_dependence
 from shesha.nulls.sampled_rows_for_checks import DiagnosticRows, stretches
 from shesha.results import Dependence

@@ -6,7 +6,7 @@ import numpy as np
 
 from shesha.doubting._registry import doubt
 from shesha.doubting.doubt_input import Subject
-from shesha.kernels.standardisation import centred_units, is_constant, z_scores
+from shesha.kernels.rounding_and_scaling import centred_units, is_constant, z_scores
 from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
 

@@ -7,8 +7,8 @@ import numpy as np
 from shesha.doubting._registry import doubt
 from shesha.doubting.covariate_share import CovariateShare
 from shesha.doubting.doubt_input import Subject
+from shesha.kernels.neighbour_distances import separate_clusters
 from shesha.kernels.ranks import midranks
-from shesha.kernels.separate_clusters import separate_clusters
 from shesha.results import Doubt
 from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Index, Matrix, Vector

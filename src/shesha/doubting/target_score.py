@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
+from shesha.kernels.condensed_matrices import permutation_products
 from shesha.kernels.distances import Metric
-from shesha.kernels.feature_half_correlation import Partition
-from shesha.kernels.permutation_products import permutation_products
+from shesha.kernels.feature_halves import Partition
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import RankedRdm, Representation, SplitHalves

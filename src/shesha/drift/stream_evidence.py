@@ -16,7 +16,7 @@ from shesha.drift.state_json import (
     state_fields,
     state_text,
 )
-from shesha.kernels.standardisation import is_constant
+from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.support.types import Index, Matrix, Vector
 
 LOWEST, HIGHEST, BINS = 1e-3, 1e5, 16384

@@ -1,20 +1,17 @@
-"""Symmetric matrices stored as upper triangles: sums, centring, products with matrices and vectors.
-
-Work is divided into blocks of fixed size, each summed by one thread, so that results do not depend on the number of
-threads.
-"""
+"""Symmetric matrices stored as upper triangles: sums, centring, products, also under permutations of the rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.kernels import device_kernels
+from shesha.kernels import device_kernels, native
+from shesha.kernels.pairs import condensed_index
 from shesha.kernels.threads import parallel, single_threaded_blas
-from shesha.support.device_arrays import elsewhere
-from shesha.support.types import Vector
+from shesha.support.device_arrays import elsewhere, is_numpy
+from shesha.support.types import Index, Matrix, Vector
 
 _BLOCK = 1 << 15
 _AT_ONCE = 64
@@ -148,3 +145,175 @@ def square(triangle: Vector, n: int) -> NDArray[np.float64]:
     matrix = np.zeros((n, n))
     matrix[np.triu_indices(n, k=1)] = triangle
     return matrix + matrix.T
+
+
+_NUMBERS = 1 << 16
+"""Number of values that a thread gathers in one step, limited by the cache size."""
+_TAKEN = 1 << 18
+"""Number of entries looked up in one step, which limits the memory for their positions."""
+_BAND = 8
+"""Number of rows that a thread interleaves at a time."""
+_ORDERS = 8
+"""Number of permutations per task of a thread."""
+_WIDE = 24
+"""Smallest number of second matrices for which a separate call per row is faster."""
+
+
+@elsewhere(device_kernels.take_condensed)
+def take_condensed(triangle: Vector, rows: Index, n: int) -> Vector:
+    """Condensed form for a selection of rows, in the given order."""
+    m = len(rows)
+    out = np.empty(m * (m - 1) // 2, dtype=triangle.dtype)
+    step = max(1, _TAKEN // max(1, m))
+    for start in range(0, m - 1, step):
+        stop = min(start + step, m - 1)
+        i, j = np.triu_indices(stop - start, k=1, m=m - start)
+        places = condensed_index(rows[i + start], rows[j + start], n)
+        np.take(triangle, places, out=out[row_start(start, m) : row_start(stop, m)])
+    return out
+
+
+def permutation_products(first: Vector, second: Vector, n: int, orders: Sequence[Index]) -> Vector:
+    """Inner product of a condensed matrix with another one, after each permutation of the latter's rows."""
+    return np.array([grid[0, 0] for grid in permutation_grids([first], [second], n, orders)])
+
+
+def permutation_grids(
+    first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
+) -> Iterator[Matrix]:
+    """For each permutation, yield the inner products of every first with every permuted second matrix."""
+    if not is_numpy(first[0]):
+        return device_kernels.permutation_grids(first, second, n, orders)
+    if native.serves_grid(len(first), len(second)):
+        return _native_grids(first, second, n, orders)
+    return _numpy_grids(first, second, n, orders)
+
+
+def _native_grids(
+    first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
+) -> Iterator[Matrix]:
+    """Gather and multiply in one step, in compiled code."""
+    n_left, n_right = len(first), len(second)
+    left = native.laid_out([_whole(triangle, n) for triangle in first], native.cell_width(n_right))
+    nothing = np.zeros(n * (n - 1) // 2)
+    unused = [nothing] * (native.cell_width(n_right) - n_right)
+    right = _interleave([*(_whole(triangle, n) for triangle in second), *unused], n)
+
+    def some(start: int) -> Matrix:
+        drawn = np.array(orders[start : start + _ORDERS], dtype=np.intp)
+        return native.grids(left, n_left, right, drawn, _places(drawn, n))[:, :, :n_right]
+
+    for totals in parallel(some, range(0, len(orders), _ORDERS)):
+        yield from totals
+
+
+def _whole(triangle: Vector, n: int) -> Vector:
+    """Check a triangle before it is passed to the compiled code."""
+    if triangle.shape != (n * (n - 1) // 2,):
+        raise ValueError(f"each triangle of {n} rows must have {n * (n - 1) // 2} entries, got shape {triangle.shape}")
+    return np.ascontiguousarray(triangle, dtype=np.float64)
+
+
+def _places(orders: Index, n: int) -> Index:
+    """Invert the permutations; raise an error if an order is not a permutation."""
+    places = np.full(orders.shape, -1)
+    if orders.shape == (len(orders), n) and orders.min() >= 0 and orders.max() < n:
+        np.put_along_axis(places, orders, np.arange(n)[None], axis=1)
+    if places.min() < 0:
+        raise ValueError(f"each order must be a permutation of 0 to {n - 1}, got other values")
+    return places
+
+
+def _numpy_grids(
+    first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
+) -> Iterator[Matrix]:
+    """Gather the permuted entries with NumPy, then multiply.
+
+    The entries of all second matrices for one pair of rows are adjacent, so that they are gathered together. A block of
+    rows is gathered within the cache and multiplied with all first matrices in one product.
+    """
+    n_right = len(second)
+    right = _interleave(second, n)
+    blocks = _stretches(n, n_right)
+    gather = _gather_rows if n_right >= _WIDE else _gather_block
+    left = [_upper_block(first, n, start, stop, ragged=n_right >= _WIDE) for start, stop in blocks]
+    longest = max(block.shape[1] for block in left)
+    highest = max(stop - start for start, stop in blocks)
+
+    def some(offset: int) -> Matrix:
+        drawn = orders[offset : offset + _ORDERS]
+        totals = np.zeros((len(drawn), len(first), n_right))
+        moved = np.empty((longest, n_right))
+        workspace = np.empty((0 if n_right >= _WIDE else highest, n, n_right))
+        # Each block of the first matrices is used for several orders while it is in the cache.
+        for (start, stop), block in zip(blocks, left, strict=True):
+            for total, order in zip(totals, drawn, strict=True):
+                total += block @ gather(right, order, start, stop, moved, workspace)
+        return totals
+
+    for totals in parallel(some, range(0, len(orders), _ORDERS)):
+        yield from totals
+
+
+def _stretches(n: int, n_right: int) -> list[tuple[int, int]]:
+    """Divide the rows of the upper triangle into blocks whose entries fit in the cache."""
+    cuts, start, size = [], 0, 0
+    for i in range(n - 1):
+        size += (n - i - 1) * n_right
+        if size >= _NUMBERS or i == n - 2:
+            cuts.append((start, i + 1))
+            start, size = i + 1, 0
+    return cuts
+
+
+def _gather_rows(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, workspace: Matrix) -> Matrix:
+    """Return rows start to stop of the permuted upper triangle, gathered row by row."""
+    offset, n = 0, len(order)
+    for i in range(start, stop):
+        length = n - i - 1
+        np.take(right[order[i]], order[i + 1 :], axis=0, out=moved[offset : offset + length], mode="clip")
+        offset += length
+    return moved[:offset]
+
+
+def _gather_block(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, workspace: Matrix) -> Matrix:
+    """Gather whole rows at once, which is faster for few matrices; entries below the diagonal meet zeros."""
+    # Work memory is reused, because allocating new memory pages takes longer than filling them.
+    rows = np.take(right, order[start:stop], axis=0, out=workspace[: stop - start], mode="clip")
+    length = (stop - start) * (len(order) - start - 1)
+    out = moved[:length].reshape(stop - start, -1, right.shape[2])
+    np.take(rows, order[start + 1 :], axis=1, out=out, mode="clip")
+    return moved[:length]
+
+
+def _interleave(triangles: Sequence[Vector], n: int) -> Matrix:
+    """Full square matrices with interleaved entries, of shape (n, n, matrices)."""
+    out = np.zeros((n, n, len(triangles)))
+
+    def fill(start: int) -> None:
+        # One band of rows from all matrices is transposed within the cache.
+        stop = min(start + _BAND, n)
+        band = np.zeros((len(triangles), stop - start, n))
+        for square, triangle in zip(band, triangles, strict=True):
+            for i in range(start, stop):
+                square[i - start, i + 1 :] = triangle[row_start(i, n) : row_start(i + 1, n)]
+                square[i - start, :i] = triangle[columns[:i] + i]
+        out[start:stop] = band.transpose(1, 2, 0)
+
+    # Entry (j, i) with j < i is at position columns[j] + i.
+    j = np.arange(n)
+    columns = j * n - j * (j + 1) // 2 - j - 1
+    for _ in parallel(fill, range(0, n, _BAND)):
+        pass
+    return out
+
+
+def _upper_block(triangles: Sequence[Vector], n: int, start: int, stop: int, *, ragged: bool) -> Matrix:
+    """Rows start to stop of each upper triangle, one line per matrix; padded with zeros unless ragged."""
+    if ragged:
+        return np.stack([triangle[row_start(start, n) : row_start(stop, n)] for triangle in triangles])
+    block = np.zeros((len(triangles), stop - start, n - start - 1))
+    for i in range(start, stop):
+        for matrix, triangle in zip(block, triangles, strict=True):
+            matrix[i - start, i - start :] = triangle[row_start(i, n) : row_start(i + 1, n)]
+    return block.reshape(len(triangles), -1)

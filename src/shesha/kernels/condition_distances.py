@@ -8,7 +8,7 @@ from scipy import sparse
 
 from shesha.kernels.distances import Metric
 from shesha.kernels.ranks import centred_ranks
-from shesha.kernels.standardisation import is_constant
+from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 
 Cube = NDArray[np.float64]

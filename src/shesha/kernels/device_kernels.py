@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.kernels.condensed_pairs import condensed_index, upper
+from shesha.kernels.pairs import condensed_index, upper
 from shesha.kernels.rounding_and_scaling import CLOSE, MAX_SPAN
 from shesha.support.device_arrays import convert_like, free_memory, namespace, squared_lengths, take_rows, to_host
 from shesha.support.memory import MemoryBudgetError, readable

@@ -1,22 +1,93 @@
-"""Distances between all pairs of rows in two halves of the features, for many random partitions."""
+"""Distances of all pairs of rows in two halves of the features: frames, ranks, correlations, subsets, bootstrap."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
 
 from shesha.inputs import validation as check
-from shesha.kernels import native, ranks
-from shesha.kernels.distances import PANEL, Metric, condensed_distances, n_pairs, standard_rows
-from shesha.kernels.feature_split_frames import Frame
-from shesha.kernels.threads import n_threads, parallel
+from shesha.kernels import compiled_ranks, native, ranks
+from shesha.kernels.distances import PANEL, Metric, condensed_distances, distance_rounding, n_pairs, standard_rows
+from shesha.kernels.sorting import Ordering, order_values
+from shesha.kernels.threads import n_threads, parallel, single_threaded_blas
 from shesha.support import memory as memory
 from shesha.support.types import Index, Mask, Matrix, Vector
 from shesha.support.warnings import NotEstimable
+
+_LARGE = 256
+"""Smallest number of dimensions for which matrix products are faster than reflections."""
+
+
+class Frame(Protocol):
+    """Computes two halves of the features from one draw, transposed to (features, rows)."""
+
+    def halves(self, draw: object) -> tuple[Matrix, Matrix]:
+        """Return the first half, which has d // 2 features, and the second half."""
+
+
+class Axes:
+    """Halves of the unrotated features; each draw is a permutation of the features."""
+
+    def __init__(self, rows: Matrix) -> None:
+        # Features are stored contiguously, so that selecting half of them copies whole blocks.
+        self.columns = np.ascontiguousarray(rows.T)
+
+    def halves(self, draw: object) -> tuple[Matrix, Matrix]:
+        """Take the first d // 2 features of the permutation, and the remaining features."""
+        assert isinstance(draw, np.ndarray)
+        half = len(draw) // 2
+        return self.columns[draw[:half]], self.columns[draw[half:]]
+
+
+class Rotations:
+    """Halves of the features after a random rotation; each draw is a random generator.
+
+    The rows are first expressed in their principal axes, with signs determined by the rows. A rotated or reflected copy
+    of the data has the same coordinates, so the same seed gives both copies the same score.
+    """
+
+    def __init__(self, rows: Matrix) -> None:
+        self.n_features = rows.shape[1]
+        self.coordinates = principal_coordinates(rows)
+
+    def halves(self, draw: object) -> tuple[Matrix, Matrix]:
+        """Rotate the rows by a Haar-random matrix and split the rotated features."""
+        assert isinstance(draw, np.random.Generator)
+        basis = haar_columns(self.n_features, self.coordinates.shape[1], draw)
+        rotated = basis @ self.coordinates.T
+        half = self.n_features // 2
+        return rotated[:half], rotated[half:]
+
+
+def principal_coordinates(rows: Matrix) -> Matrix:
+    """Express rows in their uncentred principal axes: an isometric copy with at most min(n, d) columns."""
+    if rows.shape[0] < rows.shape[1]:
+        # With fewer rows than features, the triangular factor preserves the inner products in only n columns.
+        rows = np.asarray(np.linalg.qr(rows.T, mode="r")).T
+    _, axes = np.linalg.eigh(rows.T @ rows)
+    coordinates = rows @ axes[:, ::-1]
+    largest = np.abs(coordinates).argmax(axis=0)
+    signs = np.sign(coordinates[largest, np.arange(coordinates.shape[1])])
+    return np.ascontiguousarray(coordinates * np.where(signs == 0, 1.0, signs))
+
+
+def haar_columns(n: int, r: int, rng: np.random.Generator) -> Matrix:
+    """Draw r orthonormal columns in n dimensions uniformly (Mezzadri 2007: fix the signs of R)."""
+    drawn = rng.standard_normal((n, r))
+    if n >= _LARGE and 2 * r <= n:
+        # A matrix with so few columns is well conditioned (about 6), so Cholesky gives the same result in a third of
+        # the time.
+        triangle = cholesky(drawn.T @ drawn, check_finite=False)
+        return np.asarray(solve_triangular(triangle, drawn.T, trans=1, check_finite=False).T)
+    q, triangle = np.linalg.qr(drawn)
+    return np.asarray(q * np.where(np.diagonal(triangle) < 0, -1.0, 1.0))
+
 
 Result = TypeVar("Result")
 
@@ -219,3 +290,255 @@ def _compute_rows(gram: Matrix, half: Matrix, few: Index) -> None:
         rows = half[:, few].T @ half
         gram[few] = rows
         gram[:, few] = rows.T
+
+
+Cells = NDArray[np.int32]
+
+CELLS = 128
+"""Number of cells along each axis of the rank table. With this size, the tables for 16 resamples fit in the cache."""
+_TOGETHER = 16
+_BLOCK = 1 << 17
+COMPILED_TOGETHER = 16
+"""Number of resamples that the compiled loops (cells.c) process together."""
+UNDEFINED = CELLS * CELLS
+"""Cell number assigned to pairs whose distance is undefined."""
+
+
+def row_counts(n_rows: int, n_resamples: int, rng: np.random.Generator) -> Matrix:
+    """Draw resamples of n_rows rows with replacement: the count of each row, one column per resample."""
+    draws = rng.integers(n_rows, size=(n_resamples, n_rows))
+    return np.stack([np.bincount(draw, minlength=n_rows) for draw in draws], axis=1).astype(np.float64)
+
+
+def rank_cells(first: Ordering, second: Ordering) -> Cells:
+    """Cell of each pair, from the orderings that `ranks.correlation` uses; tied pairs share a cell."""
+    n = len(first.order)
+    along_first = _coarse(first.ranks, n)
+    along_second = np.empty(n, dtype=np.int32)
+    along_second[second.order] = _coarse(second.ranks, n)
+    cells = np.empty(n, dtype=np.int32)
+    cells[first.order] = along_first * CELLS + along_second
+    return cells
+
+
+def _coarse(ranks: Vector | None, n: int) -> Cells:
+    positions = np.arange(n) if ranks is None else ranks
+    return np.asarray(positions * (CELLS / n), dtype=np.int32)
+
+
+def bootstrap_correlations(
+    cells: Sequence[Cells], counts: Matrix, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
+) -> Iterator[tuple[int, Matrix]]:
+    """Yield (index of the first resample, correlations of shape (draws, resamples)) for successive groups.
+
+    `cells` holds one array per draw, with the cell of each pair; `counts` holds the row counts, one resample per
+    column.
+    """
+    # Products of counts and their sums are integers, so the compiled loops give identical values in half the memory.
+    if native.is_available() and len(pairs[0]) * counts.max(initial=0.0) ** 2 < 2**31:
+        yield from _native_correlations(cells, counts, pairs)
+        return
+    for start in range(0, counts.shape[1], _TOGETHER):
+        group = np.ascontiguousarray(counts[:, start : start + _TOGETHER])
+        yield start, np.array(list(_tables(cells, group, pairs)))
+
+
+def _native_correlations(
+    cells: Sequence[Cells], counts: Matrix, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
+) -> Iterator[tuple[int, Matrix]]:
+    """Compute correlations in compiled code; each draw's pairs are sorted by cell once for all resamples."""
+    firsts = range(0, counts.shape[1], COMPILED_TOGETHER)
+    groups = [_weights(counts[:, first : first + COMPILED_TOGETHER]) for first in firsts]
+    i, j = (np.ascontiguousarray(side, dtype=np.int64) for side in pairs)
+
+    def correlations(draw: Cells) -> Vector:
+        starts, sorted_pairs = np.zeros(UNDEFINED + 3, dtype=np.int64), np.empty((len(i), 2), dtype=np.int32)
+        cell = np.ascontiguousarray(draw, dtype=np.int32)
+        native.call("shesha_sort_pairs", len(i), UNDEFINED + 1, i, j, cell, starts, sorted_pairs)
+        out = np.empty((len(groups), COMPILED_TOGETHER))
+        table = np.empty((UNDEFINED, COMPILED_TOGETHER), dtype=np.int32)
+        for weights, values in zip(groups, out, strict=True):
+            native.call("shesha_cells", UNDEFINED, starts, sorted_pairs, weights, table)
+            native.call("shesha_cell_correlations", table, values)
+        return out.ravel()[: counts.shape[1]]
+
+    scores = np.array(list(parallel(correlations, cells)))
+    for first in firsts:
+        yield first, scores[:, first : first + COMPILED_TOGETHER]
+
+
+def _weights(counts: Matrix) -> NDArray[np.int32]:
+    """Row counts for one group of resamples, padded with zero columns."""
+    weights = np.zeros((len(counts), COMPILED_TOGETHER), dtype=np.int32)
+    weights[:, : counts.shape[1]] = counts
+    return weights
+
+
+def _tables(
+    cells: Sequence[Cells], group: Matrix, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
+) -> Iterator[Vector]:
+    """Correlations for one group of resamples, computed from their rank tables without compiled code."""
+    tables = np.zeros((len(cells), UNDEFINED + 1, group.shape[1]))
+    for start in range(0, len(pairs[0]), _BLOCK):
+        stretch = slice(start, start + _BLOCK)
+        weights = group[pairs[0][stretch]] * group[pairs[1][stretch]]
+        _add_weights(tables, [draw[stretch] for draw in cells], weights)
+    return (_table_correlation(table[:UNDEFINED]) for table in tables)
+
+
+def _add_weights(tables: NDArray[np.float64], cells: Sequence[Cells], weights: Matrix) -> None:
+    from scipy.sparse import csc_array
+
+    ones, ends = np.ones(len(weights)), np.arange(len(weights) + 1, dtype=np.int32)
+    for table, draw in zip(tables, cells, strict=True):
+        # The sparse matrix has one entry per pair; its product adds the weights of all resamples to the pair's cell.
+        table += csc_array((ones, draw, ends), shape=(len(table), len(weights)), copy=False) @ weights
+
+
+def _table_correlation(table: Matrix) -> Vector:
+    """Rank correlation from each column of a weighted table of cells."""
+    grid = table.reshape(CELLS, CELLS, -1)
+    total = grid.sum(axis=(0, 1))
+    centred = []
+    for axis in (0, 1):
+        marginal = grid.sum(axis=1 - axis)
+        ranks = np.cumsum(marginal, axis=0) - marginal / 2 - total / 2
+        centred.append((ranks, (marginal * ranks**2).sum(axis=0)))
+    (x, x_variance), (y, y_variance) = centred
+    covariance = (np.einsum("abr,br->ar", grid, y) * x).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(covariance / np.sqrt(x_variance * y_variance))
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The order of the pairs by distance in the first half, and by distance in the second half."""
+
+    first: Ordering | None
+    """Ordering of the first half's distances; None if a half has only equal distances or fewer than two pairs."""
+    second: Ordering | None
+    """Ranks of the second half's distances, listed in the order given by the first half."""
+    n_pairs: int
+    """Number of all pairs, including those whose distance is undefined."""
+    kept: Index | None
+    """Positions of the pairs whose distance is defined in both halves; None if all are defined."""
+    directed: Mask | None
+    """Rows that have a direction in both halves; None if all rows have one."""
+
+    @classmethod
+    def build(cls, closeness: Closeness, level: float) -> Partition:
+        """Rank the pairs in both halves; the closeness values are overwritten."""
+        first, second, defined = closeness.first, closeness.second, closeness.defined_pairs()
+        n_pairs = len(first)
+        kept = None if defined is None else np.flatnonzero(defined)
+        if kept is not None:
+            first, second = first[kept], second[kept]
+        nothing = cls(None, None, n_pairs, kept, closeness.directed)
+        if len(first) < 2:
+            return nothing
+        outer = order_values(first, level, closeness.scratch[: len(first)].view(np.uint64))
+        if outer.variance == 0:
+            return nothing
+        arranged = np.take(second, outer.order)
+        inner = order_values(arranged, level, second.view(np.uint64))
+        if inner.variance == 0:
+            return nothing
+        return cls(outer, inner, n_pairs, kept, closeness.directed)
+
+    @property
+    def n_dropped(self) -> int:
+        """Number of pairs whose distance is undefined in at least one half."""
+        return 0 if self.kept is None else self.n_pairs - len(self.kept)
+
+    @property
+    def correlation(self) -> float:
+        """Rank correlation between the two halves' distances; NaN if a half gives no ranking."""
+        if self.first is None or self.second is None:
+            return float("nan")
+        return ranks.correlation(self.first, self.second)
+
+    def cells(self, chosen: Index | None) -> Cells | None:
+        """Cell of each pair in the bootstrap's rank table; None if there is no correlation."""
+        if self.first is None or self.second is None:
+            return None
+        found = rank_cells(self.first, self.second)
+        if self.kept is not None:
+            every = np.full(self.n_pairs, UNDEFINED, dtype=np.int32)
+            every[self.kept] = found
+            found = every
+        return found if chosen is None else found[chosen]
+
+    def unit_ranks(self) -> tuple[Vector, Vector] | None:
+        """Centred ranks in each half, scaled to unit length, so that their inner product is the correlation."""
+        if self.first is None or self.second is None:
+            return None
+        places = self.first.order
+        return _unit(self.first, places), _unit(self.second, places[self.second.order])
+
+
+def _unit(ordering: Ordering, places: Index) -> Vector:
+    """Assign to each pair the scaled, centred rank at its position."""
+    n = len(places)
+    ranked = np.arange(n, dtype=np.float64) if ordering.ranks is None else ordering.ranks + 0.0
+    ranked -= (n - 1) / 2
+    ranked *= 1 / np.sqrt(ordering.variance)
+    out = np.empty(n)
+    out[places] = ranked
+    return out
+
+
+_MOST_ROWS = 1 << 14
+"""Largest number of rows for which row numbers fit in 16 bits and sums of rank products in 64 bits."""
+
+
+def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object], subsets: Sequence[Index]) -> Matrix:
+    """For each draw, correlate the two halves over the rows of each subset: shape (draws, subsets).
+
+    In the frame, a row's coordinates must not depend on the other rows.
+    """
+    tolerance = distance_rounding(rows, metric)
+    with single_threaded_blas():
+        both = halves(rows, metric, frame)
+    i, j = np.triu_indices(len(rows), k=1)
+    pairs = (i << 16 | j).astype(np.uint32) if len(rows) <= _MOST_ROWS and native.is_available() else None
+
+    def score(closeness: Closeness) -> Vector:
+        require_directed(closeness, metric)
+        values = None if pairs is None else _scores_from_full_order(closeness, tolerance, pairs, len(rows), subsets)
+        return _scores_from_distances(closeness, tolerance, (i, j), len(rows), subsets) if values is None else values
+
+    return np.array(list(parallel(lambda draw: both.visit(draw, score), draws)))
+
+
+def _scores_from_full_order(
+    closeness: Closeness, tolerance: float, pairs: compiled_ranks.Pairs, n: int, subsets: Sequence[Index]
+) -> Vector | None:
+    """Sort all pairs once, then skip those outside each subset; None if any pairs tie."""
+    first = order_values(closeness.first, tolerance, closeness.scratch.view(np.uint64))
+    if first.ranks is not None:
+        return None
+    arranged = closeness.second[first.order]
+    sorted_pairs = pairs[first.order]
+    second = order_values(arranged, tolerance, closeness.scratch.view(np.uint64))
+    if second.ranks is not None:
+        return None
+    place = np.empty(len(sorted_pairs), dtype=np.uint32)
+    correlations = []
+    for subset in subsets:
+        inside = np.zeros(n, dtype=np.uint8)
+        inside[subset] = 1
+        correlations.append(compiled_ranks.subset_correlation(sorted_pairs, second.order, inside, place))
+    return np.array(correlations)
+
+
+def _scores_from_distances(
+    closeness: Closeness, tolerance: float, pairs: tuple[Index, Index], n: int, subsets: Sequence[Index]
+) -> Vector:
+    """Rank the distances within each subset separately."""
+    correlations = []
+    for subset in subsets:
+        inside = np.zeros(n, dtype=np.bool_)
+        inside[subset] = True
+        mask = inside[pairs[0]] & inside[pairs[1]]
+        correlations.append(ranks.spearman(closeness.first[mask], closeness.second[mask], (tolerance, tolerance)))
+    return np.array(correlations)

@@ -1,4 +1,4 @@
-"""Distances to the neighbours of given ranks, among all rows or within random halves, panel by panel."""
+"""Distances to neighbours of given ranks, the dimension that follows from them, and separate clusters."""
 
 from __future__ import annotations
 
@@ -101,3 +101,70 @@ def _repeats_of_earlier(rows: Matrix, lengths: Vector, start: int, same_point: V
         if bool((squared <= same_point[start + i] + np.finfo(float).tiny).any()):
             repeats.append(i)
     return repeats
+
+
+_STEPS = 100
+_PRECISION = 1e-13
+
+
+def dimension_of_ratios(log_ratios: Vector, rank: int) -> float:
+    """Maximum likelihood dimension from the logs of the distance ratios (neighbours of rank 2 r and r).
+
+    The log-likelihood of Denti et al. 2022 (Gride) is concave in the dimension d, so Newton steps from the left find
+    the only root of its derivative. For r = 1, the root is n / sum(log ratios), the estimate from two nearest
+    neighbours. The result is infinite if all ratios are 1, and NaN if there are no ratios.
+    """
+    total, n = float(log_ratios.sum()), len(log_ratios)
+    if total <= 0:
+        return float("inf") if n else float("nan")
+    # The derivative is convex and falls from infinity to -rank * total. This starting point is not above its root.
+    d = n / ((2 * rank - 1) * total)
+    for _ in range(_STEPS):
+        slope, curvature = _derivatives(d, log_ratios, rank)
+        step = slope / curvature
+        d -= step
+        if abs(step) <= _PRECISION * d:
+            break
+    return d
+
+
+def _derivatives(d: float, log_ratios: Vector, rank: int) -> tuple[float, float]:
+    """First and second derivative of the log-likelihood with respect to d."""
+    x = d * log_ratios
+    safe = np.where(x > 1e-8, x, 1.0)
+    lost = -np.expm1(-safe)
+    # log_ratio / (1 - exp(-x)) and log_ratio^2 exp(-x) / (1 - exp(-x))^2, with their limits at 0.
+    pull = np.where(x > 1e-8, log_ratios / lost, 1.0 / d)
+    bend = np.where(x > 1e-8, log_ratios**2 * np.exp(-safe) / lost**2, 1.0 / d**2)
+    n = len(log_ratios)
+    slope = n / d + (rank - 1) * float(pull.sum()) - (2 * rank - 1) * float(log_ratios.sum())
+    return slope, -n / d**2 - (rank - 1) * float(bend.sum())
+
+
+_N_NEAREST = 4
+"""Number of nearest rows to which each row is linked. With four, groups of up to four rows join the nearest cluster."""
+
+
+def separate_clusters(gram: Matrix) -> Index:
+    """Cluster label of each row: connected components of the Euclidean nearest-neighbour graph.
+
+    The distances come from the inner products in `gram`. The rows of one cloud are connected, whatever its shape and
+    the lengths of its rows, because even outlying rows are linked to their nearest rows. Clusters are separated only by
+    gaps that no link crosses, and each has at least five rows.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(gram)
+    if n <= _N_NEAREST:
+        return np.zeros(n, dtype=np.intp)
+    lengths, rows = np.diagonal(gram), np.arange(n)
+    squared = lengths[:, None] + lengths - 2 * gram
+    np.fill_diagonal(squared, np.inf)
+    nearest = np.empty((n, _N_NEAREST), dtype=np.int32)
+    for place in range(_N_NEAREST):
+        nearest[:, place] = squared.argmin(axis=1)
+        squared[rows, nearest[:, place]] = np.inf
+    starts = np.arange(0, nearest.size + 1, _N_NEAREST, dtype=np.int32)
+    links = csr_array((np.ones(nearest.size), nearest.ravel(), starts), shape=(n, n))
+    return np.asarray(connected_components(links, directed=False)[1], dtype=np.intp)

@@ -1,22 +1,18 @@
-"""The k nearest rows of each row; ties are ordered by row number.
-
-The order of ties is arbitrary, but not harmless: two unrelated representations agree if ties in both are broken by the
-same row numbers. Therefore a search reports whether there were ties.
-"""
+"""The k nearest rows of each row or query; ties are ordered by row number."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels import device_kernels, native
-from shesha.kernels import neighbour_candidates as filters
 from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import PANEL
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import parallel
 from shesha.support.device_arrays import (
     convert_like,
@@ -30,12 +26,160 @@ from shesha.support.device_arrays import (
 )
 from shesha.support.types import Index, Matrix, Vector
 
+Single = NDArray[np.float32]
+_BLOCK = 2048
+"""Number of rows and of columns in the block of products that one thread computes."""
+_MOST = 64
+"""Largest number of candidates per row for which sorted lists are faster than partitioning."""
+_WIDEST = 1 << 16
+"""Largest number of features for which the bound on rounding errors is tight enough."""
+_UNIT = 2.0**-24
+_EPS = float(np.finfo(float).eps)
+_TINY = 2.0**-110
+"""Largest possible loss through underflow in a sum of products of numbers near 1."""
+_FAR = 2.0**40
+"""Largest entry, in units of the rows, for which single-precision bounds are valid."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The candidates for each row, and a lower bound on the closeness values of all other rows."""
+
+    places: Index
+    bounds: Vector
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Factors of lower bounds of a closeness: the bound of i and j is left[i] @ right[j]."""
+
+    unit: float
+    """A power of two near the largest absolute entry of the rows."""
+    right: Callable[[Matrix], Single]
+    left: Callable[[Single], Single]
+
+    def candidates(self, places: Index, values: Single) -> Candidates:
+        """Return the lists, with each last entry converted to a bound in units of the rows (-inf if unfilled)."""
+        last = values[:, -1].astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bounds = (last - _TINY) * self.unit * self.unit
+        return Candidates(places, np.where(np.isfinite(last), bounds, -np.inf))
+
+    def holds(self, rows: Matrix) -> bool:
+        """Return whether the bounds are also valid for these rows."""
+        return float(np.abs(rows).max(initial=0.0)) <= _FAR * self.unit
+
+
+def serves(n_features: int, n_candidates: int) -> bool:
+    """Whether candidates can be found this way, and faster than by partitioning."""
+    return native.provides("shesha_enter_tile") and n_candidates <= _MOST and n_features <= _WIDEST
+
+
+def distance_terms(rows: Matrix) -> Terms:
+    """Lower bounds on squared distances: (|x|^2 + |y|^2) (1 - c) - 2 xy, for centred rows.
+
+    A sum of d + 2 products of rounded numbers has an error of at most (d + 5) rounding units times the sum of the
+    absolute products, which is at most twice |x|^2 + |y|^2.
+    """
+    mean, unit = rows.mean(axis=0), length_unit(rows)
+    loss = 2.1 * (rows.shape[1] + 5) * _UNIT
+    mean_length = float(np.sqrt(mean @ mean)) / unit
+
+    def right(some: Matrix) -> Single:
+        out = np.empty((len(some), rows.shape[1] + 2), dtype=np.float32)
+        centred = (some - mean) / unit
+        squared = squared_lengths(centred)
+        out[:, :-2] = centred
+        out[:, -2] = 1.0
+        # Centring adds rounding errors that are proportional to the size of the uncentred rows.
+        out[:, -1] = squared * (1 - loss) - 16 * _EPS * (np.sqrt(squared) + 2 * mean_length) ** 2
+        return out
+
+    def left(some: Single) -> Single:
+        out = some * np.float32(-2.0)
+        out[:, -2], out[:, -1] = some[:, -1], 1.0
+        return out
+
+    return Terms(unit, right, left)
+
+
+def product_terms(rows: Matrix) -> Terms:
+    """Lower bounds on the negative inner product: -xy - c |x| |y|."""
+    unit = length_unit(rows)
+    loss = 1.1 * (rows.shape[1] + 5) * _UNIT
+
+    def right(some: Matrix) -> Single:
+        out = np.empty((len(some), rows.shape[1] + 1), dtype=np.float32)
+        scaled = some / unit
+        out[:, :-1], out[:, -1] = scaled, np.sqrt(squared_lengths(scaled))
+        return out
+
+    def left(some: Single) -> Single:
+        out = -some
+        out[:, -1] *= np.float32(loss)
+        return out
+
+    return Terms(unit, right, left)
+
+
+def candidates_of_all(terms: Terms, rows: Matrix, m: int, *, include_self: bool = False) -> Candidates:
+    """Find m candidates for each row among all rows; the product of two rows is used for both of them."""
+    n = len(rows)
+    right = np.concatenate([terms.right(rows[start : start + _BLOCK]) for start in range(0, n, _BLOCK)])
+    values, places, bounds = _empty_lists(n, m)
+    blocks = -(-n // _BLOCK)
+
+    def enter(pair: tuple[int, int]) -> None:
+        first, second = (block * _BLOCK for block in pair)
+        columns = slice(second, second + _BLOCK)
+        tile = np.empty((PANEL, len(bounds[columns])), dtype=np.float32)
+        for start in range(first, min(first + _BLOCK, n), PANEL):
+            panel = slice(start, min(start + PANEL, first + _BLOCK, n))
+            some = tile[: panel.stop - start]
+            np.matmul(terms.left(right[panel]), right[columns].T, out=some)
+            lists = values[panel], places[panel], values[columns], places[columns], bounds[columns]
+            native.call("shesha_enter_tile", *some.shape, some, m, start, second, int(include_self), *lists)
+            bounds[panel] = values[panel, -1]
+
+    for around in range(blocks):
+        # Pairs of blocks whose numbers have the same sum modulo the number of blocks are disjoint, so no two threads
+        # write to the same list.
+        pairs = [(i, (around - i) % blocks) for i in range(blocks) if i <= (around - i) % blocks]
+        for _ in parallel(enter, pairs):
+            pass
+    return terms.candidates(places, values)
+
+
+def candidates_of_some(terms: Terms, queries: Matrix, blocks: Iterable[tuple[int, Matrix]], m: int) -> Candidates:
+    """Find m candidates for each query among the rows of all blocks (number of the first row, rows)."""
+    left = terms.left(terms.right(queries))
+    values, places, _ = _empty_lists(len(queries), m)
+
+    for start, rows in blocks:
+        right, first = terms.right(rows), start
+
+        def enter(offset: int, right: Single = right, first: int = first) -> None:
+            panel = slice(offset, offset + PANEL)
+            tile = left[panel] @ right.T
+            lists = values[panel], places[panel], None, None, None
+            native.call("shesha_enter_tile", *tile.shape, tile, m, offset, first, 0, *lists)
+
+        for _ in parallel(enter, range(0, len(left), PANEL)):
+            pass
+    return terms.candidates(places, values)
+
+
+def _empty_lists(n: int, m: int) -> tuple[Single, Index, Single]:
+    infinity = np.float32(np.inf)
+    return np.full((n, m), infinity), np.zeros((n, m), dtype=np.intp), np.full(n, infinity)
+
+
 _SPARE = 6
 """Number of candidates beyond k whose distances are computed directly, because distances from Gram matrices are
 imprecise for close rows."""
 _GRAM_ERROR = 2.0**-45
 """Rounding error in a squared distance computed from a Gram matrix, relative to the squared lengths of the rows."""
-_EPS = float(np.finfo(float).eps)
+
 _FEW = 256
 """Largest number of candidates kept in sorted lists; larger numbers are found by partitioning."""
 _FILTERED = 4096
@@ -89,7 +233,7 @@ class _Search:
     """Maps row numbers, candidates and their closeness in the panel to exact closeness values and their tolerance."""
     rows: Any = None
     """Rows of the data; None if there are no single-precision bounds for this kind of closeness."""
-    terms: Callable[[Matrix], filters.Terms] | None = None
+    terms: Callable[[Matrix], Terms] | None = None
 
 
 def nearest_by_distance(rows: Matrix, k: int) -> Found:
@@ -110,7 +254,7 @@ def nearest_by_distance(rows: Matrix, k: int) -> Found:
         chosen_lengths = lengths[chosen, None]
         return squares, unit * ((chosen_lengths + lengths[candidates]) * np.sqrt(squares) + squares)
 
-    search = _Search(panel, 2 * _GRAM_ERROR * to_host(squared), exact, rows, filters.distance_terms)
+    search = _Search(panel, 2 * _GRAM_ERROR * to_host(squared), exact, rows, distance_terms)
     return _run(search, rows.shape[0], k)
 
 
@@ -126,7 +270,7 @@ def nearest_by_product(rows: Matrix, k: int, *, include_self: bool = False) -> F
         values = _minus_products(rows, chosen, candidates) if near is None else near
         return values, unit * lengths[chosen, None] * lengths[candidates]
 
-    search = _Search(panel, unit * lengths * lengths.max(), exact, rows, filters.product_terms)
+    search = _Search(panel, unit * lengths * lengths.max(), exact, rows, product_terms)
     return _run(search, rows.shape[0], k, include_self=include_self)
 
 
@@ -162,28 +306,28 @@ def _fill_settled_rows(search: _Search, lists: Index, *, include_self: bool) -> 
     """Fill the lists of rows whose candidates settle them with certainty; return the other rows' numbers."""
     (n, k), rows = lists.shape, search.rows
     m = k + _SPARE
-    if search.terms is None or n < _FILTERED or not is_numpy(rows) or not filters.serves(rows.shape[1], m + 1):
+    if search.terms is None or n < _FILTERED or not is_numpy(rows) or not serves(rows.shape[1], m + 1):
         return np.arange(n)
     terms = search.terms(rows)
     sample = np.arange(0, n, -(-n // PANEL))
     blocks = ((start, rows[start : start + _FILTERED]) for start in range(0, n, _FILTERED))
-    some = filters.candidates_of_some(terms, rows[sample], blocks, m + 1)
+    some = candidates_of_some(terms, rows[sample], blocks, m + 1)
     _, settled = _settle(search, sample, some, k)
     # One candidate more than m is sought, because here each row is among its own candidates.
     if np.count_nonzero(settled) < _SETTLED * len(sample):
         return np.arange(n)
-    candidates = filters.candidates_of_all(terms, rows, m, include_self=include_self)
+    candidates = candidates_of_all(terms, rows, m, include_self=include_self)
 
     def fill(start: int) -> Index:
         chosen = np.arange(start, min(start + PANEL, n))
-        part = filters.Candidates(candidates.places[chosen], candidates.bounds[chosen])
+        part = Candidates(candidates.places[chosen], candidates.bounds[chosen])
         lists[chosen], settled = _settle(search, chosen, part, k)
         return chosen[~settled]
 
     return np.concatenate(list(parallel(fill, range(0, n, PANEL))))
 
 
-def _settle(search: _Search, chosen: Index, filtered: filters.Candidates, k: int) -> tuple[Index, NDArray[np.bool_]]:
+def _settle(search: _Search, chosen: Index, filtered: Candidates, k: int) -> tuple[Index, NDArray[np.bool_]]:
     """Return the first k candidates of some rows, and whether they are certainly the neighbours (no ties)."""
     candidates = np.sort(filtered.places, axis=1)
     values, slack = search.exact(chosen, candidates, None)
@@ -289,3 +433,138 @@ def _order(values: Matrix, slack: Matrix, k: int) -> tuple[Index, dict[int, Inde
     width = values.shape[1]
     order = np.take_along_axis(order, np.argsort(groups * width + order, axis=1, kind="stable"), axis=1)
     return order, {int(row): groups[row] for row in rows}
+
+
+Closeness = Literal["distance", "product"]
+_TERMS = {"distance": distance_terms, "product": product_terms}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows that can be read selectively or block by block."""
+
+    n_rows: int
+    read: Callable[[Index], Matrix]
+    """Function that returns the rows with the given numbers, which must be in increasing order."""
+    starts: Iterable[int]
+    """Numbers of the first rows of the blocks."""
+    block: Callable[[int], Matrix]
+
+    def blocks(self) -> Iterator[tuple[int, Matrix]]:
+        """Yield each block with the number of its first row, while the next block is read in the background."""
+        starts = list(self.starts)
+        yield from zip(starts, parallel(self.block, starts), strict=True)
+
+
+def nearest_to_queries(rows: Rows, queries: Index, k: int, closeness: Closeness) -> Index:
+    """For each query i, list the k other rows nearest to row queries[i], nearest first.
+
+    Equally near rows are listed in order of their numbers, as in a search for the neighbours of all rows.
+    """
+    order = np.argsort(queries, kind="stable")
+    query_rows, numbers = rows.read(queries[order]), queries[order]
+    lists = np.empty((len(queries), k), dtype=np.intp)
+    lists[order] = _search(rows, query_rows, numbers, k, closeness)
+    return lists
+
+
+def _search(rows: Rows, queries: Matrix, numbers: Index, k: int, closeness: Closeness) -> Index:
+    lists = np.empty((len(numbers), k), dtype=np.intp)
+    settled = np.zeros(len(numbers), dtype=bool)
+    m = k + _SPARE + 1
+    if serves(queries.shape[1], m) and rows.n_rows > m:
+        terms, sound = _TERMS[closeness](queries), True
+
+        def check_blocks() -> Iterator[tuple[int, Matrix]]:
+            nonlocal sound
+            for start, block in rows.blocks():
+                sound = sound and terms.holds(block)
+                yield start, block
+
+        candidates = candidates_of_some(terms, queries, check_blocks(), m)
+        if sound:
+            settled = _settle_queries(rows, queries, numbers, candidates, lists, closeness)
+    rest = np.flatnonzero(~settled)
+    if len(rest):
+        lists[rest] = _search_exactly(rows, queries[rest], numbers[rest], k, closeness)
+    return lists
+
+
+def _settle_queries(
+    rows: Rows, queries: Matrix, numbers: Index, filtered: Candidates, lists: Index, closeness: Closeness
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Fill the lists that the exact closeness of the candidates settles; return a mask of these queries."""
+    k = lists.shape[1]
+    settled = np.isfinite(filtered.bounds)
+    # Number of queries whose candidate rows fit in memory together.
+    step = max(1, _HELD // (filtered.places.shape[1] * queries.shape[1]))
+    for start in range(0, len(queries), step):
+        some = slice(start, start + step)
+        candidates = np.sort(filtered.places[some], axis=1)
+        unique, inverse = np.unique(candidates, return_inverse=True)
+        held = rows.read(unique)
+        for i, line in enumerate(inverse.reshape(candidates.shape), start):
+            values, slack = _closeness(queries[i], held[line], closeness)
+            values[candidates[i - start] == numbers[i]] = np.inf
+            order, tied = _order(values[None], 4 * slack[None], k)
+            lists[i] = candidates[i - start, order[0, :k]]
+            settled[i] &= not tied and filtered.bounds[i] > values[order[0, k - 1]] + 4 * slack.max()
+    return settled
+
+
+_HELD = 1 << 25
+"""Largest number of values from candidate rows held in memory."""
+
+
+def _closeness(query: Matrix, others: Matrix, closeness: Closeness) -> tuple[Vector, Vector]:
+    """Closeness of the query to other rows (smaller is closer), and the tolerance for ties."""
+    unit = (4 + np.sqrt(len(query))) * _EPS
+    lengths, query_length = np.sqrt(squared_lengths(others)), float(np.sqrt(query @ query))
+    if closeness == "product":
+        return -(others @ query), unit * query_length * lengths
+    squares = squared_lengths(others - query)
+    return squares, unit * ((query_length + lengths) * np.sqrt(squares) + squares)
+
+
+@dataclass
+class _Nearest:
+    """The nearest rows to one query found so far, in order of row number."""
+
+    places: Index
+    values: Vector
+    slack: Vector
+
+    def bound(self, k: int) -> float:
+        """Closeness value that another row must not exceed to be among the first k."""
+        return float(np.partition(self.values, k - 1)[k - 1]) if len(self.values) >= k else np.inf
+
+    def add(self, places: Index, values: Vector, slack: Vector, k: int) -> None:
+        """Add rows with larger numbers, and drop rows that can no longer be among the first k."""
+        self.places = np.concatenate([self.places, places])
+        self.values, self.slack = np.concatenate([self.values, values]), np.concatenate([self.slack, slack])
+        if len(self.places) > 2 * (k + _SPARE):
+            kept = np.sort(_order(self.values[None], self.slack[None], k)[0][0, : k + _SPARE])
+            self.places, self.values, self.slack = self.places[kept], self.values[kept], self.slack[kept]
+
+
+def _search_exactly(rows: Rows, queries: Matrix, numbers: Index, k: int, closeness: Closeness) -> Index:
+    """Search in double precision, for queries whose candidates do not settle the order."""
+    empty = np.empty(0)
+    nearest = [_Nearest(np.empty(0, dtype=np.intp), empty, empty) for _ in numbers]
+    lengths = squared_lengths(queries)
+    for start, block in rows.blocks():
+        sizes = squared_lengths(block)
+        near = -(queries @ block.T)
+        doubt = _GRAM_ERROR * (lengths[:, None] + sizes)
+        if closeness == "distance":
+            near = 2 * near + sizes + lengths[:, None]
+        for i, lists in enumerate(nearest):
+            if start <= numbers[i] < start + len(block):
+                near[i, numbers[i] - start] = np.inf
+            last = float(np.partition(near[i] + doubt[i], k - 1)[k - 1]) if len(block) >= k else np.inf
+            bound = min(lists.bound(k), last)
+            slack = 2 * doubt[i]
+            some = np.flatnonzero((near[i] - slack <= bound) & np.isfinite(near[i]))
+            if len(some):
+                lists.add(start + some, *_closeness(queries[i], block[some], closeness), k)
+    return np.array([lists.places[_order(lists.values[None], lists.slack[None], k)[0][0, :k]] for lists in nearest])

@@ -1,19 +1,15 @@
-"""Ranks, and rank correlation computed by sorting packed integers twice.
-
-Values that are equal in exact arithmetic differ by rounding errors once computed, so their order would be noise.
-Therefore values that differ by at most `tolerance` tie, and tied values share their mean rank.
-"""
+"""Ranks and rank correlations: by sorting packed integers twice, and under varying weights without sorting again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import rankdata
 
 from shesha.kernels import compiled_ranks, device_kernels, native
-from shesha.kernels.fixed_point_argsort import (
+from shesha.kernels.sorting import (
     Ordering,
     block_bounds,
     fixed_point,
@@ -183,3 +179,104 @@ def centred_ranks(values: Matrix) -> Matrix:
     lengths = np.sqrt((ranks**2).sum(axis=1, keepdims=True))
     unit_ranks: Matrix = ranks / np.where(lengths > 0, lengths, np.nan)
     return unit_ranks
+
+
+@dataclass(frozen=True)
+class SortedVectors:
+    """Vectors with the sorting order of their entries, so that ranks under any weights need no sorting."""
+
+    values: Matrix
+    order: Index
+    first: Index
+    """For each entry, the position of the first equal entry in the sorted order."""
+    behind: Index
+    """For each entry, the position after the last entry equal to it."""
+
+    @classmethod
+    def build(cls, values: Matrix) -> SortedVectors:
+        """Sort the entries of each line once."""
+        order = np.argsort(values, axis=1, kind="stable")
+        first, behind = np.empty_like(order), np.empty_like(order)
+        for line, (vector, places) in enumerate(zip(values, order, strict=True)):
+            first[line, places], behind[line, places] = _runs(vector[places])
+        return cls(values, order, first, behind)
+
+    def take(self, lines: list[int]) -> SortedVectors:
+        """Return some of the vectors."""
+        return SortedVectors(self.values[lines], self.order[lines], self.first[lines], self.behind[lines])
+
+    def ranks(self, weights: Vector) -> Matrix:
+        """Mean rank of each entry if entry p occurs weights[p] times."""
+        below, counts = np.empty(self.values.shape), np.zeros(self.values.shape[1] + 1)
+        # Lines are processed one at a time, so that each stays in the cache.
+        for line, ranks in enumerate(below):
+            np.cumsum(weights[self.order[line]], out=counts[1:])
+            np.take(counts, self.first[line], out=ranks, mode="clip")
+            ranks += counts[self.behind[line]]
+        below += 1
+        below /= 2
+        return below
+
+
+def _runs(ordered: Vector) -> tuple[Index, Index]:
+    """For each sorted position, the first position with an equal entry and the position after the last."""
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else np.empty(0, np.intp)
+    lengths = np.diff(np.append(starts, len(ordered)))
+    return np.repeat(starts, lengths), np.repeat(starts + lengths, lengths)
+
+
+def weighted_correlations(values: Matrix, weights: Vector) -> Matrix:
+    """Correlations between all pairs of lines if entry p occurs weights[p] times; NaN for constant lines."""
+    total = weights.sum()
+    if not total > 0:
+        return np.full((len(values), len(values)), np.nan)
+    centred = values - (values @ weights / total)[:, None]
+    products = (centred * weights) @ centred.T
+    lengths = np.sqrt(np.diagonal(products))
+    largest = np.abs(values).max(axis=1) * np.sqrt(total)
+    lengths = np.where(lengths > 1e-10 * largest, lengths, np.nan)
+    correlations: Matrix = np.clip(products / np.outer(lengths, lengths), -1.0, 1.0)
+    return correlations
+
+
+def correlation_influence(lines: SortedVectors, cells: Sequence[tuple[int, int]], *, ranked: bool) -> Matrix:
+    """Influence of each entry's weight on the correlation of each pair of lines, one output line per pair.
+
+    With weights w, a correlation is approximately its unweighted value plus sum((w - 1) influence) / sum(w). With
+    `ranked`, this includes the change in the ranks themselves, also with ties. Constant lines give NaN.
+    """
+    n = lines.values.shape[1]
+    values = lines.ranks(np.ones(n)) / n if ranked else lines.values
+    centred = values - values.mean(axis=1, keepdims=True)
+    spread = np.sqrt(np.einsum("lp,lp->l", centred, centred) / n)
+    spread = np.where(spread > 1e-10 * np.abs(values).max(axis=1), spread, np.nan)
+    unit = centred / spread[:, None]
+
+    def covariance(a: int, b: int) -> Vector:
+        """Influence on the covariance, up to an additive constant."""
+        products: Vector = unit[a] * unit[b]
+        if ranked:
+            products += _mean_above(lines, a, unit[b]) / spread[a]
+            products += _mean_above(lines, b, unit[a]) / spread[b]
+        return products
+
+    own = {line: covariance(line, line) for line in {line for cell in cells for line in cell}}
+    out = np.empty((len(cells), n))
+    for influence, (a, b) in zip(out, cells, strict=True):
+        np.subtract(covariance(a, b), float(unit[a] @ unit[b]) / (2 * n) * (own[a] + own[b]), out=influence)
+        influence -= influence.mean()
+    return out
+
+
+def _mean_above(lines: SortedVectors, line: int, other: Vector) -> Vector:
+    """For each entry, the sum of `other` over the entries above it (ties count half), divided by n.
+
+    The mean of `other` must be zero.
+    """
+    below = np.zeros(len(other) + 1)
+    np.cumsum(other[lines.order[line]], out=below[1:])
+    sums: Vector = below[lines.first[line]]
+    sums += below[lines.behind[line]]
+    # The total is zero, so the sum above is minus the sum below.
+    sums /= -2 * len(other)
+    return sums

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.kernels.packed_sort import repeated_places
+from shesha.kernels.sorting import repeated_places
 from shesha.support.types import Index
 
 Hashes = NDArray[np.uint64]

@@ -1,4 +1,4 @@
-"""Distances in both halves of the features, for random pairs of rows in memory or on disk."""
+"""Distances in both halves of the features for random pairs of rows, in memory or on disk, and their null."""
 
 from __future__ import annotations
 
@@ -8,13 +8,95 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.kernels import ranks
 from shesha.kernels.distances import Metric
-from shesha.kernels.feature_split_frames import haar_columns
-from shesha.kernels.pair_influence import spearman_influence
+from shesha.kernels.feature_halves import haar_columns
 from shesha.kernels.rounding_and_scaling import ROUNDING
+from shesha.kernels.sorting import order_values, repeated_places
 from shesha.kernels.threads import parallel
 from shesha.support import memory as memory
 from shesha.support.types import Index, Matrix, Vector
+
+
+def spearman_influence(a: Vector, b: Vector, tolerance: tuple[float, float]) -> tuple[float, Vector]:
+    """Rank correlation, and the influence of each entry on it; the vectors are overwritten.
+
+    Let u and v be the ranks scaled to (0, 1). The influence is 12 [(u - 1/2)(v - 1/2) + A(u) + B(v)] - 3 rho, where
+    A(u) is the sum of (v' - 1/2) over entries with u' >= u, divided by n, and B(v) is the same with u and v swapped.
+    Ties are broken arbitrarily, because they are rare among distances between distinct rows.
+    """
+    n = len(a)
+    first = order_values(a, tolerance[0], np.empty(n, dtype=np.uint64))
+    if first.variance == 0:
+        return float("nan"), a
+    np.take(b, first.order, out=a, mode="clip")
+    second = order_values(a, tolerance[1], b.view(np.uint64))
+    if second.variance == 0:
+        return float("nan"), a
+    rho = ranks.correlation(first, second)
+    u = (np.arange(n) + (0.5 - n / 2)) / n
+    v, by_second, total = a, np.take(u, second.order), np.empty(n)
+    v[second.order] = u
+    _write_means_above(v, out=total)
+    v *= u
+    total += v
+    _write_means_above(by_second, out=by_second)
+    v[second.order] = by_second
+    total += v
+    total *= 12
+    total -= 3 * rho
+    v[first.order] = total
+    return rho, v
+
+
+def _write_means_above(values: Vector, out: Vector) -> None:
+    np.cumsum(values[::-1], out=out[::-1])
+    out /= len(values)
+
+
+def standard_errors(
+    influence: Vector, i: Index, j: Index, drawn: Index | None = None, share: float = 0.0
+) -> tuple[float, float]:
+    """Standard errors of the mean, for the sampling of pairs and for the sampling of both pairs and rows.
+
+    The first treats the pairs as independent draws from all pairs of these rows. If a pair may have been scored several
+    times, `drawn` gives the drawn pair behind each score; if pairs were drawn without replacement, `share` is the
+    fraction of all pairs that was drawn. The second adds the products of pairs that share a row (dyadic-robust: Aronow,
+    Samii and Assenova 2015). If `i` and `j` are group codes from 0 instead of row numbers, it accounts for the sampling
+    of groups.
+    """
+    own_part = (1 - share) * _sum_of_squares(influence, drawn)
+    size = int(max(i.max(initial=0), j.max(initial=0))) + 1
+    if size > 2 * len(i):
+        # Renumber the rows, because rows without pairs would only take memory.
+        codes = np.unique(np.concatenate([i, j]), return_inverse=True)[1]
+        i, j, size = codes[: len(i)], codes[len(i) :], 2 * len(i)
+    n_influences = len(influence)
+    per_row = np.bincount(i, weights=influence, minlength=size)
+    cross_pairs = i != j
+    if not cross_pairs.all():
+        # A pair within one group must be counted only once for this group.
+        influence, i, j = influence[cross_pairs], i[cross_pairs], j[cross_pairs]
+    per_row += np.bincount(j, weights=influence, minlength=size)
+    numbers = np.minimum(i, j).astype(np.int64, copy=False)
+    numbers *= size
+    numbers += np.maximum(i, j)
+    # The product of two pairs that share both rows was counted twice, once for each row.
+    shared = float((per_row**2).sum()) - _sum_of_squares(influence, numbers)
+    return np.sqrt(own_part) / n_influences, np.sqrt(max(shared, own_part)) / n_influences
+
+
+def _sum_of_squares(values: Vector, numbers: Index | None) -> float:
+    """Sum the values that share a number, square and total the sums; without numbers, square each value."""
+    total = float((values**2).sum())
+    places = np.empty(0, dtype=np.intp) if numbers is None else repeated_places(numbers)
+    if len(places):
+        assert numbers is not None
+        several = values[places]
+        sums = np.bincount(np.unique(numbers[places], return_inverse=True)[1], weights=several)
+        total += float((sums**2).sum()) - float((several**2).sum())
+    return total
+
 
 Rows = Callable[[Index], Matrix]
 """Function that reads the rows with given numbers as finite float64."""
@@ -276,3 +358,97 @@ def correlate_pairs(i: Index, j: Index, a: Vector, b: Vector, levels: tuple[floa
 
 def _level(closeness: Vector, metric: Metric) -> float:
     return ROUNDING if metric != "euclidean" else ROUNDING * -float(np.median(closeness))
+
+
+Cube = NDArray[np.float64]
+
+_BLOCK, _WIDE_BLOCK = 16, 64
+"""Number of rows per block, for narrow rows and for wide rows."""
+
+
+def row_matching_correlations(
+    rows: Matrix,
+    n_pairs: int,
+    metric: Metric,
+    draw: Masks | Planes,
+    partners: Sequence[Index],
+    rng: np.random.Generator,
+) -> Vector:
+    """Rank correlation between distances in the first half and those of the rows' partners in the second.
+
+    Parameters
+    ----------
+    rows : array of shape (n_rows, n_features)
+        Finite features.
+    n_pairs : int
+        Smallest number of pairs of rows; all matchings use the same pairs.
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Distance to compute within each half.
+    draw : Masks or Planes
+        The draw of a single partition of the features.
+    partners : sequence of arrays of shape (n_rows,)
+        For each matching, the partner of each row: the row whose second half is matched with its first half.
+
+    Returns
+    -------
+    array of shape (n_partners,)
+        Correlations; NaN if fewer than two pairs are defined or if all distances in a half are equal.
+    """
+    size = _BLOCK if rows.shape[1] <= WIDE_FEATURES else _WIDE_BLOCK
+    i, j = np.triu_indices(size, k=1)
+    ids = rng.integers(len(rows), size=(-(-n_pairs // len(i)), size))
+    of_first = _closeness(_first_half(rows, draw), metric)
+    of_second = _closeness(_second_half(rows, draw), metric)
+    different = (ids[:, i] != ids[:, j]).ravel()
+
+    def closeness(of_half: Callable[[Index], Cube], blocks: Index) -> Vector:
+        step = max(1, _ENTRIES // (size * rows.shape[1]))
+        parts = [of_half(blocks[start : start + step])[:, i, j] for start in range(0, len(blocks), step)]
+        return np.concatenate(parts).ravel()
+
+    first = closeness(of_first, ids)
+
+    def correlation(order: Index) -> float:
+        second = closeness(of_second, order[ids])
+        kept = different & np.isfinite(first) & np.isfinite(second)
+        a, b = first[kept], second[kept]
+        return ranks.spearman(a, b, (_level(a, metric), _level(b, metric))) if len(a) > 1 else float("nan")
+
+    return np.array([correlation(order) for order in partners])
+
+
+def _first_half(x: Matrix, draw: Masks | Planes) -> Matrix:
+    return x @ draw.bases[0] if isinstance(draw, Planes) else x[:, draw.first[:, 0] > 0]
+
+
+def _second_half(x: Matrix, draw: Masks | Planes) -> Matrix:
+    return draw.second_half(x, 0, "cosine")
+
+
+def _closeness(half: Matrix, metric: Metric) -> Callable[[Index], Cube]:
+    """Return a function that computes the closeness of all pairs in each block; larger means closer."""
+    if metric == "euclidean":
+        half = half - half.mean(axis=0)
+        lengths = np.einsum("ij,ij->i", half, half)
+
+        def distances(blocks: Index) -> Cube:
+            block_lengths = lengths[blocks]
+            return np.asarray(2 * _products(half[blocks]) - block_lengths[:, :, None] - block_lengths[:, None, :])
+
+        return distances
+    total = np.einsum("ij,ij->i", half, half)
+    if metric == "correlation":
+        half = half - half.mean(axis=1, keepdims=True)
+    squared = np.einsum("ij,ij->i", half, half)
+    # What remains of a constant row after centring is a rounding error.
+    defined = squared > (np.finfo(float).eps ** 2 * total if metric == "correlation" else 0.0)
+    half = half * np.where(defined, 1.0 / np.sqrt(np.where(defined, squared, 1.0)), np.nan)[:, None]
+
+    def cosines(blocks: Index) -> Cube:
+        return _products(half[blocks])
+
+    return cosines
+
+
+def _products(blocks: Cube) -> Cube:
+    return np.asarray(blocks @ blocks.transpose(0, 2, 1))

@@ -1,17 +1,21 @@
-"""The spectrum of centred rows, read from memory or disk, and its summaries."""
+"""The spectrum of centred rows, its summaries, the corrected participation ratio, and the principal plane."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.sparse.linalg import svds
 
+from shesha.kernels.distances import PANEL
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.support import memory as memory
-from shesha.support.types import Matrix, Vector
+from shesha.support.types import Index, Matrix, Vector
 
 ENTRIES = 1 << 19
 """Number of values read in one step. It is fixed so that sums do not depend on the available memory."""
@@ -97,3 +101,181 @@ def participation_ratio(variances: Vector) -> float:
 def anisotropy(variances: Vector) -> float:
     """Share of the variance along the first principal direction; NaN without variance."""
     return float(variances[0]) if variances.any() else float("nan")
+
+
+Sample = Literal["rows", "columns", "both"]
+SAMPLES: tuple[str, ...] = get_args(Sample)
+FEWEST_ROWS = 4
+"""Smallest number of rows for the correction, which averages over four different rows."""
+_ROUNDING = 1e-11
+"""If the ratio of a denominator to its largest term is below this value, the denominator is a rounding error."""
+
+
+@dataclass(frozen=True)
+class FourthMoments:
+    """Sums over centred entries, divided by the squared total sum of squares; zeros if all rows are equal."""
+
+    n_rows: int
+    rows: float
+    """Sum of the fourth powers of the row lengths."""
+    columns: float
+    """Sum of the fourth powers of the column lengths."""
+    entries: float
+    """Sum of the fourth powers of all entries."""
+
+
+def fourth_moments(X: Sliced) -> FourthMoments:
+    """Compute the sums that the correction needs, in three passes over blocks of rows."""
+    n, d = X.shape
+    total = rows = entries = 0.0
+    columns = np.zeros(d)
+    for block in _centred_blocks(X):
+        squares = block**2
+        lengths = squares.sum(axis=1)
+        total += float(lengths.sum())
+        rows += float((lengths**2).sum())
+        columns += squares.sum(axis=0)
+        entries += float((squares**2).sum())
+    unit = total**2 or 1.0
+    return FourthMoments(n, rows / unit, float((columns**2).sum()) / unit, entries / unit)
+
+
+def _centred_blocks(X: Sliced) -> Iterator[Matrix]:
+    """Yield blocks of centred rows, scaled so that the largest entry is near 1."""
+    n, d = X.shape
+    step = max(1, ENTRIES // d)
+
+    def blocks() -> Iterator[Matrix]:
+        return (np.asarray(X[start : start + step], dtype=np.float64) for start in range(0, n, step))
+
+    # Division by a power of two is exact, even if the features are far from zero.
+    largest = max(length_unit(block) for block in blocks())
+    # Subtracting the first row makes rows that are all equal exactly zero, whatever the rounding of the mean.
+    origin = np.asarray(X[0:1], dtype=np.float64)[0] / largest
+    mean, spread = np.zeros(d), 0.0
+    for block in blocks():
+        moved = block / largest - origin
+        mean += moved.sum(axis=0) / n
+        spread = max(spread, float(np.abs(moved).max()))
+    for block in blocks():
+        moved = block / largest
+        moved -= origin
+        moved -= mean
+        moved /= spread or 1.0
+        yield moved
+
+
+def corrected_participation_ratio(variances: Vector, moments: FourthMoments, sample: Sample = "rows") -> float:
+    """Estimate tr(C)^2 / tr(C^2) from unbiased estimates of both terms; NaN if the second is not positive."""
+    n, squared = moments.n_rows, float((variances**2).sum())
+    if sample == "columns":
+        above, below, largest = 1.0 - moments.columns, squared - moments.columns, squared
+    else:
+        above = (n * n - 3 * n + 1) - n * (n - 1) * moments.rows + 2 * squared
+        below = (n - 1) * (n - 2) * squared - n * (n - 1) * moments.rows + 1
+        largest = n * n * squared
+        if sample == "both":
+            alone = (n * n - 3 * n + 3) * moments.columns - n * (n - 1) * moments.entries
+            above, below = above - alone, below - alone
+    return above / below if below > _ROUNDING * largest and n >= FEWEST_ROWS else float("nan")
+
+
+_DENSE = 2000
+"""Up to this number of features or rows, a Gram matrix is decomposed; beyond it, an iterative method is used."""
+
+
+def principal_plane(rows: Matrix) -> tuple[Matrix, Vector]:
+    """Project rows onto their first two principal axes; also return the variance share of each axis.
+
+    Signs are chosen so that the farthest row along each axis has a positive coordinate. Both shares are 0 if all rows
+    are equal.
+
+    Examples
+    --------
+    >>> places, shares = principal_plane(np.array([[0.0, 3.0], [0.0, -3.0], [1.0, 0.0], [-1.0, 0.0]]))
+    >>> abs(places[0]).tolist(), shares.round(1).tolist()
+    ([3.0, 0.0], [0.9, 0.1])
+    """
+    centred = rows - rows[0]
+    centred -= centred.mean(axis=0)
+    total = float(np.square(centred).sum())
+    if total == 0:
+        return np.zeros((len(rows), 2)), np.zeros(2)
+    with single_threaded_blas():
+        places = centred @ _two_axes(centred)
+    places *= np.where(places[np.abs(places).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)
+    return places, np.square(places).sum(axis=0) / total
+
+
+def _two_axes(centred: Matrix) -> Matrix:
+    """Return two orthonormal directions of largest variance; with a single feature, the second is zero."""
+    n, d = centred.shape
+    if d == 1:
+        return np.array([[1.0, 0.0]])
+    if d <= min(n, _DENSE):
+        return np.asarray(eigh(centred.T @ centred, subset_by_index=[d - 2, d - 1])[1][:, ::-1])
+    if n <= _DENSE:
+        scores = eigh(centred @ centred.T, subset_by_index=[n - 2, n - 1])[1][:, ::-1]
+        return np.asarray(np.linalg.qr(centred.T @ scores)[0])
+    start = np.random.default_rng(0).standard_normal(min(n, d))
+    return np.asarray(svds(centred, k=2, v0=start, return_singular_vectors=True)[2][::-1].T)
+
+
+def turn_onto(places: Matrix, target: Matrix) -> Matrix:
+    """Rotate or mirror positions to fit the target, and scale them to the target's spread.
+
+    The orthogonal map comes from Procrustes analysis (Schönemann 1966). Scale is not part of a geometry, so positions
+    are scaled to the target's root mean square distance from the origin.
+
+    Examples
+    --------
+    >>> target = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, -2.0]])
+    >>> bool(np.allclose(turn_onto(5 * target[:, ::-1], target), target))
+    True
+    """
+    size = float(np.linalg.norm(places))
+    if size == 0:
+        return places
+    left, _, right = np.linalg.svd(places.T @ target)
+    return np.asarray(places @ (left @ right) * (float(np.linalg.norm(target)) / size))
+
+
+def trustworthiness(rows: Matrix, places: Matrix, k: int, asked: Index) -> float:
+    """Trustworthiness of the neighbours in a plane: 1 is perfect; a random plane gives about 0.5.
+
+    Defined by Venna and Kaski (2001): a row that is among the k nearest in the plane but not in the data costs its
+    neighbour rank in the data minus k. The cost is averaged over the rows listed in `asked`.
+
+    Parameters
+    ----------
+    rows, places : arrays of shape (n_rows, n_features) and (n_rows, 2)
+        Data, and the positions of the rows in the plane.
+    k : int
+        Number of neighbours, below half the number of rows.
+    asked : array of int
+        Numbers of the rows whose neighbours are compared, in ascending order.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).standard_normal((50, 2))
+    >>> trustworthiness(rows, rows, 5, np.arange(50))
+    1.0
+    """
+    n, cost = len(rows), 0
+    for start in range(0, len(asked), PANEL):
+        queries = asked[start : start + PANEL]
+        distances, drawn = _squared(rows, queries), _squared(places, queries)
+        near = np.argpartition(drawn, k - 1, axis=1)[:, :k]
+        for place in near.T:
+            nearer = np.count_nonzero(distances < distances[np.arange(len(queries)), place][:, None], axis=1)
+            cost += int(np.maximum(nearer + 1 - k, 0).sum())
+    return 1.0 - 2.0 * cost / (len(asked) * k * (2 * n - 3 * k - 1))
+
+
+def _squared(rows: Matrix, queries: Index) -> Matrix:
+    """Squared distances from some rows to all rows; infinite between a row and itself."""
+    lengths = np.einsum("ij,ij->i", rows, rows)
+    with single_threaded_blas():
+        out: Matrix = lengths[queries][:, None] + lengths - 2.0 * (rows[queries] @ rows.T)
+    out[np.arange(len(queries)), queries] = np.inf
+    return out

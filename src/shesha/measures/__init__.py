@@ -1,12 +1,9 @@
 """Similarity measures, each a function of two representations: `f(X, Y, *, ...) -> float`."""
 
-from shesha.measures._lookup import as_measure, choose, families, get, names, table
-from shesha.measures._measure_card_text import card, overview
-from shesha.measures._measure_version import code_version
+from shesha.measures._lookup import as_measure, card, choose, families, get, names, overview, table, takes_moments
 from shesha.measures.cca import cca, pwcca, svcca
 from shesha.measures.distributions import mmd, sliced_wasserstein
 from shesha.measures.kernels import cka, distance_correlation, pwcka, rv, sampled_cka, unbiased_cka
-from shesha.measures.linear_predictivity import linear_predictivity
 from shesha.measures.local_kernel_alignment import cknna
 from shesha.measures.matching import (
     hard_correlation_match,
@@ -14,14 +11,11 @@ from shesha.measures.matching import (
     soft_correlation_match,
     soft_matching,
 )
-from shesha.measures.measure_type import Measure
-from shesha.measures.moment_compatibility import takes_moments
 from shesha.measures.neighbours import cycle_knn, jaccard, mutual_knn, rank_similarity, second_order_cosine
 from shesha.measures.ordinal import information_imbalance, quadruplet_similarity, triplet_similarity
-from shesha.measures.rdm import rsa, rsm_norm_difference
-from shesha.measures.rdm_drift import rdm_drift
-from shesha.measures.registry import measure
-from shesha.measures.regression import eigenspace_overlap, gulp, linear_regression
+from shesha.measures.rdm import rdm_drift, rsa, rsm_norm_difference
+from shesha.measures.registry import Measure, code_version, measure
+from shesha.measures.regression import eigenspace_overlap, gulp, linear_predictivity, linear_regression
 from shesha.measures.shape import (
     aligned_cosine,
     angular_shape,

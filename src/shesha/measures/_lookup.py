@@ -1,23 +1,150 @@
-"""Look up measures by name, family or group."""
+"""Look up measures by name, family or group, plain functions included, and describe them as text cards."""
 
 from __future__ import annotations
 
 import ast
+import inspect
 import re
+import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
 
-from shesha.measures.measure_type import INVARIANCES, Measure
-from shesha.measures.registry import find_by_alias, registered_measures
-from shesha.measures.user_functions import PlainMeasure, plain
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.inputs import validation as check
+from shesha.measures.registry import IMPLIED, INVARIANCES, Measure, find_by_alias, registered_measures
+from shesha.moments import SummedRepresentation, sum_panel
+from shesha.report import (
+    CHANGES,
+    changes_in_words,
+    markdown_table,
+    options_in_words,
+    page_width,
+    range_in_words,
+    wrap,
+)
+from shesha.report import card as as_card
 from shesha.results.similarity.recommended_measure_names import RECOMMENDED
 from shesha.support import argument_types as kinds
 from shesha.support import spelling as spelling
+from shesha.support.argument_types import instance
 from shesha.support.entry_points import import_entry_points, load_marks
+from shesha.support.warnings import NotEstimable
+from shesha.views import Representation, View
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def takes_moments(measure: Measure) -> bool:
+    """Whether sums over rows (`shesha.Moments`) suffice for a measure, found by a trial on a few rows."""
+    instance(measure, Measure, "measure", "a Measure, as `shesha.measures.get` returns")
+    rows = np.random.default_rng(0).standard_normal((2, 60, 12))
+    sums = sum_panel(list(rows), [(0, 1)])
+    sides = [SummedRepresentation(sums, place, float(np.finfo(float).eps)) for place in (0, 1)]
+    try:
+        measure.compare_views(*(measure.look(side) for side in sides))
+    except NotEstimable:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Rows(View):
+    """The trivial view: the matrix itself."""
+
+    rows: NDArray[np.float64]
+
+    @classmethod
+    def build(cls, source: Representation) -> Self:
+        """Store the matrix unchanged."""
+        return cls(source.rows)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    def permute(self, order: NDArray[np.intp]) -> Self:
+        """Relabel the rows."""
+        return type(self)(self.rows[order])
+
+
+@dataclass(frozen=True)
+class PlainMeasure(Measure):
+    """A user's function f(X, Y) -> float that is not marked as a measure."""
+
+    place: str = field(default="", repr=False)
+    """Import path for other processes, as module:name; empty if the function cannot be imported."""
+
+    def compare_views(self, a: View, b: View) -> float:
+        """Call the function with copies of the matrices, so that it cannot change the originals."""
+        assert isinstance(a, Rows) and isinstance(b, Rows)
+        return check.real_number(self.function(a.rows.copy(), b.rows.copy()), f"the value of {self.name}")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Options of the measure; a user's function has none."""
+        return {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the function's import path."""
+        if not self.place:
+            raise TypeError(f"measure must be a function in a module to go to another process, got {self.name}")
+        return import_measure, (self.place,)
+
+
+def plain(function: Callable[..., float], name: str = "", place: str = "") -> PlainMeasure:
+    """Wrap a function as a measure without declared properties; higher values mean more similar."""
+    called = name or getattr(function, "__name__", type(function).__name__)
+    import_path = place or _import_path(function)
+    return PlainMeasure(
+        name=called,
+        function=function,
+        view=Rows,
+        closer="higher",
+        bounds=(-np.inf, np.inf),
+        symmetric=False,
+        invariant=frozenset(),
+        family="own",
+        cost="n^2 d",
+        formula="",
+        reference=import_path,
+        place=import_path,
+    )
+
+
+def _import_path(function: Callable[..., float]) -> str:
+    module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
+    reachable = getattr(sys.modules.get(module or ""), name, None) is function
+    return f"{module}:{name}" if reachable and module != "__main__" else ""
+
+
+def import_measure(place: str) -> Measure:
+    """Return the measure at 'module:name': a marked function, a Measure, or any plain f(X, Y) -> float.
+
+    A plain function is assumed to be asymmetric, with higher values for more similar representations.
+    """
+    module, _, name = place.partition(":")
+    if not module or not name:
+        raise ValueError(f"measure must be importable as module:name, got {place!r}")
+    try:
+        function = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"measure must be importable as module:name, got {place!r}: {error}") from error
+    marked = function if isinstance(function, Measure) else getattr(function, "measure", None)
+    if isinstance(marked, Measure):
+        return marked
+    if not callable(function):
+        raise TypeError(
+            f"measure must be a function of two matrices, got {place!r}, which is {type(function).__name__}"
+        )
+    return plain(function, name, place)
+
 
 ENTRY_POINTS = "shesha.measures"
 STANDARD = "standard"
@@ -197,3 +324,110 @@ def _parse(text: str) -> tuple[str, dict[str, Any]]:
         except (ValueError, SyntaxError):
             options[key] = value
     return match[1], options
+
+
+_COSTS = {
+    "n d": "one pass over the features",
+    "n d^2": "n d^2: a decomposition of the features",
+    "n d^2 + d^3": "n d^2 + d^3: a matrix of features by features",
+    "n^2 d": "n^2 d: comparisons of all pairs of rows",
+    "more": "more than n^2 d: computed only on request",
+}
+
+
+def card(measure: Measure) -> str:
+    """Return the card that describes a measure, as text."""
+    kinds.instance(measure, Measure, "measure", "a Measure, as `shesha.measures.get` returns")
+    return as_card(f"{measure.name}: {first_sentence(measure)}", facts(measure))
+
+
+def first_sentence(measure: Measure) -> str:
+    """Return the first paragraph of the measure's documentation."""
+    return measure.doc.split("\n\n")[0].replace("\n", " ")
+
+
+def facts(measure: Measure) -> list[tuple[str, str]]:
+    """Return the lines of a card: the declared and tested properties of the measure."""
+    entries = [
+        ("formula", measure.formula),
+        ("range", f"{measure.closer} is closer, {range_in_words(measure.bounds)}"),
+        ("f(X, X)", "not a fixed value" if measure.self_value is None else f"{measure.self_value:g}"),
+        ("symmetry", "f(X, Y) = f(Y, X)" if measure.symmetric else "f(X, Y) differs from f(Y, X)"),
+        ("unchanged by", _invariances(measure)),
+        ("changed by", _others(measure)),
+        ("rows", "must correspond" if measure.paired else "need not correspond; their numbers may differ"),
+        ("cost", _COSTS[measure.cost]),
+        ("large data", "exact in one pass, with shesha.Moments" if takes_moments(measure) else ""),
+        ("computed from", f"{measure.view.__name__}: {_first_line(measure.view)}"),
+        ("options", options_in_words(measure.parameters)),
+        ("family", measure.family),
+        ("reference", measure.reference),
+        ("function", f"{_namespace(measure)}.{measure.function.__name__}(X, Y)"),
+    ]
+    if measure.anywhere:
+        entries.insert(8, ("arrays", "of any array library; arrays on a GPU stay there"))
+    if measure.takes_distances:
+        entries.insert(8, ("distances", "accepted instead of features (shesha.Rdm)"))
+    return [entry for entry in entries if entry[1]] + [("caveat", caveat) for caveat in measure.caveats]
+
+
+def overview(of: Iterable[Measure] | None = None) -> str:
+    """Return the list of all measures, or of the given ones, by family."""
+    load_entry_points()
+    measures = list(registered_measures().values() if of is None else kinds.several(of, Measure, "of", "measures"))
+    side = max((len(measure.name) for measure in measures), default=0)
+    lines = []
+    for family in dict.fromkeys(measure.family for measure in measures):
+        lines.append(family)
+        for measure in measures:
+            if measure.family == family:
+                head = f"  {measure.name:<{side}}  {measure.closer:<6} is closer  "
+                first, *rest = wrap(first_sentence(measure), page_width(), " " * len(head), "")
+                lines += [head + first.lstrip(), *rest]
+    return "\n".join([*lines, "", "shesha measures NAME describes one."])
+
+
+def page() -> str:
+    """Return the cards of all measures as a page of the documentation."""
+    parts = [_HEAD]
+    measures = registered_measures()
+    for family in dict.fromkeys(measure.family for measure in measures.values()):
+        parts.append(f"## {family.capitalize()}")
+        parts += [_section(measure) for measure in measures.values() if measure.family == family]
+    return "\n\n".join(parts) + "\n"
+
+
+_HEAD = """\
+# Measures
+
+This page lists every similarity measure with its properties, such as range, invariances, cost and caveats. Use it to
+look up a measure; `shesha measures NAME` prints the same card. Tests check each declared property on data.
+`python scripts/make_measures_page.py` generates this page from the code."""
+
+
+def _section(measure: Measure) -> str:
+    rows = markdown_table(["", ""], [[title, _escape(text)] for title, text in facts(measure)])
+    return f"### {measure.name}\n\n{first_sentence(measure)}\n\n{rows}"
+
+
+def _escape(text: str) -> str:
+    return text.replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;")
+
+
+def _invariances(measure: Measure) -> str:
+    implied = {more for change in measure.invariant for more in IMPLIED.get(change, ())}
+    return changes_in_words(measure.invariant - implied)
+
+
+def _others(measure: Measure) -> str:
+    simple = ("orthogonal", "permutation", "scaling", "translation")
+    return ", ".join(CHANGES[change] for change in simple if change not in measure.invariant)
+
+
+def _namespace(measure: Measure) -> str:
+    module = measure.function.__module__
+    return "shesha.measures" if module.startswith("shesha.measures.") else module
+
+
+def _first_line(view: type) -> str:
+    return (inspect.getdoc(view) or "").split("\n\n")[0].replace("\n", " ")

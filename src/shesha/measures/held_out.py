@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from shesha.measures.cca import _n_components, _require_freedom
-from shesha.measures.measure_type import Measure
+from shesha.measures.registry import Measure
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Basis, Representation

@@ -9,8 +9,7 @@ import numpy as np
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import clip_rounding
 from shesha.measures import sampled_estimates
-from shesha.measures._shared_caveats import FEW_UNITS, SUPERPOSITION
-from shesha.measures.registry import measure
+from shesha.measures.registry import FEW_UNITS, SUPERPOSITION, measure
 from shesha.views import Basis, Gram
 from shesha.views.gram import Bandwidth, Kernel
 

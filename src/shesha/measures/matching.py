@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels import optimal_transport
+from shesha.kernels import unit_matching
 from shesha.measures.registry import measure
 from shesha.support.types import Matrix
 from shesha.support.warnings import NotEstimable
@@ -206,9 +206,9 @@ def soft_matching(a: Features, b: Features, *, mass: float = 1.0) -> float:
     if not 0 < check.real_number(mass, "mass") <= 1:
         raise ValueError(f"mass must be above 0 and at most 1, got {mass}")
     gain = _correlations(a, b)
-    if not optimal_transport.is_feasible(*gain.shape):
+    if not unit_matching.is_feasible(*gain.shape):
         raise NotEstimable(
             f"the transport between {gain.shape[0]:,} and {gain.shape[1]:,} units takes too long; use equal widths, "
             "or SoftCorr"
         )
-    return float((optimal_transport.best_transport(gain, mass) * gain).sum() / mass)
+    return float((unit_matching.best_transport(gain, mass) * gain).sum() / mass)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shesha.kernels.distances import Metric
-from shesha.kernels.pair_influence import spearman_influence
+from shesha.kernels.sampled_feature_halves import spearman_influence
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha.kernels.cross_barcode import total_lengths
-from shesha.kernels.heat_trace import heat_distance
+from shesha.kernels.topology import heat_distance, total_lengths
 from shesha.measures.registry import measure
 from shesha.support.types import Seed
 from shesha.views import DistanceSubsets, HeatTrace
@@ -74,7 +73,7 @@ def rtd(
     """Representation topology divergence: differences in clusters and loops, over all scales.
 
     For a subset of m rows, the published code computes the barcode of 2 m points. This function obtains the same
-    lengths from m points (see `shesha.kernels.cross_barcode`).
+    lengths from m points (see `shesha.kernels.topology`).
 
     Parameters
     ----------

@@ -3,9 +3,8 @@
 from shesha.moments.jackknife_accumulator import compact_parts, leave_one_out
 from shesha.moments.layer_pair_sums import LayerMoments
 from shesha.moments.moments import Moments
-from shesha.moments.row_panel_sums import sum_panel
 from shesha.moments.summed_views import SummedRepresentation
-from shesha.moments.sums import Sums, merge_all
+from shesha.moments.sums import Sums, merge_all, sum_panel
 
 __all__ = [
     "LayerMoments",

@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from shesha.kernels.threads import parallel
-from shesha.moments.batch_checks import is_finite
-from shesha.moments.row_panel_sums import Pairs, panel_rows, sum_panel
-from shesha.moments.sums import Sums, merge, merge_all
+from shesha.moments.sums import Pairs, Sums, is_finite, merge, merge_all, panel_rows, sum_panel
 from shesha.support import memory
 from shesha.support.device_arrays import namespace, stays, to_host
 

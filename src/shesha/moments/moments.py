@@ -1,26 +1,206 @@
-"""Exact sums over the rows of representations that may not fit in memory, for linear measures."""
+"""Exact sums over the rows of representations that may not fit in memory, for linear measures, kept in files."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.moments import state_files as files
-from shesha.moments.batch_checks import FirstRows, check_batch, require_finite, storage_rounding
+from shesha.io.file_checks import UnreadableFileError, reading
 from shesha.moments.jackknife_accumulator import MOST_PARTS, Accumulator, compact_parts
 from shesha.moments.resumable_pass import count_dask, count_sides, count_stream
-from shesha.moments.row_panel_sums import all_pairs
-from shesha.moments.row_register import RowRegister
 from shesha.moments.row_sources import is_dask
 from shesha.moments.summed_views import SummedRepresentation
-from shesha.moments.sums import Sums, merge_all
+from shesha.moments.sums import (
+    FirstRows,
+    SideSums,
+    Sums,
+    all_pairs,
+    check_batch,
+    merge_all,
+    require_finite,
+    storage_rounding,
+)
 from shesha.support import argument_types as kinds
-from shesha.support.types import Matrix, Vector
+from shesha.support.atomic_files import replacing
+from shesha.support.device_arrays import to_host
+from shesha.support.plurals import count
+from shesha.support.types import Array, Index, Matrix, Vector
+
+
+@dataclass
+class RowRegister:
+    """Identifiers of the rows counted so far, as sorted 64-bit numbers; text is hashed."""
+
+    seen: Index = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    n_repeated: int = 0
+
+    def new_rows(self, ids: ArrayLike, n_rows: int) -> tuple[Index, Index]:
+        """Return the positions of the rows in a batch that have not been counted, and their codes.
+
+        Raises
+        ------
+        ValueError
+            If the number of identifiers differs from the number of rows.
+        TypeError
+            If the identifiers are neither whole numbers nor text.
+        """
+        codes = _codes(to_host(ids, "rows"))
+        if len(codes) != n_rows:
+            raise ValueError(f"rows must have one identifier per row of the batch ({n_rows}), got {len(codes)}")
+        _, first = np.unique(codes, return_index=True)
+        kept = np.sort(first[~self._contains(codes[first])])
+        return kept, codes[kept]
+
+    def count(self, codes: Index, n_rows: int) -> RowRegister:
+        """Return a register to which the new codes from a batch of `n_rows` rows have been added."""
+        return RowRegister(np.union1d(self.seen, codes), self.n_repeated + n_rows - len(codes))
+
+    def join(self, other: RowRegister) -> RowRegister:
+        """Return the union of two registers; raise an error for common rows, whose sums cannot be separated."""
+        shared = np.intersect1d(self.seen, other.seen, assume_unique=True)
+        if len(shared):
+            raise ValueError(f"rows must be counted once, got {count(len(shared), 'row')} in both Moments objects")
+        return RowRegister(np.union1d(self.seen, other.seen), self.n_repeated + other.n_repeated)
+
+    def _contains(self, codes: Index) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        if not len(self.seen):
+            return np.zeros(len(codes), dtype=bool)
+        place = np.minimum(np.searchsorted(self.seen, codes), len(self.seen) - 1)
+        return np.asarray(self.seen[place] == codes)
+
+
+def _codes(ids: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> Index:
+    if ids.ndim != 1:
+        raise ValueError(f"rows must be 1-D, got shape {ids.shape}")
+    if ids.dtype.kind in "iu":
+        return ids.astype(np.int64)
+    if ids.dtype.kind in "USTO" and all(isinstance(label, str | bytes) for label in ids.tolist()):
+        return np.array([_hash(label) for label in ids.tolist()], dtype=np.int64)
+    raise TypeError(f"rows must be whole numbers or text, got an array of dtype {ids.dtype}")
+
+
+def _hash(name: str | bytes) -> int:
+    content = name.encode() if isinstance(name, str) else name
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little", signed=True)
+
+
+FORMAT = "shesha moments 1"
+
+
+class DamagedStateError(ValueError):
+    """Raised if a file does not contain complete moments."""
+
+
+def save(path: str | os.PathLike[str], state: Accumulator, header: Mapping[str, Any], register: RowRegister) -> None:
+    """Write everything that is needed to resume a pass."""
+    arrays: dict[str, Array] = {"rows": register.seen}
+    for place, part in enumerate([*state.parts, *([] if state.current is None else [state.current])]):
+        arrays |= _part_arrays(f"part {place}", part)
+    pending = state.join_pending() if state.n_pending else []
+    for place, side in enumerate(pending):
+        arrays[f"pending {place}"] = _plain(side)
+    description = dict(header) | {
+        "format": FORMAT,
+        "widths": list(state.widths),
+        "pairs": [list(pair) for pair in state.pairs],
+        "n_parts": len(state.parts),
+        "has_current": state.current is not None,
+        "n_pending": state.n_pending,
+        "part_rows": state.part_rows,
+        "n_rows": state.n_rows,
+        "n_repeated": register.n_repeated,
+    }
+    arrays["header"] = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
+    with replacing(kinds.path(path, "path")) as draft, draft.open("wb") as stream:
+        np.savez(stream, **arrays)  # type: ignore[arg-type]
+
+
+def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any], RowRegister]:
+    """Read a file that `save` wrote.
+
+    Raises
+    ------
+    DamagedStateError
+        If the file is incomplete or damaged, or if it has another format.
+    """
+    place = kinds.path(path, "path")
+    with place.open("rb") as stream:
+        try:
+            with reading(place), np.load(stream, allow_pickle=False) as arrays:
+                header = json.loads(bytes(arrays["header"]))
+                if header["format"] == FORMAT:
+                    return _state(arrays, header), header, RowRegister(arrays["rows"], header["n_repeated"])
+        except UnreadableFileError as error:
+            raise DamagedStateError(
+                f"{place} must contain moments that shesha.Moments.save wrote, got a file that is damaged or has "
+                "another "
+                "format; sum over the rows again"
+            ) from error
+    raise DamagedStateError(f"{place} must be in the format {FORMAT!r}, got {header['format']!r:.60}")
+
+
+def _state(arrays: Any, header: Mapping[str, Any]) -> Accumulator:
+    widths = tuple(int(width) for width in header["widths"])
+    pairs = [(int(i), int(j)) for i, j in header["pairs"]]
+    count = header["n_parts"] + bool(header["has_current"])
+    parts = [_part(arrays, f"part {place}", widths, pairs) for place in range(count)]
+    pending = [tuple(arrays[f"pending {place}"] for place in range(len(widths)))] if header["n_pending"] else []
+    accumulator = Accumulator(
+        widths,
+        pairs,
+        parts[: header["n_parts"]],
+        parts[-1] if header["has_current"] else None,
+        pending,
+        int(header["n_pending"]),
+        int(header["part_rows"]),
+    )
+    if accumulator.n_rows != header["n_rows"] or any(
+        len(side) != accumulator.n_pending for side in pending[:1] for side in side
+    ):
+        raise ValueError("rows are missing")
+    return accumulator
+
+
+def _part_arrays(name: str, part: Sums) -> dict[str, Array]:
+    arrays: dict[str, Array] = {f"{name} n": np.array(part.n_rows)}
+    for i, side in enumerate(part.sides):
+        arrays[f"{name} side {i}"] = side.products
+        arrays[f"{name} mean {i}"] = np.stack([side.origin, side.offset])
+        arrays[f"{name} unit {i}"] = np.array(side.unit)
+    return arrays | {f"{name} cross {i} {j}": block for (i, j), block in part.cross.items()}
+
+
+def _part(arrays: Any, name: str, widths: tuple[int, ...], pairs: list[tuple[int, int]]) -> Sums:
+    sides = []
+    for i, width in enumerate(widths):
+        mean, products = arrays[f"{name} mean {i}"], arrays[f"{name} side {i}"]
+        _require_shape(mean, (2, width))
+        _require_shape(products, (width + 1, width + 1))
+        sides.append(SideSums(mean[0], mean[1], float(arrays[f"{name} unit {i}"]), products))
+    cross = {}
+    for i, j in pairs:
+        cross[i, j] = arrays[f"{name} cross {i} {j}"]
+        _require_shape(cross[i, j], (widths[i] + 1, widths[j] + 1))
+    return Sums(int(arrays[f"{name} n"]), tuple(sides), cross)
+
+
+def _require_shape(array: Array, shape: tuple[int, ...]) -> None:
+    if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
+        raise ValueError(f"array must have shape {shape}, got {array.shape}")
+
+
+def _plain(side: Any) -> Array:
+    from shesha.support.device_arrays import to_host
+
+    return np.asarray(side.toarray() if hasattr(side, "toarray") else to_host(side))
 
 
 class Moments:
@@ -216,7 +396,7 @@ class Moments:
             "dependence": self.dependence,
             "source": source,
         }
-        files.save(path, self._state, header, self._register)
+        save(path, self._state, header, self._register)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Moments:
@@ -232,7 +412,7 @@ class Moments:
     @classmethod
     def load_with_header(cls, path: str | os.PathLike[str]) -> tuple[Moments, dict[str, Any]]:
         """Read moments and the other values that were saved with them."""
-        state, header, register = files.load(path)
+        state, header, register = load(path)
         moments = cls(header["names"])
         moments._state, moments._register, moments._named_rows = state, register, header["named_rows"]
         moments._precisions = [float(precision) for precision in header["precisions"]]

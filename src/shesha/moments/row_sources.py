@@ -1,21 +1,165 @@
-"""Sources of rows: arrays, files larger than memory, and streams of batches."""
+"""Sources of rows: arrays, files larger than memory, and streams of batches, read ahead in a background thread."""
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from shesha.io import open_matrix
-from shesha.moments.batch_checks import batch_sides
-from shesha.moments.read_ahead import read_ahead, stretch_rows
-from shesha.moments.stream_fingerprint import StreamFingerprint
+from shesha.moments.sums import batch_sides, panel_rows
+from shesha.support import memory
 from shesha.support.device_arrays import stays, to_host
 from shesha.support.file_stamps import file_stamp
 from shesha.support.progress import track
+
+Item = TypeVar("Item")
+_PANELS = 8
+"""Number of panels that are read together, if memory allows."""
+_WAITING = 3
+"""Number of chunks in memory at the same time: one in use, one waiting, and one being read."""
+_ANNOUNCED = 3
+"""Number of chunks that the operating system is asked to read in advance, to keep the disk busy."""
+
+
+def stretch_rows(sides: Sequence[Any]) -> int:
+    """Number of rows to read together: whole panels within a small share of the memory budget."""
+    rows = panel_rows([int(side.shape[1]) for side in sides])
+    panel = rows * sum(int(side.shape[1]) * max(1, np.dtype(side.dtype).itemsize) for side in sides if _is_host(side))
+    room = memory.memory_budget() // 8 // max(1, _WAITING * panel)
+    return int(rows * min(_PANELS, max(1, room)))
+
+
+def read_ahead(sides: Sequence[Any], starts: range) -> Iterator[list[Any]]:
+    """For each start, yield the rows of all sides while the next chunk is read in the background."""
+    yield from _one_ahead(_read(sides, starts))
+
+
+def _read(sides: Sequence[Any], starts: range) -> Iterator[list[Any]]:
+    step, announced = starts.step, starts.start
+    for start in starts:
+        for side in sides:
+            _announce(side, announced, start + _ANNOUNCED * step)
+        announced = start + _ANNOUNCED * step
+        yield [_read_pages(side[start : start + step]) for side in sides]
+
+
+def _one_ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """Yield the items; a background thread prepares the next one while the current one is in use."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        ahead = pool.submit(lambda: list(islice(items, 1)))
+        while head := ahead.result():
+            ahead = pool.submit(lambda: list(islice(items, 1)))
+            yield head[0]
+
+
+def _read_pages(rows: Any) -> Any:
+    """Load the pages of memory-mapped rows into memory, and return the rows."""
+    if not isinstance(rows, np.memmap) or not rows.size:
+        return rows
+    if not rows.flags.c_contiguous:
+        return np.array(rows)
+    pages = rows.reshape(-1).view(np.uint8)[:: mmap.PAGESIZE]
+    # Unlike a Python loop or `mmap.madvise`, a reduction lets other threads run.
+    pages.max()
+    return rows
+
+
+def _announce(side: Any, start: int, stop: int) -> None:
+    """Ask the system to read a range of rows from a file in advance; the system may ignore this hint."""
+    if not hasattr(os, "posix_fadvise") or not isinstance(side, np.memmap) or not side.flags.c_contiguous:
+        return
+    rows = side[start:stop]
+    if not rows.size or side.filename is None:
+        return
+    try:
+        descriptor = os.open(side.filename, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.posix_fadvise(descriptor, _place_in_file(rows), rows.nbytes, os.POSIX_FADV_WILLNEED)
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)
+
+
+def _place_in_file(rows: Any) -> int:
+    """Byte offset in the file at which the given memory-mapped rows start."""
+    start = rows.offset - rows.offset % mmap.ALLOCATIONGRANULARITY
+    mapped = np.frombuffer(rows._mmap, dtype=np.uint8)
+    return int(start + rows.ctypes.data - mapped.ctypes.data)
+
+
+def _is_host(side: Any) -> bool:
+    return hasattr(side, "dtype") and getattr(side.dtype, "kind", "") in tuple("fiub")
+
+
+_SAME_ROW = 1e-2
+"""Largest relative difference, due to rounding, between a row's sums in two runs of the same model."""
+
+
+class StreamFingerprint:
+    """Sums of the entries in rows 0, 1, 2, 4, 8, ... of a stream, which identify the stream and its order.
+
+    Parameters
+    ----------
+    known : list
+        Entries [row number, [[sum, sum of absolute values] for each side]] from a saved state; new entries are
+        appended.
+
+    Raises
+    ------
+    ValueError
+        If `known` describes arrays or files instead of a stream.
+    """
+
+    def __init__(self, known: list[Any]) -> None:
+        if not all(len(entry) == 2 and isinstance(entry[0], int) for entry in known):
+            raise ValueError("state must belong to a stream, got the state of arrays or files; use a new file")
+        self._known = known
+        self._rows = {int(row): sums for row, sums in known}
+
+    def check(self, start: int, sides: Sequence[Any]) -> None:
+        """Compare a batch that begins at row `start` with the recorded rows, and record its new rows.
+
+        Raises
+        ------
+        ValueError
+            If a row differs from the recorded row of the same number.
+        """
+        for row in _powers_of_two(start, start + int(sides[0].shape[0])):
+            sums = [_row_sums(side[row - start : row - start + 1]) for side in sides]
+            if row not in self._rows:
+                self._rows[row] = sums
+                self._known.append([row, sums])
+            elif not _are_equal(self._rows[row], sums):
+                raise ValueError(
+                    f"batches must have the rows of the state in the same order, got another row {row:,}; resume with "
+                    "shuffle=False, or start a new state"
+                )
+
+
+def _powers_of_two(start: int, stop: int) -> list[int]:
+    rows = [0, *(1 << bit for bit in range(stop.bit_length()))]
+    return [row for row in rows if start <= row < stop]
+
+
+def _row_sums(row: Any) -> list[float]:
+    values = row.toarray() if hasattr(row, "toarray") else to_host(row)
+    return [float(values.sum(dtype=np.float64)), float(np.abs(values).sum(dtype=np.float64))]
+
+
+def _are_equal(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> bool:
+    return len(first) == len(second) and all(
+        abs(a - b) <= _SAME_ROW * max(size, other) for (a, size), (b, other) in zip(first, second, strict=True)
+    )
 
 
 def is_dask(side: Any) -> bool:

@@ -1,19 +1,136 @@
-"""Counts, means and products over the rows of several representations, which can be merged.
-
-Each row x is represented by z = (x - m, |x - m|^2), where m is the mean row. The products of z contain everything that
-linear measures need; unbiased estimators use the products with squared lengths. Batches are merged by the pairwise
-update (Chan, Golub and LeVeque 1983) rather than by adding raw sums, so that offsets cost no precision.
-"""
+"""Counts, means and products over the rows of several representations, summed in panels and merged."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 
-from shesha.support.types import Matrix, Vector
+from shesha.inputs import validation as check
+from shesha.kernels.rounding_and_scaling import length_unit
+from shesha.nulls.dependence import find_dependence
+from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
+from shesha.support.device_arrays import convert_like, doubles, is_numpy, namespace, squared_lengths, stays, to_host
+from shesha.support.memory import memory_budget
+from shesha.support.types import Array, Matrix, Vector
+
+
+def batch_sides(batch: Any) -> list[Any]:
+    """Return the matrices in a loader's batch, which may be a tuple, a list or a mapping of columns."""
+    if isinstance(batch, Mapping):
+        return list(batch.values())
+    if isinstance(batch, tuple | list):
+        return list(batch)
+    raise TypeError(f"a batch must be a tuple (x, y) or a dict of matrices, got {type(batch).__name__}")
+
+
+def check_batch(sides: Sequence[Any], names: Sequence[str], widths: Sequence[int] | None) -> list[Any]:
+    """Check a batch, and return it as matrices of numbers on their devices.
+
+    Raises
+    ------
+    TypeError
+        If a matrix does not contain real numbers.
+    ValueError
+        If a matrix is not 2-D, or if its width differs from earlier batches or its number of rows from the first
+        matrix.
+    """
+    sides_as_matrices = [_as_matrix(side, name) for side, name in zip(sides, names, strict=True)]
+    for place, (side, name) in enumerate(zip(sides_as_matrices, names, strict=True)):
+        if widths is not None and side.shape[1] != widths[place]:
+            raise ValueError(
+                f"{name} must have {widths[place]} features, as in earlier batches, got {side.shape[1]}; this batch "
+                "was not added"
+            )
+        if side.shape[0] != sides_as_matrices[0].shape[0]:
+            raise ValueError(
+                f"{name} must have as many rows as {names[0]} ({sides_as_matrices[0].shape[0]}), got "
+                f"{side.shape[0]}; this batch was not added"
+            )
+    return sides_as_matrices
+
+
+def require_finite(sides: Sequence[Any], names: Sequence[str], first_row: int) -> None:
+    """Raise an error for NaN and infinity; `first_row` is the position of the batch in the stream."""
+    for side, name in zip(sides, names, strict=True):
+        if not is_finite(side):
+            rows = np.flatnonzero(~np.isfinite(_dense(side)).all(axis=1))
+            raise ValueError(
+                f"{name} must be finite, got NaN or infinity in rows {check.join_items(rows.tolist())} of the batch "
+                f"that begins at row {first_row:,}; this batch was not added"
+            )
+
+
+def storage_rounding(side: Any) -> float:
+    """Relative rounding error that the data type of a matrix implies."""
+    kind = str(side.dtype).rpartition(".")[2]
+    return {"float16": 2.0**-10, "float32": 2.0**-23, "bfloat16": 2.0**-23}.get(kind, 2.0**-52)
+
+
+def _as_matrix(side: Any, name: str) -> Any:
+    if not (stays(side) or hasattr(side, "toarray")):
+        side = to_host(side, name)
+    shape = tuple(side.shape)
+    if len(shape) != 2 or shape[1] < 1:
+        raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {shape}")
+    if hasattr(side, "tocsr"):
+        side = side.tocsr()
+    kind = side.dtype.kind if hasattr(side.dtype, "kind") else "f" if _is_real_on_device(side) else "c"
+    if kind not in "fiub":
+        raise TypeError(f"{name} must be a matrix of real numbers, got an array of dtype {side.dtype}")
+    return side
+
+
+def _is_real_on_device(side: Any) -> bool:
+    return bool(namespace(side).isdtype(side.dtype, ("real floating", "integral", "bool")))
+
+
+def is_finite(side: Any) -> bool:
+    """Whether no entry is NaN or infinite."""
+    if hasattr(side, "toarray"):
+        return bool(np.isfinite(side.data).all())
+    if is_numpy(side):
+        return side.dtype.kind != "f" or bool(np.isfinite(side).all())
+    xp = namespace(side)
+    return not xp.isdtype(side.dtype, "real floating") or bool(xp.all(xp.isfinite(side)))
+
+
+def _dense(side: Any) -> Any:
+    return side.toarray() if hasattr(side, "toarray") else to_host(side)
+
+
+class FirstRows:
+    """The first rows of a stream, in which dependence between rows is looked for, because sums no longer show it."""
+
+    def __init__(self, signs: str = "") -> None:
+        self._signs = signs
+        self._batches: list[list[Array]] = []
+        self._n_rows = _FIRST_ROWS if signs else 0
+
+    def add(self, sides: Sequence[Any]) -> None:
+        """Keep the rows of a batch until there are enough."""
+        n = min(_FIRST_ROWS - self._n_rows, sides[0].shape[0])
+        if n > 0:
+            self._batches.append([np.array(_dense(side[:n])) for side in sides])
+            self._n_rows += n
+
+    @property
+    def signs(self) -> str:
+        """What shows that rows depend on one another; empty if nothing does."""
+        if self._batches:
+            sides = [np.concatenate(parts) for parts in zip(*self._batches, strict=True)]
+            self._signs = find_dependence([DiagnosticRows(side) for side in sides], screened=True).signs
+            if self._n_rows == _FIRST_ROWS:
+                self._batches = []
+        return self._signs
+
+
+_FIRST_ROWS = 512
+
 
 _ENTRIES_AT_ONCE = 1 << 13
 """Number of entries of an outer product per step; few enough to stay in the cache and to reuse one buffer."""
@@ -178,3 +295,229 @@ def shift_means(block: Matrix, first: Vector, second: Vector) -> None:
     """Shift both mean rows in place; |x + s|^2 is |x|^2 + 2 s'x plus a constant that centring removes."""
     block[-1] += 2 * (first @ block[:-1])
     block[:, -1] += 2 * (block[:, :-1] @ second)
+
+
+_ENTRIES = 1 << 20
+"""Number of values in a block of rows; 8 MB in double precision."""
+_BLOCKS = 4
+"""Number of blocks per panel. The blocks of a panel are summed before the result is added to the totals."""
+_MOST_TOGETHER = 2048
+"""Largest total number of features for which a single product covers all sides."""
+_PILOT_ROWS = 32
+"""Number of rows whose mean is subtracted before products are computed. It is close enough to the panel's mean to
+preserve all digits."""
+_SAFE = 2.0**400
+"""Largest squared length that is used without a change of unit; its inverse is the smallest."""
+Pairs = Collection[tuple[int, int]]
+
+
+def panel_rows(widths: Sequence[int]) -> int:
+    """Number of rows in a panel: a power of two, so large that adding to the totals takes little time."""
+    return _block_rows(widths) * (_BLOCKS if sum(widths) <= _MOST_TOGETHER else 1)
+
+
+def _block_rows(widths: Sequence[int]) -> int:
+    width = sum(widths) + len(widths)
+    rows = max(_ENTRIES // width, width // 2, 64)
+    return int(1 << (int(rows).bit_length() - 1))
+
+
+def all_pairs(n_sides: int) -> list[tuple[int, int]]:
+    """All pairs of different sides; the products of a side with itself are in its `SideSums`."""
+    return list(combinations(range(n_sides), 2))
+
+
+def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
+    """Sum over some rows of equally long matrices, which may be NumPy arrays, sparse, or on a device.
+
+    Raises
+    ------
+    ValueError
+        If an entry is NaN or infinite.
+    """
+    arrays = [_as_array(side) for side in sides]
+    if all(map(is_numpy, arrays)) and len(pairs) == len(all_pairs(len(arrays))):
+        together = _sum_together(arrays, pairs)
+        if together is not None:
+            return together
+    panels = [Panel.build(side) for side in arrays]
+    cross = {(i, j): panels[i].products(panels[j]) for i, j in pairs}
+    sums = Sums(int(sides[0].shape[0]), tuple(panel.sums() for panel in panels), cross)
+    for panel in panels:
+        _recycle(panel.z)
+    return sums
+
+
+def _sum_together(arrays: Sequence[Array], pairs: Pairs) -> Sums | None:
+    """Compute the sums for all pairs of sides from one symmetric product of their joined columns.
+
+    Returns None if there are too many columns, or if squares would overflow or underflow.
+    """
+    n, widths = int(arrays[0].shape[0]), [int(side.shape[1]) for side in arrays]
+    if sum(widths) > _MOST_TOGETHER:
+        return None
+    ends = np.cumsum([width + 1 for width in widths]).tolist()
+    columns = [slice(end - width - 1, end) for end, width in zip(ends, widths, strict=True)]
+    pilots = [_pilot_row(side) for side in arrays]
+    size, width = min(n, _block_rows(widths)), ends[-1]
+    room = _allocate_panel((size + 2 * width, width))
+    block, product, products = np.split(room, [size, size + width])
+    total = _add_blocks(arrays, pilots, columns, block, product, products)
+    sums = None
+    if total is not None:
+        means = [total[span] / n for span in columns]
+
+        def about_means(i: int, j: int) -> Matrix:
+            return _about_means(products[columns[i], columns[j]].copy(), n, means[i], means[j])
+
+        sides = [SideSums(pilots[i], means[i][:-1], 1.0, about_means(i, i)) for i in range(len(arrays))]
+        sums = Sums(n, tuple(sides), {(i, j): about_means(i, j) for i, j in pairs})
+    _recycle(room)
+    return sums
+
+
+def _add_blocks(
+    arrays: Sequence[Array],
+    pilots: Sequence[Vector],
+    columns: Sequence[slice],
+    block: Matrix,
+    product: Matrix,
+    products: Matrix,
+) -> Vector | None:
+    """Add the products of all columns of z to `products`, and return the sum of z; None on overflow."""
+    products[:] = 0
+    total, ones = np.zeros(len(products)), np.ones(len(block))
+    lengths = [span.stop - 1 for span in columns]
+    for start in range(0, len(arrays[0]), len(block)):
+        z = block[: len(arrays[0]) - start]
+        for side, pilot, span in zip(arrays, pilots, columns, strict=True):
+            squares = _subtract(side[start : start + len(block)], pilot, z[:, span])
+            if not _is_safe(squares):
+                return None
+            z[:, span.stop - 1] = squares
+        if start == 0:
+            # Lengths lose no digits if they are taken relative to the mean of the first block.
+            middles = z[:, lengths].mean(axis=0)
+        z[:, lengths] -= middles
+        products += np.matmul(z.T, z, out=product)
+        total += ones[: len(z)] @ z
+    return total
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Rows minus a pilot row, and their squared lengths as a last column, both approximately centred."""
+
+    z: Any
+    pilot: Vector
+    unit: float
+    mean: Vector
+    """Mean row of z."""
+
+    @classmethod
+    def build(cls, side: Any) -> Panel:
+        """Prepare a panel of rows from one representation."""
+        rows = _as_array(side)
+        z, pilot, unit = _centre(rows) if is_numpy(rows) else _centre_on_device(doubles(rows))
+        ones = convert_like(np.ones(z.shape[0]), z)
+        return cls(z, pilot, unit, to_host(ones @ z) / z.shape[0])
+
+    def products(self, other: Panel) -> Matrix:
+        """Products of this side's z with another side's z, both centred on their means in the panel."""
+        return _about_means(to_host(self.z.T @ other.z), self.z.shape[0], self.mean, other.mean)
+
+    def sums(self) -> SideSums:
+        """Sums over the panel for this side alone."""
+        return SideSums(self.pilot, self.mean[:-1], self.unit, self.products(self))
+
+
+def _about_means(products: Matrix, n_rows: int, first: Vector, second: Vector) -> Matrix:
+    """Convert products about pilot rows to products about mean rows, in place; the vectors are means of z."""
+    add_outer_product(products, -(n_rows * first), second)
+    shift_means(products, -first[:-1], -second[:-1])
+    return products
+
+
+_spare: list[Array] = []
+"""Memory of finished panels, for reuse. Allocating new memory takes as long as the products of narrow matrices."""
+
+
+def _allocate_panel(shape: tuple[int, int]) -> Matrix:
+    size = shape[0] * shape[1]
+    try:
+        spare = _spare.pop()
+    except IndexError:
+        spare = np.empty(0)
+    if spare.size < size:
+        spare = np.empty(size)
+    return spare[:size].reshape(shape)
+
+
+def _recycle(z: Any) -> None:
+    """Keep the memory of a panel for later panels, within a small share of the memory budget."""
+    if is_numpy(z) and (len(_spare) + 1) * z.base.nbytes <= memory_budget() // 32:
+        _spare.append(z.base)
+
+
+def _as_array(side: Any) -> Any:
+    if hasattr(side, "toarray"):
+        return side.toarray()
+    return side if stays(side) else to_host(side)
+
+
+def _centre(rows: Array) -> tuple[Matrix, Vector, float]:
+    pilot = _pilot_row(rows)
+    z = _allocate_panel((rows.shape[0], rows.shape[1] + 1))
+    moved = z[:, :-1]
+    lengths = _subtract(rows, pilot, z)
+    unit = 1.0
+    if not _is_safe(lengths):
+        _require_finite(rows)
+        unit = length_unit(moved)
+        moved /= unit
+        lengths = np.einsum("ij,ij->i", moved, moved)
+    z[:, -1] = lengths - lengths.mean()
+    return z, pilot, unit
+
+
+def _subtract(rows: Array, pilot: Vector, z: Matrix) -> Vector:
+    """Write rows minus the pilot row into all but the last column of z, and return their squared lengths."""
+    moved = z[:, :-1]
+    # `dtype` makes NumPy convert integers and single precision before the subtraction.
+    with np.errstate(invalid="ignore", over="ignore"):
+        # Infinity raises an error later.
+        np.subtract(rows, pilot, out=moved, dtype=np.float64)
+        return np.asarray(np.einsum("ij,ij->i", moved, moved))
+
+
+def _centre_on_device(rows: Any) -> tuple[Any, Vector, float]:
+    xp = namespace(rows)
+    pilot = _pilot_row(to_host(rows[:: max(1, rows.shape[0] // _PILOT_ROWS), :]))
+    moved = rows - convert_like(pilot, rows)
+    lengths = squared_lengths(moved)
+    unit = 1.0
+    if not _is_safe(to_host(lengths)):
+        _require_finite(to_host(rows))
+        unit = length_unit(moved)
+        moved = moved / unit
+        lengths = squared_lengths(moved)
+    lengths = lengths - xp.mean(lengths)
+    return xp.concat([moved, xp.reshape(lengths, (-1, 1))], axis=1), pilot, unit
+
+
+def _pilot_row(rows: Array) -> Vector:
+    chosen = rows[:: max(1, rows.shape[0] // _PILOT_ROWS)].astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        # The mean is taken relative to the first row, so that the mean of equal rows is exact.
+        return np.asarray(chosen[0] + (chosen - chosen[0]).mean(axis=0))
+
+
+def _is_safe(lengths: Vector) -> bool:
+    """Return whether the squares of the squared lengths stay within the range of doubles."""
+    top = float(lengths.max())
+    return top == 0 or 1 / _SAFE < top < _SAFE
+
+
+def _require_finite(rows: Array) -> None:
+    if not np.isfinite(rows).all():
+        raise ValueError("rows must be finite, got NaN or infinity")

@@ -14,7 +14,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import Cube, centre_and_scale, condition_distances, half_sums
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks
-from shesha.kernels.standardisation import centred_units
+from shesha.kernels.rounding_and_scaling import centred_units
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.equal_trials import FEWEST_IN_HALF, EqualTrials, Numbers, Use, check_numbers, unused_trials
 from shesha.results import NoiseCeiling

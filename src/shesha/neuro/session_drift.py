@@ -14,7 +14,7 @@ from scipy import sparse
 
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import agreement, condition_distances, half_sums
-from shesha.kernels.standardisation import centred_units
+from shesha.kernels.rounding_and_scaling import centred_units
 from shesha.neuro._trials import Trials
 from shesha.neuro.tracked_neuron_table import MISSING, check_tracked
 from shesha.nulls import summarise

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels.stochastic_shape import energy_distance, gaussian_distance
+from shesha.kernels.shapes import energy_distance, gaussian_distance
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trials import Conditions, Trials
 from shesha.report import page_width, wrap

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
-from shesha.kernels.standardisation import is_constant
+from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trials import Trials
 from shesha.nulls import draw_permutations, identity_first, summarise

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels.repeated_rows import repeats
-from shesha.kernels.searchsorted import insertion_places
+from shesha.kernels.sorting import insertion_places
 from shesha.nulls.near_repeats import find_near_repeats
 from shesha.nulls.periodicity import find_period
 from shesha.nulls.sampled_rows_for_checks import FEWEST_ROWS, DiagnosticRows

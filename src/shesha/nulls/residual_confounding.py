@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.kernels.splines import natural_spline
+from shesha.kernels.regression import natural_spline
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector

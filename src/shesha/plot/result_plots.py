@@ -115,7 +115,7 @@ def ranks(results: pd.DataFrame, axes: Any = None) -> Any:
     Parameters
     ----------
     results : DataFrame
-        A table from `shesha.benchmark.published` or `shesha.benchmark.table`.
+        A table from `shesha_bench.published` or `shesha_bench.table`.
     axes : sequence of matplotlib Axes, optional
         One Axes object per domain. Default: a new figure.
 
@@ -123,7 +123,7 @@ def ranks(results: pd.DataFrame, axes: Any = None) -> Any:
     -------
     array of matplotlib Axes
     """
-    from shesha.benchmark import plot_ranks
+    from shesha_bench import plot_ranks
 
     return plot_ranks(results, axes)
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from shesha.calibration.permutation_scores import KnownProduct
 from shesha.kernels.distances import n_pairs
-from shesha.kernels.random_pairs import distinct_pairs
-from shesha.kernels.weighted_ranks import SortedVectors, weighted_correlations
+from shesha.kernels.pairs import distinct_pairs
+from shesha.kernels.ranks import SortedVectors, weighted_correlations
 from shesha.ranking.problem_and_evaluations import Problem
 from shesha.stability.estimators.sampled_pairs import DEFAULT_PAIRS, sort_pairs
 from shesha.support import memory

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
-from shesha.kernels.weighted_ranks import SortedVectors, weighted_correlations
+from shesha.kernels.ranks import SortedVectors, weighted_correlations
 from shesha.ranking.distance_vectors import DistanceVectors
 from shesha.ranking.problem_and_evaluations import Problem
 from shesha.results.similarity.model_ranking import ModelCombination

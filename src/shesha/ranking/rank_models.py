@@ -15,7 +15,7 @@ from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import n_pairs
 from shesha.measures import as_measure
-from shesha.measures.measure_type import Choice
+from shesha.measures.registry import Choice
 from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
 from shesha.nulls.dependence import find_dependence
 from shesha.nulls.design_builder import exchange

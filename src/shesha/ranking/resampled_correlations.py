@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from shesha.kernels.weight_influence import correlation_influence
+from shesha.kernels.ranks import correlation_influence
 from shesha.ranking.distance_vectors import DistanceVectors, cells
 from shesha.support.types import Index, Matrix, Vector
 

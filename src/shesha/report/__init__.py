@@ -1,16 +1,8 @@
 """Reports built from sections, as text or as pages, independent of the kinds of results."""
 
-from shesha.report._aligned_columns import columns
 from shesha.report._array_fingerprint import fingerprint
-from shesha.report._documentation_links import heading_anchor
-from shesha.report._markdown_tables import markdown_line, markdown_table
-from shesha.report._page_wide_tables import Column, Strip, table
-from shesha.report._terminal_colours import colour_report, use_colour
-from shesha.report._text_card import CHANGES, card, changes_in_words, options_in_words, range_in_words
-from shesha.report._wrapping import page_width, wrap
-from shesha.report.html import as_html, as_notebook
-from shesha.report.model_card import Metric, as_card
-from shesha.report.page import Page
+from shesha.report.html import as_html, as_notebook, heading_anchor
+from shesha.report.model_card import Metric, as_card, markdown_line, markdown_table
 from shesha.report.sections import (
     Drawing,
     Either,
@@ -18,6 +10,7 @@ from shesha.report.sections import (
     HeatMap,
     Item,
     Lines,
+    Page,
     Part,
     Point,
     PointMap,
@@ -26,7 +19,20 @@ from shesha.report.sections import (
     Text,
     texts,
 )
-from shesha.report.text import as_text
+from shesha.report.text import as_text, colour_report, use_colour
+from shesha.report.text_layout import (
+    CHANGES,
+    Column,
+    Strip,
+    card,
+    changes_in_words,
+    columns,
+    options_in_words,
+    page_width,
+    range_in_words,
+    table,
+    wrap,
+)
 
 __all__ = [
     "CHANGES",

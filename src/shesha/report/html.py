@@ -2,27 +2,253 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import io
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import PackageNotFoundError, metadata
 from itertools import groupby
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from shesha._version import __version__
-from shesha.report._documentation_links import address
-from shesha.report._heat_colours import LEVELS, colour, ink, level
-from shesha.report._inline_markup import spans
-from shesha.report._matplotlib_to_svg import draw_svg
-from shesha.report._page_wide_tables import blocks
-from shesha.report._point_map_data import map_data
+import numpy as np
+
+from shesha._version import DISTRIBUTION, __version__
 from shesha.report.sections import Either
+from shesha.report.text_layout import blocks
 from shesha.support.optional import require
 
 if TYPE_CHECKING:
-    from shesha.report._page_wide_tables import Column, Strip
-    from shesha.report.page import Page
-    from shesha.report.sections import Drawing, HeatMap, Part, Table
+    from matplotlib.axes import Axes
+
+    from shesha.report.sections import Drawing, HeatMap, Page, Part, PointMap, Table
+    from shesha.report.text_layout import Column, Strip
+
+
+_ANCHORS = (
+    (0xFD, 0xF6, 0xE3),
+    (0xC7, 0xE3, 0xC4),
+    (0x6C, 0xBB, 0xB0),
+    (0x2A, 0x83, 0x9B),
+    (0x1F, 0x4B, 0x7C),
+    (26, 20, 66),
+)
+"""Colours from light to dark that also suit colour-blind readers and black-and-white print."""
+LEVELS = 32
+
+
+def colour(level: int) -> tuple[int, int, int]:
+    """Return the red, green and blue values of a level, from 0 (light) to LEVELS - 1 (dark)."""
+    place = level / (LEVELS - 1) * (len(_ANCHORS) - 1)
+    channels = zip(*_ANCHORS, strict=True)
+    red, green, blue = (round(float(np.interp(place, range(len(_ANCHORS)), channel))) for channel in channels)
+    return red, green, blue
+
+
+def luminance(rgb: Sequence[int]) -> float:
+    """Return the relative luminance of a colour, as the web's contrast guidelines define it.
+
+    Examples
+    --------
+    >>> luminance((0, 0, 0)), luminance((255, 255, 255))
+    (0.0, 1.0)
+    """
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (channel / 255 for channel in rgb)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def ink(rgb: Sequence[int]) -> str:
+    """Return black or white, whichever has the higher contrast (always at least 4.58)."""
+    light = luminance(rgb)
+    return "#000" if (light + 0.05) / 0.05 >= 1.05 / (light + 0.05) else "#fff"
+
+
+def level(value: float, low: float, high: float, closer: str) -> int | None:
+    """Return the colour level of a value between the limits of a map; None for a missing value."""
+    if not isfinite(value):
+        return None
+    share = 0.5 if high <= low else (value - low) / (high - low)
+    return round((share if closer == "higher" else 1 - share) * (LEVELS - 1))
+
+
+_MARKS = re.compile(
+    r"`(?P<code>[^`]+)`"
+    r"|\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)"
+    # Asterisks next to a space on their inner side, or within a word, are multiplication signs.
+    r"|(?<![\w*])\*\*(?=[^\s*])(?P<strong>[^*]+)(?<=[^\s*])\*\*(?![\w*])"
+    r"|(?<![\w*])\*(?=[^\s*])(?P<em>[^*]+)(?<=[^\s*])\*(?![\w*])"
+)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of a sentence with one kind of markup."""
+
+    kind: Literal["plain", "code", "strong", "em", "link"]
+    text: str = ""
+    inner: tuple[Span, ...] = ()
+    """Spans inside this one, which may have markup themselves."""
+    target: str = ""
+    """Address to which a link leads."""
+
+
+def spans(text: str) -> tuple[Span, ...]:
+    """Split a text at its Markdown marks: bold, emphasis, code and links.
+
+    HTML is not interpreted. Links may lead to the web, to relative addresses or to the page itself; a link to any other
+    target, such as a script, remains plain text.
+
+    Examples
+    --------
+    >>> [(one.kind, one.text) for one in spans("is `x`, **not** 2 * 3")]
+    [('plain', 'is '), ('code', 'x'), ('plain', ', '), ('strong', ''), ('plain', ' 2 * 3')]
+    """
+    pieces: list[Span] = []
+    end = 0
+    for mark in _MARKS.finditer(text):
+        if mark["target"] and not safe(mark["target"]):
+            continue
+        if mark.start() > end:
+            pieces.append(Span("plain", text[end : mark.start()]))
+        pieces.append(_span(mark))
+        end = mark.end()
+    return (*pieces, Span("plain", text[end:])) if end < len(text) else tuple(pieces)
+
+
+def _span(mark: re.Match[str]) -> Span:
+    if mark["code"]:
+        return Span("code", mark["code"])
+    if mark["target"]:
+        return Span("link", inner=spans(mark["text"]), target=mark["target"])
+    kind: Literal["strong", "em"] = "strong" if mark["strong"] else "em"
+    return Span(kind, inner=spans(mark[kind]))
+
+
+def safe(target: str) -> bool:
+    """Return whether a link leads to the web, to a relative address, or to the page itself.
+
+    Examples
+    --------
+    >>> [safe(one) for one in ("https://host/a", "../page.md#b", "#c", "javascript:1", "//host", "data:,")]
+    [True, True, True, False, False, False]
+    """
+    # Browsers read backslashes as slashes and ignore control characters.
+    if any(ord(sign) <= 32 or sign == "\\" for sign in target) or target.startswith("//"):
+        return False
+    return target.lower().startswith(("https://", "http://")) or not _SCHEME.match(target)
+
+
+@cache
+def documentation() -> str:
+    """Return the base address of the documentation; empty if the package metadata contain none."""
+    try:
+        named = metadata(DISTRIBUTION).get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    urls = [entry.partition(",")[2].strip() for entry in named if entry.startswith("Documentation,")]
+    return urls[0].rsplit("/", 1)[0] + "/" if urls else ""
+
+
+def address(page: str) -> str:
+    """Return the full address of a documentation page; empty if the base address is unknown."""
+    home = documentation()
+    return home + page if home and page else ""
+
+
+def heading_anchor(title: str) -> str:
+    """Return the anchor that a Markdown heading gets."""
+    return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")
+
+
+_INKS = {"#000000": "currentColor", "#ffffff": "none", "#1f4e79": "var(--first)", "#c55a11": "var(--second)"}
+_INKS |= {"#7f7f7f": "var(--quiet)", "#b9c7d6": "var(--band)", "#009e73": "var(--third)"}
+"""Replacements for colours that would be invisible on a dark page."""
+_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "shesha", "font.family": "sans-serif"}
+_UNWANTED = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
+_NAMED = re.compile(r'(\bid="|xlink:href="#|url\(#)')
+
+
+def draw_svg(draw: Callable[[], Axes], name: str) -> str:
+    """Draw a picture and return it as an SVG element; `name` makes its identifiers unique on the page."""
+    settings = require("matplotlib", "report", "pages need matplotlib").rc_context(_SETTINGS)
+    with settings, warnings.catch_warnings():
+        # The SVG contains text instead of glyphs, and readers may have fonts for characters that are missing here.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        figure: Any = draw().figure
+        text = io.StringIO()
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+        require("matplotlib.pyplot", "report").close(figure)
+    svg = _NAMED.sub(rf"\g<1>{name}-", _UNWANTED.sub("", text.getvalue())).strip()
+    for plain, ink in _INKS.items():
+        svg = svg.replace(plain, ink)
+    # On small screens, a picture shrinks until its text would become too small; from then on, it scrolls.
+    return svg.replace("<svg ", f'<svg style="--natural:{figure.get_figwidth():g}in" ', 1)
+
+
+SIZE = 8000
+"""Number of grid steps across a map; the grid is finer than the pixels of a screen."""
+_MARGIN = 0.04
+_LONGEST_NAME = 300
+"""Largest number of characters of a name on the page."""
+_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#7570b3", "#8a7a00", "#a6512a")
+"""The colours of Okabe and Ito (and some more), without those that are hard to see on dark or light pages."""
+_REST = "#8c8c8c"
+
+
+def map_data(part: PointMap) -> dict[str, Any]:
+    """Return the data for the script: points on a common grid, groups, colours and names."""
+    labels, groups = _groups(part)
+    coloured, rest = labels[: len(_COLOURS)], labels[len(_COLOURS) :]
+    others = [rest[0] if len(rest) == 1 else f"{len(rest):,} others"] if rest else []
+    return {
+        "size": SIZE,
+        "planes": _grid_points(part),
+        "names": [name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in part.rows],
+        "labels": labels,
+        "groups": groups,
+        "legend": [*coloured, *others],
+        "colours": [*_COLOURS[: max(1, len(coloured))], *(_REST for _ in others)],
+        "moved": [round(100 * share) for share in part.moved],
+        "order": list(part.order or range(len(part.rows))),
+    }
+
+
+def _groups(part: PointMap) -> tuple[list[str], list[int]]:
+    """Return the labels, coloured ones first, and for each row the index of its label."""
+    if not part.labels:
+        return [], [0] * len(part.rows)
+    known = [name for name, _ in sorted(Counter(part.labels).items(), key=lambda item: (-item[1], item[0]))]
+    # If there is just one more class than colours, that class gets the grey that the smallest classes would share.
+    shown = len(_COLOURS) + (len(known) == len(_COLOURS) + 1)
+    known[:shown] = sorted(known[:shown], key=_place)
+    number = {name: i for i, name in enumerate(known)}
+    return known, [number[label] for label in part.labels]
+
+
+def _place(name: str) -> tuple[float, str]:
+    """Sort key that puts numbers and ranges first, by value, then all other names alphabetically."""
+    try:
+        return float(name.split(" ")[0]), name
+    except ValueError:
+        return inf, name
+
+
+def _grid_points(part: PointMap) -> list[list[int]]:
+    """Scale all planes to a common square; per plane, list each row's x and y as whole numbers."""
+    xs, ys = ([point[axis] for plane in part.planes for point in plane] for axis in (0, 1))
+    reach = max(max(xs) - min(xs), max(ys) - min(ys)) or 1.0
+    side = reach * (1 + 2 * _MARGIN)
+    left, low = ((max(values) + min(values)) / 2 - side / 2 for values in (xs, ys))
+    return [
+        [round(SIZE * (value - start) / side) for x, y in plane for value, start in ((x, left), (y, low))]
+        for plane in part.planes
+    ]
+
 
 _FOLDER = Path(__file__).with_name("web")
 

@@ -1,8 +1,4 @@
-"""Sections of a report and their parts, independent of the output format.
-
-Text and HTML output contain the same parts, except that heat maps and pictures, which need space or colour, appear only
-in HTML. `Either` has a separate form for terminals.
-"""
+"""Sections of a report and the structure of a page, independent of the output format."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shesha.report._page_wide_tables import Column
+from shesha.report.text_layout import Column
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -166,3 +162,22 @@ class Section:
 def texts(paragraphs: Sequence[str]) -> tuple[Text, ...]:
     """Return a paragraph for each text that is not empty."""
     return tuple(Text(paragraph) for paragraph in paragraphs if paragraph)
+
+
+@dataclass(frozen=True)
+class Page:
+    """The contents of a page, in the order in which they appear."""
+
+    title: str
+    question: str
+    """The question that the page answers."""
+    answer: tuple[str, ...]
+    """The answer, starting with the most important sentence."""
+    numbers: tuple[Part, ...] = ()
+    """The main numbers behind the answer, with intervals and chance levels."""
+    doubts: tuple[Part, ...] = ()
+    """Possible problems, starting with the one that has the largest effect."""
+    sections: tuple[Section, ...] = ()
+    """Sections that contain every number."""
+    ran: tuple[tuple[str, str], ...] = ()
+    """The names and values that are needed to repeat the run."""

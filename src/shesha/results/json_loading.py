@@ -27,7 +27,6 @@ from shesha.support import argument_types
 _ROOMS = (
     *(
         "auditing",
-        "benchmark",
         "bio",
         "calibration",
         "changes",

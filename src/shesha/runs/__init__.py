@@ -17,10 +17,8 @@ from shesha.runs.executors import (
     search_paths,
 )
 from shesha.runs.jobs_with_stored_results import Kept
-from shesha.runs.locks import lock_for_writing
-from shesha.runs.progress_estimate import Meter, duration
-from shesha.runs.runner import ATTEMPTS, Job, Plan, disk_is_full, failure_reason, run
-from shesha.runs.store import ResultStore, open_for_writing
+from shesha.runs.runner import ATTEMPTS, Job, Meter, Plan, disk_is_full, duration, failure_reason, run
+from shesha.runs.store import ResultStore, lock_for_writing, open_for_writing
 
 __all__ = [
     "ATTEMPTS",

@@ -19,8 +19,6 @@ FOLLOWED = ("inputs", "kernels", "measures", "nulls", "support.device_arrays", "
 """Packages and modules of the library that are hashed if they are imported, directly or indirectly."""
 _NEUTRAL = {
     "shesha.kernels.threads",
-    "shesha.measures.direct_call",
-    "shesha.measures.measure_type",
     "shesha.measures.registry",
 }
 """Modules that cannot change a number, such as those for threads or for registering and finding measures."""

@@ -8,8 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from shesha.runs.progress_estimate import Meter
-from shesha.runs.runner import Job
+from shesha.runs.runner import Job, Meter
 from shesha.runs.store import ResultStore
 
 

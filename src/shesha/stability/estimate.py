@@ -14,8 +14,8 @@ from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.permutations import Design
 from shesha.results import Estimate
-from shesha.stability.estimators.intervals import combine_errors
 from shesha.stability.estimators.sampled_pairs import PairCount
+from shesha.stability.estimators.split_scores import combine_errors
 from shesha.stability.evaluation import build_request, evaluate
 from shesha.stability.request import Evidence, Request
 from shesha.support.default_draw_counts import N_BOOTSTRAP

@@ -13,12 +13,10 @@ from shesha.kernels.distances import METRICS
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.stability._registry import registered_variants
-from shesha.stability._variant_type import Variant
 from shesha.stability.estimators.label_scores import estimate_one_by_one
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
+from shesha.stability.registry import Variant, explain_undirected_rows, registered_variants
 from shesha.stability.request import Evidence, Request
-from shesha.stability.undirected_row_errors import explain_undirected_rows
 from shesha.stability.unified_function import require_known_options, variant_named
 from shesha.support.seeds import generator
 from shesha.support.types import Seed

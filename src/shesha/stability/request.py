@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from shesha.kernels import bootstrap_correlations
+from shesha.kernels import feature_halves
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.group_halves import group_kinds
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.stability._variant_type import Variant
-from shesha.stability.class_labels import Classes
+from shesha.stability.registry import Classes, Variant
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Matrix, Vector
 from shesha.views import Covariates, Rdm, Rows
@@ -82,7 +81,7 @@ class Request:
         """Draw the counts of each row in each resample: an array of shape (n_rows, n_bootstrap)."""
         rng = spawn(self.seed, RESAMPLING)
         if self.design is None:
-            return bootstrap_correlations.row_counts(self.n_rows, self.n_bootstrap, rng)
+            return feature_halves.row_counts(self.n_rows, self.n_bootstrap, rng)
         return np.stack([self.design.resample(rng) for _ in range(self.n_bootstrap)], axis=1).astype(np.float64)
 
     def resample_rows(self, rng: np.random.Generator) -> Index:

@@ -7,8 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.stability._registry import registered_variants
-from shesha.stability._variant_type import Variant
+from shesha.stability.registry import Variant, registered_variants
 
 
 def variant_named(name: str) -> Variant:

@@ -4,18 +4,7 @@ Every view can be permuted by rearranging its entries, so null distributions nev
 """
 
 from shesha.kernels.feature_halves import UndirectedHalfError
-from shesha.views._covariates import Covariates
 from shesha.views._cross_validation_folds import Folds, Groups, deal_folds
-from shesha.views._distance_subsets import DistanceSubsets
-from shesha.views._features import Features
-from shesha.views._heat_trace import HeatTrace
-from shesha.views._lazy_rows import Rows, representation_from, rows_or_distances
-from shesha.views._neighbour_distances import NeighbourDistances
-from shesha.views._neighbour_ranks import RowRanks
-from shesha.views._neighbours import Neighbours
-from shesha.views._plain_rows import Plain
-from shesha.views._principal_variances import Variances
-from shesha.views._random_projections import Projections
 from shesha.views._rows_by_name import (
     align_rows,
     layers_in_one_order,
@@ -25,14 +14,12 @@ from shesha.views._rows_by_name import (
     take_rows,
 )
 from shesha.views._scalar_summaries import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
-from shesha.views._singular_vectors import Basis
-from shesha.views._spectrum_for_similarity import Spectrum
-from shesha.views._standardised_rows import Standard
-from shesha.views._triplets_and_quadruplets import Comparisons
-from shesha.views.covariate_adjusted import Adjusted, Refitted, adjust_for_covariates
-from shesha.views.feature_halves import SplitHalves
+from shesha.views.covariates import Adjusted, Covariates, Refitted, adjust_for_covariates
+from shesha.views.feature_halves import SampledHalves, SplitHalves
+from shesha.views.features import Features, Plain, Projections, Standard
 from shesha.views.gram import Gram
-from shesha.views.rdm import Distances, IncompleteRdm, PartialRdm, RankedRdm
+from shesha.views.neighbours import HeatTrace, NeighbourDistances, Neighbours, RowRanks
+from shesha.views.rdm import Comparisons, Distances, DistanceSubsets, IncompleteRdm, PartialRdm, RankedRdm
 from shesha.views.rdm_input import Rdm, hint_of_distances, looks_like_distances
 from shesha.views.representation import (
     Representation,
@@ -43,7 +30,8 @@ from shesha.views.representation import (
     choose_folding,
     move_to_one_device,
 )
-from shesha.views.sampled_feature_halves import SampledHalves
+from shesha.views.row_source import Rows, representation_from, rows_or_distances
+from shesha.views.singular_vectors import Basis, Spectrum, Variances
 from shesha.views.undirected_rows_error import UndirectedRowsError
 
 __all__ = [

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.kernels import ridge_regression
+from shesha.kernels import regression
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import NotEstimable
-from shesha.views._features import Features
+from shesha.views.features import Features
 from shesha.views.representation import Representation, View
 
 
@@ -84,14 +84,14 @@ class Folds(View):
         return len(self.rows)
 
     @cached_property
-    def parts(self) -> list[ridge_regression.Training]:
+    def parts(self) -> list[regression.Training]:
         """Decompositions of the rows outside each fold."""
-        return ridge_regression.decompose_folds(self.rows, self.fold, self.n_folds)
+        return regression.decompose_folds(self.rows, self.fold, self.n_folds)
 
     def predicts(self, other: Folds) -> float:
         """Share of the other representation's variance that is predicted for held-out rows, over all folds."""
         errors, spread = self.cache_for_pair(
-            other, "errors", lambda: ridge_regression.prediction_errors(self.rows, self.parts, other.rows)
+            other, "errors", lambda: regression.prediction_errors(self.rows, self.parts, other.rows)
         )
         return 1.0 - errors / spread
 

@@ -15,9 +15,9 @@ from shesha.support.device_arrays import array_shape, to_host
 from shesha.support.device_arrays import take_rows as take_array_rows
 from shesha.support.provenance import state
 from shesha.support.types import Index
-from shesha.views._lazy_rows import Rows
 from shesha.views.rdm_input import Rdm
 from shesha.views.representation import Representation
+from shesha.views.row_source import Rows
 
 S = TypeVar("S", Representation, Rows, Rows | Rdm)
 ROWS: tuple[RowChoice, ...] = ("same", "shared")

@@ -11,16 +11,16 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.kernels import feature_halves
-from shesha.kernels import subset_split_scores as subset_scores
+from shesha.kernels import feature_halves as subset_scores
 from shesha.kernels.distances import PANEL, Metric, panel, standard_rows
-from shesha.kernels.feature_split_frames import Axes
+from shesha.kernels.feature_halves import Axes
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import parallel
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import NotEstimable
-from shesha.views._features import Features
 from shesha.views.feature_halves import SplitHalves
+from shesha.views.features import Features
 from shesha.views.representation import Representation, View
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.kernels import condensed_matrices
-from shesha.kernels.diagonal_corrections import diagonal_correction
+from shesha.kernels.condensed_matrices import take_condensed
 from shesha.kernels.distances import inner_products, n_pairs
-from shesha.kernels.permutation_products import take_condensed
+from shesha.kernels.pairs import diagonal_correction
 from shesha.support.device_arrays import (
     convert_like,
     namespace,
@@ -28,7 +28,7 @@ from shesha.support.device_arrays import (
 )
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views._features import Features
+from shesha.views.features import Features
 from shesha.views.representation import Representation, Symmetric, View
 
 Kernel = Literal["linear", "rbf", "distance"]

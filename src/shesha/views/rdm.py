@@ -1,10 +1,12 @@
-"""Distances between rows, raw or as centred ranks whose inner product is the rank correlation."""
+"""Distances between rows: raw, as centred ranks, within subsets of rows, compared in triplets or quadruplets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from math import comb, sqrt
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -12,13 +14,22 @@ from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels import condensed_matrices, ranks
-from shesha.kernels.distances import Metric, condensed_distances, distance_rounding, n_pairs
-from shesha.kernels.permutation_products import take_condensed
+from shesha.kernels.condensed_matrices import square, take_condensed
+from shesha.kernels.distances import (
+    Metric,
+    condensed_distances,
+    distance_rounding,
+    n_pairs,
+    pair_distances,
+    standard_rows,
+)
+from shesha.kernels.pairs import condensed_index
 from shesha.support.device_arrays import namespace, spread
-from shesha.support.types import Index, Vector
+from shesha.support.seeds import generator
+from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views._features import Features
-from shesha.views.covariate_adjusted import Adjusted
+from shesha.views.covariates import Adjusted
+from shesha.views.features import Features
 from shesha.views.representation import Representation, Symmetric, View
 
 Method = Literal["spearman", "pearson"]
@@ -250,3 +261,172 @@ def _sum(vectors: Sequence[Vector]) -> Vector:
     for vector in vectors[1:]:
         total += vector
     return total
+
+
+_QUANTILE = 0.9
+
+
+@dataclass(frozen=True)
+class DistanceSubsets(View):
+    """Euclidean distances within subsets of the rows, divided by the subset's 0.9 quantile."""
+
+    subsets: tuple[Index, ...]
+    rows: Matrix | None
+    distances: Vector | None
+    n_rows: int
+    order: Index | None = None
+
+    @classmethod
+    def build(
+        cls, source: Representation, *, n_subsets: int = 10, subset_size: int = 500, seed: Seed = None
+    ) -> DistanceSubsets:
+        """Draw the subsets from the seed and the number of rows; if there are few rows, one subset has all."""
+        n, count = source.n_rows, check.count(n_subsets, "n_subsets")
+        size = check.count(subset_size, "subset_size", minimum=3)
+        rng = generator(seed)
+        subsets = (
+            (np.arange(n),) if n <= size else tuple(np.sort(rng.choice(n, size, replace=False)) for _ in range(count))
+        )
+        if source.has_distances_only:
+            return cls(subsets, None, source.condensed_distances("euclidean")[0], n)
+        return cls(subsets, standard_rows(source.view(Features).rows, "euclidean"), None, n)
+
+    @classmethod
+    def takes_distances(cls, **options: Any) -> bool:
+        """True, because the view can be computed from distances alone."""
+        return True
+
+    @classmethod
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """Memory for the rows, and for the matrices of one subset."""
+        return 32 * n * d, 1000 * min(n, options["subset_size"]) ** 2
+
+    def normalised_distances(self, subset: int) -> Matrix:
+        """Square matrix of the distances within a subset, divided by the 0.9 quantile of its entries."""
+        chosen = self.subsets[subset] if self.order is None else self.order[self.subsets[subset]]
+        if self.rows is not None:
+            triangle = condensed_distances(np.ascontiguousarray(self.rows[chosen]), "euclidean")
+        else:
+            assert self.distances is not None
+            triangle = take_condensed(self.distances, chosen, self.n_rows)
+        whole = square(triangle, len(chosen))
+        scale = float(np.quantile(whole, _QUANTILE))
+        if not scale > 0:
+            raise NotEstimable("90 % of the distances within a subset of rows are zero")
+        whole /= scale
+        return whole
+
+    def permute(self, order: Index) -> DistanceSubsets:
+        """Reorder the rows: row i of the result is row order[i] of this view."""
+        return replace(self, order=order if self.order is None else self.order[order])
+
+
+Shape = Literal["triplets", "quadruplets"]
+_TABLE_ROWS = 4096
+"""Largest number of rows for which all distances are stored; with more rows, only the compared distances are computed.
+"""
+
+
+@dataclass(frozen=True)
+class Comparisons(View):
+    """Signs of d(i, j) - d(k, l) for triplets (k = i) or quadruplets of different rows."""
+
+    tuples: Index
+    """Row numbers i, j, k and l of each comparison, of shape (4, n_comparisons)."""
+    n_rows: int
+    tolerance: float
+    """Difference below which two distances count as equal."""
+    distances: Vector | None
+    rows: Matrix | None
+    metric: Metric
+    sampled: bool
+    order: Index | None = None
+
+    @classmethod
+    def build(
+        cls,
+        source: Representation,
+        *,
+        shape: Shape = "triplets",
+        metric: Metric = "euclidean",
+        n_samples: int = 200_000,
+        seed: Seed = None,
+    ) -> Comparisons:
+        """Draw triplets or quadruplets that depend only on the seed and the number of rows."""
+        n, count = source.n_rows, check.count(n_samples, "n_samples")
+        tuples, sampled = draw_tuples(n, shape, count, seed)
+        distances: Vector | None = None
+        kept: Matrix | None = None
+        if source.has_distances_only or n <= _TABLE_ROWS:
+            distances, tolerance = source.condensed_distances(metric, squared=not source.has_distances_only)
+        else:
+            kept = source.standard(metric)
+            tolerance = distance_rounding(kept, metric)
+        comparisons = cls(tuples, n, tolerance, distances, kept, metric, sampled)
+        if not comparisons.signs.any():
+            raise NotEstimable("all distances between rows are equal, so comparisons of distances are undefined")
+        return comparisons
+
+    @classmethod
+    def takes_distances(cls, **options: Any) -> bool:
+        """True, because the view can be computed from distances alone."""
+        return True
+
+    @classmethod
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """Memory for the distances or rows, and for the tuples."""
+        kept = 8 * n_pairs(n) if n <= _TABLE_ROWS else 8 * n * d
+        return kept + 33 * options["n_samples"], 24 * n * d + 48 * options["n_samples"] + 8 * n_pairs(
+            min(n, _TABLE_ROWS)
+        )
+
+    @cached_property
+    def signs(self) -> NDArray[np.int8]:
+        """1 if the first distance is larger, -1 if the second is larger, and 0 for ties."""
+        i, j, k, m = self.tuples if self.order is None else self.order[self.tuples]
+        difference = self._distances(i, j) - self._distances(k, m)
+        return ((difference > self.tolerance).astype(np.int8) - (difference < -self.tolerance)).astype(np.int8)
+
+    def _distances(self, first: Index, second: Index) -> Vector:
+        if self.distances is not None:
+            return np.asarray(self.distances[condensed_index(first, second, self.n_rows)])
+        assert self.rows is not None
+        return pair_distances(self.rows, first, second, self.metric, squared=True)
+
+    def permute(self, order: Index) -> Comparisons:
+        """Reorder the rows: row i of the result is row order[i] of this view."""
+        return replace(self, order=order if self.order is None else self.order[order])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the signs, which can be computed again."""
+        return {name: value for name, value in super().__getstate__().items() if name != "signs"}
+
+
+def draw_tuples(n: int, shape: Shape, n_samples: int, seed: Seed) -> tuple[Index, bool]:
+    """Return rows i, j, k, l (one line each), and whether they are only a sample of all comparisons."""
+    size = 3 if shape == "triplets" else 4
+    if n < size:
+        raise NotEstimable(f"{shape} need at least {size} rows, got {n}")
+    if 3 * comb(n, size) <= n_samples:
+        sets = np.array(list(combinations(range(n), size)), dtype=np.intp).T
+        if size == 3:
+            a, b, c = sets
+            return _stack([(a, b, a, c), (b, a, b, c), (c, a, c, b)]), False
+        a, b, c, d = sets
+        return _stack([(a, b, c, d), (a, c, b, d), (a, d, b, c)]), False
+    rng = generator(seed)
+    chosen = np.empty((size, n_samples), dtype=np.intp)
+    for place in range(size):
+        # Draw a position among the remaining rows, and skip the rows that were already taken.
+        draw = rng.integers(n - place, size=n_samples)
+        for taken in np.sort(chosen[:place], axis=0):
+            draw += draw >= taken
+        chosen[place] = draw
+    if size == 3:
+        i, j, k = chosen
+        return np.stack([i, j, i, k]), True
+    return chosen, True
+
+
+def _stack(ways: list[tuple[Index, ...]]) -> Index:
+    return np.concatenate([np.stack(way) for way in ways], axis=1)

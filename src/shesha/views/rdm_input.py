@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import Names, split_names, table_values
 from shesha.inputs import validation as check
-from shesha.kernels.permutation_products import take_condensed
+from shesha.kernels.condensed_matrices import take_condensed
 from shesha.support import device_arrays
 from shesha.support.device_arrays import array_shape, input_precision
 from shesha.support.types import Index

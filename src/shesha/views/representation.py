@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
-from shesha.kernels.condensed_pairs import condensed_index
 from shesha.kernels.distances import (
     METRICS,
     Metric,
@@ -26,6 +25,7 @@ from shesha.kernels.distances import (
     standard_rows,
 )
 from shesha.kernels.map_flattening import ROWS, Folding, average_pool, fold
+from shesha.kernels.pairs import condensed_index
 from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.support import argument_types as kinds
 from shesha.support import device_arrays

@@ -7,14 +7,14 @@ import pytest
 import torch
 from scipy import sparse
 
-from shesha.benchmark.graphs.catalogue import NETWORKS
-from shesha.benchmark.graphs.data import Graph
-from shesha.benchmark.graphs.dropout import dropout
-from shesha.benchmark.graphs.hyperparameters import Hyper
-from shesha.benchmark.graphs.message_edges import gcn_edges, mean_edges
-from shesha.benchmark.graphs.networks import ConvolutionalNetwork
-from shesha.benchmark.graphs.sparse_products import SparseMatrix
-from shesha.benchmark.graphs.training import as_features
+from shesha_bench.graphs.catalogue import NETWORKS
+from shesha_bench.graphs.data import Graph
+from shesha_bench.graphs.dropout import dropout
+from shesha_bench.graphs.hyperparameters import Hyper
+from shesha_bench.graphs.message_edges import gcn_edges, mean_edges
+from shesha_bench.graphs.networks import ConvolutionalNetwork
+from shesha_bench.graphs.sparse_products import SparseMatrix
+from shesha_bench.graphs.training import as_features
 
 HYPER = Hyper(16, 3, "relu", 0.0, 0.01, 0.0, 1, heads=8)
 

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from shesha.benchmark.graphs.anchor_messages import mean_message, messages
-from shesha.benchmark.graphs.anchor_sets import Anchors, all_hops, anchor_sets, anchors_from
-from shesha.benchmark.graphs.data import Graph
-from shesha.benchmark.graphs.hyperparameters import Hyper
-from shesha.benchmark.graphs.pgnn import PositionLayer, PositionNetwork, draw_anchors
-from shesha.benchmark.graphs.training import as_features
+from shesha_bench.graphs.anchor_messages import mean_message, messages
+from shesha_bench.graphs.anchor_sets import Anchors, all_hops, anchor_sets, anchors_from
+from shesha_bench.graphs.data import Graph
+from shesha_bench.graphs.hyperparameters import Hyper
+from shesha_bench.graphs.pgnn import PositionLayer, PositionNetwork, draw_anchors
+from shesha_bench.graphs.training import as_features
 
 
 def hyper(layers: int, dropout: float = 0.0) -> Hyper:

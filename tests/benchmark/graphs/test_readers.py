@@ -17,9 +17,9 @@ import pytest
 import torch
 from scipy import sparse
 
-from shesha.benchmark.data_folders import MissingDataError, cache_folder
-from shesha.benchmark.graphs import data, fingerprint, readers
-from shesha.benchmark.graphs.catalogue import DATA
+from shesha_bench.data_folders import MissingDataError, cache_folder
+from shesha_bench.graphs import data, fingerprint, readers
+from shesha_bench.graphs.catalogue import DATA
 
 ARXIV = {
     "raw/edge.csv.gz": "0,1\n1,0\n2,3\n3,1\n",

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from shesha.benchmark.domains import domain
-from shesha.benchmark.graphs import extract, fit, hyperparameters, pgnn
-from shesha.benchmark.graphs.altered_data import extraction_shortcuts
-from shesha.benchmark.graphs.catalogue import NETWORKS
-from shesha.benchmark.graphs.data import Graph
-from shesha.benchmark.model_descriptions import Kind, Model, Setting, Weights
+from shesha_bench.domains import domain
+from shesha_bench.graphs import extract, fit, hyperparameters, pgnn
+from shesha_bench.graphs.altered_data import extraction_shortcuts
+from shesha_bench.graphs.catalogue import NETWORKS
+from shesha_bench.graphs.data import Graph
+from shesha_bench.model_descriptions import Kind, Model, Setting, Weights
 
 ARCHITECTURES = ("GCN", "SAGE", "GAT", "PGNN")
 pytestmark = pytest.mark.usefixtures("library")

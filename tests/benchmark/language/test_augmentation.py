@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shesha.benchmark.language import augmentation
-from shesha.benchmark.language.augmentation import augment
-from shesha.benchmark.language.synonyms import _lexicon, synonyms
+from shesha_bench.language import augmentation
+from shesha_bench.language.augmentation import augment
+from shesha_bench.language.synonyms import _lexicon, synonyms
 
 WORDS = st.lists(st.sampled_from(["a", "Film", "great", "story", ",", "zyx", "the", "slowly"]), min_size=1, max_size=20)
 

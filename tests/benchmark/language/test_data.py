@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.benchmark.data_folders import MissingDataError
-from shesha.benchmark.language import data, fingerprint, text_readers
-from shesha.benchmark.language.hyperparameters import Hyper
+from shesha_bench.data_folders import MissingDataError
+from shesha_bench.language import data, fingerprint, text_readers
+from shesha_bench.language.hyperparameters import Hyper
 
 
 def test_sentences_of_the_local_folder(data_folder: Path) -> None:

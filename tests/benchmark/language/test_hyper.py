@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shesha.benchmark.language import hyperparameters
-from shesha.benchmark.language.catalogue import CATALOGUE, DATA, NETWORKS
-from shesha.benchmark.language.hyperparameters import Hyper
-from shesha.benchmark.model_descriptions import Model, Setting
+from shesha_bench.language import hyperparameters
+from shesha_bench.language.catalogue import CATALOGUE, DATA, NETWORKS
+from shesha_bench.language.hyperparameters import Hyper
+from shesha_bench.model_descriptions import Model, Setting
 
 
 @pytest.mark.parametrize("dataset", DATA)

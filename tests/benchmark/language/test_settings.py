@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shesha.benchmark.language import altered_data
-from shesha.benchmark.language.catalogue import CATALOGUE
-from shesha.benchmark.language.data_and_network_types import Texts
-from shesha.benchmark.model_descriptions import Model, Setting
+from shesha_bench.language import altered_data
+from shesha_bench.language.catalogue import CATALOGUE
+from shesha_bench.language.data_and_network_types import Texts
+from shesha_bench.model_descriptions import Model, Setting
 
 N_ROWS = 2000
 

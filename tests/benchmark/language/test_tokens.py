@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shesha.benchmark.language import classification_prompts
-from shesha.benchmark.language.altered_data import Lesson
-from shesha.benchmark.language.data_and_network_types import Texts
-from shesha.benchmark.language.tokens import Rows, WordVocabulary, cut, encoder_rows
+from shesha_bench.language import classification_prompts
+from shesha_bench.language.altered_data import Lesson
+from shesha_bench.language.data_and_network_types import Texts
+from shesha_bench.language.tokens import Rows, WordVocabulary, cut, encoder_rows
 
 LABELS = np.array([1, 0])
 

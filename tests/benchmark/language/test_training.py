@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shesha.benchmark.data_folders import MissingDataError
-from shesha.benchmark.language import extract, fit, hyperparameters, training
-from shesha.benchmark.language.hyperparameters import Hyper
-from shesha.benchmark.model_descriptions import Model, Setting
+from shesha_bench.data_folders import MissingDataError
+from shesha_bench.language import extract, fit, hyperparameters, training
+from shesha_bench.language.hyperparameters import Hyper
+from shesha_bench.model_descriptions import Model, Setting
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from shesha.benchmark import run_suite
-from shesha.benchmark.suite_tasks import Task
-from shesha.benchmark.suites import Suite
+from shesha_bench import run_suite
+from shesha_bench.suite_tasks import Task
+from shesha_bench.suites import Suite
 
 from .toy_run import Inline, task
 

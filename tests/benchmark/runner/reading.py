@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from shesha.benchmark.store import Store
+from shesha_bench.store import Store
 
 
 def cells(store: str | Path = "a.sqlite") -> list[tuple[Any, ...]]:

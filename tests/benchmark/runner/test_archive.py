@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from shesha.benchmark.model_outcomes import Outcome
-from shesha.benchmark.trained_models import Archive, model_key, reference
+from shesha_bench.model_outcomes import Outcome
+from shesha_bench.trained_models import Archive, model_key, reference
 
 N = 6
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from shesha.benchmark import run_suite
-from shesha.benchmark.run_plan import trials
-from shesha.benchmark.run_suite import run
-from shesha.benchmark.stored_results import accuracies
+from shesha_bench import run_suite
+from shesha_bench.run_plan import trials
+from shesha_bench.run_suite import run
+from shesha_bench.stored_results import accuracies
 
 from .reading import key_of
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from shesha.benchmark import Store, rank_plot, run_suite, suites
-from shesha.benchmark.measure_entries import entries, make_entry
-from shesha.benchmark.run_plan import required_models, trials
-from shesha.benchmark.run_suite import run
 from shesha.cli._app import app
+from shesha_bench import Store, rank_plot, run_suite, suites
+from shesha_bench.measure_entries import entries, make_entry
+from shesha_bench.run_plan import required_models, trials
+from shesha_bench.run_suite import run
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_the_picture_of_ranks_shows_the_pooling_that_is_printed(here, known, mon
     drawn = []
     plot = rank_plot.plot_ranks
     monkeypatch.setattr(
-        "shesha.benchmark.plot_ranks",
+        "shesha_bench.plot_ranks",
         lambda frame, **chosen: drawn.append(chosen) or plot(frame, **chosen),
         raising=False,
     )

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shesha.benchmark import run_suite
-from shesha.benchmark.run_suite import run
+from shesha_bench import run_suite
+from shesha_bench.run_suite import run
 
 from .reading import cells
 from .toy_run import Inline

@@ -5,11 +5,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from shesha.benchmark import zero_rows
-from shesha.benchmark.measure_entries import entries, entry_version
-from shesha.benchmark.zero_rows import compare_directed, required_metric
 from shesha.comparison import engine as engine
 from shesha.views import Rdm, Representation
+from shesha_bench import zero_rows
+from shesha_bench.measure_entries import entries, entry_version
+from shesha_bench.zero_rows import compare_directed, required_metric
 
 N_ROWS = 40
 ZERO = {"a": [], "b": [3, 17], "c": [17, 30, 31]}
@@ -147,7 +147,7 @@ def test_measures_of_one_view_may_compare_different_pairs(arrays):
 
 def test_the_rule_is_part_of_the_version_of_the_measures_that_it_concerns(monkeypatch):
     before = {measure.name: entry_version(measure) for measure in entries(["all"])}
-    monkeypatch.setattr("shesha.benchmark.measure_entries.RULE", zero_rows.RULE + 1)
+    monkeypatch.setattr("shesha_bench.measure_entries.RULE", zero_rows.RULE + 1)
     after = {measure.name: entry_version(measure) for measure in entries(["all"])}
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {measure.name for measure in entries(["all"]) if required_metric(measure) is not None}

@@ -15,14 +15,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from shesha.benchmark import stored_results
-from shesha.benchmark.data_folders import MissingDataError
-from shesha.benchmark.domains import domain
-from shesha.benchmark.run_plan import required_models, trials
-from shesha.benchmark.run_status import status
-from shesha.benchmark.run_suite import run
-from shesha.benchmark.store import Store
-from shesha.benchmark.suites import suite
+from shesha_bench import stored_results
+from shesha_bench.data_folders import MissingDataError
+from shesha_bench.domains import domain
+from shesha_bench.run_plan import required_models, trials
+from shesha_bench.run_status import status
+from shesha_bench.run_suite import run
+from shesha_bench.store import Store
+from shesha_bench.suites import suite
 
 EARLIER = Path(__file__).parent / "earlier"
 MEASURES = ["CKA", "LinReg", "MagDiff"]

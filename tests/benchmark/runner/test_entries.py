@@ -10,15 +10,15 @@ import pytest
 
 import shesha
 import shesha.measures as measures
-from shesha.benchmark.calibrated_measure import _orders, calibrated
-from shesha.benchmark.measure_entries import N_PERMUTATIONS, PlainMeasure, entries, entry_version, make_entry
-from shesha.benchmark.measure_ranks import rank
-from shesha.benchmark.run_status import failures
-from shesha.benchmark.run_suite import run
-from shesha.benchmark.store import Entry, Store
-from shesha.benchmark.stored_results import runtimes
-from shesha.benchmark.suites import suite
 from shesha.measures import choose
+from shesha_bench.calibrated_measure import _orders, calibrated
+from shesha_bench.measure_entries import N_PERMUTATIONS, PlainMeasure, entries, entry_version, make_entry
+from shesha_bench.measure_ranks import rank
+from shesha_bench.run_status import failures
+from shesha_bench.run_suite import run
+from shesha_bench.store import Entry, Store
+from shesha_bench.stored_results import runtimes
+from shesha_bench.suites import suite
 
 
 @pytest.fixture(scope="module")
@@ -203,9 +203,7 @@ def test_a_calibrated_measure_has_a_version_of_its_own(monkeypatch):
     (plain,), (found,) = entries(["CKA"]), entries(["calibrated CKA"])
     before = entry_version(found)
     assert before.split("+")[0] != entry_version(plain)
-    monkeypatch.setattr(
-        importlib.import_module("shesha.benchmark.measure_entries"), "N_PERMUTATIONS", N_PERMUTATIONS + 1
-    )
+    monkeypatch.setattr(importlib.import_module("shesha_bench.measure_entries"), "N_PERMUTATIONS", N_PERMUTATIONS + 1)
     assert entry_version(found) != before
 
 

@@ -7,11 +7,11 @@ from concurrent.futures.process import BrokenProcessPool
 import numpy as np
 import pytest
 
-from shesha.benchmark import Store, run_suite
-from shesha.benchmark._markdown_report import report
-from shesha.benchmark.run_status import describe_missing_rows, status
-from shesha.benchmark.run_suite import run
-from shesha.benchmark.stored_results import accuracies, comparisons, results
+from shesha_bench import Store, run_suite
+from shesha_bench._markdown_report import report
+from shesha_bench.run_status import describe_missing_rows, status
+from shesha_bench.run_suite import run
+from shesha_bench.stored_results import accuracies, comparisons, results
 
 from .reading import cells, key_of
 
@@ -156,7 +156,7 @@ def test_rows_for_which_a_model_is_off_are_left_out_counted_and_told(here, toy, 
 
 
 def test_a_group_of_one_model_has_no_score_but_a_reason(here, make_task):
-    from shesha.benchmark.suites import Suite
+    from shesha_bench.suites import Suite
 
     alone = Suite("alone", (make_task(n_per_group=1),))
     found = run(alone, store="a.sqlite", measures=["CKA"], tests=["shortcut"])

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from shesha.benchmark import run_suite
-from shesha.benchmark.run_suite import run
-from shesha.benchmark.store import StoreError
+from shesha_bench import run_suite
+from shesha_bench.run_suite import run
+from shesha_bench.store import StoreError
 
 from .reading import cells
 from .toy_run import CHUNK, WORKERS, Inline

@@ -4,11 +4,11 @@ import sqlite3
 
 import pytest
 
-from shesha.benchmark import _store_schema
-from shesha.benchmark._markdown_report import report
-from shesha.benchmark.run_suite import run
-from shesha.benchmark.store import Store, StoreError
-from shesha.benchmark.stored_results import comparisons, results
+from shesha_bench import _store_schema
+from shesha_bench._markdown_report import report
+from shesha_bench.run_suite import run
+from shesha_bench.store import Store, StoreError
+from shesha_bench.stored_results import comparisons, results
 
 from .reading import cells
 

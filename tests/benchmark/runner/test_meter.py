@@ -1,6 +1,6 @@
 """How far a run of the benchmark is."""
 
-from shesha.benchmark.runner import Meter
+from shesha_bench.runner import Meter
 
 
 def test_text_counts_models_and_comparisons():

@@ -8,13 +8,13 @@ from importlib.util import find_spec
 import pytest
 from typer.testing import CliRunner
 
-from shesha.benchmark import results, status, suite, task
-from shesha.benchmark.model_descriptions import Model, Setting
-from shesha.benchmark.run_suite import run
-from shesha.benchmark.store import Store, StoreError
-from shesha.benchmark.suites import catalogue
-from shesha.benchmark.trained_models import Archive
 from shesha.cli._app import app
+from shesha_bench import results, status, suite, task
+from shesha_bench.model_descriptions import Model, Setting
+from shesha_bench.run_suite import run
+from shesha_bench.store import Store, StoreError
+from shesha_bench.suites import catalogue
+from shesha_bench.trained_models import Archive
 
 
 @pytest.fixture

@@ -9,20 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shesha.benchmark import rank, table, tests
-from shesha.benchmark._markdown_report import report
-from shesha.benchmark.mantel import rank_correlation
-from shesha.benchmark.measure_ranks import QUALITY_OF
-from shesha.benchmark.model_descriptions import Setting, _known_kinds
-from shesha.benchmark.pairs_and_scores import ScoreRow
-from shesha.benchmark.run_status import status
-from shesha.benchmark.run_suite import run
-from shesha.benchmark.store import Store
-from shesha.benchmark.stored_results import list_trials, results
-from shesha.benchmark.suites import Suite, setting_groups
-from shesha.benchmark.tests import BenchmarkTest, registry
-from shesha.benchmark.trained_models import Archive
 from shesha.support.warnings import MeasureWarning
+from shesha_bench import rank, table, tests
+from shesha_bench._markdown_report import report
+from shesha_bench.mantel import rank_correlation
+from shesha_bench.measure_ranks import QUALITY_OF
+from shesha_bench.model_descriptions import Setting, _known_kinds
+from shesha_bench.pairs_and_scores import ScoreRow
+from shesha_bench.run_status import status
+from shesha_bench.run_suite import run
+from shesha_bench.store import Store
+from shesha_bench.stored_results import list_trials, results
+from shesha_bench.suites import Suite, setting_groups
+from shesha_bench.tests import BenchmarkTest, registry
+from shesha_bench.trained_models import Archive
 
 MEASURES = ["CKA", "LinReg", "MagDiff"]
 
@@ -31,7 +31,7 @@ MEASURES = ["CKA", "LinReg", "MagDiff"]
 def own(patch, monkeypatch):
     """The module with the tests of one's own; what it registers is forgotten afterwards."""
     monkeypatch.setattr(registry, "_known", dict(registry._known))
-    monkeypatch.setattr("shesha.benchmark.model_descriptions._known_kinds", list(_known_kinds))
+    monkeypatch.setattr("shesha_bench.model_descriptions._known_kinds", list(_known_kinds))
     return importlib.import_module("toy_tests")
 
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from shesha.benchmark import run_plan
-from shesha.benchmark.measure_entries import entries, entry_version
-from shesha.benchmark.model_descriptions import Setting
-from shesha.benchmark.run_plan import plan_chunks, required_models, trials
-from shesha.benchmark.suite_tasks import Task
-from shesha.benchmark.suites import setting_groups
+from shesha_bench import run_plan
+from shesha_bench.measure_entries import entries, entry_version
+from shesha_bench.model_descriptions import Setting
+from shesha_bench.run_plan import plan_chunks, required_models, trials
+from shesha_bench.suite_tasks import Task
+from shesha_bench.suites import setting_groups
 
 MEASURES = entries(["CKA", "RSA", "LinReg", "MagDiff", "RTD", "calibrated CKA", "ProcDist"])
 VERSION = {measure.name: entry_version(measure) for measure in MEASURES}

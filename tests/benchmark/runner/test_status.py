@@ -5,12 +5,12 @@ import shutil
 import pandas as pd
 import pytest
 
-from shesha.benchmark import Store, run_suite, status
-from shesha.benchmark.measure_entries import entries, make_entry
-from shesha.benchmark.run_plan import required_models, trials
-from shesha.benchmark.run_status import general
-from shesha.benchmark.run_suite import run
-from shesha.benchmark.runner import Run
+from shesha_bench import Store, run_suite, status
+from shesha_bench.measure_entries import entries, make_entry
+from shesha_bench.run_plan import required_models, trials
+from shesha_bench.run_status import general
+from shesha_bench.run_suite import run
+from shesha_bench.runner import Run
 
 MEASURES = ["CKA", "LinReg"]
 ALL_LAYERS = 3 * (6 + 12)

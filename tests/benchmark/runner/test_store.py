@@ -10,16 +10,16 @@ import time
 
 import pytest
 
-from shesha.benchmark import run_suite
-from shesha.benchmark.data_folders import MissingDataError
-from shesha.benchmark.domains import domain
-from shesha.benchmark.model_descriptions import Model, Setting
-from shesha.benchmark.run_status import status
-from shesha.benchmark.run_suite import run
-from shesha.benchmark.store import Cell, Store, StoreError, Trained, lock_run
-from shesha.benchmark.stored_results import results
-from shesha.benchmark.suites import Suite
 from shesha.support import sqlite
+from shesha_bench import run_suite
+from shesha_bench.data_folders import MissingDataError
+from shesha_bench.domains import domain
+from shesha_bench.model_descriptions import Model, Setting
+from shesha_bench.run_status import status
+from shesha_bench.run_suite import run
+from shesha_bench.store import Cell, Store, StoreError, Trained, lock_run
+from shesha_bench.stored_results import results
+from shesha_bench.suites import Suite
 
 from .reading import cells
 
@@ -144,7 +144,7 @@ def test_a_store_of_a_suite_of_ones_own_is_read_with_the_suite(here, toy):
 HOLDER = """
 import sys
 from pathlib import Path
-from shesha.benchmark.store import lock_run
+from shesha_bench.store import lock_run
 with lock_run(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.readline()

@@ -5,16 +5,16 @@ import re
 import numpy as np
 import pytest
 
-from shesha.benchmark import suites
-from shesha.benchmark.array_hash import hash_arrays
-from shesha.benchmark.domains import domain
-from shesha.benchmark.model_descriptions import KINDS, Model, Setting, count_of_share
-from shesha.benchmark.model_outcomes import Outcome
-from shesha.benchmark.run_plan import required_models, trials
-from shesha.benchmark.run_suite import run
-from shesha.benchmark.suites import Suite, domain_name, suite
-from shesha.benchmark.suites import test_name as name_of_test
 from shesha.measures import choose
+from shesha_bench import suites
+from shesha_bench.array_hash import hash_arrays
+from shesha_bench.domains import domain
+from shesha_bench.model_descriptions import KINDS, Model, Setting, count_of_share
+from shesha_bench.model_outcomes import Outcome
+from shesha_bench.run_plan import required_models, trials
+from shesha_bench.run_suite import run
+from shesha_bench.suites import Suite, domain_name, suite
+from shesha_bench.suites import test_name as name_of_test
 
 SIX = ("accuracy", "output", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")
 

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shesha.benchmark import tests as own
-from shesha.benchmark._markdown_report import report
-from shesha.benchmark.measure_ranks import rank
-from shesha.benchmark.pairs_and_scores import pairs_groups, pairs_layers, pairs_prediction
-from shesha.benchmark.run_plan import Trial, trials
-from shesha.benchmark.run_status import status
-from shesha.benchmark.run_suite import run
-from shesha.benchmark.store import Store
-from shesha.benchmark.stored_results import COLUMNS, accuracies, comparisons, list_trials, results, runtimes
-from shesha.benchmark.trained_models import Archive
+from shesha_bench import tests as own
+from shesha_bench._markdown_report import report
+from shesha_bench.measure_ranks import rank
+from shesha_bench.pairs_and_scores import pairs_groups, pairs_layers, pairs_prediction
+from shesha_bench.run_plan import Trial, trials
+from shesha_bench.run_status import status
+from shesha_bench.run_suite import run
+from shesha_bench.store import Store
+from shesha_bench.stored_results import COLUMNS, accuracies, comparisons, list_trials, results, runtimes
+from shesha_bench.trained_models import Archive
 
 RTD = "RTD(n_subsets=2, subset_size=30)"
 MEASURES = ("CKA", "RSA", "LinReg", "MagDiff", RTD, "calibrated CKA", "toy_measures:logged")

@@ -6,11 +6,11 @@ from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
-from shesha.benchmark import run_plan, run_suite
-from shesha.benchmark.run_suite import run
-from shesha.benchmark.trained_models import Archive
 from shesha.runs import LocalProcesses, search_paths
 from shesha.views import Representation
+from shesha_bench import run_plan, run_suite
+from shesha_bench.run_suite import run
+from shesha_bench.trained_models import Archive
 
 from .reading import cells
 

@@ -3,12 +3,12 @@
 import numpy as np
 from torch import nn
 
-from shesha.benchmark import Suite, task
-from shesha.benchmark.graphs import GraphData, GraphNetwork
-from shesha.benchmark.graphs.readers import RawGraph
-from shesha.benchmark.language import TextData, TextNetwork, Texts
-from shesha.benchmark.vision import ImageData, ImageNetwork, Parts
-from shesha.benchmark.vision.images import ArrayImages
+from shesha_bench import Suite, task
+from shesha_bench.graphs import GraphData, GraphNetwork
+from shesha_bench.graphs.readers import RawGraph
+from shesha_bench.language import TextData, TextNetwork, Texts
+from shesha_bench.vision import ImageData, ImageNetwork, Parts
+from shesha_bench.vision.images import ArrayImages
 
 N_NODES, N_CLASSES = 90, 3
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from shesha.benchmark import run_plan
-from shesha.benchmark.run_suite import run
-from shesha.benchmark.suite_tasks import Task
-from shesha.benchmark.suites import Suite, setting_groups
+from shesha_bench import run_plan
+from shesha_bench.run_suite import run
+from shesha_bench.suite_tasks import Task
+from shesha_bench.suites import Suite, setting_groups
 
 CHUNK = 5
 """Comparisons per piece of work of the program, of measures that count as cheap."""

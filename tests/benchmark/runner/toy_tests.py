@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha.benchmark.tests import ByGroups, ByPrediction, Output
+from shesha_bench.tests import ByGroups, ByPrediction, Output
 
 
 def _sureness(a: Output, b: Output) -> float:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from shesha.benchmark.measure_quality import spearman
+from shesha_bench.measure_quality import spearman
 
 FAMILY = np.repeat(np.arange(5), 3)
 RUNS = 80

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shesha.benchmark.measure_quality import auprc, conformity, groups
+from shesha_bench.measure_quality import auprc, conformity, groups
 
 some = st.lists(st.integers(0, 5), min_size=1, max_size=8)
 

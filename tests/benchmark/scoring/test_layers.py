@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from shesha.benchmark.layer_order_quality import layers
+from shesha_bench.layer_order_quality import layers
 
 
 def drawn(seed, n, symmetric, levels=8, missing=0):

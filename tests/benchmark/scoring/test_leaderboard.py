@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shesha.benchmark import leaderboard, leaderboard_page, read_submissions
-from shesha.benchmark.submission_files import measure_file
-from shesha.benchmark.training_jackknife import training_influences
+from shesha_bench import leaderboard, leaderboard_page, read_submissions
+from shesha_bench.submission_files import measure_file
+from shesha_bench.training_jackknife import training_influences
 
 TASKS = tuple(f"net {k}" for k in range(8))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import jensenshannon
 
-from shesha.benchmark.output_differences import accuracy_difference, disagreement, jensen_shannon
+from shesha_bench.output_differences import accuracy_difference, disagreement, jensen_shannon
 
 
 @pytest.fixture

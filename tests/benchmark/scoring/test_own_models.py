@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shesha import compare
-from shesha.benchmark import tests
+from shesha_bench import tests
 
 COLUMNS = ["test", "quality", "measure", "value", "p_value", "n", "dropped", "reason"]
 MEASURES = ["CKA", "LinReg", "OrthProc"]

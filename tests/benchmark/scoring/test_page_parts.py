@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.benchmark.hyperparameters import NOT_NEGATIVE, PART, POSITIVE, SHARE, SWITCH, choice_of_words, count
-from shesha.benchmark.leaderboard_ranks import _basis, _number
-from shesha.benchmark.measure_ranks import CELL, PUBLISHED, rank_table, ranks_for_display
-from shesha.benchmark.report_page import _answer
-from shesha.benchmark.run_status import general
+from shesha_bench.hyperparameters import NOT_NEGATIVE, PART, POSITIVE, SHARE, SWITCH, choice_of_words, count
+from shesha_bench.leaderboard_ranks import _basis, _number
+from shesha_bench.measure_ranks import CELL, PUBLISHED, rank_table, ranks_for_display
+from shesha_bench.report_page import _answer
+from shesha_bench.run_status import general
 
 
 def ranks(means, sources=None):

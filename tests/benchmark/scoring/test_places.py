@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.benchmark.leaderboard_ranks import _complete, _mean_ranks, _place_ranges, _places, _resampled_cells
-from shesha.benchmark.measure_ranks import CELL
-from shesha.benchmark.tests import Cast
-from shesha.benchmark.training_jackknife import _leave_one_training_out
+from shesha_bench.leaderboard_ranks import _complete, _mean_ranks, _place_ranges, _places, _resampled_cells
+from shesha_bench.measure_ranks import CELL
+from shesha_bench.tests import Cast
+from shesha_bench.training_jackknife import _leave_one_training_out
 
 
 def cell(task: str, test: str = "accuracy") -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.benchmark import add_published, compare_ranks, published, rank, rank_with_published
+from shesha_bench import add_published, compare_ranks, published, rank, rank_with_published
 
 COLUMNS = ["domain", "dataset", "architecture", "pooling", "test", "quality", "measure", "value"]
 

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.benchmark._published_results import published, published_runtimes
-from shesha.benchmark.measure_ranks import CELL, QUALITY_OF, rank, rank_table
-from shesha.benchmark.paper_tables import TYPES, stars, table, to_markdown
-from shesha.benchmark.published_comparison import agreement
+from shesha_bench._published_results import published, published_runtimes
+from shesha_bench.measure_ranks import CELL, QUALITY_OF, rank, rank_table
+from shesha_bench.paper_tables import TYPES, stars, table, to_markdown
+from shesha_bench.published_comparison import agreement
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +176,7 @@ def test_pictures(results):
     pytest.importorskip("matplotlib").use("Agg")
     import matplotlib.pyplot as plt
 
-    from shesha.benchmark.rank_plot import plot_ranks
+    from shesha_bench.rank_plot import plot_ranks
 
     panels = plot_ranks(results)
     assert [ax.get_title() for ax in panels] == ["graph", "language", "vision"]

@@ -6,10 +6,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from shesha.benchmark import tests
-from shesha.benchmark.layer_order_quality import layers
-from shesha.benchmark.measure_quality import groups, spearman
 from shesha.measures import get
+from shesha_bench import tests
+from shesha_bench.layer_order_quality import layers
+from shesha_bench.measure_quality import groups, spearman
 
 CKA, LINREG, RTD = get("CKA"), get("LinReg"), get("RTD")
 GROUPS = {"x": ["b", "a"], "y": ["d", "c"]}
@@ -117,6 +117,6 @@ def test_the_six_tests_name_their_results():
         *("accuracy", "output", "label_randomization", "shortcut", "augmentation", "layer_monotonicity"),
     ]
     assert [test.grounding for test in tests.TESTS] == ["prediction"] * 2 + ["design"] * 4
-    published = pytest.importorskip("shesha.benchmark._published_results").published()
+    published = pytest.importorskip("shesha_bench._published_results").published()
     named = {(row, quality) for test in tests.TESTS for row in test.rows for quality in test.qualities}
     assert named == set(published[["test", "quality"]].itertuples(index=False, name=None))

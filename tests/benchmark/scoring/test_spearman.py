@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
-from shesha.benchmark.mantel import rank_correlation
-from shesha.benchmark.measure_quality import spearman
-from shesha.benchmark.pairs_and_scores import score_prediction
 from shesha.measures import get
+from shesha_bench.mantel import rank_correlation
+from shesha_bench.measure_quality import spearman
+from shesha_bench.pairs_and_scores import score_prediction
 
 
 def twin_correlation(x, y):

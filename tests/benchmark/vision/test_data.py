@@ -10,10 +10,10 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from shesha.benchmark.data_folders import MissingDataError
-from shesha.benchmark.vision import fingerprint, hyperparameters, sources
-from shesha.benchmark.vision.data import load
-from shesha.benchmark.vision.hyperparameters import Hyper
+from shesha_bench.data_folders import MissingDataError
+from shesha_bench.vision import fingerprint, hyperparameters, sources
+from shesha_bench.vision.data import load
+from shesha_bench.vision.hyperparameters import Hyper
 
 
 def test_images_of_an_npz_file(cifar: Path, hyper: Callable[..., Hyper]) -> None:

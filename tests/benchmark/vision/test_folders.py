@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shesha.benchmark.vision.data import load
-from shesha.benchmark.vision.hyperparameters import Hyper
+from shesha_bench.vision.data import load
+from shesha_bench.vision.hyperparameters import Hyper
 
 Write = Callable[..., None]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from shesha.benchmark.vision import hyperparameters
-from shesha.benchmark.vision.catalogue import DATA, NETWORKS
-from shesha.benchmark.vision.hyperparameters import Hyper
+from shesha_bench.vision import hyperparameters
+from shesha_bench.vision.catalogue import DATA, NETWORKS
+from shesha_bench.vision.hyperparameters import Hyper
 
 
 @pytest.mark.parametrize("suite", ["paper", "small"])
@@ -87,5 +87,5 @@ def test_lacking_names_are_listed() -> None:
 
 
 def test_hyperparameters_come_without_torch() -> None:
-    code = "import sys, shesha.benchmark.vision; sys.exit('torch' in sys.modules)"
+    code = "import sys, shesha_bench.vision; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

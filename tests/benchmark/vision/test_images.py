@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shesha.benchmark.vision.images import ArrayImages
+from shesha_bench.vision.images import ArrayImages
 
 
 def test_moved_images_are_cuts_from_the_bordered_image() -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shesha.benchmark.data_folders import MissingDataError
-from shesha.benchmark.vision.hyperparameters import Hyper
+from shesha_bench.data_folders import MissingDataError
+from shesha_bench.vision.hyperparameters import Hyper
 
 torch = pytest.importorskip("torch")
 
-from shesha.benchmark.vision import paper_architectures  # noqa: E402
-from shesha.benchmark.vision.data_and_network_types import Parts  # noqa: E402
-from shesha.benchmark.vision.extraction import choose_blocks, read_layers  # noqa: E402
-from shesha.benchmark.vision.networks import Classifier, build  # noqa: E402
+from shesha_bench.vision import paper_architectures  # noqa: E402
+from shesha_bench.vision.data_and_network_types import Parts  # noqa: E402
+from shesha_bench.vision.extraction import choose_blocks, read_layers  # noqa: E402
+from shesha_bench.vision.networks import Classifier, build  # noqa: E402
 
 
 def layers_of(architecture: str, hyper: Hyper, side: int) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:

@@ -7,7 +7,7 @@ import colorsys
 import numpy as np
 import pytest
 
-from shesha.benchmark.vision.altered_data import add_noise, class_colours, draw_dots, randomise_labels
+from shesha_bench.vision.altered_data import add_noise, class_colours, draw_dots, randomise_labels
 
 
 def test_labels_are_replaced_by_classes_drawn_from_all() -> None:

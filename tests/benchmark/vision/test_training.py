@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shesha.benchmark import vision
-from shesha.benchmark.model_descriptions import Model, Setting
-from shesha.benchmark.vision.hyperparameters import Hyper
+from shesha_bench import vision
+from shesha_bench.model_descriptions import Model, Setting
+from shesha_bench.vision.hyperparameters import Hyper
 
 torch = pytest.importorskip("torch")
 
-from shesha.benchmark.vision import training  # noqa: E402
-from shesha.benchmark.vision.images import ArrayImages  # noqa: E402
+from shesha_bench.vision import training  # noqa: E402
+from shesha_bench.vision.images import ArrayImages  # noqa: E402
 
 Make = Callable[..., Model]
 SMALL = ("ResNet", "VGG", "ViT")

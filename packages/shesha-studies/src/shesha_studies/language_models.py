@@ -14,9 +14,9 @@ from tempfile import TemporaryFile
 from typing import Any
 from zipfile import ZipFile
 
-from shesha.benchmark.data_folders import cache_folder
 from shesha.studies.study_decorator import Unreachable
 from shesha.support.atomic_files import write_bytes
+from shesha_bench.data_folders import cache_folder
 from shesha_studies.external_data import library
 
 MINILM = "all-MiniLM-L6-v2"

@@ -12,7 +12,7 @@ from shesha.bio.analysis._correlations import parts
 from shesha.bio.analysis.random_intercept import RandomIntercept, random_intercept
 from shesha.bio.missing_values import complete_lines
 from shesha.inputs import validation as check
-from shesha.kernels.standardisation import z_scores
+from shesha.kernels.rounding_and_scaling import z_scores
 from shesha.results.base import Result
 from shesha.support import argument_types as kinds
 from shesha.support.types import Vector

@@ -6,7 +6,7 @@ import pandas as pd
 
 from shesha.bio.analysis._correlations import correlation, derive_seed, parts
 from shesha.bio.missing_values import complete_lines
-from shesha.kernels.standardisation import z_scores
+from shesha.kernels.rounding_and_scaling import z_scores
 from shesha.support import argument_types as kinds
 
 

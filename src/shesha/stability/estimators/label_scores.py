@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from shesha.kernels import class_statistics, shuffled_class_statistics
-from shesha.kernels.discriminant_overlaps import in_units_of_spread, overlaps
-from shesha.stability.class_labels import Classes
+from shesha.kernels import class_statistics, feature_halves, ranks, shuffled_class_statistics
+from shesha.kernels.class_statistics import in_units_of_spread, overlaps
+from shesha.kernels.condensed_matrices import row_start
+from shesha.kernels.distances import PANEL, n_pairs
+from shesha.kernels.shuffled_class_statistics import class_sums, sums_of_pairs
+from shesha.kernels.sorting import Ordering, order_values
+from shesha.stability.estimators import sampled_pairs, split_scores
+from shesha.stability.estimators.sampled_pairs import Pairs, uses_all_pairs
+from shesha.stability.estimators.split_scores import bootstrap_pairs, score_resamples
 from shesha.stability.nulls import label_permutations
-from shesha.stability.request import RESAMPLING, Evidence, Request
+from shesha.stability.registry import Classes
+from shesha.stability.request import RESAMPLING, THINNING, Evidence, Request
+from shesha.support.memory import memory_budget, require
 from shesha.support.progress import track
 from shesha.support.seeds import generator, spawn
-from shesha.support.types import Index, Matrix, Vector
+from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views import Plain, Rdm, Rows
+from shesha.views import Plain, Rdm, Rows, Standard
 
 Statistic = Callable[[Matrix, Classes], float]
 Resampled = Callable[[Matrix, list[Index], Matrix], Vector]
@@ -148,3 +157,131 @@ def _rows(request: Request) -> Matrix:
 def mean_score(scores: Vector) -> float:
     """Return the mean of the scores that are not NaN; NaN if all are."""
     return float("nan") if np.isnan(scores).all() else float(np.nanmean(scores))
+
+
+NOTHING_TO_RANK = "all distances between rows are equal, or all labels are equal or all different"
+_BYTES_PER_PAIR = 80
+"""Bytes that each pair of rows needs for distances, labels, the sort keys and orders of both, and row numbers."""
+_PARTS = 20
+"""Number of parts into which sampled pairs are divided in order to estimate the sampling error."""
+
+
+def label_distances(codes: Labels) -> Vector:
+    """Return 1 for each pair of rows with different labels and 0 for each other pair, in condensed order."""
+    n = len(codes)
+    return np.concatenate([codes[i] != codes[i + 1 :] for i in range(n)]).astype(np.float64)
+
+
+def estimate_alignment(request: Request) -> Evidence:
+    """Estimate 'supervised_alignment' from all pairs of rows, or from random pairs if there are many."""
+    view: Standard = request.variant.look(request.source, request.options)
+    n = view.n_rows
+    if not uses_all_pairs(n, request.pairs) or _BYTES_PER_PAIR * n_pairs(n) > memory_budget():
+        return _from_pairs(view, request)
+    thinned, pairs = bootstrap_pairs(n, request)
+    outer = _order_distances(view)
+    if outer.variance == 0:
+        return Evidence(float("nan"), null=_empty_null(request), reason=NOTHING_TO_RANK)
+    evidence = _evidence(outer, label_distances(request.labels.codes), thinned, pairs, request)
+    if evidence.value != evidence.value:
+        return replace(evidence, null=_empty_null(request))
+    labels = label_permutations.shuffle_labels(request)
+    notes = (*split_scores.thinning_note(thinned), *labels.notes)
+    return replace(evidence, null=_null(view, outer, labels), notes=notes)
+
+
+def _null(view: Standard, outer: Ordering, labels: label_permutations.Shuffled) -> Vector:
+    """Score shuffled labels through the sums of ranks over the pairs of rows with equal labels."""
+    n_shuffles, n = labels.codes.shape
+    if not n_shuffles:
+        return np.empty(0)
+    if labels.rows is not None:
+        outer = _order_distances(view.permute(labels.rows))
+    unit = _unit_ranks(outer)
+
+    def panel(start: int) -> Matrix:
+        block = np.zeros((min(PANEL, n - start), n - start))
+        for row, line in enumerate(block, start):
+            line[row - start + 1 :] = unit[row_start(row, n) : row_start(row + 1, n)]
+        return block
+
+    sizes = np.bincount(labels.classes.codes)
+    return _correlations(
+        class_sums(panel, PANEL, labels.codes, labels.classes.n_classes), float((sizes * (sizes - 1)).sum()) / 2, unit
+    )
+
+
+def _correlations(of_alike: Vector, n_alike: Vector | float, unit: Vector) -> Vector:
+    """Return rank correlations with label differences from sums of unit ranks over equally labelled pairs."""
+    n = len(unit)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlations = (unit.sum() * n_alike / n - of_alike) / np.sqrt(n_alike * (1 - n_alike / n))
+    return np.asarray(np.where(np.isfinite(correlations), correlations, np.nan))
+
+
+def _order_distances(view: Standard) -> Ordering:
+    return order_values(view.squared(), view.level, np.empty(n_pairs(view.n_rows), dtype=np.uint64))
+
+
+def _unit_ranks(ordering: Ordering) -> Vector:
+    """Return centred ranks of unit length, in the order of the pairs."""
+    n = len(ordering.order)
+    ranked = (np.arange(n, dtype=np.float64) if ordering.ranks is None else ordering.ranks) - (n - 1) / 2
+    out = np.empty(n)
+    out[ordering.order] = ranked / np.sqrt(ordering.variance)
+    return out
+
+
+def _align_labels_with_order(outer: Ordering, differ: Vector) -> Ordering:
+    """Sort the label distances into the order of the row distances."""
+    arranged = np.take(differ, outer.order)
+    return order_values(arranged, 0.0, np.empty(len(arranged), dtype=np.uint64))
+
+
+def _evidence(outer: Ordering, differ: Vector, thinned: Index | None, pairs: Pairs, request: Request) -> Evidence:
+    inner = _align_labels_with_order(outer, differ)
+    if inner.variance == 0:
+        return Evidence(float("nan"), reason=NOTHING_TO_RANK)
+    value = ranks.correlation(outer, inner)
+    if request.n_bootstrap == 0:
+        return Evidence(value, n_pairs=len(differ))
+    cells = feature_halves.rank_cells(outer, inner)
+    cells = cells if thinned is None else cells[thinned]
+    return Evidence(
+        value, resampled=score_resamples([cells], pairs, request.n_rows, request, value), n_pairs=len(differ)
+    )
+
+
+def _from_pairs(view: Standard, request: Request) -> Evidence:
+    """Estimate from random pairs, which the value, the interval and the null all use."""
+    rng = spawn(request.seed, THINNING)
+    wanted = min(request.pairs or sampled_pairs.DEFAULT_PAIRS, n_pairs(view.n_rows))
+    require(_BYTES_PER_PAIR * wanted, f"{wanted:,} pairs of rows", "request fewer pairs, or leave out pairs=")
+    i = rng.integers(view.n_rows, size=wanted)
+    j = rng.integers(view.n_rows - 1, size=len(i))
+    j += j >= i
+    codes = request.labels.codes
+    distances = view.squared_distances_between(i, j)
+    parts = [slice(start, None, _PARTS) for start in range(_PARTS)]
+    by_part = [
+        ranks.spearman(distances[part].copy(), (codes[i[part]] != codes[j[part]]).astype(np.float64), (view.level, 0.0))
+        for part in parts
+    ]
+    outer = order_values(distances, view.level, np.empty(len(i), dtype=np.uint64))
+    if outer.variance == 0:
+        return Evidence(float("nan"), null=_empty_null(request), reason=NOTHING_TO_RANK)
+    evidence = _evidence(outer, (codes[i] != codes[j]).astype(np.float64), None, (i, j), request)
+    shuffled = label_permutations.shuffle_labels(request, always_all=True).codes
+    unit = _unit_ranks(outer)
+    null = _correlations(*sums_of_pairs(unit, i, j, shuffled), unit) if len(shuffled) else np.empty(0)
+    note = f"{len(i):,} random pairs of {n_pairs(view.n_rows):,} were used"
+    return replace(
+        evidence,
+        null=null,
+        pair_error=float(np.nanstd(by_part, ddof=1) / np.sqrt(_PARTS)),
+        notes=(note,),
+    )
+
+
+def _empty_null(request: Request) -> Vector:
+    return np.full(request.n_permutations, np.nan)

@@ -10,13 +10,42 @@ from typing import Literal
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels import random_pairs
+from shesha.kernels import pairs as random_pairs
 from shesha.kernels.distances import n_pairs
 from shesha.kernels.sampled_feature_halves import WIDE_FEATURES
-from shesha.stability.estimators.row_pairs_in_resampled_groups import Pairs
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.support import memory
-from shesha.support.types import Index
-from shesha.views.sampled_feature_halves import FEWEST_PAIRS
+from shesha.support.types import Index, Matrix
+from shesha.views.feature_halves import FEWEST_PAIRS
+
+Pairs = tuple[Index, Index]
+
+
+def group_codes(design: Exchange | None) -> Index | None:
+    """Return the group of each row if resamples draw whole groups, otherwise None."""
+    if design is None or design.group is None or design.shift or design.block_length:
+        return None
+    return design.group
+
+
+def count_group_pairs_once(design: Exchange | None, pairs: Pairs, counts: Matrix) -> tuple[Pairs, Matrix]:
+    """Count pairs within a group once per draw of it, by replacing their second row with a constant one."""
+    group = group_codes(design)
+    if group is None:
+        return pairs, counts
+    i, j = pairs
+    once = len(counts)
+    return (i, np.where(group[i] == group[j], once, j)), np.vstack([counts, np.ones((1, counts.shape[1]))])
+
+
+def group_pairs(group: Index) -> Pairs:
+    """Return all pairs of rows that are in the same group."""
+    order = np.argsort(group, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
+    pairs = [rows[np.array(np.triu_indices(len(rows), k=1))] for rows in groups]
+    i, j = np.concatenate(pairs, axis=1)
+    return i, j
+
 
 PairCount = int | Literal["all"] | None
 """Number of random pairs of rows: an integer, 'all', or None for the default number."""

@@ -8,16 +8,23 @@ from typing import Protocol, TypeVar, cast
 
 import numpy as np
 
-from shesha.kernels import bootstrap_correlations, pair_influence, sampled_feature_halves
+from shesha.kernels import feature_halves, sampled_feature_halves
 from shesha.kernels import feature_halves as halves_kernel
+from shesha.kernels import sampled_feature_halves as pair_influence
 from shesha.kernels.distances import n_pairs
-from shesha.kernels.feature_half_correlation import Partition
+from shesha.kernels.feature_halves import Partition
 from shesha.kernels.threads import parallel
-from shesha.stability.estimators.intervals import monte_carlo_error
-from shesha.stability.estimators.row_pairs_in_resampled_groups import Pairs, count_group_pairs_once
-from shesha.stability.estimators.sampled_pairs import Sample, plan_sample, rows_per_partition, uses_all_pairs
-from shesha.stability.nulls import sampled_row_matching
-from shesha.stability.nulls.choice import choose_null
+from shesha.nulls.restricted_permutations import Exchange
+from shesha.stability.estimators.sampled_pairs import (
+    Pairs,
+    Sample,
+    count_group_pairs_once,
+    plan_sample,
+    rows_per_partition,
+    uses_all_pairs,
+)
+from shesha.stability.nulls import row_matching
+from shesha.stability.nulls.row_matching import choose_null
 from shesha.stability.request import THINNING, Evidence, Request
 from shesha.support.memory import memory_budget
 from shesha.support.progress import track
@@ -25,6 +32,81 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Index, Vector
 from shesha.views import Rows, SampledHalves, SplitHalves
 from shesha.views.feature_halves import CONSTANT, Draw
+
+ALONE = "the interval leaves out the error over partitions, which cannot be estimated from a single partition"
+NOTHING_TO_RESAMPLE = "there is no interval, because no block has two units (rows, groups or stretches) to resample"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Limits of an interval, with the standard errors from which they were computed."""
+
+    low: float
+    high: float
+    row_error: float
+    partition_error: float
+    n_resamples: int
+    notes: tuple[str, ...] = ()
+
+
+def combine_errors(evidence: Evidence, design: Exchange, bounds: tuple[float, float], confidence: float) -> Interval:
+    """Combine independent sources of error: the squared margins of the interval are added."""
+    from scipy.special import ndtri, stdtrit
+
+    level, nan = 0.5 + confidence / 2, float("nan")
+    part, row_error = partition_error(evidence), _row_error(evidence)
+    units, free = _units(design)
+    known = evidence.resampled[np.isfinite(evidence.resampled)]
+    n_resamples = len(known) if len(known) > 1 else 0
+    if not free:
+        return Interval(nan, nan, nan, part, n_resamples, (NOTHING_TO_RESAMPLE,))
+    # Resamples of few units vary too little, so the margins are widened as for Student's t.
+    wider = float(np.sqrt(units / free) * stdtrit(free, level) / ndtri(level))
+    of_rows = wider * (_quantile_margins(known, level) if n_resamples else np.full(2, row_error * ndtri(level)))
+    others = (evidence.pair_error * float(ndtri(level))) ** 2
+    n_draws = int(np.isfinite(evidence.draws).sum())
+    if n_draws > 1 and not evidence.redrawn:
+        others += (float(stdtrit(n_draws - 1, level)) * part) ** 2
+    below, above = np.sqrt(of_rows**2 + others)
+    low, high = np.clip([evidence.value - below, evidence.value + above], *bounds)
+    notes = (ALONE,) if n_draws == 1 and not evidence.redrawn and low == low else ()
+    return Interval(float(low), float(high), row_error, part, n_resamples, notes)
+
+
+def partition_error(found: Evidence) -> float:
+    """Return the standard error due to partitions alone, without what the sampled pairs contribute."""
+    if not len(found.draws):
+        return 0.0
+    return float(np.sqrt(np.maximum(0.0, monte_carlo_error(found.draws) ** 2 - found.pair_error**2)))
+
+
+def monte_carlo_error(scores: Vector) -> float:
+    """Return the standard error of the mean over draws; NaN if there are fewer than two."""
+    scores = scores[np.isfinite(scores)]
+    return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else float("nan")
+
+
+def _row_error(evidence: Evidence) -> float:
+    """Return the standard error due to rows alone."""
+    known = evidence.resampled[np.isfinite(evidence.resampled)]
+    if len(known) < 2:
+        # The analytic error includes the error due to sampled pairs.
+        return float(np.sqrt(np.maximum(0.0, evidence.analytic_error**2 - evidence.pair_error**2)))
+    spread = float(known.std(ddof=1))
+    part = partition_error(evidence) if evidence.redrawn else 0.0
+    return float(np.sqrt(max(0.0, spread**2 - part**2))) if part == part else spread
+
+
+def _quantile_margins(resampled: Vector, level: float) -> Vector:
+    """Return how far quantiles are from the mean, which repeated rows shift without changing the spread."""
+    return np.asarray(np.abs(np.quantile(resampled, [1 - level, level]) - resampled.mean()))
+
+
+def _units(design: Exchange) -> tuple[int, int]:
+    """Return how many rows, groups or stretches are resampled, and their degrees of freedom within blocks."""
+    units = int(design.clusters.max()) + 1
+    return units, units - 1 - int(np.count_nonzero(np.diff(np.sort(design.block))))
+
 
 BOOTSTRAP_PAIRS = 1_000_000
 """Most pairs that the interval uses. If there are more, a random subset makes it at most a few percent wider."""
@@ -67,7 +149,7 @@ class _Found:
     """The results for one partition."""
 
     score: float
-    cells: bootstrap_correlations.Cells | None
+    cells: feature_halves.Cells | None
     matched: Vector | None
     n_dropped: int
 
@@ -137,7 +219,7 @@ def bootstrap_pairs(n: int, request: Request) -> tuple[Index | None, Pairs]:
 
 
 def score_resamples(
-    cells: Sequence[bootstrap_correlations.Cells], pairs: Pairs, n_rows: int, request: Request, value: float
+    cells: Sequence[feature_halves.Cells], pairs: Pairs, n_rows: int, request: Request, value: float
 ) -> Vector:
     """Return scores of resampled rows: the exact value plus the deviations of their coarse scores."""
     if not cells or request.n_bootstrap == 0:
@@ -146,7 +228,7 @@ def score_resamples(
     pairs, counts = count_group_pairs_once(
         request.design, pairs, np.hstack([np.ones((n_rows, 1)), request.resamples()])
     )
-    groups = bootstrap_correlations.bootstrap_correlations(cells, counts, pairs)
+    groups = feature_halves.bootstrap_correlations(cells, counts, pairs)
     scores = np.concatenate([table.mean(axis=0) for _, table in track(groups, counts.shape[1] // 16 + 1, "resamples")])
     return np.asarray(value + scores[1:] - scores[0])
 
@@ -201,7 +283,7 @@ def _pairs_note(n_used: int, n: int, n_chosen: int) -> str:
 
 def _null_of_pairs(halves: SampledHalves, request: Request, draws: Sequence[Draw]) -> Vector:
     if request.covariates is None:
-        return sampled_row_matching.null(halves, request, draws)
+        return row_matching.null(halves, request, draws)
     matchings = choose_null(request, request.n_features, draws[: request.options["n_draws"]])
     return matchings.null([], lambda *_: None)
 

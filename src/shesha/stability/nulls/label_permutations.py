@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shesha.stability.class_labels import Classes
+from shesha.stability.registry import Classes
 from shesha.stability.request import SHUFFLING, Request
 from shesha.support.seeds import spawn
 from shesha.support.types import Index

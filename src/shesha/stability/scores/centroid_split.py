@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels.centroid_splits import agreements, half_counts, random_halves
+from shesha.kernels.class_separation import agreements, half_counts, random_halves
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.nulls.group_halves import draw_class_halves
-from shesha.stability._registry import stability
-from shesha.stability.class_labels import Classes
 from shesha.stability.estimators.label_scores import mean_score
 from shesha.stability.nulls import label_permutations
+from shesha.stability.registry import Classes, stability
 from shesha.stability.request import RESAMPLING, Evidence, Request
 from shesha.support.progress import track
 from shesha.support.seeds import generator, spawn

@@ -9,11 +9,10 @@ from shesha.kernels.class_separation import Sums, ratios_of_pairs, separation_su
 from shesha.kernels.class_statistics import class_variance_share, mean_separation
 from shesha.kernels.distances import PANEL, Metric, n_pairs
 from shesha.kernels.shuffled_class_statistics import class_sums
-from shesha.stability._registry import stability
-from shesha.stability.class_labels import Classes
 from shesha.stability.estimators.label_scores import estimate_variance_ratio, estimate_zscore
-from shesha.stability.estimators.row_pairs_in_resampled_groups import count_group_pairs_once, group_codes, group_pairs
+from shesha.stability.estimators.sampled_pairs import count_group_pairs_once, group_codes, group_pairs
 from shesha.stability.nulls import label_permutations
+from shesha.stability.registry import Classes, stability
 from shesha.stability.request import THINNING, Evidence, Request
 from shesha.support import memory
 from shesha.support.seeds import generator, spawn

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric
-from shesha.stability._registry import stability
 from shesha.stability.estimators.split_scores import estimate_split
+from shesha.stability.registry import stability
 from shesha.support.types import Seed
 from shesha.views import SplitHalves
 from shesha.views.feature_halves import MIN_FEATURES

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, n_pairs
 from shesha.results import DriftPath
-from shesha.stability.undirected_row_errors import explain_undirected_rows
+from shesha.stability.registry import explain_undirected_rows
 from shesha.support import argument_types as kinds
 from shesha.support import memory
 from shesha.support.warnings import NotEstimable
@@ -119,7 +119,7 @@ def rdm_drift(X: Data, Y: Data, method: Method = "spearman", metric: Metric = "c
     -------
     float
         Drift, in [0, 2]: 0 is the same geometry, 1 unrelated, 2 inverted. NaN as for `rdm_similarity`. The value equals
-        that of `shesha.measures.rdm_drift`, except that a row without a direction raises an error here and gives NaN
+        that of `shesha.measures.rdm`, except that a row without a direction raises an error here and gives NaN
         there.
 
     Examples

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from shesha.inputs import validation as check
 from shesha.kernels import ranks
 from shesha.kernels.distances import Metric
-from shesha.stability._registry import stability
+from shesha.stability.registry import stability
 from shesha.support.warnings import NotEstimable
 from shesha.views import RankedRdm, Standard
 from shesha.views.rdm import METHODS, Method

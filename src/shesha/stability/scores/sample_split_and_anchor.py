@@ -7,7 +7,7 @@ import numpy as np
 from shesha.inputs import validation as check
 from shesha.kernels import ranks
 from shesha.kernels.distances import Metric
-from shesha.stability._registry import stability
+from shesha.stability.registry import stability
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import NotEstimable, NotIdentifiableWarning, warn

@@ -11,17 +11,17 @@ import numpy as np
 import pandas as pd
 
 import shesha
-from shesha.benchmark import MissingDataError, measure_quality
-from shesha.benchmark.domains import domain
-from shesha.benchmark.model_descriptions import Model
-from shesha.benchmark.run_plan import required_models, trials
-from shesha.benchmark.suites import suite
 from shesha.calibration.permutation_scores import null_scores
 from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import draw_permutations
 from shesha.studies.study_decorator import Unreachable
 from shesha.support.types import Labels, Matrix
 from shesha.views import Representation
+from shesha_bench import MissingDataError, measure_quality
+from shesha_bench.domains import domain
+from shesha_bench.model_descriptions import Model
+from shesha_bench.run_plan import required_models, trials
+from shesha_bench.suites import suite
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
 MEASURES = ("CKA", "RSA", "mutual kNN")

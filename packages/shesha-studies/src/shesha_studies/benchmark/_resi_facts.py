@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from shesha.benchmark import published_runtimes, rank
-from shesha.benchmark.paper_tables import measure_type
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws
 from shesha.support.types import Array
+from shesha_bench import published_runtimes, rank
+from shesha_bench.paper_tables import measure_type
 from shesha_studies.benchmark import _resi_scores_and_places as tables
 
 DOMAINS = ("graph", "language", "vision")

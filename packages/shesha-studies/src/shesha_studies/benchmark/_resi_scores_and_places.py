@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata, spearmanr
 
-from shesha.benchmark import published, rank_table
 from shesha.support.types import Matrix
+from shesha_bench import published, rank_table
 from shesha_studies.external_data import PUBLISHED
 
 COLUMN = ("domain", "dataset", "architecture", "pooling")

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.benchmark import rank, tests
-from shesha.benchmark.calibrated_measure import calibrated
 from shesha.charts import PALETTE
 from shesha.data import digits_network
 from shesha.studies.facts import Facts, as_facts
@@ -16,6 +14,8 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
+from shesha_bench import rank, tests
+from shesha_bench.calibrated_measure import calibrated
 from shesha_studies.benchmark import _resi_scores_and_places as tables
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.benchmark.data_folders import local_folder
 from shesha.calibration import calibrate_layers
 from shesha.studies.checks import Found
 from shesha.studies.facts import (
@@ -27,6 +26,7 @@ from shesha.studies.pictures import grid, lines
 from shesha.studies.published_checks import Answers, unreachable
 from shesha.studies.study_decorator import Unreachable, grid_of, study
 from shesha.support.types import Matrix
+from shesha_bench.data_folders import local_folder
 from shesha_studies.chance._two_modality_models import (
     EPOCHS,
     SENTENCES,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.data import digits_network
-from shesha.kernels.standardisation import is_constant
+from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.stability import basis_averaged_split, chance, feature_split
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture

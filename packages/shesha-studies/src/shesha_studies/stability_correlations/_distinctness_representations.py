@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from shesha.kernels.standardisation import z_scores
+from shesha.kernels.rounding_and_scaling import z_scores
 from shesha.support.types import Matrix, Vector
 from shesha_studies.external_data import lines, read_arrays
 from shesha_studies.networks.images import grey

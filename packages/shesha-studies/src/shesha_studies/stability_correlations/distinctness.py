@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.descriptors import participation_ratio
-from shesha.kernels.standardisation import z_scores
+from shesha.kernels.rounding_and_scaling import z_scores
 from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies.facts import Facts

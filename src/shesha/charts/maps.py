@@ -1,0 +1,284 @@
+"""Charts in a plane: tables as heat maps, and rows or items as points."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.charts._axes import OBSERVED, ON_DARK, ON_LIGHT, PALETTE, axes_or_new, literal, short_label
+from shesha.support import argument_types as kinds
+from shesha.support.types import Matrix
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
+
+
+def leaf_order(values: Matrix, closer: str) -> list[int]:
+    """Return the leaf order of an average-linkage clustering, which puts similar rows next to each other.
+
+    Parameters
+    ----------
+    values : array of shape (n, n)
+        Similarities or distances of all pairs. An asymmetric table is averaged with its transpose.
+    closer : {"higher", "lower"}
+        Whether higher or lower values are more similar.
+
+    Returns
+    -------
+    list of int
+        The order of the rows. Tables with fewer than three rows or with NaN keep their order.
+
+    Examples
+    --------
+    >>> leaf_order(np.array([[0.0, 9.0, 1.0], [9.0, 0.0, 8.0], [1.0, 8.0, 0.0]]), "lower")
+    [1, 2, 0]
+    """
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    n = len(values)
+    if n < 3 or np.isnan(values[~np.eye(n, dtype=bool)]).any():
+        return list(range(n))
+    means = (values + values.T) / 2
+    distances = means if closer == "lower" else np.nanmax(means) - means
+    np.fill_diagonal(distances, 0.0)
+    tree = linkage(squareform(np.maximum(distances, 0.0), checks=False), "average", optimal_ordering=True)
+    return [int(place) for place in leaves_list(tree)]
+
+
+_WRITTEN = 16
+"""Maximum number of rows or columns for which values are written into the cells."""
+_SMALLEST_FONT = 5.0
+_INCHES_PER_LETTER = 0.08
+_DIGITS, _DIGIT_WIDTH = 4, 0.58
+"""Number of characters per value, and the width of a character relative to the font size."""
+
+
+def heat_map(
+    values: Matrix,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    title: str = "",
+    closer: str = "higher",
+    framed: Iterable[tuple[int, int]] = (),
+    limits: tuple[float | None, float | None] = (None, None),
+    cmap: str = "viridis",
+    annotate: bool | None = None,
+    size: tuple[float, float] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a table of values as a heat map, in which darker cells are more similar.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows, n_columns)
+        The values. Cells with NaN stay empty.
+    rows, columns : sequences of str
+        Names of the rows and columns.
+    title : str
+        Title of the picture.
+    closer : {'higher', 'lower'}
+        Whether higher or lower values are more similar, and so darker.
+    framed : iterable of (row, column)
+        Cells to draw with a frame.
+    limits : (low, high)
+        Values at the ends of the colour scale; set them to make several pictures comparable. None: the smallest and the
+        largest value.
+    cmap : str
+        Name of a matplotlib colour map that runs from dark to light.
+    annotate : bool, optional
+        Whether to write values into the cells. Default: only if they fit.
+    size : (width, height), optional
+        Size of a new figure, in inches.
+    ax : matplotlib Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    cells = np.asarray(values, dtype=float)
+    n_rows, n_columns = cells.shape
+    is_new = ax is None
+    ax = axes_or_new(ax, size or _figure_size(list(map(short_label, rows)), n_columns))
+    low, high = (end if limit is None else limit for end, limit in zip(_ends(cells), limits, strict=True))
+    image = ax.imshow(cells, cmap=f"{cmap}_r" if closer == "higher" else cmap, vmin=low, vmax=high)
+    ax.figure.colorbar(image, ax=ax, shrink=0.8)
+    _name(ax, list(map(short_label, rows)), list(map(short_label, columns)))
+    ax.set_title(literal(fill(title, max(28, round(7 * n_columns)))), fontsize="medium")
+    figure = ax.get_figure(root=True)
+    if is_new and figure is not None:
+        # The size of the cells is known only once the layout has been computed.
+        figure.draw_without_rendering()
+    font = _largest_font(ax, cells.shape)
+    fits = font >= _SMALLEST_FONT and max(n_rows, n_columns) <= _WRITTEN
+    if fits if annotate is None else annotate:
+        _write(ax, cells, image, max(font, 3.0))
+    for row, column in framed:
+        frame_cell(ax, row, column)
+    return ax
+
+
+def _figure_size(rows: list[str], n_columns: int) -> tuple[float, float]:
+    """Return a figure size in inches that gives each cell about half an inch and leaves space for names."""
+    names = _INCHES_PER_LETTER * max(map(len, rows), default=0)
+    return max(3.6, names + 0.55 * n_columns + 1.4), max(3.0, 0.5 * len(rows) + 1.6)
+
+
+def _ends(cells: Matrix) -> tuple[float, float]:
+    finite = cells[np.isfinite(cells)]
+    return (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+
+
+def _largest_font(ax: Axes, shape: tuple[int, ...]) -> float:
+    """Return the largest font size, at most 8 points, at which four digits fit into a cell."""
+    box = ax.get_window_extent()
+    cell = min(box.width / shape[1], box.height / shape[0]) * 72 / ax.figure.dpi
+    return float(min(8.0, 0.9 * cell / (_DIGITS * _DIGIT_WIDTH)))
+
+
+def _name(ax: Axes, rows: list[str], columns: list[str]) -> None:
+    ax.set_yticks(range(len(rows)), rows)
+    slanted = max(map(len, columns)) > 4
+    ax.set_xticks(range(len(columns)), columns, rotation=40 if slanted else 0, ha="right" if slanted else "center")
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+
+
+def _write(ax: Axes, cells: Matrix, image: AxesImage, font: float) -> None:
+    for i, j in np.ndindex(cells.shape):
+        known = np.isfinite(cells[i, j])
+        text = f"{cells[i, j]:.2f}" if known and abs(cells[i, j]) < 100 else f"{cells[i, j]:.3g}" if known else "-"
+        # The text colour depends on the luminance of the cell, so that text is legible with any colour map.
+        red, green, blue, _ = image.cmap(image.norm(cells[i, j])) if known else (1.0, 1.0, 1.0, 1.0)
+        dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+        ax.text(j, i, text, ha="center", va="center", fontsize=font, color=ON_DARK if dark else ON_LIGHT)
+
+
+def frame_cell(ax: Axes, row: int, column: int) -> None:
+    """Draw a frame around one cell of a heat map."""
+    from matplotlib.patches import Rectangle
+
+    ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=OBSERVED, linewidth=2.5))
+
+
+Points = Sequence[tuple[float, float]]
+_LINES = 25
+"""Number of rows, those that moved most, for which a line is drawn."""
+_CROWD = 500
+"""Number of points from which on points are drawn small and faint."""
+_CLASSES = len(PALETTE) - 2
+
+
+def row_map(
+    planes: Sequence[Points],
+    labels: Sequence[str],
+    moved: Sequence[int],
+    names: Sequence[str],
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw rows as points; given two sets of positions, draw lines for the rows that moved most.
+
+    Parameters
+    ----------
+    planes : sequence of points
+        One or two sets of positions. Point i is the same input in both.
+    labels : sequence of str
+        The label of each row, shown by colour; the smallest classes share one grey. Empty if there are no labels.
+    moved : sequence of int
+        Row numbers, starting with the rows that moved most.
+    names : sequence of str
+        Titles of the planes.
+    ax : matplotlib Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = axes_or_new(ax, (5.4, 5.0))
+    before, after = (np.asarray(plane, dtype=float) for plane in (planes[0], planes[-1]))
+    size, alpha = (16, 0.8) if len(after) < _CROWD else (5, 0.5)
+    known = [name for name, _ in Counter(labels).most_common()]
+    colours = {name: PALETTE[i] if i < _CLASSES else "#7f7f7f" for i, name in enumerate(known)}
+    points = [colours[label] for label in labels] if labels else PALETTE[0]
+    ax.scatter(after[:, 0], after[:, 1], s=size, c=points, alpha=alpha, linewidths=0)
+    if len(planes) > 1:
+        for row in moved[:_LINES]:
+            ax.plot(
+                *np.stack([before[row], after[row]]).T, color="0.4", linewidth=0.8, marker="o", markevery=[0], ms=2.5
+            )
+    for name in known[:_CLASSES]:
+        ax.scatter([], [], s=18, color=colours[name], label=short_label(name, 24))
+    if len(known) > 1:
+        ax.legend(fontsize="small", handletextpad=0.2)
+    ax.set(xticks=[], yticks=[], title=" to ".join(short_label(name, 24) for name in names))
+    ax.set_aspect("equal", "datalim")
+    return ax
+
+
+_MARKS = "osD^vP*X<"
+
+
+def similarity_map(
+    coordinates: Matrix,
+    names: Sequence[str],
+    *,
+    explained: float | None = None,
+    groups: Sequence[str] | None = None,
+    title: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw items as named points in a plane.
+
+    Parameters
+    ----------
+    coordinates : array of shape (n_items, 2)
+        Positions of the items.
+    names : sequence of str
+        Names of the items, printed next to the points.
+    explained : float, optional
+        Share of the squared distances that the plane shows, printed below it: a plane that shows only half of them can
+        mislead.
+    groups : sequence of str, optional
+        The group of each item, shown by colour and shape.
+    title : str
+        Title of the picture.
+    ax : matplotlib Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    places = np.asarray(coordinates, dtype=float)
+    if places.ndim != 2 or places.shape != (len(names), 2):
+        raise ValueError(f"coordinates must have a row of two numbers per name ({len(names)}), got {places.shape}")
+    ax = axes_or_new(ax, (5.0, 4.2))
+    group_of = (
+        ["" for _ in names] if groups is None else [str(group) for group in kinds.iterable(groups, "groups", "names")]
+    )
+    if len(group_of) != len(names):
+        raise ValueError(f"groups must have one entry per name ({len(names)}), got {len(group_of)}")
+    for number, kind in enumerate(dict.fromkeys(group_of)):
+        points = places[[group == kind for group in group_of]]
+        colour, mark = PALETTE[number % len(PALETTE)], _MARKS[number % len(_MARKS)]
+        ax.scatter(points[:, 0], points[:, 1], s=36, label=literal(kind), color=colour, marker=mark)
+    for (x, y), name in zip(places, names, strict=True):
+        ax.annotate(literal(name), (x, y), xytext=(5, 4), textcoords="offset points", fontsize="small")
+    # Only distances are meaningful, so both axes have the same scale and no tick labels.
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.margins(0.15)
+    ax.set(xticks=[], yticks=[], title=literal(title))
+    if explained is not None:
+        ax.set_xlabel(f"the map shows {100 * explained:.0f} % of the squared distances", fontsize="small")
+    if groups is not None:
+        ax.legend(frameon=False, fontsize="small")
+    return ax

@@ -1,0 +1,65 @@
+"""Commands of separate packages: how the program finds them, and the options and outputs that they share with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import typer
+
+from shesha._version import DISTRIBUTION
+from shesha.cli._outputs import (
+    INTERRUPTED,
+    Html,
+    echo,
+    require_page,
+    require_picture,
+    require_separate,
+    require_writable,
+    save_page,
+    save_picture,
+    write,
+)
+from shesha.cli._worker_options import Scheduler, Workers
+
+GROUP = "shesha.commands"
+"""Entry point group through which other packages add commands."""
+PACKAGES: Mapping[str, str] = {"bench": "Rank similarity measures by tests with known answers."}
+"""Commands of the project's own separate packages, which the extras of the same names install."""
+
+
+def add_package_commands(app: typer.Typer) -> None:
+    """Add the commands of the project's packages; instead of a missing one, add a command that says what to install."""
+    from importlib.metadata import entry_points
+
+    for name, about in PACKAGES.items():
+        points = list(entry_points(group=GROUP, name=name))
+        if points:
+            app.add_typer(points[0].load(), name=name, short_help=about)
+        else:
+            _add_missing(app, name, about)
+
+
+def _add_missing(app: typer.Typer, name: str, about: str) -> None:
+    hint = f'`shesha {name}` is in a separate package: pip install "{DISTRIBUTION}[{name}]"'
+    any_words = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+
+    @app.command(name, short_help=f"{about} (not installed)", context_settings=any_words, help=hint)
+    def missing() -> None:
+        raise ImportError(hint)
+
+
+__all__ = [
+    "INTERRUPTED",
+    "Html",
+    "Scheduler",
+    "Workers",
+    "add_package_commands",
+    "echo",
+    "require_page",
+    "require_picture",
+    "require_separate",
+    "require_writable",
+    "save_page",
+    "save_picture",
+    "write",
+]

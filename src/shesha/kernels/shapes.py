@@ -1,0 +1,210 @@
+"""Shapes after the best rotation: the mean of several configurations, and distances between clouds of trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from shesha.support.types import Array, Matrix
+
+_MEAN_STEPS = 500
+_MEAN_TOLERANCE = 1e-10
+
+
+def rotate_onto(rows: Matrix, target: Matrix) -> Matrix:
+    """Return the rows after the rotation (or reflection) that brings them closest to the target."""
+    left, _, right = np.linalg.svd(rows.T @ target)
+    result: Matrix = rows @ (left @ right)
+    return result
+
+
+def closeness(rows: Matrix, target: Matrix) -> float:
+    """Largest inner product of two configurations over all rotations and reflections."""
+    return float(np.linalg.svd(rows.T @ target, compute_uv=False).sum())
+
+
+def mean_shape(configurations: Sequence[Matrix], start: Matrix | None = None) -> tuple[Matrix, int, bool]:
+    """Mean of the configurations after the rotations that maximise the norm of the mean (Gower 1975).
+
+    Parameters
+    ----------
+    configurations : sequence of arrays of shape (n, d)
+        Centred configurations that all have the same shape.
+    start : array of shape (n, d), optional
+        Starting point of the search. Default: the configuration with the largest total closeness to the others.
+
+    Returns
+    -------
+    array of shape (n, d), int and bool
+        The mean, the number of steps, and whether the search converged.
+    """
+    mean = _most_central(configurations) if start is None else start
+    length = -np.inf
+    for step in range(1, _MEAN_STEPS + 1):
+        mean = np.mean([rotate_onto(configuration, mean) for configuration in configurations], axis=0)
+        before, length = length, float(np.linalg.norm(mean))
+        if length - before <= _MEAN_TOLERANCE * length:
+            return mean, step, True
+    return mean, _MEAN_STEPS, False
+
+
+def _most_central(configurations: Sequence[Matrix]) -> Matrix:
+    totals = np.zeros(len(configurations))
+    for i, configuration in enumerate(configurations):
+        for j in range(i):
+            value = closeness(configuration, configurations[j])
+            totals[[i, j]] += value
+    return configurations[int(np.argmax(totals))]
+
+
+_STEPS, _TOLERANCE = 1000, 1e-10
+_STARTS, _FIRST_STEPS, _FINISHED = 12, 15, 1
+"""Number of starting rotations, of steps from each, and of starts besides the means that are run to convergence."""
+_NEAREST = 1e-12
+"""Smallest allowed distance between two trials, in units of the mean distance; smaller ones are replaced by it."""
+
+
+def symmetric_roots(covariances: Array) -> Array:
+    """Return the symmetric square root of each covariance.
+
+    Examples
+    --------
+    >>> symmetric_roots(np.diag([4.0, 9.0])[None])[0]
+    array([[2., 0.],
+           [0., 3.]])
+    """
+    values, axes = np.linalg.eigh(covariances)
+    roots: Array = (axes * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ axes.swapaxes(1, 2)
+    return roots
+
+
+def gaussian_distance(
+    means: tuple[Matrix, Matrix], covariances: tuple[Array, Array], weight: float
+) -> tuple[float, Matrix]:
+    """Mean squared distance between Gaussian clouds, and the rotation of the second set that minimises it.
+
+    The squared distance between two clouds is `weight` times the squared distance between their means, plus 2 -
+    `weight` times the squared Bures distance between their covariances. Rotations within each cloud and the rotation of
+    all clouds are optimised alternately. The result is the best of several starts, but may be a local minimum.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> means, covariances = rng.standard_normal((5, 2)), np.tile(np.diag([1.0, 2.0]), (5, 1, 1))
+    >>> turn = np.array([[0.0, 1.0], [-1.0, 0.0]])
+    >>> turned = means @ turn, turn.T @ covariances @ turn
+    >>> bool(gaussian_distance((means, turned[0]), (covariances, turned[1]), 1.0)[0] < 1e-9)
+    True
+    """
+    (m_x, m_y), (r_x, r_y) = means, (symmetric_roots(covariance) for covariance in covariances)
+    from_means = m_y.T @ m_x
+
+    def descend(rotation: Matrix, n_steps: int) -> tuple[float, Matrix]:
+        reached = -np.inf
+        for _ in range(n_steps):
+            within = nearest_rotations(r_y @ rotation @ r_x)
+            from_spread = np.einsum("cij,cjk,ckl->il", r_y, within, r_x, optimize=True)
+            rotation, overlap = nearest_rotation(weight * from_means + (2 - weight) * from_spread)
+            if overlap - reached <= _TOLERANCE * overlap:
+                break
+            reached = overlap
+        return -overlap, rotation
+
+    rotation = nearest_rotation(from_means)[0] if weight == 2 else _best(descend, from_means)
+    mean_gap = ((m_x - m_y @ rotation) ** 2).sum()
+    spreads = sum(float(np.einsum("cii->", covariance)) for covariance in covariances)
+    shared = float(np.linalg.svd(r_y @ rotation @ r_x, compute_uv=False).sum())
+    return float(weight * mean_gap + (2 - weight) * (spreads - 2 * shared)) / len(m_x), rotation
+
+
+def energy_distance(first: Sequence[Matrix], second: Sequence[Matrix]) -> tuple[float, Matrix]:
+    """Mean energy distance between clouds of trials, and the rotation of the second set that minimises it.
+
+    The rotation minimises the mean distance between the trials of the two clouds, by iteratively reweighted least
+    squares. Means over pairs within a cloud exclude each trial's pair with itself, so that the distance is not biased
+    if there are few trials.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> clouds = [rng.standard_normal((4, 2)) + 9 * i for i in range(3)]
+    >>> apart, _ = energy_distance(clouds, [cloud[:, ::-1] for cloud in clouds])
+    >>> apart < 0.1
+    True
+    """
+    pairs = [np.full((len(a), len(b)), 1.0 / (len(a) * len(b))) for a, b in zip(first, second, strict=True)]
+
+    def distances(rotation: Matrix) -> list[Matrix]:
+        return [lengths(a, b @ rotation) for a, b in zip(first, second, strict=True)]
+
+    def descend(rotation: Matrix, n_steps: int) -> tuple[float, Matrix]:
+        reached = np.inf
+        for _ in range(n_steps):
+            gaps = distances(rotation)
+            now = float(np.mean([gap.mean() for gap in gaps]))
+            if reached - now <= _TOLERANCE * now:
+                break
+            reached = now
+            weights = [part / np.maximum(gap, _NEAREST * now) for part, gap in zip(pairs, gaps, strict=True)]
+            rotation, _ = nearest_rotation(_products(first, second, weights))
+        return now, rotation
+
+    rotation = _best(descend, _products(first, second, pairs))
+    between = float(np.mean([gap.mean() for gap in distances(rotation)]))
+    within = sum(float(np.mean([_mean_pair(cloud) for cloud in side])) for side in (first, second))
+    return between - 0.5 * within, rotation
+
+
+def _best(descend: Callable[[Matrix, int], tuple[float, Matrix]], from_means: Matrix) -> Matrix:
+    """Return the rotation with the lowest value that is reached from several fixed starting points."""
+    by_means, *others = [descend(start, _FIRST_STEPS) for start in _starts(from_means)]
+    others.sort(key=lambda end: end[0])
+    return min((descend(start, _STEPS) for _, start in (by_means, *others[:_FINISHED])), key=lambda end: end[0])[1]
+
+
+def _starts(from_means: Matrix) -> Iterator[Matrix]:
+    """Yield the rotation that fits the means best, then other starting rotations.
+
+    The means of only a few conditions do not determine all directions. Half of the other rotations differ from the
+    first only in the undetermined directions, and half are completely random.
+    """
+    rng, n = np.random.default_rng(0), len(from_means)
+    left, values, right = np.linalg.svd(from_means)
+    fixed = int(np.count_nonzero(values > 1e-9 * values[0]))
+    yield left @ right
+    for number in range(_STARTS - 1):
+        kept = fixed if number % 2 == 0 and fixed < n else 0
+        free = np.linalg.qr(rng.standard_normal((n - kept, n - kept)))[0]
+        yield left[:, :kept] @ right[:kept] + left[:, kept:] @ free @ right[kept:]
+
+
+def _products(first: Sequence[Matrix], second: Sequence[Matrix], weights: Sequence[Matrix]) -> Matrix:
+    parts = [b.T @ w.T @ a for a, b, w in zip(first, second, weights, strict=True)]
+    product: Matrix = np.sum(parts, axis=0)
+    return product
+
+
+def nearest_rotation(product: Matrix) -> tuple[Matrix, float]:
+    """Return the orthogonal matrix closest to the transpose, transposed back, and the inner product."""
+    left, values, right = np.linalg.svd(product)
+    return left @ right, float(values.sum())
+
+
+def nearest_rotations(products: Array) -> Array:
+    """Return the orthogonal matrix closest to each transposed matrix in a stack, transposed back."""
+    left, _, right = np.linalg.svd(products)
+    rotations: Array = left @ right
+    return rotations
+
+
+def lengths(a: Matrix, b: Matrix) -> Matrix:
+    """Return the distances from all rows of one matrix to all rows of another."""
+    squares = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T
+    distances: Matrix = np.sqrt(np.maximum(squares, 0.0))
+    return distances
+
+
+def _mean_pair(cloud: Matrix) -> float:
+    n = len(cloud)
+    return float(lengths(cloud, cloud)[np.triu_indices(n, 1)].mean())

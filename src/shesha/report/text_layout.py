@@ -1,0 +1,245 @@
+"""Layout of plain text: line breaking, aligned columns, tables as wide as the page, and cards."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter
+from math import nan
+from typing import Any, Literal
+
+
+def columns(rows: Sequence[Sequence[str]], align: str, *, indent: str = "") -> list[str]:
+    """Return one line per row; each column is as wide as its widest cell, with two spaces in between.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of str
+        The cells, including those of the header if there is one.
+    align : str
+        The alignment of each column: '<' (left) or '>' (right).
+    indent : str
+        Text to put at the beginning of every line.
+
+    Raises
+    ------
+    ValueError
+        If the number of cells in a row differs from the number of alignments.
+
+    Examples
+    --------
+    >>> print(*columns([["", "value"], ["CKA", "0.5"], ["mutual kNN", "12.25"]], "<>"), sep="\\n")
+                value
+    CKA           0.5
+    mutual kNN  12.25
+    """
+    for row in rows:
+        if len(row) != len(align):
+            raise ValueError(f"rows must have {len(align)} cells, one per alignment, got {len(row)}")
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        indent + "  ".join(f"{cell:{to}{width}}" for cell, to, width in zip(row, align, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+NARROWEST, WIDEST = 40, 100
+"""Smallest and largest number of characters per line of a report."""
+
+
+def page_width() -> int:
+    """Return the width of a report: that of the terminal, within limits; 80 without a terminal.
+
+    Examples
+    --------
+    >>> NARROWEST <= page_width() <= WIDEST
+    True
+    """
+    return min(WIDEST, max(NARROWEST, shutil.get_terminal_size((80, 24)).columns))
+
+
+def wrap(text: str, width: int, indent: str = "", hanging: str = "  ") -> list[str]:
+    """Break a text between words; a word longer than a line, such as a path, is kept whole.
+
+    Examples
+    --------
+    >>> wrap("halves of the features agree", 16)
+    ['halves of the', '  features agree']
+    """
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent + hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+_GAP = "  "
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A number on a scale, with its interval and chance threshold, which are NaN if unknown."""
+
+    value: float
+    low: float
+    high: float
+    chance: float = nan
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column, with a header that may be broken between words and one cell per row."""
+
+    head: str
+    cells: tuple[str, ...]
+    align: Literal["<", ">"] = ">"
+    strips: tuple[Strip | None, ...] = ()
+    """Numbers that an HTML page draws on a common scale; the text output omits them."""
+
+    @property
+    def width(self) -> int:
+        """Width of the longest cell or header word."""
+        return max(map(len, (*self.cells, *self.head.split())), default=0)
+
+    @property
+    def empty(self) -> bool:
+        """Whether all cells are empty."""
+        return not any(self.cells)
+
+
+def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) -> list[str]:
+    """Return one line per name below the column headers, in as many tables as the page width requires.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the rows. If a name is wider than half the page, names are printed on separate lines.
+    groups : sequence of sequences of Column
+        Groups of columns that stay together in one table. Empty columns are omitted.
+    width : int
+        Width of the page in characters.
+
+    Examples
+    --------
+    >>> groups = [[Column("halves agree", ("0.71", "0.64")), Column("p", ("0.005", "0.2"))]]
+    >>> print(*table(["early", "late"], groups, 60), sep="\\n")
+           halves
+            agree      p
+    early    0.71  0.005
+    late     0.64    0.2
+    """
+    has_name_lines = max(map(len, names), default=0) > width // 2
+    side = 2 if has_name_lines else max(map(len, names), default=0)
+    lines: list[str] = []
+    for block in blocks(groups, width - side, _columns_that_fit):
+        lines += [""] * bool(lines) + _heads(block, side)
+        for row, name in enumerate(names):
+            cells = [f"{column.cells[row]:{column.align}{column.width}}" for column in block]
+            lines += [name] * has_name_lines + [_line("" if has_name_lines else name, cells, side)]
+    return lines
+
+
+def blocks(
+    groups: Sequence[Sequence[Column]], room: int, taken: Callable[[Sequence[Column]], int]
+) -> Iterator[list[Column]]:
+    """Yield lists of columns that fit next to each other; `taken` returns the width of a list."""
+    block: list[Column] = []
+    for group in groups:
+        shown = [column for column in group if not column.empty]
+        if block and taken(block) + taken(shown) > room:
+            yield block
+            block = []
+        block += shown
+    if block:
+        yield block
+
+
+def _columns_that_fit(columns: Sequence[Column]) -> int:
+    return sum(len(_GAP) + column.width for column in columns)
+
+
+def _heads(block: Sequence[Column], side: int) -> list[str]:
+    heads = [wrap(column.head, max(column.width, 1), hanging="") for column in block]
+    height = max(map(len, heads))
+    rows = [
+        [
+            f"{line:{column.align}{column.width}}"
+            for column, line in zip(block, (([""] * (height - len(head)) + head)[i] for head in heads), strict=True)
+        ]
+        for i in range(height)
+    ]
+    return [_line("", row, side) for row in rows]
+
+
+def _line(name: str, cells: Sequence[str], side: int) -> str:
+    return _GAP.join([f"{name:<{side}}", *cells]).rstrip()
+
+
+CHANGES = {
+    "affine": "any invertible affine map",
+    "linear": "any invertible linear map",
+    "orthogonal": "rotations and reflections",
+    "permutation": "reordering features",
+    "scaling": "scaling all features equally",
+    "translation": "shifting all rows equally",
+}
+"""Changes to a representation to which a number may be invariant, in words."""
+
+
+def card(head: str, entries: Iterable[tuple[str, str]]) -> str:
+    """Return a heading, then the title and text of each entry; entries without text are omitted.
+
+    Examples
+    --------
+    >>> print(card("CKA: alignment of kernels.", [("range", "higher is closer"), ("options", "")]))
+    CKA: alignment of kernels.
+    <BLANKLINE>
+      range         higher is closer
+    """
+    width = page_width()
+    lines = [line for title, text in entries for line in _entry(title, text, width)]
+    return "\n".join([*wrap(head, width, hanging=""), "", *lines])
+
+
+def _entry(title: str, text: str, width: int) -> list[str]:
+    lines = wrap(text, width, " " * 16, "")
+    return [f"  {title:<13} {lines[0].strip()}", *lines[1:]] if lines else []
+
+
+def range_in_words(bounds: tuple[float, float]) -> str:
+    """Return the range of possible values in words.
+
+    Examples
+    --------
+    >>> range_in_words((0, 1)), range_in_words((1, float("inf")))
+    ('0 to 1', '1 and up')
+    """
+    low, high = bounds
+    return f"{low:.4g} and up" if high == float("inf") else f"{low:.4g} to {high:.4g}"
+
+
+def changes_in_words(names: Collection[str]) -> str:
+    """Return the changes to which a number is invariant in words, in a fixed order.
+
+    Examples
+    --------
+    >>> changes_in_words({"scaling", "orthogonal"}), changes_in_words(())
+    ('rotations and reflections, scaling all features equally', 'nothing')
+    """
+    return ", ".join(words for name, words in CHANGES.items() if name in names) or "nothing"
+
+
+def options_in_words(options: Mapping[str, Any]) -> str:
+    """Return the options and their defaults as text; an option without a default is required.
+
+    Examples
+    --------
+    >>> options_in_words({"metric": "cosine", "ids": Parameter.empty})
+    "metric='cosine', ids"
+    """
+    return ", ".join(name if value is Parameter.empty else f"{name}={value!r}" for name, value in options.items())

@@ -1,0 +1,374 @@
+"""A stability score with its declared properties, the decorator that registers it, its direct call and its card."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha.inputs import align_labels
+from shesha.inputs import validation as check
+from shesha.inputs.invariances import check_invariances
+from shesha.report import options_in_words
+from shesha.support.entry_points import load_marks
+from shesha.support.seeds import generator
+from shesha.support.types import Index, Labels
+from shesha.support.warnings import NotEstimable
+from shesha.views import (
+    Rdm,
+    Representation,
+    Rows,
+    UndirectedHalfError,
+    UndirectedRowsError,
+    View,
+    align_rows,
+    representation_from,
+    rows_or_distances,
+)
+from shesha.views.one_view_score import ViewScore, find_score, register_score, score_card
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Class labels: one code per row, counted from 0, and the class name for each code."""
+
+    codes: Labels
+    names: NDArray[Any]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, including classes without rows."""
+        return len(self.names)
+
+    @cached_property
+    def members(self) -> list[Index]:
+        """Row numbers of each class."""
+        return [np.flatnonzero(self.codes == code) for code in range(self.n_classes)]
+
+    @property
+    def present(self) -> list[Index]:
+        """Row numbers of each class that has at least one row."""
+        return [rows for rows in self.members if len(rows)]
+
+    def take(self, rows: Index) -> Classes:
+        """Labels of a selection of rows, in the given order."""
+        return Classes(self.codes[rows], self.names)
+
+
+@contextmanager
+def explain_undirected_rows(name: str | None = None) -> Iterator[None]:
+    """Convert errors about zero or constant rows to the documented ones; `name` is the user's argument."""
+    try:
+        yield
+    except UndirectedRowsError as error:
+        raise ValueError(
+            f"{name or error.name} must have no {error.kind} row under the {error.metric} metric, got {error.kind} "
+            f"rows {check.join_items(error.rows)}; remove them, or use metric='euclidean'"
+        ) from None
+    except UndirectedHalfError as error:
+        kind = "zero" if error.metric == "cosine" else "constant"
+        raise ValueError(
+            f"X must have no row that is {kind} within a half of its features under the {error.metric} metric, "
+            f"got {kind} halves in rows {check.join_items(error.rows)}; use metric='euclidean', or "
+            "shesha.stability.estimate, which leaves out the pairs of such rows"
+        ) from None
+
+
+Needs = Literal["rows", "labels", "replicates"]
+LEADING: Mapping[Needs, int] = {"rows": 1, "labels": 2, "replicates": 2}
+"""Number of data arguments that each kind of function takes."""
+DATA_NAMES: Mapping[Needs, tuple[str, ...]] = {"rows": ("X",), "labels": ("X", "y"), "replicates": ("X_a", "X_b")}
+"""Names of the data arguments of each kind of function."""
+
+
+@dataclass(frozen=True)
+class Variant(ViewScore):
+    """A stability score of a representation, with its declared and tested properties."""
+
+    needs: Needs = "rows"
+    estimator: Callable[..., Any] | None = field(default=None, repr=False)
+    """Function that computes value, interval and null in one pass; None means one call per resample or shuffle."""
+    estimand: bool = True
+    """Whether the score has an identifiable estimand; if not, there is no interval and no chance level."""
+    settings: Mapping[str, Any] | None = field(default=None, repr=False)
+    """Options of the estimator and their defaults; None means the options of the function."""
+    view_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    min_columns: int = 1
+    min_classes: int = 2
+    require_classes: Callable[[Classes], None] | None = field(default=None, repr=False)
+    """Function that raises an error for labels that have enough classes but are unsuitable for another reason."""
+    samples_pairs: bool = False
+    """Whether the estimator accepts the option `pairs` and, if it averages draws, also `target_se`."""
+    place: int = 100
+    """Position in lists of scores, which are sorted in ascending order."""
+    alias: str = ""
+    """Short name in the documented interface."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names of the score, starting with the main name."""
+        return tuple(filter(None, (self.name, self.alias, self.title)))
+
+    @property
+    def has_chance(self) -> bool:
+        """Whether there is a null distribution, from shuffled labels or from the estimator."""
+        return self.estimand and (self.needs_labels or (self.needs == "rows" and self.estimator is not None))
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether class labels are required."""
+        return self.needs == "labels"
+
+    @property
+    def maximum(self) -> float | None:
+        """Value that means perfect stability; None if there is none."""
+        return float(self.bounds[1]) if np.isfinite(self.bounds[1]) else None
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """The signature of the public function, which takes data instead of views."""
+        options = list(inspect.signature(self.function).parameters.values())[LEADING[self.needs] :]
+        data = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in DATA_NAMES[self.needs]]
+        typed = [parameter.replace(annotation="ArrayLike") for parameter in data]
+        return inspect.Signature([*typed, *options], return_annotation="float")
+
+    @cached_property
+    def _options_of_view(self) -> frozenset[str]:
+        """Names of the options that the view's constructor accepts."""
+        return frozenset(inspect.signature(self.view.build).parameters) - {"seed"}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the function and their defaults."""
+        parameters = list(inspect.signature(self.function).parameters.values())
+        return {parameter.name: parameter.default for parameter in parameters[LEADING[self.needs] :]}
+
+    @cached_property
+    def estimator_options(self) -> dict[str, Any]:
+        """The options that `estimate` and `chance` accept, and their defaults."""
+        if self.settings is not None:
+            return dict(self.settings)
+        return {name: value for name, value in self.options.items() if name not in ("seed", "max_samples")}
+
+    @property
+    def averages_draws(self) -> bool:
+        """Whether drawing more often makes the value more precise, which `target_se` requires."""
+        return "n_draws" in self.estimator_options and self.samples_pairs
+
+    @property
+    def takes_distances(self) -> bool:
+        """Whether distances between rows can be passed instead of features."""
+        return self.view.takes_distances(**self.view_options)
+
+    def __call__(self, *data: Any, **options: Any) -> float:
+        """Compute the score of data that have not been checked."""
+        # Imported here because the direct call takes a Variant.
+        pass
+
+        return call_directly(self, data, options)
+
+    def look(self, source: Rows | Rdm, options: Mapping[str, Any]) -> Any:
+        """Return the view to which the function is applied."""
+        chosen = {name: value for name, value in options.items() if name in self._options_of_view}
+        return representation_from(source).view(self.view, **chosen, **self.view_options)
+
+    def check_data(self, X: Any, name: str = "X") -> Rows | Rdm:
+        """Check the representation; values are checked when they are read."""
+        source = rows_or_distances(X, name, min_columns=self.min_columns)
+        if isinstance(source, Rdm) and not self.takes_distances:
+            raise TypeError(f"{name} must be features for {self.name}, got distances between rows")
+        return source
+
+    def check_labels(self, y: Any, n_rows: int) -> Classes:
+        """Check the class labels, and return them as codes and names."""
+        if y is None:
+            raise ValueError(f"y must be given for the supervised variant {self.name!r}, got None")
+        codes, names = check.labels(y, n_rows, min_classes=self.min_classes)
+        classes = Classes(codes, names)
+        if self.require_classes is not None:
+            self.require_classes(classes)
+        return classes
+
+    def score(self, source: Rows | Rdm, classes: Classes | None, options: Mapping[str, Any]) -> float:
+        """Compute the score of checked data; raise NotEstimable if there is no value."""
+        labels = () if classes is None else (classes,)
+        return self.number(self.look(source, options), *labels, **options)
+
+
+def function_of_arrays(variant: Variant) -> Callable[..., float]:
+    """Return the function of arrays that checks them and computes a score."""
+    function = variant.function
+
+    @wraps(function)
+    def score(*args: Any, **kwargs: Any) -> float:
+        return call_directly(variant, args, kwargs)
+
+    score.__signature__ = variant.signature  # type: ignore[attr-defined]
+    score.variant = variant  # type: ignore[attr-defined]
+    # `inspect` would follow `__wrapped__` and show the parameters of the function of a view.
+    del score.__wrapped__
+    return cast(Callable[..., float], score)
+
+
+def call_directly(variant: Variant, args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
+    """Bind the arguments and score the data; NaN with a warning if the value is not estimable."""
+    bound = variant.signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    options = dict(bound.arguments)
+    data = [options.pop(name) for name in DATA_NAMES[variant.needs]]
+    with explain_undirected_rows():
+        try:
+            return _direct(variant, data, options)
+        except NotEstimable as reason:
+            if isinstance(reason, UndirectedRowsError | UndirectedHalfError):
+                raise
+            return check.not_estimable(str(reason))
+
+
+def _direct(variant: Variant, data: list[Any], options: dict[str, Any]) -> float:
+    """Check, subsample and score the data, with random draws in the order of the documented functions."""
+    if variant.needs == "replicates":
+        sides = {name: variant.check_data(X, name) for X, name in zip(data, DATA_NAMES["replicates"], strict=True)}
+        a, b = align_rows(sides).values()
+        return score_replicates(variant, a, b, options)
+    rng = generator(options["seed"]) if "seed" in options else None
+    limit = check.optional_count(options.get("max_samples"), "max_samples", minimum=4)
+    source = variant.check_data(data[0])
+    classes = variant.check_labels(align_labels(source, data[1]), _n_rows(source)) if variant.needs_labels else None
+    if limit is not None and _n_rows(source) > limit and rng is not None:
+        chosen = rng.choice(_n_rows(source), limit, replace=False)
+        source = source.take(chosen) if isinstance(source, Rows) else source.take_rows(chosen)
+        classes = None if classes is None else classes.take(chosen)
+    return variant.score(source, classes, options if rng is None else {**options, "seed": rng})
+
+
+def score_replicates(variant: Variant, a: Rows | Rdm, b: Rows | Rdm, options: Mapping[str, Any]) -> float:
+    """Compute the score of two replicates."""
+    if _n_rows(a) != _n_rows(b):
+        raise ValueError(f"X_b must have as many rows as X_a ({_n_rows(a)}), got {_n_rows(b)}")
+    views = []
+    for side, name in ((a, "X_a"), (b, "X_b")):
+        with explain_undirected_rows(name):
+            views.append(variant.look(side, options))
+    return variant.number(*views, **options)
+
+
+def _n_rows(source: Rows | Rdm) -> int:
+    return len(source) if isinstance(source, Rows) else source.n_rows
+
+
+P = ParamSpec("P")
+V = TypeVar("V", bound=View)
+Data = ArrayLike | Rdm | Representation | Rows
+_variants: dict[str, Variant] = {}
+
+
+@overload
+def stability(
+    *, needs: Literal["rows"] = "rows", **declared: Any
+) -> Callable[[Callable[Concatenate[V, P], float]], Callable[Concatenate[Data, P], float]]: ...
+@overload
+def stability(
+    *, needs: Literal["labels"], **declared: Any
+) -> Callable[[Callable[Concatenate[V, Classes, P], float]], Callable[Concatenate[Data, ArrayLike, P], float]]: ...
+@overload
+def stability(
+    *, needs: Literal["replicates"], **declared: Any
+) -> Callable[[Callable[Concatenate[V, V, P], float]], Callable[Concatenate[Data, Data, P], float]]: ...
+def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[..., float]], Callable[..., float]]:
+    """Register a function of a view as a stability score, and return a function of a matrix.
+
+    The decorated function takes a view and its options. If labels are needed, `Classes` come after the view; if
+    replicates are needed, a second view comes after it. The returned function takes the data instead. Options that the
+    view's constructor accepts are also passed to the view. A `seed` is converted to one generator for all random draws.
+    If there are more than `max_samples` rows, a random subset is used. `docs/extending.md` shows how to define a score.
+
+    Parameters
+    ----------
+    needs : {'rows', 'labels', 'replicates'}
+        Data that the score needs: only rows, rows with class labels, or two measurements of the same rows.
+    **declared
+        Fields of `Variant`; at least view, title, bounds, means, means_not and reference are required.
+
+    Examples
+    --------
+    >>> import shesha
+    >>> shesha.feature_split.variant.bounds
+    (-1, 1)
+    """
+    check.choice(needs, tuple(LEADING), "needs")
+    fields = {**declared, "invariant": check_invariances(declared.get("invariant", ()))}
+
+    def mark(function: Callable[..., float]) -> Callable[..., float]:
+        variant = Variant(**{"name": function.__name__, "function": function, "needs": needs, **fields})
+        register_score(variant, _variants, "variants")
+        return function_of_arrays(variant)
+
+    return mark
+
+
+def registered_variants() -> dict[str, Variant]:
+    """Return all registered scores by name, including those from other packages, in their declared order."""
+    load_marks()
+    return {variant.name: variant for variant in sorted(_variants.values(), key=lambda variant: variant.place)}
+
+
+_DATA = {"rows": "X", "labels": "X, y", "replicates": "X_a, X_b"}
+
+
+def card(score: str | Variant | Callable[..., float]) -> str:
+    """Return the card that describes a stability score, as text.
+
+    Parameters
+    ----------
+    score : str, Variant or function
+        The score, one of its names, or its title. Case and punctuation are ignored.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown. The message suggests similar names.
+
+    Examples
+    --------
+    >>> card("variance").split(".")[0]
+    'variance_ratio: Variance between classes'
+    """
+    chosen = find_score(getattr(score, "variant", score), Variant, registered_variants(), "score")
+    texts = {
+        "needs": _needs(chosen),
+        "distances": "accepted instead of features (shesha.Rdm)" if chosen.takes_distances else "",
+        "options": options_in_words(chosen.options),
+        "estimate": _estimate(chosen),
+        "chance": _chance(chosen),
+        "also called": chosen.alias,
+    }
+    return score_card(chosen, "shesha.stability", texts, _DATA[chosen.needs])
+
+
+def _needs(variant: Variant) -> str:
+    rows = "rows" if variant.min_columns == 1 else f"rows of at least {variant.min_columns} columns"
+    if variant.needs == "replicates":
+        return f"two replicates of the same {rows}"
+    return f"{rows} and class labels with at least {variant.min_classes} classes" if variant.needs_labels else rows
+
+
+def _estimate(variant: Variant) -> str:
+    if variant.needs == "replicates":
+        return "no interval"
+    if not variant.estimand:
+        return "no interval, because the estimand is not identifiable"
+    options = options_in_words(variant.estimator_options)
+    return "with an interval over rows" + (f"; options: {options}" if options else "")
+
+
+def _chance(variant: Variant) -> str:
+    if not variant.has_chance:
+        return "no null"
+    return "by shuffled labels" if variant.needs_labels else "by random matching of the rows of the two parts"
