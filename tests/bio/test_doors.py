@@ -117,10 +117,30 @@ def test_three_against_three_donors_are_undecided_not_at_chance(seed):
     assert found.verdict == ("moves together" if found.unbiased_p < 0.06 else "undecided")
 
 
-def test_missing_embeddings_are_refused_with_the_line_that_leaves_them_out():
+def test_missing_embeddings_are_refused_or_left_out():
     data = screen(np.repeat(["NT", "A"], 60))
     data.obsm["X_pca"][3, 1] = np.nan
-    with pytest.raises(ValueError, match=r"adata.obsm\['X_pca'\] must be finite, .* pass adata\[np.isfinite"):
+    with pytest.raises(ValueError, match=r"adata.obsm\['X_pca'\] must be finite, .* pass missing='drop'"):
         bio.coherence_table(data, "gene", n_draws=9)
     kept = data[np.isfinite(data.obsm["X_pca"]).all(axis=1)]
-    assert len(bio.coherence_table(kept, "gene", n_draws=9).groups) == 1
+    expected = bio.coherence_table(kept, "gene", n_draws=9)
+    found = bio.coherence_table(data, "gene", n_draws=9, missing="drop")
+    assert found["A"].unbiased == expected["A"].unbiased
+    assert "1 cell with NaN in obsm['X_pca'] left out" in found.inputs
+    bio.coherence(data, "gene", n_draws=9, missing="drop")
+    assert np.isnan(data.obs["coherence_cosine"].iloc[3])
+    pairs = bio.e_distances(data, "gene", n_draws=19, missing="drop")
+    assert pairs.pairs[0].unbiased == bio.e_distances(kept, "gene", n_draws=19).pairs[0].unbiased
+
+
+@pytest.mark.parametrize(
+    ("n_moved", "n_all", "verb"),
+    [(0, 1, "shifts its cells"), (1, 1, "shifts its cells"), (1, 2, "shifts its cells"), (0, 2, "shift their cells")],
+)
+def test_the_verb_of_the_headline_follows_the_numbers(n_moved, n_all, verb):
+    names = [f"G{k}" for k in range(n_all)]
+    data = screen(np.repeat(["NT", *names], [300, *[40] * n_all]))
+    moved = data.obs["gene"].isin(names[:n_moved]).to_numpy()
+    data.obsm["X_pca"][moved] += 2
+    headline = bio.coherence_table(data, "gene", n_draws=99).headline
+    assert headline.startswith(f"{n_moved} of {n_all} perturbation") and verb in headline

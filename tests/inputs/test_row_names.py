@@ -9,8 +9,10 @@ import pytest
 
 import shesha
 from shesha import sim, transfer
-from shesha.inputs import Names, orders
+from shesha.inputs import Names, align_labels, orders
 from shesha.io import NamedRows, from_anndata
+from shesha.support.provenance import collect_statements
+from shesha.support.warnings import RowNamesWarning
 from shesha.views import Rows
 
 RNG = np.random.default_rng(0)
@@ -183,3 +185,14 @@ def test_times_name_rows_whatever_they_are_counted_in():
         Names.build(np.array(["2020-01-01", "2020-02-01"], dtype=unit)) for unit in ("datetime64[D]", "datetime64[ns]")
     ]
     assert days[0].has_same_order(days[1])
+
+
+def test_labels_of_further_rows_are_not_used():
+    """A table of labels may describe more rows; it must not lack any."""
+    X = pd.DataFrame(np.random.default_rng(0).standard_normal((6, 3)), index=list("fbdace"))
+    labels = pd.Series(list("uvwxyz01"), index=list("abcdefgh"))
+    with collect_statements() as statements, pytest.warns(RowNamesWarning, match="in a different order"):
+        assert list(align_labels(X, labels)) == ["z", "v", "x", "u", "w", "y"]
+    assert "y: labels of 2 further rows not used" in statements
+    with pytest.raises(ValueError, match="rows of y must have the same names"):
+        align_labels(X, labels.drop("f"))

@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 import scipy.io
 from scipy import sparse
+from typer.testing import CliRunner
 
 from shesha import io as files
+from shesha.cli._app import app
 from shesha.support.provenance import collect_statements
 
 rng = np.random.default_rng(0)
@@ -455,3 +457,25 @@ def test_feather(tmp_path, ending):
     feather = pytest.importorskip("pyarrow.feather")
     feather.write_feather(pd.DataFrame({"id": NAMES, "e": list(X)}), tmp_path / f"a{ending}")
     expect(tmp_path / f"a{ending}", NAMES)
+
+
+@pytest.mark.parametrize("labels", ["kind", "rna:type", "adt:type"])
+def test_labels_of_modalities_with_unequal_cells(tmp_path, labels):
+    """Labels of cells that a modality lacks are not used, whichever modality has them."""
+    mudata = pytest.importorskip("mudata")
+    anndata = pytest.importorskip("anndata")
+    cells, cell_rng = [f"c{k}" for k in range(60)], np.random.default_rng(0)
+
+    def modality(names):
+        kind = np.array([int(name[1:]) % 3 for name in names])
+        obs = pd.DataFrame({"type": np.array(["B", "NK", "T"])[kind]}, index=names)
+        return anndata.AnnData(cell_rng.standard_normal((len(names), 5)) + kind[:, None], obs=obs)
+
+    data = mudata.MuData({"rna": modality(cells), "adt": modality(cells[20:][::-1])})
+    data.obs["kind"] = np.array(["B", "NK", "T"])[[int(name[1:]) % 3 for name in data.obs_names]]
+    data.write(tmp_path / "cells.h5mu")
+    options = ["--labels", labels, "--quick", "--json", str(tmp_path / "found.json")]
+    done = CliRunner().invoke(app, ["audit", str(tmp_path / "cells.h5mu"), *options])
+    assert done.exit_code == 0, done.output
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert sum(found["labels"]["sizes"]) == 40

@@ -7,7 +7,18 @@ import pytest
 import shesha
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import class_names
-from shesha.neuro import behaviour_coupling, centroid_drift, crossnobis, spike_counts, trial_split, wuc
+from shesha.neuro import (
+    behaviour_coupling,
+    centroid_drift,
+    crossnobis,
+    crossnobis_test,
+    discriminability,
+    session_drift,
+    spike_counts,
+    trial_split,
+    wuc,
+)
+from shesha.neuro import noise_ceiling as ceiling
 from shesha.neuro.tracked_neuron_table import check_tracked, shared_neurons
 
 RNG = np.random.default_rng(0)
@@ -25,6 +36,7 @@ NUMBERS = {
     "category": pd.Series(SHOWN).astype("category"),
     "table of numbers and text": pd.DataFrame({"a": SHOWN, "b": "x"}).to_numpy()[:, 0],
     "text": SHOWN.astype(str),
+    "text of floats": SHOWN.astype(float).astype(str),
     "row": SHOWN[None],
     "column": SHOWN[:, None],
     "cells": np.array([np.array([k]) for k in SHOWN] + [None], dtype=object)[:-1],
@@ -293,6 +305,83 @@ def test_one_overwhelming_difference_among_many_pairs_is_found(n_conditions):
     found = shesha.neuro.crossnobis_test(X, shown, runs, noise=None)
     assert all(found.significant[: n_conditions - 1])
     strict = shesha.neuro.crossnobis_test(X, shown, runs, noise=None, alpha=0.01)
-    assert "differ at 0.01" in strict.headline and "differed at 0.01" in strict.sentence()
+    assert "at 0.01" in strict.headline and "differed at 0.01" in strict.sentence()
     with pytest.raises(ValueError, match=r"n_permutations must be at least 999, because fewer cannot reach p = 0\.001"):
         shesha.neuro.crossnobis_test(X, shown, runs, alpha=0.001)
+
+
+ORDER = ["low", "mid", "high", "top"]
+LEVELS = pd.Series(pd.Categorical.from_codes(np.tile(np.arange(4), 6), ORDER, ordered=True))
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        (LEVELS, tuple(ORDER)),
+        (LEVELS.array, tuple(ORDER)),
+        (pd.DataFrame({"level": LEVELS}), tuple(ORDER)),
+        (LEVELS.cat.as_unordered(), ("high", "low", "mid", "top")),
+        (LEVELS.astype(str), ("high", "low", "mid", "top")),
+        (LEVELS.cat.add_categories("unused"), tuple(ORDER)),
+        (LEVELS.where(LEVELS != "mid"), ("low", "high", "top")),
+        (
+            pd.DataFrame({"level": LEVELS, "side": np.repeat(["r", "l"], 12)}),
+            tuple(f"{level} {side}" for level in ORDER for side in "lr"),
+        ),
+    ],
+)
+def test_ordered_categories_keep_their_order(labels, names):
+    responses = np.random.default_rng(1).standard_normal((24, 3))
+    found = crossnobis(responses, labels, noise=None)
+    assert found.names == names
+    # The order of the names changes the order of the distances, not their values.
+    text = (
+        np.asarray(pd.Series(labels).astype(object))
+        if names == tuple(ORDER) and not hasattr(labels, "columns")
+        else None
+    )
+    if text is not None:
+        plain = crossnobis(responses, text, noise=None)
+        moved = [plain.names.index(name) for name in names]
+        np.testing.assert_allclose(np.asarray(found), np.asarray(plain)[np.ix_(moved, moved)])
+
+
+def test_sessions_share_conditions_whatever_contains_their_numbers():
+    shown = np.tile(np.arange(5), 8)
+    data = np.random.default_rng(0).standard_normal((40, 6))
+    sessions = {"a": (data, shown), "b": (data, shown.astype(float).astype(str)), "c": (data, shown.astype(str))}
+    assert [pair.n_conditions for pair in session_drift(sessions, n_permutations=19).pairs] == [5, 5, 5]
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        lambda data, shown, **options: crossnobis(data, shown, noise=None, **options),
+        lambda data, shown, **options: crossnobis_test(data, shown, n_permutations=19, **options).distances,
+        lambda data, shown, **options: discriminability(data, shown, n_permutations=19, **options).observed,
+        lambda data, shown, **options: trial_split(data, shown, how="random", n_permutations=19, **options).observed,
+        lambda data, shown, **options: wuc(data, shown, n_permutations=19, **options).observed,
+        lambda data, shown, **options: ceiling(data + 3 * X[:4][shown], shown, **options).reliability,
+        lambda data, shown, **options: (
+            session_drift([(data, shown)] * 2, n_permutations=19, **options).pairs[0]["rate"].between
+        ),
+    ],
+)
+def test_trials_with_missing_neurons_are_refused_or_left_out(score):
+    data, shown = X[:40].copy(), np.arange(40) // 2 % 4
+    data[[3, 17], 2] = np.nan
+    kept = ~np.isnan(data).any(axis=1)
+    with pytest.raises(ValueError, match=r"got NaN in 1 neuron .* to leave out these trials, pass missing='drop'"):
+        score(data, shown)
+    np.testing.assert_array_equal(score(data, shown, missing="drop"), score(data[kept], shown[kept]))
+
+
+def test_trials_that_are_left_out_are_counted():
+    data, shown = X[:40].copy(), np.arange(40) // 2 % 4
+    data[[3, 17], 2] = np.nan
+    assert "2 of 40 trials with NaN left out" in wuc(data, shown, n_permutations=19, missing="drop").inputs
+
+
+def test_a_cycle_of_conditions_in_odd_and_even_trials_is_named():
+    with pytest.warns(shesha.NotEstimableWarning, match="show different conditions; pass how='random'"):
+        trial_split(X[:32], np.tile(np.arange(8), 4), n_permutations=19)

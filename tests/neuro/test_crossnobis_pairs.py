@@ -1,6 +1,7 @@
 """Tests of pairs of conditions: level for unrelated pairs beside others that differ, power, and all exchanges."""
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,13 +64,14 @@ def test_p_values_are_those_of_all_exchanges():
     assert found == pytest.approx(exact, abs=0.03)
 
 
-def test_exchanges_stay_within_runs_and_the_pair():
+def test_exchanges_stay_within_runs():
     codes, runs = np.random.default_rng(0).integers(0, 3, 60), np.repeat(np.arange(5), 12)
     own = np.flatnonzero(codes < 2)
-    for labels in module._exchanges(codes, runs, own, np.random.default_rng(1).random((20, 60))):
-        assert (labels[codes == 2] == 2).all()
+    lines = module._exchanges(codes, runs, (0, 1), np.random.default_rng(1).random((20, 60)))
+    assert (lines[0] == (codes[own] == 0)).all()
+    for line in lines:
         for run in range(5):
-            assert sorted(labels[runs == run]) == sorted(codes[runs == run])
+            assert line[runs[own] == run].sum() == (codes[runs == run] == 0).sum()
 
 
 def test_pairs_without_a_distance_have_no_p_value(tmp_path):
@@ -78,7 +80,7 @@ def test_pairs_without_a_distance_have_no_p_value(tmp_path):
     assert np.isnan(found.p_values[1]) and found.p_values[0] == found.p_values[0]
     assert np.isnan(found.corrected_p_values[1])
     assert found.headline.endswith(
-        "of 1 pair of conditions differ at 0.05, corrected for the number of pairs; 2 pairs could not be tested."
+        "of 1 pair of conditions differs at 0.05, corrected for the number of pairs; 2 pairs could not be tested."
     )
     assert shesha.load(found.save(tmp_path / "pairs.json")) == found
 
@@ -98,3 +100,59 @@ def test_huge_responses_have_the_p_values_of_small_ones(noise):
     assert one.p_values == other.p_values
     with pytest.raises(ValueError, match="X must contain numbers with finite squares"):
         crossnobis_test(X * 2.0**900, shown, noise=None, n_permutations=19)
+
+
+def _designs() -> dict[str, tuple[Any, Any, Any]]:
+    """Trials with conditions and runs: alternating, unequal, one trial per run, few folds, many neurons."""
+    rng = np.random.default_rng(5)
+    plain = np.tile(np.arange(4), 9)
+    unequal = rng.permutation(np.repeat(np.arange(4), [9, 5, 12, 2]))
+    runs = np.repeat(np.arange(4), 9)
+    once, once_runs = np.tile(np.arange(5), 9), np.repeat(np.arange(9), 5)
+    few = np.tile(np.arange(3), 2)
+
+    def data(n: int, p: int) -> Any:
+        return rng.standard_normal((n, p)) * rng.gamma(2, 1, p) + 3
+
+    return {
+        "without runs": (data(36, 6), plain, None),
+        "unequal, without runs": (data(28, 6), unequal, None),
+        "repeats in runs": (data(36, 6), plain, runs),
+        "unequal in runs": (data(28, 6), unequal, np.arange(28) % 3),
+        "once per run": (data(45, 6), once, once_runs),
+        "more neurons than trials": (data(36, 50), plain, None),
+        "two trials": (data(6, 2), few, None),
+        "a constant neuron": (np.column_stack([data(36, 4), plain * 2.5, np.ones(36)]), plain, None),
+        "a constant neuron in runs": (np.column_stack([data(45, 4), once * 0.1, np.ones(45)]), once, once_runs),
+    }
+
+
+@pytest.mark.parametrize("noise", ["ledoit-wolf", "diagonal", 0.3, None, "matrix", "per run"])
+@pytest.mark.parametrize("design", list(_designs()))
+def test_pairs_have_the_distances_of_all_conditions_for_every_exchange(design: str, noise: Any) -> None:
+    from shesha.neuro._trials import Trials
+    from shesha.neuro.crossnobis import Crossed, run_codes
+    from shesha.neuro.crossnobis_significance import _exchanges
+    from shesha.neuro.exchanged_pairs import exchanged_distances
+
+    X, shown, runs = _designs()[design]
+    if noise == "per run" and runs is None:
+        pytest.skip("there are no runs")
+    p = X.shape[1]
+    precision = np.linalg.inv(np.eye(p) + 0.3)
+    given = {"matrix": precision, "per run": [precision * (1 + k) for k in range(len(np.unique(runs)))]}
+    noise = np.array(given[noise]) if noise in given else noise
+    trials = Trials.build(X, shown, min_trials=1)
+    parts, names = run_codes(X, trials, runs)
+    crossed = Crossed.build(trials, parts, noise, names)
+    keys = np.random.default_rng(0).random((7, len(X)))
+    for pair in ((0, 1), (0, 2), (1, 2)):
+        first = _exchanges(trials.codes, parts, pair, keys)
+        own = np.flatnonzero(np.isin(trials.codes, pair))
+        expected = []
+        for line in first:
+            labels = trials.codes.copy()
+            labels[own] = np.where(line, *pair)
+            expected.append(crossed.distances(labels)[pair])
+        found = exchanged_distances(crossed, trials.codes, pair, first)
+        assert np.allclose(found, expected, rtol=1e-9, atol=1e-12), (pair, found, expected)

@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 
 from shesha.bio._anndata_fields import data_matrix, label_text, labels, require_anndata
 from shesha.bio.control_labels import Controls, combined_perturbations, find_controls
-from shesha.inputs import load_backed, split_names
+from shesha.inputs import MissingRows, load_backed, split_names
 from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
+from shesha.support import provenance
 from shesha.support.plurals import count
 from shesha.support.sampling_units import is_batch_name, is_unit_name, unit_labels
 from shesha.support.types import Index, Mask
 from shesha.support.warnings import MeasureWarning, warn
 
+_PIECE = 4096
+"""Number of cells that are searched for NaN at a time."""
 _CHECKED_ROWS = 200
 """Number of cells that are checked to distinguish raw counts from normalised values."""
 
@@ -54,6 +57,7 @@ def cell_design(
     per: str | None = None,
     blocks: str | Sequence[Any] | None = None,
     groups: str | Sequence[Any] | None = None,
+    missing: MissingRows = "refuse",
 ) -> CellDesign:
     """Read the parts of AnnData for an analysis, leaving out cells that lack one of the labels.
 
@@ -63,7 +67,7 @@ def cell_design(
         Annotated data, in memory, backed or lazily read.
     groupby : str
         Column of obs with the perturbations.
-    control, obsm, layer, per, blocks, groups
+    control, obsm, layer, per, blocks, groups, missing
         See `coherence_table`.
     """
     require_anndata(adata)
@@ -74,6 +78,11 @@ def cell_design(
     values_by_name = {name: _labels(adata, value, name) for name, value in named.items() if value is not None}
     free = _controls_without_units(values_by_name, control)
     there = np.all([[value is not None for value in values] for values in values_by_name.values()], axis=0)
+    if check.choice(missing, ("refuse", "drop"), "missing") == "drop":
+        complete = _complete_rows(matrix)
+        if n := int((there & ~complete).sum()):
+            provenance.state(f"{count(n, 'cell')} with NaN in {source} left out")
+        there &= complete
     rows = np.flatnonzero(there)
     values_by_name = {name: values[rows] for name, values in values_by_name.items()}
     labels = values_by_name["groupby"]
@@ -179,6 +188,22 @@ def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
         )
     values = adata.obsm[key]
     return split_names(load_backed(values) if hasattr(values, "columns") else values)[0], f"obsm[{key!r}]"
+
+
+def _complete_rows(matrix: Any) -> Mask:
+    """Return which rows contain only finite numbers; the matrix may be sparse, on disk or lazy."""
+    complete = np.ones(matrix.shape[0], dtype=bool)
+    for start in range(0, len(complete), _PIECE):
+        block = matrix[start : start + _PIECE]
+        block = block.compute() if hasattr(block, "compute") else block
+        block = block.to_memory() if hasattr(block, "to_memory") else block
+        finite = block.copy() if hasattr(block, "toarray") else np.isfinite(np.asarray(block))
+        if hasattr(finite, "toarray"):
+            finite.data = ~np.isfinite(finite.data)
+            complete[start : start + _PIECE] = np.asarray(finite.sum(axis=1)).ravel() == 0
+        else:
+            complete[start : start + _PIECE] = finite.all(axis=1)
+    return complete
 
 
 def _warn_of_counts(matrix: Any, name: str) -> None:

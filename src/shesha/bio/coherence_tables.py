@@ -11,6 +11,7 @@ import pandas as pd
 
 from shesha.bio.cell_design import CellDesign, cell_design
 from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
+from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.results import CoherenceTable
 from shesha.support import argument_types as kinds
@@ -42,6 +43,7 @@ def coherence_table(
     alpha: float = 0.05,
     confidence: float = 0.95,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> CoherenceTable:
     """Test whether the cells of each perturbation move more coherently than equally many control cells.
 
@@ -75,6 +77,8 @@ def coherence_table(
         unit as one observation, because cells from one donor are not independent replicates.
     k, shrinkage, null, n_draws, min_size, alpha, confidence, seed
         See `shesha.coherence.coherence_by_group`.
+    missing : {'refuse', 'drop'}
+        Whether cells with NaN or infinity raise an error, or are left out and counted.
 
     Returns
     -------
@@ -109,7 +113,8 @@ def coherence_table(
         "seed": seed,
     }
     columns = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
-    return _score_cells(adata, cell_design(adata, groupby, **columns), options)  # type: ignore[arg-type]
+    design = cell_design(adata, groupby, **columns, missing=missing)  # type: ignore[arg-type]
+    return _score_cells(adata, design, options)  # type: ignore[arg-type]
 
 
 def coherence_test(
@@ -232,7 +237,7 @@ def coherence(
         raise ValueError("copy must be False for backed AnnData, got True; call adata.to_memory() first")
     changed = adata.copy() if copy else adata
     columns = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
-    design = cell_design(changed, groupby, **columns)  # type: ignore[arg-type]
+    design = cell_design(changed, groupby, **columns, missing=options.pop("missing", "refuse"))  # type: ignore[arg-type]
     options |= {"method": method, "seed": seed}
     scores = _score_cells(changed, design, options)
     params = {"groupby": groupby, **columns, **options}
@@ -260,7 +265,7 @@ def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) ->
             raise
         raise ValueError(
             f"adata.{design.source} must be finite, got NaN or infinity in some cells. To leave them out, pass "
-            f"adata[np.isfinite(adata.{design.source}).all(axis=1)]"
+            f"missing='drop'"
         ) from error
     cosines = np.full(adata.n_obs, np.nan)
     cosines[design.rows] = scores.cosines

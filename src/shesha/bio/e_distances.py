@@ -10,6 +10,7 @@ import numpy as np
 
 from shesha.bio.cell_design import cell_design
 from shesha.coherence.chunked_matrix import RowPieces
+from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.nulls.corrections import benjamini_hochberg
 from shesha.results.coherence.e_distances import EDistance, EDistances
@@ -38,6 +39,7 @@ def e_distances(
     min_size: int = 10,
     alpha: float = 0.05,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> EDistances:
     """E-distance of each perturbation from the controls, or of all pairs, with p-values from permutations of cells.
 
@@ -64,6 +66,8 @@ def e_distances(
     alpha : float
         Level of the corrected p-values, in (0, 1).
     seed : int, Generator or None
+    missing : {'refuse', 'drop'}
+        Whether cells with NaN or infinity raise an error, or are left out and counted.
 
     Returns
     -------
@@ -84,7 +88,7 @@ def e_distances(
     check.choice(pairs, ("control", "all"), "pairs")
     alpha = check.fraction(alpha, "alpha", closed=False)
     min_size = check.count(min_size, "min_size", minimum=2)
-    design = cell_design(adata, groupby, control=control, obsm=obsm, layer=layer)
+    design = cell_design(adata, groupby, control=control, obsm=obsm, layer=layer, missing=missing)
     provenance.state(f"{design.source}, {count(len(design.rows), 'cell')}; {design.controls}")
     if design.n_without:
         provenance.state(f"{count(design.n_without, 'cell')} with a missing label left out")

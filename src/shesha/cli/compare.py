@@ -125,7 +125,7 @@ def compare_command(
     inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, *(covariates or ()), store)
     outputs = _outputs.Outputs(json, plot, html, card, inputs, explore)
     row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing, transpose)
-    chosen = _split(measures or ["recommended"])
+    chosen = _split(measures or (["RSA", "mutual kNN"] if rdm else ["recommended"]))
     _check_options(card, calibrate, labels, workers, covariates, plot)
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     files = [models.file] if models is not None else list(files or ())
@@ -251,9 +251,7 @@ def _read_arrays(
         arrays, source = models.last_layers(), "--model must give"
     else:
         source = "FILE must contain"
-        arrays = _file_inputs.read_representations(
-            files, keys, columns, layer_axis, rows=rows, distances=rdm, flatten=False
-        )
+        arrays = _file_inputs.read_representations(files, keys, columns, layer_axis, rows=rows, distances=rdm)
     if len(arrays) < 2:
         raise ValueError(f"{source} at least two representations in total, got {', '.join(arrays) or 'none'}")
     return arrays
@@ -299,6 +297,7 @@ def _lazy_files(
         by_position=rows.by_position,
         ids=rows.ids,
         transpose=rows.transpose,
+        flatten=True,
     )
 
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from shesha.support.types import Index
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_WHOLE_TEXT = re.compile(r"^([+-]?\d+)\.0+$")
+"""Whole numbers as other programs write a column of numbers with missing values, such as 1.0."""
 _WHOLE = 2.0**53
 """Size below which every whole number is exact in floating point."""
 
@@ -26,17 +28,20 @@ def class_codes(labels: NDArray[Any]) -> tuple[Index, NDArray[Any]]:
     values = _as_numbers(labels)
     if values is None:
         names = labels.tolist() if labels.dtype.kind == "U" else [class_name(value) for value in labels.tolist()]
-        classes = np.array(sorted(set(names), key=_natural), dtype=str)
+        known = {name: class_name(name) for name in set(names)}
+        classes = np.array(sorted(set(known.values()), key=_natural), dtype=str)
         places = {name: place for place, name in enumerate(classes.tolist())}
-        return np.array([places[name] for name in names], dtype=np.intp), classes
+        return np.array([places[known[name]] for name in names], dtype=np.intp), classes
     classes, codes = np.unique(values, return_inverse=True)
     return codes.astype(np.intp), _whole(classes)
 
 
 def class_name(value: Any) -> str:
-    """Return a label as text, without the decimal point of whole numbers; bytes are decoded."""
+    """Return a label as text, without the decimal point of whole numbers, also if these are text; bytes are decoded."""
     if isinstance(value, bytes):
-        return value.decode(errors="replace")
+        value = value.decode(errors="replace")
+    if isinstance(value, str):
+        return _WHOLE_TEXT.sub(r"\1", value)
     return str(int(value)) if _is_number(value) and float(value).is_integer() else str(value)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import align_labels, coordinate_values, is_labelled, table_values, transpose_axes
+from shesha.inputs import MissingRows, align_labels, coordinate_values, is_labelled, table_values, transpose_axes
 from shesha.inputs import validation as check
-from shesha.inputs.class_labels import class_name, class_names
+from shesha.inputs.class_labels import class_names
 from shesha.support import provenance
 from shesha.support.device_arrays import to_host
 from shesha.support.plurals import count
@@ -49,18 +49,27 @@ class Trials:
     """The input, whose row names align further labels."""
 
     @classmethod
-    def build(cls, X: Any, conditions: Conditions | None, name: str = "X", *, min_trials: int = 2) -> Trials:
+    def build(
+        cls,
+        X: Any,
+        conditions: Conditions | None,
+        name: str = "X",
+        *,
+        min_trials: int = 2,
+        missing: MissingRows = "refuse",
+    ) -> Trials:
         """Check responses and conditions; leave out trials without either and conditions with too few trials.
 
         Trials and neurons that are left out are stated, and conditions are noted.
         """
-        trials = cls.without_conditions(_trials_first(X, conditions, name), name)
+        trials = cls.without_conditions(_trials_first(X, conditions, name), name, missing=missing)
         if conditions is None:
             return trials
         columns = _columns(X if trials.source is None else trials.source, conditions, trials.n_total, name)
         known = ~np.any([_missing(column) for column in columns], axis=0)
         trials = trials.keep(known if trials.used is None else known[trials.used], "without a condition")
-        codes, names = _combined_codes([trials.take(column) for column in columns], trials.n_trials, "conditions")
+        columns = [trials.take(column) for column in columns]
+        codes, names = _combined_codes(columns, trials.n_trials, "conditions", _ordered_categories(conditions))
         counts = np.bincount(codes, minlength=len(names))
         few = np.flatnonzero(counts < min_trials)
         number = np.cumsum(counts >= min_trials) - 1
@@ -71,8 +80,11 @@ class Trials:
         return replace(trials, codes=codes, names=kept, notes=(*trials.notes, *note))
 
     @classmethod
-    def without_conditions(cls, X: Any, name: str = "X", *, min_trials: int = 2) -> Trials:
-        """Check responses; leave out trials and neurons without any response."""
+    def without_conditions(
+        cls, X: Any, name: str = "X", *, min_trials: int = 2, missing: MissingRows = "refuse"
+    ) -> Trials:
+        """Check responses; leave out trials and neurons without any response, and incomplete trials if asked to."""
+        check.choice(missing, ("refuse", "drop"), "missing")
         values, source = _responses(X, name)
         known = ~np.isnan(values)
         recorded: Mask = np.asarray(known.any(axis=tuple(range(1, values.ndim))))
@@ -87,6 +99,11 @@ class Trials:
         one = np.zeros(len(values), dtype=np.intp)
         trials = cls(values, one, ("",), source, (), None, neurons, len(values), X)
         trials = trials.keep(recorded, "without any number (NaN)", name)
+        if missing == "drop":
+            complete = ~np.isnan(trials.values).any(axis=tuple(range(1, values.ndim)))
+            if not complete.any():
+                raise ValueError(f"{name} must have a trial without NaN for missing='drop', got none")
+            trials = trials.keep(complete, "with NaN", name)
         trials._require_complete(name, neurons)
         check.shape(trials.values.reshape(trials.n_trials, -1).shape, name, min_trials, 1)
         return trials
@@ -107,7 +124,8 @@ class Trials:
     def codes_of(self, X: Any, labels: Conditions, name: str) -> tuple[Labels, tuple[str, ...]]:
         """Return codes of further labels, such as runs, for the trials that are used."""
         columns = _columns(X if self.source is None else self.source, labels, self.n_total, "X", name)
-        return _combined_codes([self.take(column) for column in columns], self.n_trials, name)
+        columns = [self.take(column) for column in columns]
+        return _combined_codes(columns, self.n_trials, name, _ordered_categories(labels))
 
     def _require_complete(self, name: str, neurons: Index | None) -> None:
         """Refuse responses with NaN in some of the trials that are used, and name the neurons."""
@@ -125,7 +143,7 @@ class Trials:
         raise ValueError(
             f"{name} must have a number for every neuron in every trial, got NaN in {count(len(named), 'neuron')} "
             f"(columns {check.join_items(named)}) in {count(len(rows), 'trial')} (rows {check.join_items(rows)}). To "
-            f"leave out these {hint}"
+            f"leave out these {hint}; to leave out these trials, pass missing='drop'"
         )
 
     @property
@@ -275,14 +293,32 @@ def _missing(labels: NDArray[Any]) -> Mask:
     return np.asarray(isna(labels))
 
 
-def _combined_codes(columns: Sequence[NDArray[Any]], n_trials: int, role: str) -> tuple[Labels, tuple[str, ...]]:
-    """Return a code per trial and the names of the combinations of values."""
-    parts = [check.labels(column, n_trials, role, min_classes=1) for column in columns]
+def _ordered_categories(labels: Any) -> list[tuple[str, ...] | None]:
+    """Return, for each column of pandas, the names of its categories if they are ordered; an empty list for others."""
+    if hasattr(labels, "to_frame") and hasattr(labels, "levels"):
+        labels = labels.to_frame()
+    table = hasattr(labels, "iloc") and hasattr(labels, "columns")
+    types = list(labels.dtypes) if table else [getattr(labels, "dtype", None)]
+    return [class_names(kind.categories) if getattr(kind, "ordered", False) else None for kind in types]
+
+
+def _combined_codes(
+    columns: Sequence[NDArray[Any]], n_trials: int, role: str, orders: Sequence[tuple[str, ...] | None]
+) -> tuple[Labels, tuple[str, ...]]:
+    """Return a code per trial and the names of the combinations of values, in the order of ordered categories."""
+    parts = []
+    for place, column in enumerate(columns):
+        codes, classes = check.labels(column, n_trials, role, min_classes=1)
+        names, order = class_names(classes), orders[place] if place < len(orders) else None
+        if order is not None:
+            sequence = sorted(range(len(names)), key=lambda k: order.index(names[k]))
+            codes, names = np.argsort(sequence)[codes], tuple(names[k] for k in sequence)
+        parts.append((codes, names))
     if len(parts) == 1:
-        return parts[0][0], class_names(parts[0][1])
+        return parts[0]
     codes, levels = np.unique(np.stack([code for code, _ in parts]), axis=1, return_inverse=True)[::-1]
-    names = [" ".join(class_name(part[1][level]) for part, level in zip(parts, line, strict=True)) for line in levels.T]
-    return codes.ravel().astype(np.intp), tuple(names)
+    joined = [" ".join(part[1][level] for part, level in zip(parts, line, strict=True)) for line in levels.T]
+    return codes.ravel().astype(np.intp), tuple(joined)
 
 
 def _conditions_from_coordinates(X: Any, conditions: Any, name: str, role: str) -> Any:

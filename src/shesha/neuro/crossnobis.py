@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import ConditionDistances, make_data_array
+from shesha.inputs import ConditionDistances, MissingRows, make_data_array
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import class_name
 from shesha.kernels.condition_distances import compress_columns
@@ -31,6 +31,8 @@ from shesha.support.warnings import MeasureWarning, warn
 Estimate = Literal["ledoit-wolf", "diagonal"]
 ESTIMATES: tuple[Estimate, ...] = get_args(Estimate)
 Weigh = Callable[[Matrix], Matrix]
+NO_REPEATS = "noise must be a matrix or None if no condition has two trials, got a method of estimation"
+NO_VARIATION = "noise must be None if trials of a condition do not vary, got a method of estimation"
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +98,12 @@ class Crossed:
             )
         if self.runs is not None and self.within_cells:
             return across_runs(self.rows, codes, self.runs, self.n_conditions, self._estimate(*self._residuals(codes)))
-        folds = _folds(codes) if self.runs is None else self.runs
-        groups = folds % _FOLDS
+        folds = alternate_folds(codes) if self.runs is None else self.runs
+        groups = folds % FOLDS
         weighings: dict[tuple[int, int], Weigh] = {}
 
         def weigh_pair(a: int, b: int) -> Weigh:
-            pair = min(a % _FOLDS, b % _FOLDS), max(a % _FOLDS, b % _FOLDS)
+            pair = min(a % FOLDS, b % FOLDS), max(a % FOLDS, b % FOLDS)
             if pair not in weighings:
                 left, dof = self._residuals(np.where(np.isin(groups, pair), -1, codes))
                 # With few folds, no trials remain for the noise, so all trials must serve.
@@ -129,9 +131,7 @@ class Crossed:
     def _estimate(self, deviations: Matrix, dof: int) -> Weigh:
         """Return a function that multiplies rows by the inverse of the noise covariance."""
         if dof < 1:
-            raise ValueError(
-                "noise must be a matrix or None if no condition has two trials, got a method of estimation"
-            )
+            raise ValueError(NO_REPEATS)
         if self.noise == "diagonal":
             variances = np.einsum("ij,ij->j", deviations, deviations) / dof
             # A channel without variance within conditions gets weight 0 instead of an infinite weight.
@@ -140,7 +140,7 @@ class Crossed:
         shrinkage = None if isinstance(self.noise, str) else self.noise
         noise = estimate_noise(deviations, dof, self.n_channels, shrinkage)  # type: ignore[arg-type]
         if noise is None:
-            raise ValueError("noise must be None if trials of a condition do not vary, got a method of estimation")
+            raise ValueError(NO_VARIATION)
         return noise.weighted
 
     def _describe_many_neurons(self, codes: Labels) -> str:
@@ -154,16 +154,16 @@ class Crossed:
         )
 
 
-_FOLDS = 4
+FOLDS = 4
 """Number of groups of runs, or of trials, from the others of which the noise of a pair is estimated."""
 
 
-def _folds(codes: Labels) -> Labels:
+def alternate_folds(codes: Labels) -> Labels:
     """Alternate the trials of each condition between folds, so that each fold contains every condition."""
     folds = np.zeros(len(codes), dtype=np.intp)
     for code in np.unique(codes):
         members = np.flatnonzero(codes == code)
-        folds[members] = np.arange(len(members)) % _FOLDS
+        folds[members] = np.arange(len(members)) % FOLDS
     return folds
 
 
@@ -184,6 +184,7 @@ def crossnobis(
     runs: Conditions | None = None,
     *,
     noise: Estimate | float | ArrayLike | None = "ledoit-wolf",
+    missing: MissingRows = "refuse",
 ) -> Any:
     """Cross-validated squared Mahalanobis distances between conditions, 0 on average without a difference.
 
@@ -210,6 +211,9 @@ def crossnobis(
         other runs (or of other quarters of the trials), because their own noise would bias the distances. An array is
         used as the inverse covariance. With one inverse covariance per run, in the order of the runs, the covariances
         of each pair of runs are averaged. None: Euclidean distances.
+    missing : {'refuse', 'drop'}
+        Whether trials with NaN for some of the neurons raise an error, or are left out and counted. Trials and neurons
+        without any number are always left out.
 
     Returns
     -------
@@ -237,7 +241,7 @@ def crossnobis(
     2  0.82  0.82  0.00
     """
     with provenance.collect_statements() as statements:
-        trials = Trials.build(X, conditions, min_trials=1)
+        trials = Trials.build(X, conditions, min_trials=1, missing=missing)
     parts, run_names = run_codes(X, trials, runs)
     with single_threaded_blas():
         crossed = Crossed.build(trials, parts, noise, run_names)
@@ -276,6 +280,7 @@ def discriminability(
     block_length: int | None = None,
     alpha: float = 0.05,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> TrialScore:
     """Mean cross-validated distance between conditions, compared with its null distribution.
 
@@ -285,6 +290,8 @@ def discriminability(
         See `crossnobis`.
     n_permutations, null, blocks, block_length, alpha, seed
         See `trial_split`.
+    missing
+        See `crossnobis`.
 
     Returns
     -------
@@ -302,7 +309,7 @@ def discriminability(
     >>> round(found.observed, 2), found.significant
     (0.62, True)
     """
-    trials = Trials.build(X, conditions, min_trials=1)
+    trials = Trials.build(X, conditions, min_trials=1, missing=missing)
     parts, run_names = run_codes(X, trials, runs)
     crossed = Crossed.build(trials, parts, noise, run_names)
     orders = Orders.build(

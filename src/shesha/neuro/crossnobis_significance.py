@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb, prod
@@ -11,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.crossnobis import Crossed, Estimate, run_codes
+from shesha.neuro.exchanged_pairs import exchanged_distances
 from shesha.nulls import benjamini_hochberg, holm
 from shesha.nulls.max_statistic import max_statistic_p_values
 from shesha.report import columns, page_width, wrap
@@ -22,11 +23,11 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import Result, reaches_level
 from shesha.results.paper_sentences import claim
 from shesha.support.draws_for_corrections import draws_needed
-from shesha.support.plurals import count
+from shesha.support.plurals import agree_with_share, count
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator, number
-from shesha.support.types import Index, Labels, Matrix, Seed, Vector
+from shesha.support.types import Labels, Mask, Matrix, Seed, Vector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,9 +82,11 @@ class CrossnobisPairs(Result):
         untested = f"; {count(missing, 'pair')} could not be tested" if missing else ""
         if self.n_undecided:
             untested += f"; {count(self.n_undecided, 'pair')} cannot be decided, because {self._too_few}"
+        n = sum(self.significant)
+        differ = agree_with_share(n, len(known), "differs", "differ")
         return (
-            f"{sum(self.significant)} of {count(len(known), 'pair')} of conditions differ at {self.alpha:g}, corrected "
-            f"for the number of pairs{untested}."
+            f"{n} of {count(len(known), 'pair')} of conditions {differ} at "
+            f"{self.alpha:g}, corrected for the number of pairs{untested}."
         )
 
     @property
@@ -153,6 +156,7 @@ def crossnobis_test(
     n_permutations: int = 199,
     alpha: float = 0.05,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> CrossnobisPairs:
     """Test, for every pair of conditions, whether their responses differ, by cross-validated distances.
 
@@ -171,6 +175,8 @@ def crossnobis_test(
     alpha : float
         Significance level of the corrected p-values.
     seed : int, Generator or None
+    missing
+        See `crossnobis`.
 
     Returns
     -------
@@ -196,7 +202,7 @@ def crossnobis_test(
         raise ValueError(
             f"n_permutations must be at least {fewest}, because fewer cannot reach p = {alpha:g}, got {n_permutations}"
         )
-    trials = Trials.build(X, conditions, min_trials=1)
+    trials = Trials.build(X, conditions, min_trials=1, missing=missing)
     parts, run_names = run_codes(X, trials, runs)
     pairs = list(combinations(range(trials.n_conditions), 2))
     keys = generator(seed).random((n_permutations, trials.n_trials))
@@ -205,7 +211,7 @@ def crossnobis_test(
         observed = crossed.distances(trials.codes)
         tested = [pair for pair in pairs if observed[pair] == observed[pair]]
         draws = [
-            _draws(crossed, trials.codes, parts, pair, float(observed[pair]), keys)
+            exchanged_distances(crossed, trials.codes, pair, _exchanges(trials.codes, parts, pair, keys))
             for pair in track(tested, len(tested), "pairs")
         ]
     corrected = dict(zip(tested, max_statistic_p_values(draws, ["higher"] * len(draws)).tolist(), strict=True))
@@ -244,25 +250,17 @@ def _smallest_p_value(codes: Labels, runs: Labels | None, pair: tuple[int, int])
     return (2 if (a == b).all() else 1) / n_relabelings
 
 
-def _draws(
-    crossed: Crossed, codes: Labels, runs: Labels | None, pair: tuple[int, int], observed: float, keys: Matrix
-) -> Vector:
-    """The distance of a pair, followed by its distance for each permutation of the trials of both conditions."""
-    own = np.flatnonzero(np.isin(codes, pair))
-    return np.array([observed, *(crossed.distances(labels)[pair] for labels in _exchanges(codes, runs, own, keys))])
-
-
 def _p_value(draws: Vector) -> float:
     """Share of the draws, including the observed value, that are at least as large."""
     return float(np.count_nonzero(~(draws < draws[0] - _TIE * abs(draws[0]))) / len(draws))
 
 
-def _exchanges(codes: Labels, runs: Labels | None, own_trials: Index, keys: Matrix) -> Iterator[Labels]:
-    """Yield labels in which the trials of two conditions are permuted within runs, in the order of shared keys."""
-    parts = np.zeros(len(own_trials), dtype=np.intp) if runs is None else runs[own_trials]
+def _exchanges(codes: Labels, runs: Labels | None, pair: tuple[int, int], keys: Matrix) -> Mask:
+    """Return which trials of a pair have the first condition: observed, then permuted within runs in shared order."""
+    own = np.flatnonzero(np.isin(codes, pair))
+    parts = np.zeros(len(own), dtype=np.intp) if runs is None else runs[own]
     order = np.argsort(parts, kind="stable")
-    for line in keys:
-        moved = np.lexsort((line[own_trials], parts))
-        labels = codes.copy()
-        labels[own_trials[order]] = codes[own_trials[moved]]
-        yield labels
+    first = np.tile(codes[own] == pair[0], (len(keys) + 1, 1))
+    moved = np.lexsort((keys[:, own], np.broadcast_to(parts, (len(keys), len(own)))), axis=-1)
+    first[1:, order] = first[0][moved]
+    return first

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import Cube, centre_and_scale, condition_distances, half_sums
 from shesha.kernels.distances import METRICS, Metric
@@ -39,6 +40,7 @@ def noise_ceiling(
     trials_per_run: Numbers = "all",
     n_draws: int = 20,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> NoiseCeiling:
     """Noise ceiling: the range of scores that a perfect model of the distances could reach.
 
@@ -68,6 +70,8 @@ def noise_ceiling(
     n_draws : int
         Number of random choices of trials over which results are averaged.
     seed : int, Generator or None
+    missing
+        See `crossnobis`.
 
     Returns
     -------
@@ -100,7 +104,7 @@ def noise_ceiling(
     else:
         check.choice(metric, METRICS, "metric")
         check.boolean(normalize, "normalize")
-        recorded = _Runs.build(rdms_or_trials, conditions, runs, check.count(n_draws, "n_draws"), seed)
+        recorded = _Runs.build(rdms_or_trials, conditions, runs, check.count(n_draws, "n_draws"), seed, missing)
         draws, use = recorded.rdms(check_numbers(trials_per_run, "trials_per_run"), metric, normalize)
         n_conditions, notes = recorded.trials.n_conditions - len(use.dropped), (*recorded.trials.notes, *use.notes)
         if trials_per_run == "all" and use.notes:
@@ -247,8 +251,10 @@ class _Runs:
     seed: Seed
 
     @classmethod
-    def build(cls, X: Any, conditions: Conditions, runs: Conditions | None, n_draws: int, seed: Seed) -> _Runs:
-        trials = Trials.build(X, conditions)
+    def build(
+        cls, X: Any, conditions: Conditions, runs: Conditions | None, n_draws: int, seed: Seed, missing: MissingRows
+    ) -> _Runs:
+        trials = Trials.build(X, conditions, missing=missing)
         if runs is None:
             return cls(trials, np.arange(trials.n_trials) % 2, n_draws, FEWEST_IN_HALF, seed)
         run = trials.codes_of(X, runs, "runs")[0]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import agreement, condition_distances, half_sums
 from shesha.kernels.rounding_and_scaling import centred_units
@@ -51,8 +52,8 @@ class _Session:
     codes: Labels
 
     @classmethod
-    def build(cls, name: str, X: Any, conditions: Any) -> _Session:
-        trials = Trials.build(X, conditions, f"session {name}")
+    def build(cls, name: str, X: Any, conditions: Any, missing: MissingRows) -> _Session:
+        trials = Trials.build(X, conditions, f"session {name}", missing=missing)
         rows = np.column_stack([trials.rates, np.ones(trials.n_trials)])
         place = np.empty(trials.n_trials, dtype=np.intp)
         for code in range(-1, trials.n_conditions):
@@ -85,6 +86,7 @@ def session_drift(
     alpha: float = 0.05,
     confidence: float = 0.95,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> SessionDrift:
     """Agreement of population vectors, rates, tuning and geometry, within and between sessions.
 
@@ -118,6 +120,8 @@ def session_drift(
     confidence : float
         Confidence level of the intervals for changes.
     seed : int, Generator or None
+    missing
+        See `crossnobis`.
 
     Returns
     -------
@@ -150,7 +154,7 @@ def session_drift(
     named = sessions if isinstance(sessions, Mapping) else _number_sessions(sessions)
     if len(named) < 2:
         raise ValueError(f"sessions must be at least 2, got {len(named)}")
-    built = [_Session.build(str(name), *_pair(session, name)) for name, session in named.items()]
+    built = [_Session.build(str(name), *_pair(session, name), missing) for name, session in named.items()]
     table = _table(tracked, built, first)
     rng, dividing = generator(seed), spawn(seed, _DIVISIONS)
     places = list(combinations(range(len(built)), 2))

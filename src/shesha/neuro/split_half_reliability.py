@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import (
     agreement,
@@ -91,6 +92,7 @@ def trial_split(
     block_length: int | None = None,
     alpha: float = 0.05,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> TrialScore:
     """Stability of a recording: agreement between halves of the trials on distances between conditions.
 
@@ -141,6 +143,8 @@ def trial_split(
     alpha : float
         Significance level of the threshold.
     seed : int, Generator or None
+    missing
+        See `crossnobis`.
 
     Returns
     -------
@@ -172,7 +176,7 @@ def trial_split(
     """
     check.choice(metric, METRICS, "metric")
     check.boolean(normalize, "normalize")
-    trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials"))
+    trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials"), missing=missing)
     halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
     orders = Orders.build(
         trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
@@ -203,6 +207,9 @@ def split_score(
         score = SplitScore.build(trials.rates, trials.n_conditions, halves, metric, normalize, equal)
         values = over_orders(lambda order: score.value(trials.codes[order]), orders)
         reason = "no split has three pairs of conditions with responses and unequal distances in both halves"
+        odd, even = (set(trials.codes[start::2].tolist()) for start in (0, 1))
+        if halves.how == "odd-even" and len(odd & even) < FEWEST_CONDITIONS:
+            reason = "odd and even trials show different conditions; pass how='random' or how='blocks'"
         use = unused_trials(equal, trials, "half")
     reliability = {"reliability of all trials": float(2 * values[0] / (1 + values[0]))} if values[0] > 0 else {}
     return orders.summarise(

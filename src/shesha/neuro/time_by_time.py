@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import coordinate_values, table_values
+from shesha.inputs import MissingRows, coordinate_values, table_values
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks
@@ -47,6 +47,7 @@ def over_time(
     block_length: int | None = None,
     alpha: float = 0.05,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> OverTime:
     """Rank correlation of the distances at every pair of times, computed from two halves of the trials.
 
@@ -66,6 +67,8 @@ def over_time(
         See `trial_split`. If a pair of conditions has no distance at some time, it gets the mean rank there.
     n_permutations, null, blocks, block_length, alpha, seed
         See `trial_split`.
+    missing
+        See `crossnobis`.
 
     Returns
     -------
@@ -86,7 +89,7 @@ def over_time(
     """
     check.choice(metric, METRICS, "metric")
     check.boolean(normalize, "normalize")
-    trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials"))
+    trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials"), missing=missing)
     if trials.values.ndim != 3:
         raise ValueError(f"X must be (n_trials, n_neurons, n_times), got shape {trials.values.shape}")
     halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import centre_and_scale, compress_columns
 from shesha.kernels.crossnobis import centred_products, crossvalidated_products
@@ -102,6 +103,7 @@ def wuc(
     block_length: int | None = None,
     alpha: float = 0.05,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> TrialScore:
     """Whitened unbiased cosine between the distances among conditions in two halves of the trials.
 
@@ -123,6 +125,8 @@ def wuc(
     n_permutations, null, blocks, block_length, alpha, seed
         See `trial_split`. The noise is estimated again for each permutation. With `blocks`, a constant that is added to
         all trials of a block changes nothing.
+    missing
+        See `crossnobis`.
 
     Returns
     -------
@@ -144,7 +148,7 @@ def wuc(
     intensity = (
         None if isinstance(shrinkage, str) and shrinkage == "ledoit-wolf" else check.fraction(shrinkage, "shrinkage")
     )
-    trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials", minimum=2))
+    trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials", minimum=2), missing=missing)
     halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
     orders = Orders.build(
         trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed

@@ -22,6 +22,17 @@ def lowercase_start(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
+def agree_with_share(part: int, whole: int, singular: str, plural: str) -> str:
+    """Return the verb form that fits 'part of whole', such as '1 of 3 pairs differs' and '0 of 1 pair differs'.
+
+    Examples
+    --------
+    >>> [agree_with_share(part, whole, "differs", "differ") for part, whole in ((0, 1), (1, 3), (2, 3), (0, 3))]
+    ['differs', 'differs', 'differ', 'differ']
+    """
+    return agree(1 if whole == 1 else part, singular, plural)
+
+
 def agree(n: int, singular: str, plural: str) -> str:
     """Return the verb form that fits a number, such as 'has' or 'have'."""
     return singular if n == 1 else plural

@@ -14,7 +14,7 @@ from shesha.results.base import Result, reaches_level
 from shesha.results.null_summary import NAN, NullComparison
 from shesha.support.draws_for_corrections import draws_needed
 from shesha.support.item_lists import join_items
-from shesha.support.plurals import agree, count
+from shesha.support.plurals import agree_with_share, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -178,7 +178,7 @@ class CoherenceTable(Result):
         above = self.named(TOGETHER)
         listed = f": {_list_names(above)}" if above else ""
         doubt = f" {self.undecided_note}" if self.undecided_note else ""
-        moves = agree(len(above), "shifts its", "shift their")
+        moves = agree_with_share(len(above), len(tested), "shifts its", "shift their")
         if above and self.undeclared:
             doubt += f" Not declared: {join_items(self.undeclared)}; if its values differ, p-values are too small."
         return (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shesha.report import page_width, wrap
 from shesha.results.base import Result, reaches_level
 from shesha.support.draws_for_corrections import undecided
-from shesha.support.plurals import agree, count
+from shesha.support.plurals import agree_with_share, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +62,8 @@ class EDistances(Result):
             [pair.p_value for pair in self.pairs], [pair.p_adjusted for pair in self.pairs], self.n_draws, self.alpha
         )
         return (
-            f"{n} of {count(len(self.pairs), 'pair')} {agree(n, 'differs', 'differ')} by the E-distance (p_adj <= "
+            f"{n} of {count(len(self.pairs), 'pair')} {agree_with_share(n, len(self.pairs), 'differs', 'differ')} by "
+            f"the E-distance (p_adj <= "
             f"{self.alpha:g}){f'; this {few}' if few else ''}."
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shesha.results import sentence_parts as say
 from shesha.results.coherence.coherence import TOGETHER, UNDECIDED, Coherence, CoherenceTable
 from shesha.results.paper_sentences import claim
-from shesha.support.plurals import agree
+from shesha.support.plurals import agree_with_share
 
 _SOURCE = "coherence of shifts (Raju 2026)"
 
@@ -39,9 +39,10 @@ def _table(result: CoherenceTable) -> str:
     doubt = f"; {len(undecided)} cannot be decided with so few units or null groups" if undecided else ""
     shuffled = f" (for {say.count(result.n_shuffled, f'large {result.group_noun}')}, of permuted labels)"
     alpha, rows = result.groups[0].alpha, f"{result.row_noun}s"
+    whose = agree_with_share(len(above), len(tested), "its", "their")
     return (
-        f"{len(above)} of {say.count(len(tested), result.group_noun)} shifted {agree(len(above), 'its', 'their')} "
-        f"{rows} in a common direction, above chance (p_adj <= {alpha:g}, Benjamini and Hochberg) by the unbiased "
+        f"{len(above)} of {say.count(len(tested), result.group_noun)} shifted {whose} {rows} in a common direction, "
+        f"above chance (p_adj <= {alpha:g}, Benjamini and Hochberg) by the unbiased "
         f"{_SOURCE}, {result.method}, against {result.n_controls:,} controls "
         f"({which}{listed or 'no chance level'}){doubt}; p-values compare it with {_null_groups(result)}"
         f"{shuffled if result.n_shuffled else ''}"
