@@ -17,7 +17,7 @@ N = 48
 MODULES = (
     *("shesha", "shesha.measures", "shesha.sim", "shesha.descriptors", "shesha.transfer", "shesha.coherence"),
     *("shesha.bio", "shesha.bio.analysis", "shesha.neuro", "shesha.steering", "shesha.drift"),
-    *("shesha.io", "shesha_bench", "shesha_bench.tests", "shesha.plot"),
+    *("shesha.io", "shesha_bench", "shesha_bench.tests"),
 )
 SKIPPED = frozenset(
     # These functions are decorators, start long computations, or take no named arguments.
@@ -141,13 +141,6 @@ def benchmark_table(good: Arguments) -> Any:
     from shesha_bench import published
 
     return good.result("published", published).head(400)
-
-
-def _pairwise(good: Arguments) -> Any:
-    import shesha
-
-    sources = {name: good.X + shift for shift, name in enumerate("abc")}
-    return good.result("pairs", lambda: shesha.compare_all(sources, ["CKA", "RSA"]))
 
 
 def _plotted(name: str) -> Callable[[Arguments], Any]:
@@ -348,14 +341,6 @@ OWN: dict[str, Made] = {
     "shesha_bench.tests.score_prediction": {"differences": lambda good: {"a": _values(good)}, **_NAMED},
     "shesha_bench.tests.output_correlation": {"representations": _models},
     "shesha_bench.tests.accuracy_correlation": {"representations": _models},
-    "shesha.plot.coherence": {"table": _plotted("table")},
-    "shesha.plot.drift": {"path": _plotted("path")},
-    "shesha.plot.layer_grid": {"result": _plotted("layers")},
-    "shesha.plot.null": {"result": _plotted("null")},
-    "shesha.plot.stability": {"audit": _plotted("audit")},
-    "shesha.plot.times": {"result": _plotted("times")},
-    "shesha.plot.similarity": {"pairs": _pairwise},
-    "shesha.plot.representations": {"pairs": _pairwise},
 }
 """Arguments by the path of a function."""
 

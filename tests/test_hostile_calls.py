@@ -54,7 +54,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.bio.analysis.ablation({"a": pd.DataFrame(X), "b": pd.DataFrame(X)}, size=pd.NA),
         lambda: shesha.neuro.permutation_null(X, lambda rows: 1.0, name=pd.NA),
         lambda: shesha.neuro.wuc(X, y, shrinkage=pd.NA),
-        lambda: shesha.plot.similarity(shesha.compare_all({"a": X, "b": X}, "CKA"), "CKA", cluster=pd.NA),
+        lambda: shesha.descriptors.plot_spectra({"a": X}, ordered=pd.NA),
         lambda: score_prediction(shesha.measures.get("CKA"), {("a", "b"): 1.0}, "ab", {"accuracy": -1e308}),
         lambda: score_prediction(shesha.measures.get("CKA"), "5", "ab", {}),
         lambda: shesha.Moments(names=np.array(3)),
