@@ -16,7 +16,7 @@ from _method_calls import METHODS
 N = 48
 MODULES = (
     *("shesha", "shesha.measures", "shesha.sim", "shesha.descriptors", "shesha.transfer", "shesha.coherence"),
-    *("shesha.bio", "shesha.bio.analysis", "shesha.neuro", "shesha.steering", "shesha.drift"),
+    *("shesha.bio", "shesha_studies.perturbation_tables", "shesha.neuro", "shesha.steering", "shesha.drift"),
     *("shesha.io", "shesha_bench", "shesha_bench.tests"),
 )
 SKIPPED = frozenset(
@@ -303,13 +303,18 @@ OWN: dict[str, Made] = {
     ),
     "shesha.bio.integration_test": {"per": lambda good: "donor"},
     "shesha.bio.integration_table": {"per": lambda good: "donor", "after": lambda good: ["X_other"]},
-    "shesha.bio.analysis.component_ablation": {
+    "shesha_studies.perturbation_tables.component_ablation": {
         "control": lambda good: "0",
         "labels": _four,
         "n_components": _two,
         **_SMALL,
     },
-    "shesha.bio.analysis.seed_ablation": {"control": lambda good: "0", "labels": _four, "seeds": _two, **_SMALL},
+    "shesha_studies.perturbation_tables.seed_ablation": {
+        "control": lambda good: "0",
+        "labels": _four,
+        "seeds": _two,
+        **_SMALL,
+    },
     "shesha.coherence.coherence_by_group": {"min_size": lambda good: 5},
     "shesha.neuro.association": {
         "table": lambda good: good.result("sessions", lambda: _session_table(good)),

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import shesha.sim as sim
     import shesha.stability as stability
     import shesha.steering as steering
-    import shesha.studies as studies
     import shesha.transfer as transfer
     from shesha.auditing.audit import audit
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
@@ -190,7 +189,6 @@ __all__ = [
     "sim",
     "stability",
     "steering",
-    "studies",
     "supervised_alignment",
     "transfer",
     "variance_ratio",
