@@ -13,6 +13,7 @@ from shesha.inputs import validation as check
 from shesha.report import markdown_table
 from shesha.support.seeds import generator
 from shesha.support.types import Seed
+from shesha.support.visible_text import visible_markdown
 from shesha_bench._published_results import published
 from shesha_bench.measure_ranks import CELL
 from shesha_bench.paper_tables import base_name
@@ -83,13 +84,18 @@ def leaderboard_page(folder: str | Path, *, suite: str | None = None, seed: Seed
         As for `leaderboard`.
     """
     board, scores = leaderboard(folder, suite=suite, seed=seed), _counting_scores(folder, suite)
-    lines = [f"# Leaderboard: suite {scores['suite'].iloc[0]}", "", _HEAD, ""]
+    lines = [f"# Leaderboard: suite {visible_markdown(scores['suite'].iloc[0])}", "", _HEAD, ""]
     for domain, rows in board.groupby("domain", sort=False):
-        lines += [f"## {str(domain).capitalize()}", "", _basis(rows, scores[scores["domain"] == domain]), ""]
+        lines += [
+            f"## {visible_markdown(str(domain)).capitalize()}",
+            "",
+            _basis(rows, scores[scores["domain"] == domain]),
+            "",
+        ]
         head = ["measure", "position", "mean rank", "score", "calibrated"]
         cells = [
             [
-                row["measure"].replace("_", r"\_"),
+                visible_markdown(row["measure"]),
                 _places(row),
                 *(_number(row[key]) for key in ("mean_rank", "score", "calibrated")),
             ]
@@ -111,7 +117,9 @@ _HEAD = (
 def _basis(rows: pd.DataFrame, scores: pd.DataFrame) -> str:
     """Describe the tasks and tests on which the positions are based."""
     used = _complete(scores)[0]
-    tasks = sorted({f"{a} on {b}" for a, b in zip(used["architecture"], used["dataset"], strict=True)})
+    tasks = sorted(
+        {visible_markdown(f"{a} on {b}") for a, b in zip(used["architecture"], used["dataset"], strict=True)}
+    )
     tests = ", ".join(sorted(set(used["test"])))
     text = f"{len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} ({', '.join(tasks)}); tests: {tests}."
     if len(tasks) == 1:

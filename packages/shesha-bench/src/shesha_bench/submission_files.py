@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import platform
 import re
 from collections.abc import Collection, Iterator
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT = 1
+_BOUNDS = {"auprc": (0, 1), "conformity": (0, 1), "spearman": (-1, 1), "spearman_pooled": (-1, 1)}
+"""Smallest and largest value of each quality."""
 _PLACE = ("domain", "dataset", "architecture", "pooling")
 _KEY = ("suite", "measure", *_PLACE, "test", "quality")
 
@@ -134,7 +137,10 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
         for score in submission["scores"]:
             where = {name: kinds.text(score[name], name) for name in (*_PLACE, "test", "quality")}
             jackknife = tuple(_number(value) for value in score["without_training"])
-            yield {**texts, **where, "value": _number(score["value"]), "left": jackknife}
+            value, (low, high) = _number(score["value"]), _BOUNDS.get(where["quality"], (-math.inf, math.inf))
+            if any(not low <= one <= high for one in (value, *jackknife) if one == one):
+                raise ValueError(f"{where['quality']} must be between {low} and {high}, got {value}")
+            yield {**texts, **where, "value": value, "left": jackknife}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{path} must be a submission of format {FORMAT}, got another file: {error}") from error
 
