@@ -145,16 +145,13 @@ def _equal_width_score(
         return finding.feature_split
     rows = subject.load()
     assert isinstance(rows, Rows)
-    rows_with_direction = np.delete(np.arange(finding.n_samples), np.array(finding.left_out, dtype=np.intp))
     design = resolve_design(settings.design, finding.n_samples)
-    row_settings = replace(settings, design={}, exchange=None if design is None else design.take(rows_with_direction))
+    row_settings = replace(settings, design={}, exchange=design)
     with warnings.catch_warnings():
         # The result contains the reason, so the warning is not needed.
         warnings.simplefilter("ignore", NotEstimableWarning)
         try:
-            return score_at_width(
-                rows.drop(np.array(finding.left_out, dtype=np.intp)), width, row_settings, finding.n_features
-            )
+            return score_at_width(rows, width, row_settings, finding.n_features)
         except (NotEstimable, ValueError) as error:
             # A row may be zero, and so have no direction, in the chosen features.
             return _missing_score(finding, width, str(error))

@@ -109,7 +109,9 @@ class Run:
     def _restrict_rows(self) -> None:
         """Leave out rows that are not shared, incomplete or without a label."""
         design = {} if self._request is None else dict(self._request.design)
-        self.index.known, along = restrict(self.index.known, design, rows=self._rows, missing=self._missing, zero=True)
+        self.index.known, along = restrict(
+            self.index.known, design, rows=self._rows, missing=self._missing, metric="cosine"
+        )
         if self._request is not None:
             self._request = replace(self._request, design=cast(Design, along))
         state_shapes({name: source.shape for name, source in self.index.known.items()})

@@ -20,7 +20,7 @@ from shesha.comparison.content_fingerprints import (
 )
 from shesha.comparison.representation_locations import InFile, InMemoryRepresentation, RepresentationLocation
 from shesha.inputs import Names, orders
-from shesha.inputs.matrix_shapes import one_row_per_input
+from shesha.inputs.matrix_shapes import is_one_hot, one_row_per_input
 from shesha.io import open_file
 from shesha.io.file_checks import require_existing
 from shesha.io.file_endings import file_stem
@@ -230,15 +230,22 @@ def is_folder(path: Path, *, distances: bool = False) -> bool:
     return path.is_dir() and find_format(path, distances=distances) is None
 
 
-def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) -> dict[str, str]:
-    """Find arrays with too few columns to be scored, unless `keys` is given or all arrays are narrow."""
-    few = {name: shape[1] for name, shape in shapes.items() if len(shape) == 2 and shape[1] < fewest}
-    if keys is not None or len(few) == len(shapes):
-        return {}
-    return {
-        name: f"has only {d} column{'s' * (d != 1)}, like a UMAP; it is read only if --key names it"
-        for name, d in few.items()
+def too_narrow(arrays: Mapping[str, Any], keys: Any, fewest: int) -> dict[str, str]:
+    """Find arrays, or shapes, with too few columns, and one-hot labels, unless `keys` is given or nothing is left."""
+    shapes = {name: tuple(getattr(array, "shape", array)) for name, array in arrays.items()}
+    few = {
+        name: f"has only {shape[1]} column{'s' * (shape[1] != 1)}, like a UMAP"
+        for name, shape in shapes.items()
+        if len(shape) == 2 and shape[1] < fewest
     }
+    few |= {
+        name: "has one 1 in every row, like one-hot labels"
+        for name, array in arrays.items()
+        if name not in few and hasattr(array, "shape") and is_one_hot(array)
+    }
+    if keys is not None or len(few) == len(arrays):
+        return {}
+    return {name: f"{reason}; it is read only if --key names it" for name, reason in few.items()}
 
 
 def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Iterator[tuple[str, IndexedInput]]:
@@ -268,7 +275,7 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
     names = None
     if record.get("names") and not files.by_position:
         with store.decoding():
-            names = Names.lazy(record["names"], partial(_names_in, path, files))
+            names = Names.lazy(record["names"], partial(_names_in, path, files), chosen="column" if files.ids else "")
     for name, shape, content, like_distances in record["arrays"]:
         if name in few:
             continue
@@ -330,8 +337,8 @@ def _inspect_file(path: Path, files: Files) -> dict[str, Any]:
     make: Callable[[Any, str], Any] = Rdm if files.distances else lambda array, _: array
     arrays = []
     for name, array in contents.representations.items():
+        array = one_row_per_input(array, name) if files.flatten and not files.distances else array
         if files.as_it_is:
-            array = one_row_per_input(array, name) if files.flatten else array
             rows = rows_or_distances(make(array, name), name, min_rows=0, min_columns=0)
             shape = rows.shape if isinstance(rows, Rows) else (rows.n_rows,)
             arrays.append([name, list(shape), fingerprint_as_it_is(rows), False])

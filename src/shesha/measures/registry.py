@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from importlib import import_module
@@ -12,6 +12,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, get_args
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
+from shesha.kernels.distances import Metric
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures.sampled_estimates import SampledPairs, SampledRows
 from shesha.results.citation_sources import remember_source
@@ -19,7 +20,16 @@ from shesha.support import argument_types as kinds
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
-from shesha.views import Rdm, Representation, View, adjust_for_covariates, align_rows, aligned, choose_folding
+from shesha.views import (
+    Concentricity,
+    Rdm,
+    Representation,
+    View,
+    adjust_for_covariates,
+    align_rows,
+    aligned,
+    choose_folding,
+)
 
 FEW_UNITS = (
     "A small number of recorded units lowers the score: two populations with the same latent signals score 0.38 with "
@@ -152,6 +162,12 @@ class Measure:
         chosen |= {name: value for name, value in self.parameters.items() if name in chosen}
         chosen |= self.view_options
         return self.view, tuple(sorted(chosen.items()))
+
+    @property
+    def row_metric(self) -> Metric:
+        """The metric under which every row needs a direction; 'euclidean' if rows need none."""
+        metric: Metric = "cosine" if issubclass(self.view, Concentricity) else dict(self.view_key[1]).get("metric")
+        return metric if metric in ("cosine", "correlation") else "euclidean"
 
     def look(self, source: Representation) -> View:
         """Return the view of a representation that this measure compares."""
@@ -373,3 +389,9 @@ def find_by_alias(text: str) -> Measure | None:
 
 def _key(text: str) -> str:
     return "".join(c for c in text.lower() if c.isalnum())
+
+
+def metric_of_rows(measures: Iterable[Measure]) -> dict[str, Any]:
+    """Return the options of `select_rows` for the directions that the rows need for some measures."""
+    needed = {measure.row_metric for measure in measures} - {"euclidean"}
+    return {"metric": max(needed, default="cosine"), "directed": bool(needed)}

@@ -29,29 +29,7 @@ if TYPE_CHECKING:
     from shesha_bench.suite_tasks import Task
     from shesha_bench.suites import Suite, suite, task
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "_published_results": ("published", "published_runtimes"),
-        "_markdown_report": ("report",),
-        "stored_results": ("accuracies", "results", "runtimes"),
-        "run_status": ("status",),
-        "run_suite": ("run",),
-        "published_comparison": ("agreement", "compare_ranks", "add_published", "rank_with_published"),
-        "leaderboard_ranks": ("leaderboard", "leaderboard_page"),
-        "submission_files": ("read_submissions", "submit"),
-        "model_descriptions": ("Model", "Setting"),
-        "model_outcomes": ("Outcome",),
-        "rank_plot": ("plot_ranks",),
-        "measure_ranks": ("rank", "rank_table"),
-        "data_folders": ("MissingDataError",),
-        "store": ("Store", "StoreError"),
-        "suites": ("Suite", "suite", "task"),
-        "suite_tasks": ("Task",),
-        "paper_tables": ("table", "to_markdown"),
-    },
-    ("tests",),
-)
+__getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "MissingDataError",

@@ -14,7 +14,6 @@ import shesha
 from shesha.calibration.permutation_scores import null_scores
 from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import draw_permutations
-from shesha.studies.study_decorator import Unreachable
 from shesha.support.types import Labels, Matrix
 from shesha.views import Representation
 from shesha_bench import MissingDataError, measure_quality
@@ -22,6 +21,7 @@ from shesha_bench.domains import domain
 from shesha_bench.model_descriptions import Model
 from shesha_bench.run_plan import required_models, trials
 from shesha_bench.suites import suite
+from shesha_studies.framework.study_decorator import Unreachable
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
 MEASURES = ("CKA", "RSA", "mutual kNN")
