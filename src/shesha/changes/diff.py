@@ -367,7 +367,8 @@ def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
     unit = safe_unit(*(side[name].to_numpy.rows for side in (sides.before, sides.after)))
 
     def chosen(side: Mapping[str, Representation]) -> Representation:
-        one = side[name].to_numpy.take_rows(rows)
+        whole = side[name].to_numpy
+        one = whole if np.array_equal(rows, np.arange(whole.n_rows)) else whole.take_rows(rows)
         return one if unit == 1 else Representation(one.rows / unit, one.precision)
 
     before, after = chosen(sides.before), chosen(sides.after)
