@@ -77,7 +77,7 @@ class TrialScore(NullSummary):
             return "\n".join(wrap(f"{self.name}: not estimable ({self.reason})", page_width()))
         lines = [f"{self.name}: {self.observed:.4f}"]
         if self.has_null:
-            lines[0] += f", {'' if self.significant else 'not '}{SIDES[self.closer]} chance"
+            lines[0] += f", {'' if self.significant else 'not '}{SIDES[self.closer]} chance at {self.alpha:g}"
             lines.append(
                 f"  chance {self.null_mean:.4f} +- {self.null_sd:.2g} ({self._p_value_text}), p = {self.p_value:.3g} "
                 f"({self.n_permutations} {_score_sentence(self)})"
