@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -188,6 +189,19 @@ def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
         )
     values = adata.obsm[key]
     return split_names(load_backed(values) if hasattr(values, "columns") else values)[0], f"obsm[{key!r}]"
+
+
+@contextmanager
+def naming_missing_cells(source: str) -> Iterator[None]:
+    """Name the matrix and the option in errors about cells with NaN."""
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith("X must be finite"):
+            raise
+        raise ValueError(
+            f"adata.{source} must be finite, got NaN or infinity in some cells. To leave them out, pass missing='drop'"
+        ) from error
 
 
 def _complete_rows(matrix: Any) -> Mask:
