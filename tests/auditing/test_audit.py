@@ -76,40 +76,29 @@ def test_a_single_array_a_list_and_a_file_give_the_same_numbers(layers, quick_au
     assert alone == quick_audit({"X": X, "other": layers["early"]})["X"]
 
 
-@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
-def test_zero_rows_are_left_out_only_where_they_have_no_direction(layers, classes, quick_audit, metric):
+UNDIRECTED = {
+    "cosine": (0.0, "no cosine distance for 2 zero rows of 60 (4, 30)", "2 zero in late left out"),
+    "correlation": (3.0, "no correlation distance for 2 constant rows of 60 (4, 30)", "2 constant in late left out"),
+    "euclidean": (0.0, "", ""),
+}
+
+
+@pytest.mark.parametrize("metric", UNDIRECTED)
+def test_rows_without_a_direction_are_refused_or_dropped_everywhere(layers, classes, quick_audit, metric):
+    value, reason, dropped = UNDIRECTED[metric]
     X = layers["late"].copy()
-    X[4], X[30] = 0.0, -0.0
-    found = quick_audit({"late": X, "early": layers["early"]}, classes, metric=metric)
-    rows = np.delete(np.arange(60), [4, 30]) if metric == "cosine" else np.arange(60)
-    assert found["late"].faults.zero_rows == (4, 30)
-    assert (found["late"].n_samples, found["late"].n_used, found["early"].n_used) == (60, len(rows), 60)
-    assert found["late"].feature_split == estimate(X[rows], metric=metric, seed=0, n_bootstrap=10)
-    singular = np.linalg.svd(X[rows] - X[rows].mean(axis=0), compute_uv=False)
-    shares, variances = singular / singular.sum(), singular**2 / np.sum(singular**2)
-    spectrum = found["late"].effective_rank, found["late"].participation_ratio, found["late"].anisotropy
-    expected = np.exp(-np.sum(shares * np.log(shares))), 1 / np.sum(variances**2), variances[0]
-    assert spectrum == pytest.approx(expected, rel=1e-9)
-    alone = estimate(X[rows], classes[rows], "variance_ratio", seed=0, n_bootstrap=10)
-    assert found["late"].supervised["variance_ratio"] == alone
-    assert found.drift.from_first == (0.0, rdm_drift(X[rows], layers["early"][rows], metric=metric))
-    assert ("2 rows without a direction were not scored" in found.full_text()) == (metric == "cosine")
-
-
-def test_constant_rows_are_left_out_under_correlation(layers, quick_audit):
-    X = layers["late"].copy()
-    X[7] = 3.0
-    found = quick_audit(X, metric="correlation")["X"]
-    assert (found.n_used, found.faults.zero_rows) == (59, ())
-    assert found.feature_split == estimate(np.delete(X, 7, axis=0), metric="correlation", seed=0, n_bootstrap=10)
-
-
-def test_constant_rows_are_left_out_of_the_drift_too(layers, quick_audit):
-    X = layers["late"].copy()
-    X[7] = 3.0
-    found = quick_audit({"late": X, "early": layers["early"]}, metric="correlation")
-    others = np.delete(np.arange(60), 7)
-    assert found.drift.from_first[1] == rdm_drift(X[others], layers["early"][others], metric="correlation")
+    X[[4, 30]] = value
+    data = {"late": X, "early": layers["early"]}
+    found = quick_audit(data, classes, metric=metric)
+    assert found["late"].reason.startswith(reason) and bool(found["late"].reason) == bool(reason)
+    assert (found["late"].n_used, found["early"].n_used) == (0 if reason else 60, 60)
+    if reason:
+        kept = quick_audit(data, classes, metric=metric, missing="drop")
+        rows = np.delete(np.arange(60), [4, 30])
+        assert kept.inputs == (f"58 of 60 rows used: {dropped}",)
+        expected = quick_audit({name: values[rows] for name, values in data.items()}, classes[rows], metric=metric)
+        assert kept["late"] == expected["late"]
+        assert kept.drift.from_first[1] == rdm_drift(X[rows], layers["early"][rows], metric=metric)
 
 
 def test_what_cannot_be_scored_keeps_its_place_and_says_why(layers, classes, quick_audit):
@@ -129,9 +118,10 @@ def test_what_cannot_be_scored_keeps_its_place_and_says_why(layers, classes, qui
     assert reasons == {
         "broken": 'NaN or infinity in 2 rows of 60 (2, 5); missing="drop" leaves them out',
         "late": "",
-        "narrow": "needs at least 4 rows with a direction and 4 columns, got 60 and 3",
-        "short": "needs at least 4 rows with a direction and 4 columns, got 3 and 12",
-        "mostly zero": "needs at least 4 rows with a direction and 4 columns, got 3 and 12",
+        "narrow": "needs at least 4 rows and 4 columns, got 60 and 3",
+        "short": "needs at least 4 rows and 4 columns, got 3 and 12",
+        "mostly zero": "no cosine distance for 57 zero rows of 60 (3, 4, 5, 6, 7 and 52 more); "
+        'missing="drop" leaves them out',
     }
     assert found["late"] == quick_audit({"late": layers["late"]}, classes)["late"]
     assert found["broken"].faults.not_finite_rows == (2, 5)

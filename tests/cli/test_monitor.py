@@ -175,3 +175,38 @@ def test_the_column_that_init_named_identifies_the_rows_of_later_files(tmp_path,
     assert refused.status == 2
     assert "--id must" in refused.err
     assert invoke("monitor", "check", tmp_path / "m", tmp_path / "new.npy", "--by-position").status == 0
+
+
+def test_rows_that_are_dropped_are_counted(files, X, invoke_main):
+    broken = X.copy()
+    broken[3], broken[7] = np.nan, 0
+    np.save(files / "some.npy", broken)
+    made = invoke_main("monitor", "init", files / "some.npy", "--missing", "drop", "--keep-rows", "--out", files / "d")
+    assert made.out.startswith(f"Only 58 of 60 rows used: 1 with NaN, 1 zero left out.\n{files / 'd'}: 58 canary rows")
+    new = np.random.default_rng(7).standard_normal((5, X.shape[1]))
+    new[1] = np.nan
+    np.save(files / "batch.npy", new)
+    assert invoke_main("monitor", "update", files / "d", files / "batch.npy").status == 2
+    ended = invoke_main("monitor", "update", files / "d", files / "batch.npy", "--missing", "drop")
+    assert ended.out.startswith("Only 4 of 5 rows used: 1 with NaN left out.")
+
+
+def test_rows_in_another_order_are_no_alarm(files, X, invoke, invoke_main):
+    init(files, invoke)
+    np.save(files / "mixed.npy", X[::-1])
+    refused = invoke_main("monitor", "check", files / "m", files / "mixed.npy")
+    assert refused.status == 2
+    assert "CURRENT must have the rows of the reference in the same order, got them in another order" in refused.err
+
+
+def test_identifiers_of_a_service_are_kept(tmp_path, X, invoke, invoke_main):
+    def write(path, rows):
+        found = ((f"r{i}", {"body": {"data": [{"embedding": X[i].tolist()}]}}) for i in rows)
+        records = [{"custom_id": name, "response": response, "error": None} for name, response in found]
+        path.write_text("\n".join(map(json.dumps, records)))
+
+    write(tmp_path / "old.jsonl", range(60))
+    write(tmp_path / "new.jsonl", range(59, -1, -1))
+    invoke("monitor", "init", tmp_path / "old.jsonl", "--out", tmp_path / "m")
+    ended = invoke_main("monitor", "check", tmp_path / "m", tmp_path / "new.jsonl")
+    assert ended.status == 0 and "rows matched by custom_id, in another order in current" in " ".join(ended.out.split())

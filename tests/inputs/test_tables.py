@@ -134,7 +134,7 @@ def test_lists_must_be_one_matrix():
     with provenance.collect_statements() as said:
         assert sim.cka(lists.assign(id=range(30)), Y) == sim.cka(X, Y)
     assert list(said) == [
-        "X: column embedding, 30 x 6 (rows named by id; left out: text)",
+        "X: column embedding, 30 x 6 (rows numbered by id; left out: text)",
         "rows paired by position: only X has ids",
     ]
     with pytest.raises(TypeError, match="X must be one matrix, got vectors in columns 'embedding', 'other'"):

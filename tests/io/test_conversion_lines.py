@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import sqlite3
 import subprocess
 import sys
 
@@ -20,7 +21,7 @@ def convert(path, message, replace=("", "")):
     """Run the lines as printed, in a new process, and return the path of the file that they name last."""
     lines = [line.strip() for line in message.splitlines()[1:]]
     code = "\n".join(lines).replace(*replace)
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=path.parent)
     return next(
         name
         for name in reversed(re.findall(r"'([^']*)'", code))
@@ -69,6 +70,14 @@ def test_torch_files_with_arrays(tmp_path):
     np.testing.assert_array_equal(files.read(convert(tmp_path / "a.pt", message))["layer"], X)
 
 
+def test_a_pickled_model_is_no_file_of_vectors(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.save(torch.nn.Linear(3, 3), tmp_path / "a.pt")
+    assert re.search(
+        r"got a pickled model \(torch.nn.*\.Linear\), .* shesha.extract.activations", refusal(tmp_path / "a.pt")
+    )
+
+
 def excel(path):
     pytest.importorskip("openpyxl")
     pd.DataFrame(X, columns=[f"f{i}" for i in range(8)]).to_excel(path, index=False)
@@ -105,6 +114,36 @@ def image(path):
     nibabel.save(nibabel.Nifti1Image(X.T.reshape(2, 2, 2, 20), np.eye(4)), path)
 
 
+def r_table(path):
+    pytest.importorskip("pyreadr").write_rds(str(path), pd.DataFrame(X, columns=[f"f{i}" for i in range(8)]))
+
+
+def sqlite(path):
+    pytest.importorskip("pyarrow")
+    database = sqlite3.connect(path)
+    database.execute("create table vectors (id text, vector blob)")
+    database.executemany("insert into vectors values (?, ?)", [(n, x.tobytes()) for n, x in zip(NAMES, X, strict=True)])
+    database.commit()
+    database.close()
+
+
+def duck(path):
+    database = pytest.importorskip("duckdb").connect(str(path))
+    frame = pd.DataFrame({"id": NAMES, "vector": list(X)})  # noqa: F841
+    database.execute("create table vectors as select * from frame")
+    database.close()
+
+
+def onnx_model(path):
+    """Write a model that returns its input."""
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    value = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.DOUBLE, [None, 8]) for name in ("x", "y")]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Identity", ["x"], ["y"])], "g", value[:1], value[1:])
+    onnx.save(onnx.helper.make_model(graph), path)
+    np.save(path.parent / "inputs.npy", X)
+
+
 def packed(path):
     import gzip
 
@@ -122,6 +161,10 @@ WRITERS = {
     "a-epo.fif": epochs,
     "a.nii.gz": image,
     "a.npy.gz": packed,
+    "a.rds": r_table,
+    "a.sqlite": sqlite,
+    "a.duckdb": duck,
+    "a.onnx": onnx_model,
     "a.dat": lambda path: np.savetxt(path, X),
 }
 
@@ -152,8 +195,7 @@ def test_dimensions_without_known_names(tmp_path):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("a.rds", "R files are not read; in R, write.csv"),
-        ("a.onnx", "Files of models are not read; `shesha extract`"),
+        ("a.gguf", "GGUF files hold a model, whose outputs are compared; pass it as --model"),
         ("a.zip", "Archives are not read; unpack it"),
         ("a.tar.gz", "Archives are not read; unpack it"),
         ("a.faiss", "FAISS indexes are not read"),

@@ -92,7 +92,7 @@ def test_lines_of_text(tmp_path):
     with pytest.raises(files.UnreadableFileError, match="must contain one label per line, got only empty lines"):
         files.read_labels(path)
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(files.UnreadableFileError, match=r"must be a complete .txt file"):
+    with pytest.raises(files.UnreadableFileError, match=r"must be text in UTF-8, got UTF-16 in line 1 of"):
         files.read_labels(path)
 
 

@@ -17,6 +17,7 @@ from shesha.auditing._settings_key import audit_parts, settings_key
 from shesha.auditing.fingerprinted_representation import Subject
 from shesha.auditing.representation_audit import Settings, audit_representation
 from shesha.results import Faults, RepresentationAudit
+from shesha.results.field_type_checks import require_types
 from shesha.stability import Variant
 from shesha.stability.estimators.split_scores import exact_bytes
 from shesha.support.memory import memory_budget
@@ -89,7 +90,9 @@ def audit_subject(
 
 def _rename_result(name: str, subject: Subject, key: str, plan: runs.Kept) -> RepresentationAudit:
     if key in plan.results:
-        return replace(RepresentationAudit.from_dict(plan.results[key]), name=name)
+        with plan.store.decoding():
+            found = require_types(RepresentationAudit.from_dict(plan.results[key]))
+        return replace(found, name=name)
     n_features = subject.shape[1] if len(subject.shape) > 1 else 0
     return RepresentationAudit(name, subject.n_rows, n_features, Faults(), reason=plan.failures[key])
 

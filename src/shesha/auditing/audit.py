@@ -182,7 +182,7 @@ def _restrict_rows(
 ) -> tuple[dict[str, Subject], ArrayLike | None, Settings]:
     """Put all rows in one order, without those that are not shared, incomplete or without a label."""
     along: dict[str, Any] = {"y": y, **settings.design, "known": dict(settings.known) or None}
-    used, along = restrict(subjects, along, rows=rows, missing=missing, zero=settings.metric != "euclidean", align=True)
+    used, along = restrict(subjects, along, rows=rows, missing=missing, metric=settings.metric, align=True)
     y, known = along.pop("y"), along.pop("known")
     return used, y, replace(settings, design=cast(Design, along), known=known or {})
 

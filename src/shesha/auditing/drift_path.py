@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -18,10 +17,8 @@ from shesha.results import DriftPath, RepresentationAudit
 from shesha.stability.estimators.split_scores import exact_bytes
 from shesha.stability.scores.rdm_drift import EQUAL, drift_of_ranks
 from shesha.support.memory import memory_budget
-from shesha.support.plurals import agree, count
-from shesha.support.types import Index
 from shesha.support.warnings import NotEstimable
-from shesha.views import RankedRdm, Rdm, Rows, representation_from
+from shesha.views import RankedRdm, representation_from
 
 _MIN_ROWS = 4
 DRIFTS = "drift"
@@ -35,10 +32,9 @@ def measure_drift(
 
     At most three representations are in memory at a time.
     """
-    rows, reason = _shared_rows(findings)
-    if rows is None:
-        return None, reason
-    steps = _Steps(rows, metric, stored)
+    if len(findings) < 2 or (reason := _obstacle(findings)):
+        return None, "" if len(findings) < 2 else reason
+    steps = _Steps(metric, stored)
     ordered = list(subjects.values())
     start = ordered[0]
     first, previous = [0.0], [0.0]
@@ -54,16 +50,15 @@ def measure_drift(
 
 
 class _Steps:
-    """Computes drifts between representations on shared rows; the distances of each are ranked only once."""
+    """Computes drifts between representations; the distances of each are ranked only once."""
 
-    def __init__(self, row_choice: Index, metric: Metric, stored: StoredValues) -> None:
-        self._kept, self._metric, self._stored = row_choice, metric, stored
+    def __init__(self, metric: Metric, stored: StoredValues) -> None:
+        self._metric, self._stored = metric, stored
         self._ranked: dict[int, RankedRdm | None] = {}
 
     @cached_property
     def _request(self) -> str:
-        rows = hashlib.sha256(self._kept.astype(np.int64).tobytes()).hexdigest()[:24]
-        return json.dumps([self._metric, rows, runs.version_of_code(RankedRdm)])
+        return json.dumps([self._metric, runs.version_of_code(RankedRdm)])
 
     def forget_all_but(self, *subjects: Subject) -> None:
         """Free the memory of all other subjects."""
@@ -72,48 +67,33 @@ class _Steps:
 
     def drift(self, a: Subject, b: Subject) -> float:
         """Return one minus the rank correlation of the distances; NaN if those of either side are all equal."""
-        value = self._stored.get(
+        return self._stored.get(
             DRIFTS,
             lambda: f"{a.fingerprint} {b.fingerprint} {self._request}",
             lambda: drift_of_ranks(self._view(a), self._view(b)),
+            float,
         )
-        return float(value)
 
     def _view(self, subject: Subject) -> RankedRdm | None:
         if id(subject) not in self._ranked:
             try:
-                view = representation_from(_take_rows(subject.load(), self._kept)).view(RankedRdm, metric=self._metric)
+                view = representation_from(subject.load()).view(RankedRdm, metric=self._metric)
             except NotEstimable:
                 view = None
             self._ranked[id(subject)] = view
         return self._ranked[id(subject)]
 
 
-def _shared_rows(findings: Sequence[RepresentationAudit]) -> tuple[Index | None, str]:
-    """Return the rows that have a direction in every representation, or the reason why there is no drift."""
-    if len(findings) < 2:
-        return None, ""
+def _obstacle(findings: Sequence[RepresentationAudit]) -> str:
+    """Return why there is no drift, or an empty string."""
     if any(finding.reason for finding in findings):
-        return None, "a representation could not be scored"
+        return "a representation could not be scored"
     n_rows = sorted({finding.n_samples for finding in findings})
     if len(n_rows) > 1:
-        return None, f"the representations have different numbers of rows ({', '.join(map(str, n_rows))})"
-    n = n_rows[0]
-    if exact_bytes(n, 1) > memory_budget():
-        return None, (
-            f"the distances of {n:,} rows do not fit the memory budget; audit a subset of the rows to get the drift"
-        )
-    bad = sorted({row for finding in findings for row in finding.left_out})
-    rows = np.delete(np.arange(n), np.array(bad, dtype=np.intp))
-    if len(rows) < _MIN_ROWS:
+        return f"the representations have different numbers of rows ({', '.join(map(str, n_rows))})"
+    if exact_bytes(n_rows[0], 1) > memory_budget():
         return (
-            None,
-            f"only {count(len(rows), 'row')} {agree(len(rows), 'has', 'have')} a direction in all representations",
+            f"the distances of {n_rows[0]:,} rows do not fit the memory budget; audit a subset of the rows to get the "
+            "drift"
         )
-    return rows, ""
-
-
-def _take_rows(X: Rows | Rdm, rows: Index) -> Rows | Rdm:
-    if len(rows) == (len(X) if isinstance(X, Rows) else X.n_rows):
-        return X
-    return X.take(rows) if isinstance(X, Rows) else X.take_rows(rows)
+    return ""

@@ -15,11 +15,13 @@ from shesha.auditing._stored_or_computed_values import StoredValues
 from shesha.auditing.fingerprinted_representation import Subject
 from shesha.auditing.representation_audit import Settings
 from shesha.results import Estimate, RepresentationAudit
+from shesha.results.field_type_checks import require_types
 from shesha.stability import registered_variants
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate, resolve_design
 from shesha.support.progress import mute_progress, track
 from shesha.support.seeds import generator
+from shesha.support.sqlite import StoreError
 from shesha.support.types import Index
 from shesha.support.warnings import NotEstimable, NotEstimableWarning
 from shesha.views import Rows
@@ -45,15 +47,17 @@ def equal_width_scores(
     def score(finding: RepresentationAudit) -> Estimate | None:
         subject = subjects[finding.name]
         try:
-            plain = stored.get(
+            return stored.get(
                 WIDTHS,
                 lambda: f"{subject.fingerprint} {width} {settings_key(None, settings)}",
                 lambda: _as_plain(_equal_width_score(subject, finding, width, settings)),
+                _from_plain,
             )
+        except StoreError:
+            raise
         except (OSError, ValueError, MemoryError) as error:
             # The file may have changed since it was audited.
             return _missing_score(finding, width, str(error) or type(error).__name__)
-        return None if plain is None else Estimate.from_dict(plain)
 
     with mute_progress():
         return [
@@ -64,6 +68,10 @@ def equal_width_scores(
 
 def _as_plain(estimate: Estimate | None) -> dict[str, Any] | None:
     return None if estimate is None else estimate.to_dict()
+
+
+def _from_plain(plain: dict[str, Any] | None) -> Estimate | None:
+    return None if plain is None else require_types(Estimate.from_dict(plain))
 
 
 def common_width(findings: Sequence[RepresentationAudit]) -> int | None:
@@ -137,16 +145,13 @@ def _equal_width_score(
         return finding.feature_split
     rows = subject.load()
     assert isinstance(rows, Rows)
-    rows_with_direction = np.delete(np.arange(finding.n_samples), np.array(finding.left_out, dtype=np.intp))
     design = resolve_design(settings.design, finding.n_samples)
-    row_settings = replace(settings, design={}, exchange=None if design is None else design.take(rows_with_direction))
+    row_settings = replace(settings, design={}, exchange=design)
     with warnings.catch_warnings():
         # The result contains the reason, so the warning is not needed.
         warnings.simplefilter("ignore", NotEstimableWarning)
         try:
-            return score_at_width(
-                rows.drop(np.array(finding.left_out, dtype=np.intp)), width, row_settings, finding.n_features
-            )
+            return score_at_width(rows, width, row_settings, finding.n_features)
         except (NotEstimable, ValueError) as error:
             # A row may be zero, and so have no direction, in the chosen features.
             return _missing_score(finding, width, str(error))

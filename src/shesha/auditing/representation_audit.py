@@ -81,23 +81,20 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
             'missing="drop" leaves them out',
         )
     bad = rows_without_direction(X, faults, settings.metric)
-    rows_with_direction = np.setdiff1d(np.arange(n), bad)
-    used = X.drop(bad)
+    if len(bad):
+        kind = "constant" if settings.metric == "correlation" else "zero"
+        what = f"{count(len(bad), f'{kind} row')} of {n:,} ({join_items(bad)})"
+        return replace(finding, reason=f'no {settings.metric} distance for {what}; missing="drop" leaves them out')
     least = max(variant.min_columns for variant in registered_variants().values() if variant.audited)
-    if len(used) < _MIN_ROWS or d < least:
-        reason = f"needs at least {_MIN_ROWS} rows with a direction and {least} columns, got {len(used)} and {d}"
+    if n < _MIN_ROWS or d < least:
+        reason = f"needs at least {_MIN_ROWS} rows and {least} columns, got {n} and {d}"
         return replace(finding, reason=reason)
     try:
-        checked = None if design is not None else DiagnosticRows(used.sample)
+        checked = None if design is not None else DiagnosticRows(X.sample)
         if checked is not None:
             finding = replace(finding, dependence=find_dependence([checked]))
-        finding = replace(
-            finding, doubts=_add_doubts(used, y, rows_with_direction, n, settings, finding.dependence, checked)
-        )
-        row_settings = replace(
-            settings, design={}, exchange=None if design is None else design.take(rows_with_direction)
-        )
-        return _add_stability(replace(finding, left_out=tuple(map(int, bad))), used, y, bad, row_settings)
+        finding = replace(finding, doubts=_add_doubts(X, y, settings, finding.dependence, checked))
+        return _add_stability(finding, X, y, replace(settings, design={}, exchange=design))
     except MemoryBudgetError as error:
         return replace(finding, reason=str(error))
 
@@ -105,27 +102,25 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
 def _add_doubts(
     rows: Rows,
     y: ArrayLike | None,
-    numbers: Index,
-    n: int,
     settings: Settings,
     dependence: Dependence | None,
     checked: DiagnosticRows | None,
 ) -> Doubts:
     """Find doubts; with a declared design, the order of the rows is not checked."""
+    n = len(rows)
     labels_by_name: dict[str, Any] = {
         name: labels for name, labels in settings.design.items() if name in _LABELS and labels is not None
     }
-    design = {name: quantity[numbers] for name, quantity in check_known_quantities(labels_by_name, None, n).items()}
-    classes = None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0][numbers]
+    design = check_known_quantities(labels_by_name, None, n)
+    classes = None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0]
     dependence = dependence or Dependence(len(rows), 1.0, 0.5, 0.0)
     return find_doubts(
         rows,
         settings.metric,
         classes=classes,
-        known={name: quantity[numbers] for name, quantity in settings.known.items() if len(quantity) == n},
+        known={name: quantity for name, quantity in settings.known.items() if len(quantity) == n},
         design=design,
         order=not nonempty_arguments(settings.design),
-        numbers=numbers,
         dependence=dependence,
         checked=None if checked is None or rows.is_sparse else [checked],
     )
@@ -140,7 +135,7 @@ def rows_without_direction(X: Rows, faults: Faults, metric: Metric) -> Index:
 
 
 def _add_stability(
-    finding: RepresentationAudit, rows: Rows, y: ArrayLike | None, bad: Index, settings: Settings
+    finding: RepresentationAudit, rows: Rows, y: ArrayLike | None, settings: Settings
 ) -> RepresentationAudit:
     scores: dict[str, Estimate] = {}
     chances: dict[str, Chance] = {}
@@ -149,7 +144,7 @@ def _add_stability(
             scores[variant.name], chance = _score(variant, rows, None, settings)
             chances |= {} if chance is None else {variant.name: chance}
     finding = replace(finding, scores=scores, chances=chances, descriptors=_descriptors(rows))
-    return finding if y is None else _add_label_scores(finding, rows, y, bad, settings)
+    return finding if y is None else _add_label_scores(finding, rows, y, settings)
 
 
 def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> tuple[Estimate, Chance | None]:
@@ -184,7 +179,7 @@ def _descriptors(rows: Rows) -> dict[str, float]:
 
 
 def _add_label_scores(
-    finding: RepresentationAudit, rows: Rows | Rdm, y: ArrayLike, bad: Index, settings: Settings
+    finding: RepresentationAudit, rows: Rows | Rdm, y: ArrayLike, settings: Settings
 ) -> RepresentationAudit:
     """Add the scores that need labels, each with its chance level, or with the reason why it is missing."""
     labels = np.asarray(y)
@@ -195,7 +190,7 @@ def _add_label_scores(
     )
     scores: dict[str, Estimate] = {}
     chances: dict[str, Chance] = {}
-    scorer = _LabelScores(rows, np.delete(labels, bad) if not misfit else labels, settings)
+    scorer = _LabelScores(rows, labels, settings)
     for variant in registered_variants().values():
         if not (variant.audited and variant.needs_labels):
             continue
@@ -247,6 +242,5 @@ def _audit_distances(name: str, X: Rdm, y: ArrayLike | None, settings: Settings)
     audit = RepresentationAudit(name, X.n_rows, 0, Faults())
     if y is None:
         return replace(audit, reason="a distance matrix allows label agreement and drift only")
-    nobody = np.empty(0, dtype=np.intp)
     settings = replace(settings, exchange=resolve_design(settings.design, X.n_rows))
-    return _add_label_scores(audit, X, y, nobody, settings)
+    return _add_label_scores(audit, X, y, settings)

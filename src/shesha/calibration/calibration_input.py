@@ -163,8 +163,7 @@ def make_views(measure: Measure, sides: list[Representation], *, keep: bool = Tr
 
 def _view_bytes(measure: Measure, side: Representation) -> tuple[int, int]:
     """Return the memory of the finished view, and the additional memory needed to compute it."""
-    kind, options = measure.view_key
-    return kind.memory(*side.size(kind.folding), **dict(options))
+    return measure.view_bytes(side)
 
 
 def _require_memory(measure: Measure, sides: Sequence[Representation], needs: Sequence[tuple[int, int]]) -> None:

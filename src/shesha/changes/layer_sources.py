@@ -9,13 +9,14 @@ from typing import Any
 
 from shesha.changes.layer_matching import ALONE, Match, Matching, match_layers
 from shesha.changes.reencodings import reencodings
-from shesha.inputs import MissingRows, Names, RowChoice
+from shesha.inputs import MissingRows, Names, RowChoice, are_reordered
 from shesha.inputs.matrix_shapes import one_row_per_input, state_narrow
 from shesha.io.read import read_named
 from shesha.support import argument_types as kinds
-from shesha.support.device_arrays import array_shape
 from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
 from shesha.support.layer_order import join_names, layers_by_depth
+from shesha.support.provenance import state
+from shesha.support.warnings import RowNamesWarning, warn
 from shesha.views import Rdm, Representation, align_rows, check_named_arrays, select_layer_rows
 
 Side = Mapping[str, Representation]
@@ -82,8 +83,6 @@ class Reader:
         }
         if not layers:
             raise ValueError(f"{name} must contain at least one layer, got none")
-        shapes = {name if layer == ALONE else str(layer): array_shape(values) for layer, values in layers.items()}
-        state_narrow(shapes)
         return layers
 
     def read_reencodings(self, before: Any, again: Iterable[Any] | None) -> list[Any]:
@@ -126,8 +125,16 @@ def read_sides(
                 key = _counterpart(layer, list(read["before"]), list(layers), name)
             representations[name, layer] = layers[key]
     known = tuple(source.names for source in representations.values() if source.names is not None)
+    first, second = representations["before", next(iter(matched))], representations["after", next(iter(matched))]
+    if not known and are_reordered(first.to_numpy.rows, second.to_numpy.rows):
+        state("after seems to contain the rows of before in another order")
+        warn(
+            "after seems to contain the rows of before in another order, but rows are paired by position. Pass arrays "
+            "with row names, such as tables with an index",
+            RowNamesWarning,
+        )
     aligned = align_rows({f"{name}[{layer}]": source for (name, layer), source in representations.items()})
-    _require_same_counts(representations)
+    _require_same_counts(representations, matched)
     sides: dict[str, dict[str, Representation]] = {name: {} for name in read}
     for (name, layer), source in zip(representations, aligned.values(), strict=True):
         sides[name][layer] = source
@@ -142,6 +149,7 @@ def _check_layers(layers: Mapping[Any, Any], name: str) -> dict[str, Representat
     for layer, source in checked.items():
         if source.has_distances_only or len(source.shape) != 2:
             raise ValueError(f"{name}[{layer!r}] must be a matrix (n_rows, n_features), got shape {source.shape}")
+    state_narrow({name if layer == ALONE else layer: source.shape for layer, source in checked.items()})
     return dict(layers_by_depth(checked))
 
 
@@ -167,12 +175,16 @@ def _counterpart(layer: str, before: Sequence[str], names: Sequence[str], argume
     return matches[layer]
 
 
-def _require_same_counts(sources: Mapping[tuple[str, str], Representation]) -> None:
-    counts = {f"{name}[{layer!r}]": source.n_rows for (name, layer), source in sources.items()}
-    (first, n), *rest = counts.items()
-    for name, count in rest:
-        if count != n:
-            raise ValueError(f"{name} must have the {n:,} rows of {first}, got {count:,} rows")
+def _require_same_counts(sources: Mapping[tuple[str, str], Representation], matched: Mapping[str, str]) -> None:
+    (_, first), *rest = sources.items()
+    for (name, layer), source in rest:
+        if source.n_rows != first.n_rows:
+            wide = source.shape == first.shape[::-1]
+            own = layer if name == "before" or name.startswith("again") else matched[layer]
+            raise ValueError(
+                f"{name}[{own!r}] must have the {first.n_rows:,} rows of before, got {source.n_rows:,} rows"
+                + ("; its shape is the transpose of that of before" if wide else "; rows match by ids= (--id) only")
+            )
 
 
 def _as_mapping(side: Any, name: str, layer_axis: LayerAxis) -> Mapping[Any, Any]:

@@ -101,7 +101,7 @@ def explore(
     called = pair_of_names(names)
     sides = {called[0]: X} if Y is None else dict(zip(called, (X, Y), strict=True))
     along: dict[str, Any] = {"labels": labels, "row_names": row_names}
-    sides, along = select_rows(sides, along, rows=rows, missing=missing, zero=metric != "euclidean")
+    sides, along = select_rows(sides, along, rows=rows, missing=missing, metric=metric)
     labels, row_names = along["labels"], along["row_names"]
     built = {name: _matrix(side, name) for name, side in sides.items()}
     first = next(iter(built.values()))

@@ -12,12 +12,12 @@ the file is executed.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from shesha.support import spelling
+from shesha.support.regular_files import read_toml
 
 OWN, SHARED = "shesha.toml", "pyproject.toml"
 Settings = Mapping[str, Any]
@@ -34,24 +34,15 @@ def find_settings(folder: Path) -> tuple[Path, Settings] | None:
     """
     for place in (folder, *folder.parents):
         if (place / OWN).is_file():
-            return place / OWN, _read(place / OWN)
+            return place / OWN, read_toml(place / OWN, "settings")
         if (place / SHARED).is_file():
             try:
-                tools = tomllib.loads((place / SHARED).read_text(encoding="utf-8")).get("tool", {})
-            except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError):
+                tools = read_toml(place / SHARED).get("tool", {})
+            except (ValueError, OSError):
                 continue
             if isinstance(tools, dict) and isinstance(tools.get("shesha"), dict):
                 return place / SHARED, tools["shesha"]
     return None
-
-
-def _read(path: Path) -> Settings:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} must be valid TOML, got {error}") from error
-    except RecursionError as error:
-        raise ValueError(f"{path} must contain options and tables of commands, got deeper nesting") from error
 
 
 def default_map(program: Any, settings: Settings, path: Path) -> dict[str, Any]:

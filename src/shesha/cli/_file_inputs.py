@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -69,6 +70,10 @@ Distances = Annotated[bool, typer.Option("--rdm", help="The arrays are distances
 """The option for distances: square or condensed, or stacks of either."""
 
 
+FEWEST_COLUMNS = 4
+"""Number of columns below which an array is left out beside wider ones; narrow ones are pictures, labels or scores."""
+
+
 @dataclass(frozen=True)
 class RowOptions:
     """The options on rows that all commands share: which rows of the files are the same, and which are used."""
@@ -92,8 +97,14 @@ class RowOptions:
         """The arguments `rows` and `missing` of the library's functions."""
         return {"rows": "shared" if self.shared else "same", "missing": self.missing}
 
-    def state_pairing(self, *files: Mapping[str, Any]) -> None:
-        """State that rows of several files are paired by position, unless a file names its rows."""
+    def state_pairing(self, *files: Mapping[str, Any], opened: Mapping[Path, Contents] | None = None) -> None:
+        """State that rows of several files are paired by position, unless a file names its rows.
+
+        `opened` describes the contents of the files, unless `read_representations` read each of them in a call.
+        """
+        from shesha.inputs import are_reordered
+        from shesha.io.columns_in_another_order import warn_of_other_orders
+
         if len(files) < 2:
             return
         known = [
@@ -101,12 +112,23 @@ class RowOptions:
         ]
         if self.by_position:
             state("rows paired by position, as requested")
-        elif all(names is None for names in known):
-            state("rows paired by position (no ids)")
+            return
+        if all(names is None or getattr(names, "counts_rows", False) for names in known):
+            if not any(known):
+                state("rows paired by position (no ids)")
+            first, second = (next(iter(arrays.values()), ()) for arrays in files[:2])
+            if _are_small(first, second) and are_reordered(first, second):
+                raise ValueError(
+                    "rows must be in one order if no column identifies them, got the same rows in another order. "
+                    "Name the column of identifiers with --id, or pass --by-position to compare row i with row i"
+                )
+        warn_of_other_orders(opened or {path: it for side in files for path, it in getattr(side, "opened", {}).items()})
 
 
 EVERY_ROW = RowOptions()
 """Rows are matched by name if both files have names, and no rows are left out."""
+_READ_TWICE = 1 << 28
+"""Number of bytes up to which matrices without ids are checked for the same rows in another order."""
 _MOST_ARRAYS = 1_000
 """Maximum number of arrays; each is a representation, so a larger number is probably a mistake."""
 
@@ -118,24 +140,22 @@ def read_representations(
     layer_axis: str = "guess",
     *,
     rows: RowOptions = EVERY_ROW,
-    fewest: int = 0,
+    fewest: int = FEWEST_COLUMNS,
     distances: bool = False,
-    flatten: bool = True,
 ) -> dict[str, Any]:
     """Read every array of every file; if two files use the same name, add a short path.
 
-    Arrays with fewer columns than `fewest` are skipped, unless `keys` names them or their file contains no wider array.
-    Feature maps become matrices if `flatten`. If a file names its rows, its arrays keep these names, so that rows can
-    be matched later.
+    Arrays with fewer columns than `fewest`, and one-hot labels, are skipped, unless `keys` names them or their file
+    contains nothing else. Feature maps and token sequences are flattened to matrices. If a file names its rows, its
+    arrays keep these names, so that rows can be matched later.
 
     Three-dimensional arrays are split into layers here, so callers must pass ``layer_axis=None`` to later functions. If
     the layer axis had to be guessed, a message reports the guess.
     """
     from shesha.comparison.input_manifest import too_narrow
     from shesha.inputs import NamedRows
-    from shesha.inputs.matrix_shapes import state_narrow
+    from shesha.inputs.matrix_shapes import one_row_per_input, state_narrow
     from shesha.io import open_file
-    from shesha.io.columns_in_another_order import warn_of_other_orders
     from shesha.io.read import state_skipped
     from shesha.io.representation_names import full_name, short_paths
     from shesha.io.token_counts import ReadArrays, shared_token_counts
@@ -159,12 +179,11 @@ def read_representations(
             distances=distances,
             ids=rows.ids,
             transpose=rows.transpose,
-            flatten=flatten,
         )
         opened[path] = contents
         names = None if rows.by_position else contents.row_names
         before = set(arrays)
-        few = too_narrow({name: array.shape for name, array in contents.representations.items()}, keys, fewest)
+        few = {} if distances else too_narrow(contents.representations, keys, fewest)
         state_left_out(path.name, few)
         if keys is None:
             state_skipped(path, contents, [labels_inside] if isinstance(labels_inside, str) else labels_inside or ())
@@ -176,6 +195,7 @@ def read_representations(
                 state(f"{full}: {count(len(array), 'set')} of condensed distances, one per row")
                 arrays |= {f"{full}[{k}]": one for k, one in enumerate(Rdm.stack(array, full))}
                 continue
+            array = array if distances else one_row_per_input(array, name)
             arrays[full] = array if names is None else NamedRows(array, names)
             if distances:
                 arrays[full] = Rdm(arrays[full], full)
@@ -188,10 +208,16 @@ def read_representations(
             f"FILE must contain at most {_MOST_ARRAYS:,} arrays, got {len(arrays):,}: choose some with --key"
         )
     state_narrow({name: array.shape for name, array in arrays.items() if not distances})
-    rows.state_pairing(*of_files)
-    if not rows.by_position:
-        warn_of_other_orders(opened)
-    return ReadArrays(arrays, shared_token_counts(files))
+    rows.state_pairing(*of_files, opened=opened)
+    return ReadArrays(arrays, shared_token_counts(files), opened)
+
+
+def _are_small(*arrays: Any) -> bool:
+    """Return whether arrays are matrices of features that are quickly read."""
+    return all(
+        len(getattr(array, "shape", ())) == 2 and hasattr(array, "dtype") and 8 * prod(array.shape) <= _READ_TWICE
+        for array in arrays
+    )
 
 
 def load_labels(path: Path, column: str | None, rows: RowOptions = EVERY_ROW) -> Any:

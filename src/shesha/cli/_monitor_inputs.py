@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.cli import _file_inputs
-from shesha.inputs import is_identity_name
 
 if TYPE_CHECKING:
     from shesha.drift import DriftMonitor
@@ -50,8 +49,8 @@ def monitor_files(folder: Path) -> list[Path]:
 
 def column_of_ids(drift_monitor: DriftMonitor) -> str | None:
     """Return the column that --id named when the monitor was made; None if its ids are found without a name."""
-    column = "" if drift_monitor.names is None else drift_monitor.names.column
-    return None if not column or " and " in column or is_identity_name(column) else column
+    names = drift_monitor.names
+    return names.column if names is not None and names.chosen == "column" else None
 
 
 def parse_about(about: list[str] | None) -> dict[str, str]:

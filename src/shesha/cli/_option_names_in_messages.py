@@ -87,7 +87,7 @@ _VALUES = {
 }
 """Options whose names or values are written differently on the command line."""
 _IDS = re.compile(r"ids='([^']*)' \(--id [^)]*\)|\bids=")
-_TWICE = re.compile(r"(--[\w-]+ \w+) \(\1\)")
+_TWICE = re.compile(r"(--[\w-]+(?: \w+)?) \(\1\)")
 _SUBJECT = re.compile(r"(?:^|(?<=: )|(?<=; ))(" + "|".join(_OPTIONS) + r"|measures?|name)(?= must\b)")
 
 

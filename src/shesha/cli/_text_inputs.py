@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shesha.support.regular_files import read_lines
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -48,7 +50,7 @@ def read_texts(path: Path, column: str | None) -> list[str]:
         raise ValueError(f"--texts must end in .txt, {', '.join(_TABLES)}, got {path}")
     if column is not None:
         raise ValueError(f"--texts must be a .txt file without a column, got {path}:{column}")
-    texts = path.read_text(encoding="utf-8-sig").splitlines()
+    texts = read_lines(path, "--texts")
     if not texts:
         raise ValueError(f"--texts must contain one text per line, got the empty file {path}")
     return texts

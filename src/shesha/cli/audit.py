@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from shesha.results import Audit, RepresentationAudit
 
 _NOT_SCORED = 2
-_FEWEST = 4
-"""Minimum number of columns; arrays with fewer (such as a UMAP) cannot be split into halves."""
 _QUICK = 39
 """Number of permutations and resamples in a quick audit: p-values are at least 0.025, intervals rough."""
 _QUICK_PAIRS = 100_000
@@ -176,10 +174,7 @@ def _read_all(
     row_options: _file_inputs.RowOptions,
 ) -> Any:
     """Read every array of every file."""
-    fewest = 0 if rdm else _FEWEST
-    return _file_inputs.read_representations(
-        files, keys, inside, layer_axis, rows=row_options, fewest=fewest, distances=rdm
-    )
+    return _file_inputs.read_representations(files, keys, inside, layer_axis, rows=row_options, distances=rdm)
 
 
 def _map_large(context: typer.Context, files: list[Path], inside: Sequence[str]) -> list[Path]:
@@ -213,7 +208,7 @@ def _lazy_files(
         by_position=row_options.by_position,
         ids=row_options.ids,
         transpose=row_options.transpose,
-        fewest=0 if rdm else _FEWEST,
+        fewest=0 if rdm else _file_inputs.FEWEST_COLUMNS,
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from shesha.cli._outputs import echo
+from shesha.support.regular_files import read_json
 
 
 def cite_command(
@@ -30,10 +30,7 @@ def _read(name: str) -> Any:
     import shesha
 
     path = Path(name)
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"FILE must contain a result as JSON, got {name}: {error}") from error
+    content = read_json(path, "FILE")
     if not isinstance(content, dict) or "shesha" not in content:
         raise ValueError(
             f"FILE must contain a result of shesha, saved or written with --json, got other JSON in {name}"

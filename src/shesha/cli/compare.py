@@ -251,9 +251,7 @@ def _read_arrays(
         arrays, source = models.last_layers(), "--model must give"
     else:
         source = "FILE must contain"
-        arrays = _file_inputs.read_representations(
-            files, keys, columns, layer_axis, rows=rows, distances=rdm, flatten=False
-        )
+        arrays = _file_inputs.read_representations(files, keys, columns, layer_axis, rows=rows, distances=rdm)
     if len(arrays) < 2:
         raise ValueError(f"{source} at least two representations in total, got {', '.join(arrays) or 'none'}")
     return arrays
@@ -299,6 +297,7 @@ def _lazy_files(
         by_position=rows.by_position,
         ids=rows.ids,
         transpose=rows.transpose,
+        flatten=True,
     )
 
 

@@ -20,6 +20,7 @@ from shesha.cli._monitor_inputs import (
 )
 from shesha.cli._monitor_text import markdown, status_lines
 from shesha.cli._outputs import echo
+from shesha.support.provenance import collected_statements
 
 monitor = typer.Typer(
     name="monitor",
@@ -134,6 +135,7 @@ def init_command(
     """Create a monitor from canary rows and their re-encodings by the unchanged model."""
     from shesha.drift import DriftMonitor
     from shesha.drift.monitor_setting_checks import LEVEL
+    from shesha.results.base import texts_of_statements
 
     options = {"layers": layers, "pool": pool, "batch_size": batch_size, "device": device}
     canaries = Canaries.read(model, texts, reference, "REF", **options)
@@ -178,7 +180,9 @@ def init_command(
             f"{drift_monitor.dependence}."
         )
     again_with = "FILE" if canaries is None else f"--model {canaries.model} --texts {texts}"
-    echo(f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}\nNext: shesha monitor check {out} {again_with}")
+    restrictions, read = texts_of_statements(collected_statements())
+    echo("\n".join(filter(None, [*restrictions, f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}", read])))
+    echo(f"Next: shesha monitor check {out} {again_with}")
 
 
 @monitor.command("check")
@@ -254,6 +258,9 @@ def update_command(
         ),
     ] = None,
     key: Key = None,
+    identity: _file_inputs.Id = None,
+    by_position: _file_inputs.ByPosition = False,
+    missing: _file_inputs.Missing = "refuse",
     transpose: _file_inputs.Transpose = False,
     json: _outputs.Json = None,
 ) -> None:
@@ -261,8 +268,13 @@ def update_command(
     from shesha.drift import DriftMonitor
 
     outputs = _outputs.Outputs(json, inputs=(batch, *monitor_files(folder)))
-    rows = read_matrix(batch, key, _columns_inside(groups), _file_inputs.RowOptions(transpose=transpose))
-    verdict = DriftMonitor.load(folder).update(rows, groups=_design_options.labels_named("groups", groups, batch))
+    row_options = _file_inputs.RowOptions(identity, by_position, missing=missing, transpose=transpose)
+    rows = read_matrix(batch, key, _columns_inside(groups), row_options)
+    verdict = DriftMonitor.load(folder).update(
+        rows,
+        groups=_design_options.labels_named("groups", groups, batch),
+        missing=missing,  # type: ignore[arg-type]  # Checked by name in the call.
+    )
     outputs.write(verdict, [batch], brief=True)
     _end(verdict.state)
 

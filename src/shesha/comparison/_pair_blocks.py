@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from shesha.comparison.engine import Group, Pair
 from shesha.comparison.representation_locations import RecentRepresentations, RepresentationLocation, array_bytes
 from shesha.measures import Measure, code_version
 from shesha.results import Score
+from shesha.results.field_type_checks import fits
 from shesha.runs import Job, Meter, ResultStore
 from shesha.support.types import Vector
 
@@ -52,6 +53,14 @@ class StoredScore(NamedTuple):
     high: float | None = None
     draws: str = ""
     """Observed score followed by the score of each draw, as base64-encoded double-precision bytes."""
+
+    @classmethod
+    def parse(cls, text: str) -> StoredScore:
+        """Return the score in a stored text; raise TypeError if a value has another type."""
+        stored = cls(*json.loads(text))
+        if not all(fits(value, kind) for value, kind in zip(stored, get_type_hints(cls).values(), strict=True)):
+            raise TypeError(f"a score must be {', '.join(cls._fields)}, got {text:.60}")
+        return stored
 
     @classmethod
     def build(cls, score: Score, draws: Vector | None = None) -> StoredScore:
@@ -192,7 +201,9 @@ class Comparisons:
         for key, text in self.store.items(self._kind, prefix):
             first, second = key[len(prefix) :].split("/")
             if first in self.places and second in self.places:
-                stored[first, second] = result = StoredScore(*json.loads(text))
+                with self.store.decoding():
+                    result = StoredScore.parse(text)
+                stored[first, second] = result
                 if measure.symmetric:
                     stored.setdefault((second, first), result)
         return stored

@@ -100,7 +100,7 @@ def compare_in_memory(
     repeated = _sides_with_repeats(request, sources)
     sides, known = adjust_for_covariates(list(sources.values()), request.covariates)
     sources = dict(zip(sources, sides, strict=True))
-    work = engine.group_by_view(exact, {measure.name: [request.names] for measure in exact})
+    work = engine.group_by_view(exact, {measure.name: [request.names] for measure in exact}, sides)
     skipped = engine.too_large(work, sources)
     design = cast(Design, labels_in_order((side.names for side in sides), request.design))
     fold = draw_folds(request.measures, sides[0].n_rows, request.folds, design["groups"], request.seed)

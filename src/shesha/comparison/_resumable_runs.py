@@ -109,7 +109,9 @@ class Run:
     def _restrict_rows(self) -> None:
         """Leave out rows that are not shared, incomplete or without a label."""
         design = {} if self._request is None else dict(self._request.design)
-        self.index.known, along = restrict(self.index.known, design, rows=self._rows, missing=self._missing, zero=True)
+        self.index.known, along = restrict(
+            self.index.known, design, rows=self._rows, missing=self._missing, metric="cosine"
+        )
         if self._request is not None:
             self._request = replace(self._request, design=cast(Design, along))
         state_shapes({name: source.shape for name, source in self.index.known.items()})
@@ -126,7 +128,7 @@ class Run:
     ) -> dict[str, dict[Pair, StoredScore]]:
         known = {source.fingerprint: source for source in self.index.known.values()}
         contents = {measure.name: self._contents(measure, pairs[measure.name], skipped) for measure in self._measures}
-        groups = engine.group_by_view(self._measures, contents)
+        groups = engine.group_by_view(self._measures, contents, [source.outline for source in known.values()])
         with self._places(known) as places, self._executor() as executor:
             meter = runs.Meter(executor.n_workers, "comparisons")
             room = memory.memory_budget() // executor.n_workers
@@ -225,7 +227,7 @@ def _too_large(measures: Sequence[Measure], known: Mapping[str, IndexedInput]) -
     labels = {str(shape): shape for shape in shapes}
     outlines = {label: shapes[shape] for label, shape in labels.items()}
     pairs = [(a, b) for a in labels for b in labels]
-    groups = engine.group_by_view(measures, {measure.name: pairs for measure in measures})
+    groups = engine.group_by_view(measures, {measure.name: pairs for measure in measures}, shapes.values())
     reasons = engine.too_large(groups, outlines)
     return {(name, (labels[a], labels[b])): reason for (name, (a, b)), reason in reasons.items()}
 

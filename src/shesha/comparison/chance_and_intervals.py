@@ -105,21 +105,23 @@ class Evidence:
     def score_subsets(self, group: Group, measures: Sequence[Measure], sides: Sides) -> Iterator[list[float]]:
         """Yield the scores of the measures on each subset of the rows; the measures share their views."""
 
+        narrow = [measures[0].narrow(side) for side in sides]
+
         def scores(subset: Index) -> list[float]:
             try:
-                views = [measures[0].look(side.take_rows(subset)) for side in sides]
+                views = [measures[0].look(side.take_rows(subset)) for side in narrow]
             except NotEstimable:
                 return [np.nan] * len(measures)
             return [_value_or_nan(measure, *views) for measure in measures]
 
         kind, options = measures[0].view_key
-        first, second = (kind.build_subsets(side, self.subsets, **dict(options)) for side in sides)
+        first, second = (kind.build_subsets(side, self.subsets, **dict(options)) for side in narrow)
         if first is not None and second is not None:
             yield from (
                 [_value_or_nan(measure, a, b) for measure in measures] for a, b in zip(first, second, strict=True)
             )
             return
-        yield from group.side_by_side(scores, self.subsets, sides)
+        yield from group.side_by_side(scores, self.subsets, narrow)
 
     def add_interval(self, score: Score, on_subsets: Vector, estimates: tuple[float, float] | None = None) -> Score:
         """Add the interval to a score, or a note that explains why there is none."""

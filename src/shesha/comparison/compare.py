@@ -14,7 +14,7 @@ from shesha.comparison.sampled_scores import Sampling
 from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
-from shesha.measures.registry import Choice
+from shesha.measures.registry import Choice, metric_of_rows
 from shesha.moments import Moments
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison
@@ -151,14 +151,16 @@ def compare(
     n_permutations = check.count(n_permutations, "n_permutations")
     check.boolean(calibrate, "calibrate")
     along: dict[str, Any] = {**design, "covariates": covariates}
-    sides, along = select_rows(dict(zip(both_names, (X, Y), strict=True)), along, rows=rows, missing=missing)
+    chosen = seed_measures(choose(measures), seed)
+    named = dict(zip(both_names, (X, Y), strict=True))
+    sides, along = select_rows(named, along, rows=rows, missing=missing, **metric_of_rows(chosen))
     first, second = cast(dict[str, ArrayLike | Rdm], sides).values()
     covariates = along.pop("covariates")
     design = cast(Design, along)
     hint_of_distances(sides)
     request = PairRequest(
         names=both_names,
-        measures=seed_measures(choose(measures), seed),
+        measures=chosen,
         sampling=Sampling.build(queries, pairs, error, confidence, seed),
         design=design,
         permutations=permutations,

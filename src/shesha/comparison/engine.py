@@ -16,7 +16,7 @@ from shesha.results import PairScore, Score
 from shesha.support import memory
 from shesha.support.progress import track
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
-from shesha.views import Features, Representation, View, aligned, choose_folding
+from shesha.views import Features, Representation, View, aligned
 
 Pair = tuple[str, str]
 Sides = tuple[Representation, Representation]
@@ -43,12 +43,15 @@ class Group:
         """Every pair that at least one measure compares."""
         return list(dict.fromkeys(pair for pairs in self.pairs for pair in pairs))
 
+    @property
+    def leader(self) -> Measure:
+        """The measure whose view all others can use: if possible, one that does not allow rotations."""
+        return next((measure for measure in self.measures if not measure.rotates), self.measures[0])
+
     def view_bytes(self, source: Representation, other: Representation | None = None) -> tuple[int, int]:
         """Return the memory of a representation's finished view, and the extra memory to compute it."""
-        kind, options = self.measures[0].view_key
         try:
-            folding = choose_folding(source, source if other is None else other, kind.folding)
-            return kind.memory(*source.size(folding), **dict(options))
+            return self.leader.view_bytes(source, other)
         except (TypeError, ValueError):
             # An option of the wrong type raises an error when the view is computed.
             return 0, 0
@@ -57,18 +60,26 @@ class Group:
         self, work: Callable[[Item], Result], items: Collection[Item], sides: Iterable[Representation]
     ) -> Iterator[Result]:
         """Apply `work` to each item, in parallel threads if the views of these sides are small."""
-        if max((sum(self.view_bytes(side)) for side in sides), default=0) < TOGETHER:
-            yield from parallel(work, items)
+        largest = max((sum(self.view_bytes(side)) for side in sides), default=0)
+        if largest < TOGETHER:
+            yield from parallel(work, items, at_once=max(1, memory.memory_budget() // max(1, largest)))
             return
         with single_threaded_blas():
             yield from map(work, items)
 
 
-def group_by_view(measures: Sequence[Measure], pairs: Mapping[str, Sequence[Pair]]) -> list[Group]:
-    """Group measures that use the same view; groups and measures keep their order."""
+def group_by_view(
+    measures: Sequence[Measure], pairs: Mapping[str, Sequence[Pair]], sides: Iterable[Representation] = ()
+) -> list[Group]:
+    """Group measures that use the same view; groups and measures keep their order.
+
+    If one of the sides is wide, measures that allow rotations use another view than the others.
+    """
+    wide = any(side.is_wide for side in sides)
     groups: dict[Any, list[Measure]] = {}
     for measure in measures:
-        groups.setdefault((measure.view_key, measure.view.folding, measure.anywhere), []).append(measure)
+        key = (measure.view_key, measure.view.folding, measure.anywhere, wide and measure.rotates)
+        groups.setdefault(key, []).append(measure)
     return [
         Group(tuple(measures_of_view), tuple(tuple(pairs[m.name]) for m in measures_of_view))
         for measures_of_view in groups.values()
@@ -208,7 +219,7 @@ def _make_views(group: Group, sources: Sources, tile: Sequence[Pair], skipped: S
 
 
 def _compute_views(group: Group, sides: list[Representation]) -> dict[int, _ComputedView]:
-    measure = group.measures[0]
+    measure = group.leader
 
     def look(side: Representation) -> _ComputedView:
         start = time.perf_counter()

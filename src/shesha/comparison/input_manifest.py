@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,13 +20,14 @@ from shesha.comparison.content_fingerprints import (
 )
 from shesha.comparison.representation_locations import InFile, InMemoryRepresentation, RepresentationLocation
 from shesha.inputs import Names, orders
-from shesha.inputs.matrix_shapes import one_row_per_input
+from shesha.inputs.matrix_shapes import is_one_hot, one_row_per_input
 from shesha.io import open_file
 from shesha.io.file_checks import require_existing
 from shesha.io.file_endings import file_stem
 from shesha.io.formats import find_format, formats, is_readable, is_table
 from shesha.io.json_vectors import is_own_result
 from shesha.io.representation_names import full_name, short_paths
+from shesha.results.field_type_checks import fits
 from shesha.runs import ResultStore
 from shesha.support import argument_types as kinds
 from shesha.support.file_stamps import file_stamp
@@ -41,6 +43,9 @@ from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_o
 FILES = "file"
 """Name under which a store keeps the index of files."""
 _ENTRIES = 1 << 20
+_RECORD = {"stamp": str, "reason": str, "arrays": list, "skipped": dict[str, str]}
+_ARRAY = tuple[str, list, str, bool]
+"""Types of what a store keeps on a file, and on each of its arrays."""
 _MOST_NAMED = 20
 """Maximum number of left-out files that are named individually."""
 
@@ -225,15 +230,22 @@ def is_folder(path: Path, *, distances: bool = False) -> bool:
     return path.is_dir() and find_format(path, distances=distances) is None
 
 
-def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) -> dict[str, str]:
-    """Find arrays with too few columns to be scored, unless `keys` is given or all arrays are narrow."""
-    few = {name: shape[1] for name, shape in shapes.items() if len(shape) == 2 and shape[1] < fewest}
-    if keys is not None or len(few) == len(shapes):
-        return {}
-    return {
-        name: f"has only {d} column{'s' * (d != 1)}, like a UMAP; it is read only if --key names it"
-        for name, d in few.items()
+def too_narrow(arrays: Mapping[str, Any], keys: Any, fewest: int) -> dict[str, str]:
+    """Find arrays, or shapes, with too few columns, and one-hot labels, unless `keys` is given or nothing is left."""
+    shapes = {name: tuple(getattr(array, "shape", array)) for name, array in arrays.items()}
+    few = {
+        name: f"has only {shape[1]} column{'s' * (shape[1] != 1)}, like a UMAP"
+        for name, shape in shapes.items()
+        if len(shape) == 2 and shape[1] < fewest
     }
+    few |= {
+        name: "has one 1 in every row, like one-hot labels"
+        for name, array in arrays.items()
+        if name not in few and hasattr(array, "shape") and is_one_hot(array)
+    }
+    if keys is not None or len(few) == len(arrays):
+        return {}
+    return {name: f"{reason}; it is read only if --key names it" for name, reason in few.items()}
 
 
 def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Iterator[tuple[str, IndexedInput]]:
@@ -245,7 +257,7 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
     key = json.dumps([str(path.absolute()), *request, "identity"])
     try:
         stamp = file_stamp(path)
-        record = json.loads(store.get(FILES, key) or "{}")
+        record = _read_record(store.get(FILES, key))
         if record.get("stamp") != stamp or record["reason"]:
             record = {"stamp": stamp, "reason": "", **_inspect_file(path, files)}
             store.put(FILES, {key: json.dumps(record)})
@@ -262,7 +274,8 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
     no_features = tuple(files.no_features)
     names = None
     if record.get("names") and not files.by_position:
-        names = Names.lazy(record["names"], partial(_names_in, path, files))
+        with store.decoding():
+            names = Names.lazy(record["names"], partial(_names_in, path, files), chosen="column" if files.ids else "")
     for name, shape, content, like_distances in record["arrays"]:
         if name in few:
             continue
@@ -283,6 +296,17 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
             files.flatten,
         )
         yield name, IndexedInput(place, tuple(shape), content, names)
+
+
+def _read_record(text: str | None) -> dict[str, Any]:
+    """Return the stored description of a file; if it has another form, an empty one, so that it is made again."""
+    with suppress(ValueError, RecursionError):
+        record = json.loads(text or "{}")
+        if isinstance(record, dict) and all(fits(record.get(name), kind) for name, kind in _RECORD.items()):
+            arrays = [tuple(entry) for entry in record["arrays"] if isinstance(entry, list)]
+            if len(arrays) == len(record["arrays"]) and all(fits(entry, _ARRAY) for entry in arrays):
+                return record
+    return {}
 
 
 def _names_in(path: Path, files: Files) -> Any:
@@ -313,8 +337,8 @@ def _inspect_file(path: Path, files: Files) -> dict[str, Any]:
     make: Callable[[Any, str], Any] = Rdm if files.distances else lambda array, _: array
     arrays = []
     for name, array in contents.representations.items():
+        array = one_row_per_input(array, name) if files.flatten and not files.distances else array
         if files.as_it_is:
-            array = one_row_per_input(array, name) if files.flatten else array
             rows = rows_or_distances(make(array, name), name, min_rows=0, min_columns=0)
             shape = rows.shape if isinstance(rows, Rows) else (rows.n_rows,)
             arrays.append([name, list(shape), fingerprint_as_it_is(rows), False])

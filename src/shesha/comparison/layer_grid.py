@@ -86,7 +86,7 @@ def compare_layers(
     # The prefixes distinguish the models, whose layers may have the same names.
     sources = {f"a {name}": layer for name, layer in a.items()} | {f"b {name}": layer for name, layer in b.items()}
     pairs = {chosen[0].name: [(f"a {i}", f"b {j}") for i, j in product(a, b)]}
-    groups = engine.group_by_view(chosen, pairs)
+    groups = engine.group_by_view(chosen, pairs, sources.values())
     skipped = engine.too_large(groups, sources)
     pair_scores, interrupted = engine.collect(engine.run(groups, sources, skipped), len(a) * len(b))
     scores = tuple(_restore_layer_names(pair) for pair in arrange_scores(pair_scores, chosen, pairs))

@@ -62,7 +62,7 @@ def bytes_needed(measures: Sequence[Measure], a: tuple[int, int], b: tuple[int, 
     """Return the memory that the views of each measure need."""
     sides = [Representation(np.broadcast_to(np.float64(0), shape), 0.0) for shape in (a, b)]
     needs: dict[str, int] = {}
-    for group in engine.group_by_view(measures, {measure.name: [] for measure in measures}):
+    for group in engine.group_by_view(measures, {measure.name: [] for measure in measures}, sides):
         views = [group.view_bytes(*sides), group.view_bytes(*sides[::-1])]
         need = sum(view_bytes for view_bytes, _ in views) + max(working for _, working in views)
         needs |= {measure.name: need for measure in group.measures}

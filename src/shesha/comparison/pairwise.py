@@ -21,7 +21,7 @@ from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.inputs.matrix_shapes import state_shapes
 from shesha.measures import Measure, choose
-from shesha.measures.registry import Choice
+from shesha.measures.registry import Choice, metric_of_rows
 from shesha.nulls.permutations import Design
 from shesha.results import PairScore, PairwiseComparison
 from shesha.support.argument_types import is_path
@@ -147,7 +147,9 @@ def compare_all(
     representations_or_files = _files_or_arrays(representations, layer_axis)
     if isinstance(representations_or_files, Mapping) and not any(map(is_path, representations_or_files.values())):
         along: dict[str, Any] = {"blocks": blocks, "groups": groups, "within": within}
-        representations_or_files, along = select_rows(representations_or_files, along, rows=rows, missing=missing)
+        representations_or_files, along = select_rows(
+            representations_or_files, along, rows=rows, missing=missing, **metric_of_rows(choose(measures))
+        )
         blocks, groups, within = along.values()
         rows, missing = "same", "refuse"
     seed, seed_number = draw_seed(seed), number(seed)
@@ -238,7 +240,7 @@ def _compare_in_memory(
     require_same_rows(sources)
     state_shapes({name: source.shape for name, source in sources.items()})
     pairs = {measure.name: _pairs(measure, list(sources)) for measure in chosen}
-    groups = engine.group_by_view(chosen, pairs)
+    groups = engine.group_by_view(chosen, pairs, sources.values())
     scores = engine.run(groups, sources, engine.too_large(groups, sources))
     pair_scores, interrupted = engine.collect(scores, sum(map(len, pairs.values())))
     return (

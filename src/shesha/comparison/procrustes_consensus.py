@@ -14,7 +14,8 @@ from shesha.comparison.chance_and_intervals import Evidence
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels import shapes as kernel
-from shesha.kernels.rounding_and_scaling import huge_unit
+from shesha.kernels.orthogonal_maps import triangular_factor
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.corrections import draws_needed, holm
 from shesha.nulls.design_builder import exchange
@@ -79,7 +80,8 @@ def consensus(
         distance of a representation from the mean shape of the others.
 
     Notes
-    ----- Outliers are found by a one-sided Grubbs test on the logarithms of the distances, with Holm's correction. The
+    -----
+    Outliers are found by a one-sided Grubbs test on the logarithms of the distances, with Holm's correction. The
     test compares each distance with the mean and the spread of the other distances. Two similar outliers can mask each
     other. It assumes noise without heavy tails: with noise of Student's t distribution (2 degrees of freedom, 10
     representations of 20 x 30), it names an outlier in about 30 % of the data sets without one, instead of 5 %.
@@ -192,25 +194,27 @@ def _configurations(
             raise ValueError(f"representations[{name!r}] must be features of shape (n_samples, n_features)")
         if representation.n_rows != first.n_rows:
             raise ValueError(f"representations[{name!r}] must have {first.n_rows} rows, got {representation.n_rows}")
-    rows = {name: source.rows - source.rows.mean(axis=0) for name, source in aligned.items()}
-    # Distances between shapes do not depend on the unit, so huge values can be rescaled before their squares overflow.
-    common = huge_unit(*rows.values())
-    units = {name: huge_unit(matrix) if scale else common for name, matrix in rows.items()}
-    rows = {name: matrix / units[name] for name, matrix in rows.items()}
-    for name, representation in rows.items():
-        if not np.linalg.norm(representation) > 1e-12 * np.abs(aligned[name].rows).max() / units[name]:
-            raise ValueError(f"representations[{name!r}] must have rows that differ, got equal rows")
-    short = {name: _compress(matrix) for name, matrix in rows.items()}
+    units = {name: length_unit(source.rows) for name, source in aligned.items()}
+    # Distances between shapes do not depend on the unit, so rows of any scale are brought near 1.
+    short = {
+        name: _centred_shape(source.rows, units[name] if scale else max(units.values()), name)
+        for name, source in aligned.items()
+    }
     width = max(matrix.shape[1] for matrix in short.values())
-    padded = {name: np.pad(matrix, ((0, 0), (0, width - matrix.shape[1]))) for name, matrix in short.items()}
-    return padded, max(matrix.shape[1] for matrix in rows.values()), design
+    for name, matrix in short.items():
+        if matrix.shape[1] < width:
+            short[name] = np.pad(matrix, ((0, 0), (0, width - matrix.shape[1])))
+    return short, max(source.shape[1] for source in aligned.values()), design
 
 
-def _compress(rows: Matrix) -> Matrix:
-    if rows.shape[1] <= len(rows):
-        return rows
-    upper: Matrix = np.asarray(np.linalg.qr(rows.T, mode="r"), dtype=np.float64)
-    return np.ascontiguousarray(upper.T)
+def _centred_shape(rows: Matrix, unit: float, name: str) -> Matrix:
+    """Return centred rows in a unit; columns beyond the number of rows are rotated away, in the same memory."""
+    centred = rows / unit
+    largest = float(np.abs(centred).max())
+    centred -= centred.mean(axis=0)
+    if not np.linalg.norm(centred) > 1e-12 * largest:
+        raise ValueError(f"representations[{name!r}] must have rows that differ, got equal rows")
+    return triangular_factor(centred)
 
 
 def _unit(rows: Matrix) -> Matrix:
@@ -250,10 +254,12 @@ def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, se
     rng = spawn(seed, _PERMUTING)
 
     def shared(orders: Sequence[Index]) -> float:
-        permuted = [shape[order] for shape, order in zip(shapes, orders, strict=True)]
-        mean = permuted[0]
+        mean = shapes[0][orders[0]]
         for _ in range(_SHARED_STEPS):
-            mean = np.mean([kernel.rotate_onto(shape, mean) for shape in permuted], axis=0)
+            total = np.zeros_like(mean)
+            for shape, order in zip(shapes, orders, strict=True):
+                total += kernel.rotate_onto(shape[order], mean)
+            mean = total / len(shapes)
         return float(np.linalg.norm(mean))
 
     same = np.arange(design.n_rows)

@@ -90,7 +90,7 @@ def match_units(
     (3, [(2, 1), (4, 2), (7, 0)])
     """
     along = {"blocks": blocks, "groups": groups}
-    used, along = select_rows({"X": X, "Y": Y}, along, rows=rows, missing=missing, zero=False, align=True)
+    used, along = select_rows({"X": X, "Y": Y}, along, rows=rows, missing=missing, metric="euclidean", align=True)
     blocks, groups = along["blocks"], along["groups"]
     sides = [_prepare(side, name) for name, side in used.items()]
     if sides[0].shape[0] != sides[1].shape[0]:

@@ -18,7 +18,7 @@ from shesha.comparison.sampled_scores import Sampling
 from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
-from shesha.measures.registry import Choice
+from shesha.measures.registry import Choice, metric_of_rows
 from shesha.nulls.corrections import benjamini_hochberg
 from shesha.nulls.design_builder import equal_groups, exchange
 from shesha.nulls.null_summary import best_value, summarise
@@ -127,10 +127,11 @@ def compare_within(
     confidence = check.fraction(confidence, "confidence", closed=False)
     _check_names(names)
     along: dict[str, Any] = {"labels": labels, "blocks": blocks, "groups": groups}
-    sides, along = select_rows(dict(zip(map(str, names), (X, Y), strict=True)), along, rows=rows, missing=missing)
+    chosen = seed_measures(choose(measures), seed)
+    named = dict(zip(map(str, names), (X, Y), strict=True))
+    sides, along = select_rows(named, along, rows=rows, missing=missing, **metric_of_rows(chosen))
     X, Y = sides.values()
     rows_of_both = _LabelledRows.build(X, Y, names, along)
-    chosen = seed_measures(choose(measures), seed)
     excluded: dict[str, str] = {}
     strata: dict[str, list[Index]] = {}
     for name in rows_of_both.class_names:

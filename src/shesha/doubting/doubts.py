@@ -101,7 +101,7 @@ def doubts(
     seed = check.count(seed, "seed", minimum=0)
     X, lengths = _single_array(X, ids)
     along: dict[str, Any] = {"y": y, "groups": groups, "covariates": covariates, "lengths": lengths}
-    sides, along = select_rows({"X": X}, along, rows=rows, missing=missing, zero=metric != "euclidean")
+    sides, along = select_rows({"X": X}, along, rows=rows, missing=missing, metric=metric)
     y, groups, covariates, lengths = along.values()
     source = rows_or_distances(sides["X"], "X", min_rows=1)
     if not isinstance(source, Rows):

@@ -17,6 +17,7 @@ from shesha.support.atomic_files import replacing
 from shesha.support.optional import require
 from shesha.support.progress import mute_progress, track
 from shesha.support.provenance import ignore_statements
+from shesha.support.regular_files import open_regular
 from shesha.support.types import Matrix
 
 SIZES = (8, 16, 32, 64)
@@ -50,8 +51,8 @@ class CanaryEncodings:
     def __iter__(self) -> Iterator[Matrix]:
         """Read the re-encodings one by one."""
         for file in self.files:
-            with reading(file):
-                rows = np.load(file, allow_pickle=False)
+            with reading(file), open_regular(file) as stream:
+                rows = np.load(stream, allow_pickle=False)
             yield rows
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.drift.row_dependence import dependence_text, group_means
-from shesha.inputs import Names, orders, split_names
+from shesha.inputs import Names, are_reordered, orders, split_names
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
 from shesha.measures import Measure
@@ -157,6 +157,7 @@ class Reference:
             arrays["positions"] = self.positions
         plain = {"n_features": self.n_features, "precision": self.precision, "classes": list(self.classes)}
         plain |= {"n_inputs": self.n_inputs, "id_column": None if self.names is None else self.names.column}
+        plain["ids_chosen_by"] = "" if self.names is None else self.names.chosen
         plain["are_ids_guessed"] = self.names is not None and self.names.doubtful
         return plain, arrays
 
@@ -166,7 +167,8 @@ class Reference:
         names = None
         if "names" in arrays:
             stored, guessed = arrays["names"], bool(plain.get("are_ids_guessed"))
-            names = Names(lambda: stored, doubtful=guessed, column=plain.get("id_column") or "")
+            chosen = plain.get("ids_chosen_by") or ""
+            names = Names(lambda: stored, doubtful=guessed, column=plain.get("id_column") or "", chosen=chosen)
         rotates = all(map(_rotates, measures))
         return cls(
             *(arrays.get("rows"), arrays.get("geometry"), int(plain["n_features"]), float(plain["precision"]), names),
@@ -197,6 +199,11 @@ def check_same_rows(given: Any, reference: Representation, name: str) -> Represe
     if source.has_distances_only or len(source.shape) != 2:
         raise ValueError(f"{name} must be a matrix (n_rows, n_features), got shape {source.shape}")
     require_count(source.n_rows, reference, name)
+    if (reference.names is None or source.names is None) and are_reordered(reference.rows, source.rows):
+        raise ValueError(
+            f"{name} must have the rows of the reference in the same order, got them in another order; save the "
+            "reference with row names (--id), and pass rows with names"
+        )
     return align_rows({"reference": reference, name: source})[name]
 
 

@@ -110,7 +110,7 @@ class InFile:
     @contextmanager
     def open_for_writing(self) -> Iterator[_InTransaction]:
         """Lock out other processes while the state is read, changed and written."""
-        with lock_for_writing(self.path), closing(sqlite.connect(self.path, LAYOUT)) as connection:
+        with lock_for_writing(self.path), closing(self._connect(create=True)) as connection:
             yield _InTransaction(connection, self.path, self.monitor)
 
     def state(self, name: str) -> str | None:
@@ -144,8 +144,15 @@ class InFile:
         if not self.path.exists():
             yield None
             return
-        with closing(sqlite.connect(self.path, LAYOUT, create=False)) as connection, sqlite.reading(self.path):
+        with (
+            closing(sqlite.connect(self.path, LAYOUT, create=False, follow_links=False)) as connection,
+            sqlite.reading(self.path),
+        ):
             yield connection
+
+    def _connect(self, *, create: bool) -> sqlite3.Connection:
+        """Open the file; a link in a folder of another person could lead to any file."""
+        return sqlite.connect(self.path, LAYOUT, create=create, follow_links=False)
 
 
 class _InTransaction:

@@ -215,7 +215,10 @@ class DriftMonitor:
             verdict[:] = [self._verdict(outcome, evidence, circumstances, n_rows)]
         return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
 
-    def update(self, batch: ArrayLike, *, groups: ArrayLike | None = None) -> StreamVerdict:
+    @keep_statements
+    def update(
+        self, batch: ArrayLike, *, groups: ArrayLike | None = None, missing: MissingRows = "refuse"
+    ) -> StreamVerdict:
         """Add new inputs to the stream, and test whether they are distributed as earlier inputs.
 
         Parameters
@@ -226,6 +229,8 @@ class DriftMonitor:
             neighbouring rows depend on each other, the verdict says so, and an alarm is 'not estimable'.
         groups : array of shape (n,), optional
             Group of each new row, if the reference has groups. All rows of a group must be in one batch.
+        missing : {'refuse', 'drop'}
+            Whether rows with NaN or infinity make the batch unusable, or are left out together with rows of zeros.
 
         Returns
         -------
@@ -238,6 +243,9 @@ class DriftMonitor:
             If the inputs are those of the reference, or cannot be compared with them.
         """
         updates = self._updates
+        if missing != "refuse":
+            sides, along = select_rows({"batch": batch}, {"groups": groups}, missing=missing)
+            batch, groups = sides["batch"], along["groups"]
         rows, broken = updates.check_rows(batch, groups)
         verdict: list[StreamVerdict] = []
 

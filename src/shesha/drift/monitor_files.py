@@ -19,6 +19,7 @@ from shesha.drift.stored_monitor_validation import require_whole
 from shesha.inputs import validation as check
 from shesha.io.file_checks import UnreadableFileError, reading
 from shesha.support import atomic_files
+from shesha.support.regular_files import read_bytes, read_json, require_no_link
 
 LAYOUT = 1
 ABOUT, HISTORY = "monitor.json", "history.sqlite"
@@ -86,6 +87,8 @@ def _write_folder(
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"folder must be a directory, got the file {folder}")
     folder.mkdir(parents=True, exist_ok=True)
+    for inside in (ABOUT, HISTORY):
+        require_no_link(folder / inside, "file of a monitor")
     if (folder / ABOUT).exists() and not overwrite:
         raise FileExistsError(
             f"folder must not contain a monitor yet, got {folder}; pass overwrite=True for a new reference"
@@ -110,13 +113,13 @@ def _read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]],
             f"folder must be a directory made by save or `shesha monitor init`, got {folder} ({missing})"
         )
     try:
-        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        about = read_json(folder / ABOUT, "monitor", follow_links=False)
         layout = about["layout"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{folder / ABOUT} must describe a monitor, got other contents: {error}") from error
     _require_layout(layout, about)
     name = Path(str(about.get("arrays"))).name
-    content = (folder / name).read_bytes() if (folder / name).is_file() else b""
+    content = read_bytes(folder / name, "monitor", follow_links=False) if (folder / name).is_file() else b""
     if hashlib.sha256(content).hexdigest() != about.get("sha256"):
         raise ValueError(
             f"folder must contain a complete monitor, got {folder}, where {name} is missing or damaged, perhaps by an "

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from shesha.support.optional import require
+from shesha.support.regular_files import require_no_link
 from shesha.support.types import Array
 
 FORMATS = (".zarr", ".safetensors")
@@ -59,6 +60,20 @@ def regions(place: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], abou
     for name, (shape, dtype) in arrays.items():
         named_regions[name] = Region(place, start, shape, dtype)
         start += named_regions[name].n_bytes
+    return named_regions
+
+
+def require_inside(place: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], about: str) -> dict[str, Region]:
+    """Return the regions of arrays that a file describes; raise ValueError if one is not inside the file or store."""
+    for name, (shape, dtype) in arrays.items():
+        sizes = all(isinstance(size, int) and size > 0 for size in shape)
+        if dtype not in _CODES or not sizes or Path(name).is_absolute() or ".." in Path(name).parts:
+            raise ValueError(f"arrays must be matrices of numbers inside {place}, got {name!r:.60}: {shape!r:.60}")
+    named_regions = regions(place, arrays, about)
+    for name, region in named_regions.items():
+        require_no_link(region.file, "array")
+        if not region.file.is_file() or region.offset + region.n_bytes > region.file.stat().st_size:
+            raise ValueError(f"{place} must be complete, got fewer bytes than {name!r:.60} needs")
     return named_regions
 
 

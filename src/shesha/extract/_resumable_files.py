@@ -14,8 +14,9 @@ from typing import IO, Any
 import filelock
 import numpy as np
 
-from shesha.extract._byte_layout import ABOUT, FORMATS, Region, lay_out, regions
+from shesha.extract._byte_layout import ABOUT, FORMATS, Region, lay_out, require_inside
 from shesha.support import atomic_files
+from shesha.support.regular_files import open_regular, read_json
 from shesha.support.types import Array, Index
 
 UNFINISHED = ".unfinished"
@@ -74,11 +75,17 @@ class Draft:
         file = self._folder / _PROGRESS
         if not (file.exists() and self._place.exists()):
             return
-        progress = json.loads(file.read_text(encoding="utf-8"))
-        require_same(progress["about"], self._about, self._folder)
-        arrays = {name: (tuple(shape), dtype) for name, (shape, dtype) in progress["arrays"].items()}
-        self._regions = regions(self._place, arrays, self._text())
-        self.done = int(progress["done"])
+        progress = read_json(file, "progress of an extraction", follow_links=False)
+        try:
+            require_same(progress["about"], self._about, self._folder)
+            arrays = {name: (tuple(shape), dtype) for name, (shape, dtype) in progress["arrays"].items()}
+            self._regions = require_inside(self._place, arrays, self._text())
+            self.done = int(progress["done"])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"out must be new or contain the same extraction, got {self._folder}, which is damaged "
+                f"({type(error).__name__}: {error}); remove the folder"
+            ) from error
 
     def _lay_out(self, values: Mapping[str, Array], row_shapes: Mapping[str, tuple[int, ...]]) -> None:
         arrays = {name: ((self._n_rows, *row_shapes[name]), rows.dtype.name) for name, rows in values.items()}
@@ -115,7 +122,7 @@ class Draft:
 def open_draft(target: Path, about: Mapping[str, Any], n_rows: int) -> Iterator[Draft]:
     """Yield the draft of a file, locked against other processes."""
     folder = target.with_name(target.name + UNFINISHED)
-    folder.mkdir(exist_ok=True)
+    _make_folder(folder)
     lock = filelock.FileLock(folder / "lock")
     try:
         lock.acquire(timeout=0)
@@ -131,14 +138,26 @@ def open_draft(target: Path, about: Mapping[str, Any], n_rows: int) -> Iterator[
         lock.release()
 
 
+def _make_folder(folder: Path) -> None:
+    """Make the folder of a draft, or check that nothing in it leads out of it."""
+    folder.mkdir(exist_ok=True)
+    for place in (folder, *folder.rglob("*")):
+        if place.is_symlink() or not (place.is_dir() or place.is_file()):
+            raise ValueError(f"out must have a draft of plain files, got a link, a pipe or a device: {place}")
+
+
 def read_finished(target: Path) -> tuple[dict[str, Any], dict[str, Array]] | None:
     """Return the metadata and memory-mapped arrays of a complete file; None if there is none."""
     if not os.path.lexists(target):
         return None
-    about, arrays = _zarr_contents(target) if target.is_dir() else _safetensors_contents(target)
-    if about is None:
-        raise FileExistsError(f"out must be new, got {target}, which has other contents")
-    named_regions = regions(target, arrays, json.dumps(about, sort_keys=True))
+    other = f"out must be new, got {target}, which has other contents"
+    try:
+        about, arrays = _zarr_contents(target) if target.is_dir() else _safetensors_contents(target)
+        if about is None:
+            raise FileExistsError(other)
+        named_regions = require_inside(target, arrays, json.dumps(about, sort_keys=True))
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise FileExistsError(f"{other} ({type(error).__name__}: {error})") from error
     return about, {name: region.memory_map() for name, region in named_regions.items()}
 
 
@@ -167,7 +186,7 @@ def _safetensors_contents(path: Path) -> tuple[Any, dict[str, tuple[tuple[int, .
     from shesha.io.safetensors import safetensors_arrays
 
     tensors = safetensors_arrays(path)
-    with path.open("rb") as stream:
+    with open_regular(path, "out") as stream:
         header = json.loads(stream.read(int.from_bytes(stream.read(8), "little")))
     text = header.get("__metadata__", {}).get(ABOUT)
     return text and json.loads(text), {name: (tensor.shape, tensor.dtype.name) for name, tensor in tensors.items()}
@@ -175,11 +194,11 @@ def _safetensors_contents(path: Path) -> tuple[Any, dict[str, tuple[tuple[int, .
 
 def _zarr_contents(path: Path) -> tuple[Any, dict[str, tuple[tuple[int, ...], str]]]:
     head = path / "zarr.json"
-    about = json.loads(head.read_bytes()).get("attributes", {}).get(ABOUT) if head.is_file() else None
+    about = read_json(head, "out").get("attributes", {}).get(ABOUT) if head.is_file() else None
     if about is None:
         return None, {}
     arrays = {}
     for name in about.pop("arrays"):
-        node = json.loads((path / name / "zarr.json").read_bytes())
+        node = read_json(path / name / "zarr.json", "out", follow_links=False)
         arrays[name] = tuple(node["shape"]), node["data_type"]
     return about, arrays

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.extract.pretrained import ADAPTER, Source, find_source, load_network, quiet
 from shesha.support.provenance import state
+from shesha.support.regular_files import read_json
 
 if TYPE_CHECKING:
     from torch import nn
@@ -93,10 +93,7 @@ def _merged(source: Source, folder: Path, auto_class: str) -> Any:
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
-    try:
-        config = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{ADAPTER} must be JSON, got other contents in {folder}: {error}") from error
+    config = read_json(folder / ADAPTER, ADAPTER)
     if not isinstance(config, dict):
         raise ValueError(f"{ADAPTER} must be a JSON object, got {type(config).__name__} in {folder}")
     return config

@@ -97,6 +97,10 @@ def match_names(pattern: str, known: Sequence[str], argument: str, what: str) ->
     if matches:
         return matches
     close = _close(pattern, known)
+    if not known:
+        raise ValueError(
+            f"{argument} must match {what} of the model, got {pattern!r} and a single module; put it into nn.Sequential"
+        )
     offer = spelling.did_you_mean(close) or f"; known names include {', '.join(_families(known)[:_MOST_CLOSE])}"
     raise ValueError(f"{argument} must match {what} of the model, got {pattern!r}, which matches none{offer}")
 

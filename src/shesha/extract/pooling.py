@@ -10,6 +10,8 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
+from shesha.support.provenance import state
+
 Named = Literal["mean", "cls", "last", "later", "max", "mean_sqrt_len", "weightedmean", "gap"]
 Pool = Named | str | Callable[..., Tensor] | None
 """Name of a pooling, names joined by ``+`` (whose results are concatenated), function or None."""
@@ -85,7 +87,13 @@ def pooling_after_prompt(pool: str, n_tokens: int) -> Pooled:
 
 
 def gap(states: Tensor, mask: Tensor | None) -> Tensor:
-    """Average feature maps (n, channels, height, width) over positions."""
+    """Average feature maps over positions: (n, channels, height, width), or (n, height, width, channels).
+
+    Channels come last if only the first two axes after the inputs have one length, as those of square images have.
+    """
+    if states.ndim == 4 and states.shape[1] == states.shape[2] != states.shape[3]:
+        state(f"feature maps of {states.shape[1]} x {states.shape[2]} positions with channels last")
+        states = states.movedim(-1, 1)
     return _wide(states).flatten(2).mean(dim=2)
 
 

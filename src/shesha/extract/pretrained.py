@@ -6,7 +6,6 @@ Nothing is unpickled, and code that comes with a model is never run: weights are
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from io import StringIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from shesha.support import regular_files
 from shesha.support.optional import require
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ TIMM = "timm/"
 """Prefix of the names of timm models."""
 CONFIG, MODULES, ADAPTER = "config.json", "modules.json", "adapter_config.json"
 _GGUF = ".gguf"
+_MOST_LAYERS, _MOST_ENTRIES = 1000, 2**28
+"""Layers, and entries of one matrix, that any configuration may declare, however small its weights are."""
+_WIDTHS = ("hidden_size", "n_embd", "d_model", "dim")
 _SAFE: dict[str, Any] = {"trust_remote_code": False}
 
 
@@ -155,6 +158,7 @@ def load_network(name: str, source: Source, auto_class: str = "AutoModel") -> nn
     """Load a network by one of the automatic classes of transformers."""
     transformers = require("transformers", "hf", f"transformers is needed to load {name}")
     torch = require("torch", "torch")
+    _require_plausible_sizes(source)
     from shesha.extract.model_state import preserve_random_state
 
     # Pickled weights could run code; safetensors and GGUF contain only numbers.
@@ -170,6 +174,36 @@ def load_network(name: str, source: Source, auto_class: str = "AutoModel") -> nn
                 f"that transformers can load, got {name!r}: {str(error).strip().splitlines()[0]}"
             ) from error
     return model
+
+
+def _require_plausible_sizes(source: Source) -> None:
+    """Refuse a configuration that declares a far larger network than the weights in its folder could fill.
+
+    A network is built before its weights are read, so such a configuration would exhaust memory or time.
+    """
+    if source.folder is None or source.gguf:
+        return
+    n_bytes = sum(file.stat().st_size for file in source.folder.glob("*.safetensors"))
+    parts = list(_parts(read_json(source, CONFIG)))
+    sizes = [(name, value) for part in parts for name, value in part.items() if type(value) is int]
+    width = max((value for name, value in sizes if name in _WIDTHS), default=1)
+    for name, value in sizes:
+        deep = "layers" in name or name == "n_layer"
+        limit = max(_MOST_LAYERS, n_bytes >> 12) if deep else max(_MOST_ENTRIES, 4 * n_bytes)
+        entries = value * width if name == "vocab_size" else value
+        if entries > limit and (deep or "size" in name or name in _WIDTHS):
+            raise ValueError(
+                f"{CONFIG} must describe the weights beside it ({n_bytes:,} bytes), got {name} = {str(value)[:20]} in "
+                f"{source.folder}"
+            )
+
+
+def _parts(config: Any) -> Iterator[dict[str, Any]]:
+    """Yield a configuration and those of its parts."""
+    if isinstance(config, dict):
+        yield config
+        for part in config.values():
+            yield from _parts(part)
 
 
 @contextmanager
@@ -209,10 +243,7 @@ def read_json(source: Source | None, *parts: str, of_list: bool = False) -> Any:
     file = None if source is None else source.file("/".join(parts), of_list=of_list)
     if file is None:
         return {}
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{'/'.join(parts)} must be JSON, got other contents in {file.parent}: {error}") from error
+    return regular_files.read_json(file, "/".join(parts))
 
 
 def input_network(model: nn.Module, kind: str) -> nn.Module:

@@ -2,11 +2,20 @@
 
 from shesha.inputs._condition_distances import ConditionDistances
 from shesha.inputs._other_libraries import load_backed, numbers, split_names, table_values
-from shesha.inputs._row_alignment import MissingRows, RowChoice, align_all_labels, align_labels, labels_in_order, orders
+from shesha.inputs._row_alignment import (
+    MissingRows,
+    RowChoice,
+    align_all_labels,
+    align_labels,
+    are_reordered,
+    labels_in_order,
+    orders,
+)
 from shesha.inputs._row_names import NamedRows, Names
 from shesha.inputs._xarray import coordinate_values, is_labelled, make_data_array, transpose_axes
 from shesha.inputs.frame_columns import is_numeric
 from shesha.inputs.identity import (
+    choose_identity,
     could_identify,
     distinct_names,
     distinct_values,
@@ -24,6 +33,8 @@ __all__ = [
     "RowChoice",
     "align_all_labels",
     "align_labels",
+    "are_reordered",
+    "choose_identity",
     "coordinate_values",
     "could_identify",
     "distinct_names",

@@ -12,7 +12,7 @@ from shesha.inputs._condition_distances import ConditionDistances
 from shesha.inputs._row_names import NamedRows, Names
 from shesha.inputs.frame_columns import pandas_columns, polars_columns
 from shesha.inputs.identity import named_index
-from shesha.inputs.quantised import decode
+from shesha.inputs.quantised import as_bytes, decode, scale_columns
 from shesha.inputs.table_columns import SAMPLE, Column, decide, state_layout
 from shesha.inputs.vector_columns import find_vectors, is_missing
 from shesha.support import provenance
@@ -103,6 +103,8 @@ def _from_columns(
         ((label, (column, found)),) = layout.vectors.items()
         assert found.parse is not None
         values = found.parse(_as_list(column.values()), f"column {label!r} of {name}", 0)
+        scales = scale_columns(columns, label)
+        values = decode(as_bytes(values, label, scaled=bool(scales)), label, scales)
     elif layout.matrix or not columns:
         values = read(layout.matrix)
     else:

@@ -68,12 +68,14 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
         _state_matching(certain, index_by_name)
     elif index_by_name:
         state(f"{', '.join(index_by_name)} matched by {_words(certain or numbers)}")
-    guessed = [name for name in index_by_name if not known[name].column and (np.diff(index_by_name[name]) < 0).any()]
+    doubtful = [name for name in index_by_name if not known[name].column or known[name].doubtful]
+    guessed = [name for name in doubtful if (np.diff(index_by_name[name]) < 0).any()]
     if guessed:
         first = next(name for name in known if name not in index_by_name)
         listing = ", ".join(guessed[:_TOLD]) + (f" and {len(guessed) - _TOLD} more" if len(guessed) > _TOLD else "")
         warn(
-            f"rows of {listing} are in a different order from those of {first}, so they were matched by name. If this "
+            f"rows of {listing} are in a different order from those of {first}, so they were matched by "
+            f"{known[first].word}. If this "
             "is wrong, pass arrays without row names (.to_numpy(), --by-position)",
             RowNamesWarning,
         )
@@ -96,6 +98,8 @@ def _state_matching(known: Mapping[str, Names], moved: Mapping[str, Index]) -> N
     if moved:
         order = f", in another order in {join_names(moved)}" if len(moved) <= _TOLD else ", some in another order"
         state(f"rows matched by {_words(known)}{order}")
+    elif all(names.counts_rows for names in known.values()):
+        state(f"rows paired by position: {_words(known)} only counts the rows")
     elif all(names.has_same_order(first) for names in known.values()):
         repeats = "" if first.distinct else ", some of them repeated, in the same order"
         state(f"rows matched by {_words(known)}{repeats}")
@@ -122,6 +126,8 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
     _require_distinct({name: names, first: reference}, both=f"rows of {name} and {first}")
     if names.has_same_names(reference):
         return names.positions(reference)
+    if names.counts_rows and reference.counts_rows and len(names) == len(reference):
+        return None
     mere_numbers = not (names.certain and reference.certain)
     if mere_numbers and "counted" in (names.kind, reference.kind):
         return None
@@ -132,13 +138,49 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
     unlike = names.doubtful and reference.doubtful
     if shared == 0 and ((mere_numbers and names.kind == "numbered") or unlike):
         return None
-    word = names.word if names.word == reference.word else "name"
+    same = names.word == reference.word
+    word = names.word if same else "name"
+    if names.counts_rows and reference.counts_rows:
+        raise ValueError(
+            f"rows of {name} must be as many as those of {first}, because {word} only counts the rows, got "
+            f"{len(names):,} and {len(reference):,}. If {word} identifies rows, pass ids={word!r} (--id {word})"
+        )
     raise ValueError(
         f"rows of {name} must have the same {word}s as those of {first}, got {shared:,} shared {word}s of "
         f"{len(names):,} and {len(reference):,} ({_example(names, reference)}). "
         + ('To use only the shared rows, pass rows="shared". ' if shared else _renaming(names, reference))
+        + ("" if same else f"They come from {names.word} and {reference.word}; name one column with ids=. ")
         + _BY_POSITION
     )
+
+
+_FEWEST_REORDERED = 8
+_NEAR, _FAR = 0.1, 4
+"""How close products are in sorted order, and how far in the given order, relative to the gaps between neighbours."""
+
+
+def are_reordered(X: Any, Y: Any) -> bool:
+    """Return whether two matrices seem to have the same rows, up to a rotation, in another order.
+
+    The inner product of a row with the mean row does not depend on the order or on a rotation, so both matrices have
+    the same products. Those of unrelated data differ by more than the gap between neighbouring products.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 4))
+    >>> are_reordered(X, X[::-1]), are_reordered(X, X), are_reordered(X, -3 * X[::-1])
+    (True, False, False)
+    """
+    if len(X) != len(Y) or len(X) < _FEWEST_REORDERED:
+        return False
+    first, second = (np.asarray(rows, dtype=np.float64) for rows in (X, Y))
+    a, b = (rows @ rows.mean(axis=0) for rows in (first, second))
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return False
+    ordered = np.sort(a)
+    gap = float(np.median(np.diff(ordered)))
+    near = float(np.median(np.abs(ordered - np.sort(b)))) <= _NEAR * gap
+    return gap > 0 and near and float(np.median(np.abs(a - b))) > _FAR * gap
 
 
 def _require_distinct(known: Mapping[str, Names], both: str) -> None:
@@ -164,6 +206,11 @@ def _shared_rows(named: Mapping[str, Names | None], known: dict[str, Names]) -> 
     if all(names.has_same_order(first) for names in others):
         _state_matching(known, {})
         return {}
+    if all(names.counts_rows for names in known.values()):
+        raise ValueError(
+            f'rows="shared" needs identifiers, got {_words(known)}, which only counts the rows. If it identifies '
+            f"rows, pass ids={first.word!r} (--id {first.word})"
+        )
     _require_distinct(known, both="shared rows")
     shared = np.isin(first.values, _intersection(others))
     counts = [f"{n:,}" for n in dict.fromkeys(map(len, known.values()))]

@@ -17,6 +17,7 @@ from shesha.support.item_lists import join_items
 from shesha.support.types import Array
 from shesha.support.visible_text import visible_name
 
+Chosen = Literal["", "column", "format"]
 Kind = Literal["text", "numbered", "counted"]
 """Kinds of names: text, integers that may be positions in another table, or consecutive integers."""
 
@@ -33,21 +34,26 @@ class Names:
     column : str
         Name of the column or array of identifiers that contains the names, such as 'id'. Integers in it identify rows
         as text does; other integers, such as the default index of pandas, may be mere row numbers.
+    chosen : {'', 'column', 'format'}
+        Who says that even numbers that only count the rows identify them: nobody, a user who named the column, or the
+        format, such as the names of files.
     """
 
-    def __init__(self, load: Callable[[], ArrayLike], *, doubtful: bool = False, column: str = "") -> None:
-        self._load, self.doubtful, self.column = load, doubtful, column
+    def __init__(
+        self, load: Callable[[], ArrayLike], *, doubtful: bool = False, column: str = "", chosen: Chosen = ""
+    ) -> None:
+        self._load, self.doubtful, self.column, self.chosen = load, doubtful, column, chosen
 
     @classmethod
-    def build(cls, values: ArrayLike, column: str = "") -> Names:
+    def build(cls, values: ArrayLike, column: str = "", *, chosen: Chosen = "") -> Names:
         """Build names from values in memory."""
-        return cls(lambda: values, column=column)
+        return cls(lambda: values, column=column, chosen=chosen)
 
     @classmethod
-    def lazy(cls, record: Sequence[Any], load: Callable[[], ArrayLike]) -> Names:
+    def lazy(cls, record: Sequence[Any], load: Callable[[], ArrayLike], *, chosen: Chosen = "") -> Names:
         """Build names from a stored summary; the names themselves are loaded only if rows must be reordered."""
         *outline, doubtful, column = record
-        names = cls(load, doubtful=doubtful, column=column)
+        names = cls(load, doubtful=doubtful, column=column, chosen=chosen)
         names.__dict__["outline"] = tuple(outline)
         return names
 
@@ -83,6 +89,11 @@ class Names:
     def certain(self) -> bool:
         """Whether the names identify rows, unlike row numbers and the texts of a first column."""
         return not self.doubtful and (bool(self.column) or self.kind == "text")
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether the names are 0, 1, 2, ... or 1, 2, 3, ... in this order, and no user chose them as identifiers."""
+        return not self.chosen and self.kind == "counted" and len(self) > 0 and self.values[0] in (0, 1)
 
     @property
     def word(self) -> str:
@@ -125,11 +136,11 @@ class Names:
 
     def take(self, rows: NDArray[np.intp]) -> Names:
         """Return the names of the given rows."""
-        return Names(lambda: self.values[rows], doubtful=self.doubtful, column=self.column)
+        return Names(lambda: self.values[rows], doubtful=self.doubtful, column=self.column, chosen=self.chosen)
 
     def as_text(self) -> Names:
         """Return the same names as text, to compare them with names of which some are not numbers."""
-        names = Names(lambda: self.values, doubtful=self.doubtful, column=self.column)
+        names = Names(lambda: self.values, doubtful=self.doubtful, column=self.column, chosen=self.chosen)
         names.__dict__["values"] = self.values.astype(str).astype(object)
         return names
 
@@ -176,7 +187,7 @@ def _as_text(value: Any) -> str:
         return str(int(value))
     if isinstance(value, bytes):
         text = value.decode(errors="replace").strip()
-        if text.isprintable() and "\ufffd" not in text:
+        if (text or not value) and text.isprintable() and "\ufffd" not in text:
             return text
         return str(UUID(bytes=value)) if len(value) == 16 else value.hex()
     return visible_name(str(value).strip())

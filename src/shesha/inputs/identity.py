@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -59,20 +59,31 @@ def identity_names(names: Iterable[str]) -> list[str]:
 
 _GENE = re.compile(r"ENS[A-Z]*G\d{6,}(\.\d+)?|[A-Z][A-Z0-9]{1,9}([-.][A-Z0-9]+)*|[A-Z][a-z]{1,4}\d+[a-z]?\d*|GENE_?\d+")
 _CELL = re.compile(r".*[ACGT]{8,}(-\d+)?.*|[ACGT]{4,}\d*-\d+|(cell|GSM|sample|barcode)[_.-]?\w+", re.IGNORECASE)
+_FEATURE = re.compile(
+    r"(dim(ension)?|feat(ure)?|pc|comp(onent)?|latent|neuron|unit|channel|emb(edding)?)s?[ _.-]?\d+", re.IGNORECASE
+)
 _MOSTLY = 0.8
 
 
-def names_look_transposed(rows: Iterable[str], columns: Iterable[str]) -> bool:
-    """Return whether most rows are named like genes, and most columns like cells.
+def kinds_if_transposed(rows: Iterable[str], columns: Iterable[str]) -> tuple[str, str]:
+    """Return what most rows and columns are if their names show that inputs are in columns, else empty texts.
 
     Examples
     --------
-    >>> names_look_transposed(["ACTB", "CD3D", "GAPDH"], ["AAACCTGAGAAACCAT-1", "AAACCTGAGAAACCGC-1"])
-    True
+    >>> kinds_if_transposed(["ACTB", "CD3D", "GAPDH"], ["AAACCTGAGAAACCAT-1", "AAACCTGAGAAACCGC-1"])
+    ('genes', 'cells')
+    >>> kinds_if_transposed(["dim_0", "dim_1", "dim_2"], ["doc 7", "doc 9"])
+    ('features', 'inputs')
+    >>> kinds_if_transposed(["doc 7", "doc 9"], ["dim_0", "dim_1", "dim_2"])
+    ('', '')
     """
+    rows, columns = list(rows), list(columns)
+    if rows and all(map(_FEATURE.fullmatch, rows)) and not any(map(_FEATURE.fullmatch, columns)):
+        return "features", "inputs"
     genes = [_GENE.fullmatch(name) is not None and _CELL.fullmatch(name) is None for name in rows]
     cells = [_CELL.fullmatch(name) is not None for name in columns]
-    return bool(genes and cells) and sum(genes) >= _MOSTLY * len(genes) and sum(cells) >= _MOSTLY * len(cells)
+    clear = bool(genes and cells) and sum(genes) >= _MOSTLY * len(genes) and sum(cells) >= _MOSTLY * len(cells)
+    return ("genes", "cells") if clear else ("", "")
 
 
 def named_index(names: Iterable[Any]) -> str:
@@ -92,7 +103,7 @@ def distinct_values(values: ArrayLike) -> bool:
     if not could_identify(array) or (array.dtype.kind == "f" and np.isnan(array).any()):
         return False
     entries = array.tolist()
-    if array.dtype.kind == "O" and not all(isinstance(entry, str | int) for entry in entries):
+    if array.dtype.kind == "O" and not all(isinstance(entry, str | int | bytes) for entry in entries):
         return False
     return len(set(entries)) == len(entries)
 
@@ -108,6 +119,25 @@ def could_identify(values: ArrayLike) -> bool:
     return array.dtype.kind in "iuUTSO"
 
 
+def choose_identity(names: Iterable[str], load: Callable[[str], ArrayLike]) -> str | None:
+    """Return the first name whose values identify rows; values that only count the rows come last.
+
+    Examples
+    --------
+    >>> columns = {"id": [0, 1, 2], "url": ["a", "c", "b"], "sku": [4, 4, 5]}
+    >>> choose_identity(["sku", "id", "url"], columns.__getitem__), choose_identity(["id"], columns.__getitem__)
+    ('url', 'id')
+    """
+    counting = None
+    for name in names:
+        values = load(name)
+        if distinct_values(values):
+            if not Names.build(values).counts_rows:
+                return name
+            counting = counting or name
+    return counting
+
+
 def distinct_names(values: Any, source: str, column: str) -> Names:
     """Return the names of rows from a column that was named; missing or repeated values are refused."""
     array = np.asarray(values)
@@ -118,4 +148,4 @@ def distinct_names(values: Any, source: str, column: str) -> Names:
     if len(set(entries)) < len(entries):
         n_repeated = len(entries) - len(set(entries))
         raise ValueError(f"ids must name distinct values, got {count(n_repeated, 'repeated value')} in {source}")
-    return Names.build(array, column)
+    return Names.build(array, column, chosen="column")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from shesha.inputs._other_libraries import split_names
 from shesha.inputs._row_names import NamedRows
 from shesha.inputs.table_columns import PICTURE_COLUMNS
@@ -12,6 +14,7 @@ from shesha.support.device_arrays import to_host
 from shesha.support.plurals import count
 from shesha.support.provenance import state
 
+_LOOKED_AT = 20
 _KINDS = {3: "token sequences", 4: "feature maps"}
 
 
@@ -33,6 +36,21 @@ def one_row_per_input(X: Any, name: str) -> Any:
     return flat if names is None else NamedRows(flat, names)
 
 
+def is_one_hot(array: Any) -> bool:
+    """Return whether a matrix has one 1 in every row and zeros elsewhere; the first rows are looked at first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_one_hot(np.eye(3)[[0, 2, 2, 1]]), is_one_hot(np.ones((4, 3)))
+    (True, False)
+    """
+    if len(array.shape) != 2 or array.shape[1] < 2:
+        return False
+    parts = (np.asarray(array[:_LOOKED_AT]), array)
+    return all(bool(((np.asarray(rows) == 1).sum(axis=1) == 1).all() and np.isin(rows, (0, 1)).all()) for rows in parts)
+
+
 def state_narrow(shapes: Mapping[str, tuple[int, ...]]) -> None:
     """State which matrices have so few columns that they are probably pictures, labels or scores."""
     for name, shape in shapes.items():
@@ -46,7 +64,7 @@ def state_shapes(shapes: Mapping[str, tuple[int, ...]]) -> None:
     state_narrow(shapes)
     for name, shape in shapes.items():
         if len(shape) in _KINDS:
-            state(f"{name}: {_KINDS[len(shape)]} {_sizes(shape)}, folded by each measure as in ReSi")
+            state(f"{name}: {_KINDS[len(shape)]} {_sizes(shape)}, folded by each measure as in ReSi (commands flatten)")
 
 
 def _sizes(shape: tuple[int, ...]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -27,12 +27,12 @@ _ZEROS = ("zero_point", "zero_points", "zero", "offset")
 _RANGES = ("ranges", "calibration_ranges", "range")
 
 
-def as_bytes(values: Array, name: str) -> Array:
-    """Return codes that were stored as wider numbers as bytes, if their name says what they are.
+def as_bytes(values: Array, name: str, *, scaled: bool = False) -> Array:
+    """Return codes that were stored as wider numbers as bytes, if their name or a scale beside them says so.
 
     Tables and JSON keep lists of whole numbers, without the type that the codes had.
     """
-    named = _CODES.search(name) is not None or _BITS.search(name) is not None
+    named = scaled or _CODES.search(name) is not None or _BITS.search(name) is not None
     if not named or values.ndim != 2 or not values.size or values.dtype.kind not in "iuf" or values.itemsize == 1:
         return values
     for kind in (np.uint8, np.int8):
@@ -104,6 +104,20 @@ def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> 
     return codes
 
 
+def scale_columns(columns: Iterable[Any], name: str) -> dict[str, Any]:
+    """Return the values of the columns of numbers that contain the scale and zero point of a column of codes."""
+    wanted = {*_SCALES, *_ZEROS}
+    return {
+        column.name: column.values()
+        for column in columns
+        if column.kind == "numbers" and _without_prefix(column.name, name) in wanted
+    }
+
+
+def _without_prefix(key: str, name: str) -> str:
+    return key.lower().removeprefix(name.lower()).strip("_. /")
+
+
 def _vary(codes: Array) -> bool:
     """Return whether bytes have more values than 0, 1 and -1, which are signs that were not packed."""
     return bool((np.abs(codes.astype(np.int16)) > 1).any())
@@ -111,7 +125,7 @@ def _vary(codes: Array) -> bool:
 
 def _dequantise(codes: Array, name: str, others: Mapping[str, Any]) -> Array | None:
     """Return codes times their scale, if a file contains one that fits."""
-    short = {key.lower().removeprefix(f"{name.lower()}").strip("_. /"): value for key, value in others.items()}
+    short = {_without_prefix(key, name): value for key, value in others.items()}
     ranges = next((np.asarray(short[key]) for key in _RANGES if key in short), None)
     if ranges is not None and ranges.shape == (2, codes.shape[1]):
         steps = (ranges[1] - ranges[0]) / 255

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from shesha.inputs.identity import distinct_values, identity_names, is_identity_name, words_of
+from shesha.inputs._row_names import Names
+from shesha.inputs.identity import choose_identity, identity_names, is_identity_name, words_of
 from shesha.inputs.vector_columns import Vectors, find_vectors, is_missing, shorten
 from shesha.support import provenance
 from shesha.support.item_lists import join_items, join_names
@@ -58,6 +59,8 @@ _FEWEST = 4
 INDEX = "is the index of the table"
 """Reason why an index is no feature, which needs no statement."""
 _FEW_STATED = 3
+_LONGEST_ID = 32
+"""Largest number of bytes of an identifier, such as a UUID or a hash."""
 _NAMED = 4
 """Maximum number of left-out columns that a statement names."""
 _MUCH = 4
@@ -194,11 +197,13 @@ def _is_side(column: Column) -> bool:
 def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column | None, bool]:
     """Return the column that identifies rows, and whether it is named like one."""
     able = {
-        c.name: c for c in columns if c.name not in aside and c.kind in ("numbers", "text") and c.content != "dates"
+        c.name: c
+        for c in columns
+        if c.name not in aside and (c.kind in ("numbers", "text") or _are_short_bytes(c)) and c.content != "dates"
     }
-    for name in identity_names(able):
-        if distinct_values(able[name].values()):
-            return able[name], True
+    named = choose_identity(identity_names(able), lambda name: able[name].values())
+    if named is not None:
+        return able[named], True
     content = next((c for c in able.values() if c.kind == "text" and _CONTENT.fullmatch(c.name)), None)
     first = columns[0] if columns else None
     if first is None or first.name not in able or is_identity_name(first.name):
@@ -206,6 +211,13 @@ def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column
     if first.kind == "numbers":
         return (content or first if first.refusal else content), False
     return (first if find_vectors(first.head()) is None else content), False
+
+
+def _are_short_bytes(column: Column) -> bool:
+    """Return whether a column is named like an identifier and contains bytes, such as those of a UUID."""
+    if column.kind != "bytes" or not is_identity_name(column.name):
+        return False
+    return all(len(value) <= _LONGEST_ID for value in column.head() if not is_missing(value))
 
 
 def _vector_columns(
@@ -396,9 +408,10 @@ def _named(
     return Layout(tuple(matrix.values()), chosen, vectors, identity, certain, rest | dict(aside))
 
 
-def offered_keys(columns: Sequence[Column], layout: Layout) -> list[str]:
+def offered_keys(columns: Sequence[Column]) -> list[str]:
     """Return the names that keys may contain."""
-    return [c.name for c in columns if c.kind == "numbers" and not c.refusal] + list(layout.vectors)
+    vectors = [c.name for c in columns if c.kind != "numbers" and (found := find_vectors(c.head())) and found.parse]
+    return [c.name for c in columns if c.kind == "numbers" and not c.refusal] + vectors
 
 
 def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str | None = None) -> None:
@@ -426,7 +439,10 @@ def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str 
     if not named:
         return
     listing = ", ".join(others[:_NAMED]) + (f" and {len(others) - _NAMED} more" if len(others) > _NAMED else "")
-    notes = [f"rows named by {identity}"] * bool(identity) + [f"left out: {listing}"] * bool(others)
+    counted = layout.identity is not None and Names.build(layout.identity.values()).counts_rows
+    notes = [f"rows {'numbered' if counted else 'named'} by {identity}"] * bool(identity) + [
+        f"left out: {listing}"
+    ] * bool(others)
     provenance.state(f"{source}: {taken}, {size}{f' ({chr(59).join(notes)})' if notes else ''}".replace(";", "; "))
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
-from shesha.inputs import Names, could_identify, distinct_values, identity_names, is_certain_identity
+from shesha.inputs import Names, choose_identity, could_identify, identity_names, is_certain_identity
 from shesha.inputs.quantised import as_bytes, decode
 from shesha.io.file_checks import UnreadableFileError
 from shesha.support.item_lists import join_names
@@ -203,9 +203,10 @@ def _identity(arrays: Mapping[str, StoredArray], n_rows: set[int], chosen: set[s
     ordered = [
         name for leaf in dict.fromkeys(identity_names(by_leaf.values())) for name in candidates if by_leaf[name] == leaf
     ]
-    for name in sorted(ordered, key=lambda name: _group(name) not in groups):
-        if distinct_values(values := arrays[name].load()):
-            return Names.build(values, name)
+    ordered.sort(key=lambda name: _group(name) not in groups)
+    chosen_name = choose_identity(ordered, lambda name: arrays[name].load())
+    if chosen_name is not None:
+        return Names(arrays[chosen_name].load, column=chosen_name)
     repeated = [name for name in candidates if is_certain_identity(name) and could_identify(arrays[name].load())]
     return Names(arrays[repeated[0]].load, column=repeated[0]) if repeated else None
 

@@ -9,11 +9,14 @@ from pathlib import Path
 from shesha.inputs import NamedRows
 from shesha.io._array_selection import Contents, Keys, StoredArray, contents
 from shesha.io._labels import labels_of_arrays
-from shesha.io._nested_arrays import refuse_weights
+from shesha.io._nested_arrays import NamedArrays, gather, refuse_weights
 from shesha.io._tables import Table, contents_of_table, labels_of_table
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
 from shesha.support.visible_text import visible_name
+
+_FEWEST_ITEMS = 8
+"""Number of arrays without groups from which on these can be the vectors of single items."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ def array_contents(
 ) -> Contents:
     """Read the representations among named arrays, with the row names that their format stores."""
     refuse_weights(path, arrays, keys)
+    if not isinstance(arrays, NamedArrays) and len(arrays) >= _FEWEST_ITEMS:
+        arrays = gather(path, arrays, "./")
     unread = [] if keys is not None else [name for name in arrays if name in getattr(arrays, "on_request", ())]
     found = contents(path, {name: array for name, array in arrays.items() if name not in unread}, keys, layer_axis)
     found.skipped.update(dict.fromkeys(map(visible_name, unread), "is read only if keys= names it"))

@@ -10,7 +10,8 @@ import numpy as np
 from shesha.inputs import is_identity_name
 from shesha.inputs.table_columns import label_like_names
 from shesha.io._array_selection import StoredArray, visible_names, why_not
-from shesha.io.file_checks import UnreadableFileError, reading
+from shesha.io.file_checks import UnreadableFileError
+from shesha.support import regular_files
 from shesha.support.item_lists import join_names
 from shesha.support.types import Array
 
@@ -53,8 +54,10 @@ def read_lines(path: Path, column: str | None) -> Array:
     """Read one label per line; an empty line means a missing label."""
     if column is not None:
         raise ValueError(f"column must be None for {path}, which has one label per line, got {column!r}")
-    with reading(path), path.open(encoding="utf-8-sig") as stream:
-        lines = [line.strip() for line in stream]
+    try:
+        lines = [line.strip() for line in regular_files.read_lines(path)]
+    except ValueError as error:
+        raise UnreadableFileError(str(error)) from error
     while lines and not lines[-1]:
         lines.pop()
     if not lines:

@@ -162,7 +162,7 @@ def gather(path: Path, arrays: Mapping[str, StoredArray], separators: str = ".")
         state(f"{group}: one vector of each of {len(first)} items")
     stacked = {group: _gathered(path, group, [rows[item] for item in first]) for group, rows in gathered.items()}
     rest = {name: array for name, array in arrays.items() if name not in members and name not in stacked}
-    return NamedArrays(stacked | rest, Names.build(np.array(first, dtype=object)))
+    return NamedArrays(stacked | rest, Names.build(np.array(first, dtype=object), "key", chosen="format"))
 
 
 def _by(split: Mapping[str, tuple[str, str]], part: int) -> dict[str, list[str]]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, could_identify, is_certain_identity, named_index, numbers
 from shesha.inputs.frame_columns import pandas_columns
+from shesha.inputs.quantised import as_bytes, decode, scale_columns
 from shesha.inputs.table_columns import INDEX, SAMPLE, Column, Kind, Layout, decide, offered_keys, state_layout
 from shesha.inputs.vector_columns import Vectors, find_vectors
 from shesha.io._array_selection import Contents, Keys, StoredArray, choose, contents, visible_names
@@ -120,7 +121,12 @@ def _check_keys(path: Path, table: Table, layout: Layout, skipped: dict[str, str
     if layout.vectors and layout.matrix:
         others = join_names(column.name for column in layout.matrix)
         raise ValueError(f"keys must name columns of vectors, or of numbers, in {path}, not both, got {others}")
-    offered = {name: [name] for name in offered_keys(table.columns, layout) if name not in skipped or name in keys}
+    numeric = {column.name for column in table.columns if column.kind == "numbers"}
+    offered = {
+        name: [name]
+        for name in offered_keys(table.columns)
+        if name not in skipped or name in keys or name not in numeric
+    }
     patterns = {key for key in keys if isinstance(key, str) and set(key) & set("*?[") and layout.matrix}
     choose(path, offered | {name: [name] for name in (*layout.families, *patterns)}, skipped, keys)
 
@@ -133,6 +139,8 @@ def _matrix(table: Table, columns: Sequence[Column]) -> StoredArray:
 def _vectors(path: Path, table: Table, name: str, found: Vectors) -> StoredArray:
     with _of_file():
         array = table.vectors(name, found)
+    if scales := scale_columns(table.columns, name):
+        array = decode(as_bytes(array, name, scaled=True), name, scales)
     return StoredArray(array.shape, array.dtype, lambda: array)
 
 
@@ -149,7 +157,7 @@ def _row_names(table: Table, layout: Layout) -> Names | None:
     if identity is None:
         return None
     values = partial(_index_values, table, (identity.name,))
-    return Names(values, column=identity.name) if layout.certain else Names(values, doubtful=True)
+    return Names(values, column="" if is_unnamed(identity.name) else identity.name, doubtful=not layout.certain)
 
 
 def _is_named_identity(column: Column) -> bool:

@@ -46,6 +46,31 @@ _FAISS = (
     "numpy.save({npy}, index.reconstruct_n(0, index.ntotal))",
 )
 
+_R = (
+    "import pyreadr  # or in R: write.csv(readRDS({old}), {csv})",
+    "next(iter(pyreadr.read_r({old}).values())).to_csv({csv})",
+)
+_ONNX = (
+    "import numpy, onnxruntime",
+    "session = onnxruntime.InferenceSession({old})",
+    "inputs = numpy.load('inputs.npy')  # the inputs of the model, along the first axis",
+    "numpy.save({npy}, session.run(None, {{session.get_inputs()[0].name: inputs}})[0])",
+)
+
+_SQLITE = (
+    "import pandas, sqlite3",
+    "database = sqlite3.connect({old})",
+    "(table,) = database.execute(\"select name from sqlite_master where type = 'table'\").fetchone()  # or its name",
+    "pandas.read_sql(f'select * from \"{{table}}\"', database).to_parquet({parquet}, index=False)",
+)
+_DUCKDB = (
+    "import duckdb",
+    "database = duckdb.connect({old}, read_only=True)",
+    "(table,) = database.execute('show tables').fetchone()  # or its name",
+    "database.table(table).write_parquet({parquet})",
+)
+_LANCE = ("import lance, pyarrow.parquet", "pyarrow.parquet.write_table(lance.dataset({old}).to_table(), {parquet})")
+
 
 def _pandas(reader: str) -> tuple[str, ...]:
     return ("import pandas", f"pandas.{reader}({{old}}).to_parquet({{parquet}}, index=False)")
@@ -62,11 +87,12 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     **dict.fromkeys((".nii", ".nii.gz"), ("NIfTI images are not read", _NIFTI)),
     ".fif": ("MNE files are not read", _EPOCHS),
     **dict.fromkeys((".faiss", ".index"), ("FAISS indexes are not read", _FAISS)),
-    **dict.fromkeys(
-        (".rds", ".rdata", ".rda"),
-        ("R files are not read; in R, write.csv(readRDS(file), new) writes a table, or use anndata", ()),
-    ),
-    **dict.fromkeys((".gguf", ".onnx"), ("Files of models are not read; `shesha extract` computes their outputs", ())),
+    **dict.fromkeys((".rds", ".rdata", ".rda"), ("R files are not read", _R)),
+    ".onnx": ("ONNX files hold a model, whose outputs are compared", _ONNX),
+    ".gguf": ("GGUF files hold a model, whose outputs are compared; pass it as --model, with --texts", ()),
+    **dict.fromkeys((".db", ".sqlite", ".sqlite3"), ("Databases are not read", _SQLITE)),
+    ".duckdb": ("Databases are not read", _DUCKDB),
+    ".lance": ("Lance data sets are not read", _LANCE),
     ".dat": ("Files of unknown content are not read", ("import numpy", "numpy.save({npy}, numpy.loadtxt({old}))")),
     **dict.fromkeys((".zip", ".tar", ".tgz", ".tar.gz"), ("Archives are not read; unpack it and pass the files", ())),
 }
@@ -75,7 +101,7 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 def unsupported(path: Path, endings: Sequence[str]) -> str:
     """Return the error message for a path whose format is not read."""
-    if path.is_dir():
+    if path.is_dir() and path.suffix.lower() not in _KINDS:
         return (
             f"path must be a file, or a folder that is one input ({FOLDER_KINDS}), got the folder {path}; pass "
             "the files in it"
@@ -107,7 +133,7 @@ def _as_text(path: Path, lines: Sequence[str]) -> str:
         return ""
     names = {"old": path, "unpacked": path.with_suffix("")}
     plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
-    names |= {ending: plain.with_suffix(f".{ending}") for ending in ("npy", "json", "vec", "parquet")}
+    names |= {ending: plain.with_suffix(f".{ending}") for ending in ("npy", "json", "vec", "parquet", "csv")}
     quoted = {name: repr(str(file)) for name, file in names.items()}
     code = "\n".join(f"    {line.format(**quoted)}" for line in lines)
     return f"; to convert it:\n{code}"

@@ -103,7 +103,7 @@ def word2vec_arrays(path: Path) -> NamedArrays:
         return found[0]
 
     stored = StoredArray((rows, width), np.dtype("<f4"), lambda: parsed()[1])
-    return NamedArrays({file_stem(path): stored}, Names(lambda: parsed()[0]))
+    return NamedArrays({file_stem(path): stored}, Names(lambda: parsed()[0], column="word", chosen="format"))
 
 
 def _not_word2vec(path: Path) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from shesha.inputs import Names
 from shesha.io._array_selection import Contents
 from shesha.io.read import read_labels
+from shesha.support.provenance import state
 from shesha.support.warnings import RowNamesWarning, warn
 
 _MOST_COLUMNS = 20
@@ -19,9 +20,12 @@ _MOST_ROWS = 1_000_000
 def warn_of_other_orders(contents: Mapping[Path, Contents]) -> None:
     """Warn if rows are paired by position although a column of two files has the same values in another order."""
     files = list(contents.items())
-    if len(files) < 2 or all(_identifies(found.row_names) for _, found in files[:2]):
+    if len(files) < 2:
         return
     (first, a), (second, b) = files[:2]
+    names, others = a.row_names, b.row_names
+    if names is not None and others is not None and _decide(names, others):
+        return
     n_rows = [len(next(iter(found.representations.values()), ())) for found in (a, b)]
     if n_rows[0] != n_rows[1] or n_rows[0] > _MOST_ROWS:
         return
@@ -30,16 +34,19 @@ def warn_of_other_orders(contents: Mapping[Path, Contents]) -> None:
         if one is None or other is None or not (one.distinct and other.distinct) or len(one) < 3:
             continue
         if one.has_same_names(other) and not one.has_same_order(other):
+            text = f"column {column!r} has the same values in {first.name} and {second.name}, in another order"
+            state(text)
             warn(
-                f"column {column!r} has the same values in {first} and {second}, in another order, but rows are paired "
-                f"by position. If it identifies rows, pass ids={column!r} (--id {column})",
+                f"{text}, but rows are paired by position. If it identifies rows, pass ids={column!r} (--id {column})",
                 RowNamesWarning,
             )
 
 
-def _identifies(names: Names | None) -> bool:
+def _decide(names: Names, others: Names) -> bool:
     """Return whether names decide how rows are paired, unlike numbers that only count the rows."""
-    return names is not None and names.kind != "counted"
+    if names.counts_rows and others.counts_rows:
+        return False
+    return all(one.chosen or one.kind != "counted" for one in (names, others)) or names.has_same_names(others)
 
 
 def _values(path: Path, column: str) -> Names | None:

@@ -15,6 +15,7 @@ from shesha.io.file_endings import file_ending, file_stem
 from shesha.support import argument_types as kinds
 from shesha.support.memory import memory_budget, readable
 from shesha.support.optional import require
+from shesha.support.regular_files import open_regular, text_fault
 
 _MOST_UNASKED = 1 << 28
 """Number of bytes that any file may need in memory, however small it is on disk."""
@@ -62,12 +63,15 @@ def _first_bytes(path: Path) -> bytes:
         return stream.read(max(map(len, _SIGNATURES)))
 
 
-def _advice(path: Path) -> str:
+def _advice(path: Path, error: BaseException) -> str:
     """Return advice on a damaged file."""
     start = _first_bytes(path) if path.is_file() else b""
     kind = next((kind for signature, kind in _SIGNATURES.items() if start.startswith(signature)), "")
     if kind and path.suffix.lower() not in kind:
         return f"its content looks like {kind}"
+    if isinstance(error, UnicodeDecodeError) and path.is_file():
+        with open_regular(path) as stream:
+            return f"text must be in UTF-8, got {text_fault(stream)}; save the file as UTF-8"
     return "the file is damaged or has another format; write it again"
 
 
@@ -87,7 +91,7 @@ def reading(path: Path) -> Iterator[None]:
         cause = f"{type(error).__name__}: {error}".rstrip(": ")
         ending = path.name.removeprefix(file_stem(path))
         raise UnreadableFileError(
-            f"{path} must be a complete {ending} file, got one that cannot be read ({cause}): {_advice(path)}"
+            f"{path} must be a complete {ending} file, got one that cannot be read ({cause}): {_advice(path, error)}"
         ) from error
 
 

@@ -218,7 +218,8 @@ def item_arrays(path: Path) -> NamedArrays:
     state(f"{path.name}: {len(files)} files of one vector each")
     names = np.array([file_stem(file) for file in files], dtype=object)
     return NamedArrays(
-        {name or file_stem(path): _matrix(path, name, vectors) for name, vectors in found.items()}, Names.build(names)
+        {name or file_stem(path): _matrix(path, name, vectors) for name, vectors in found.items()},
+        Names.build(names, "file name", chosen="format"),
     )
 
 

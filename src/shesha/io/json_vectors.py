@@ -51,6 +51,8 @@ class Records:
 
     columns: dict[str, list[Any]] = field(default_factory=dict)
     ids: list[Any] | None = None
+    id_name: str = ""
+    """Name of the identities, such as custom_id; empty for an index."""
 
 
 def open_json(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
@@ -108,7 +110,8 @@ def _as_table(path: Path, records: Records) -> tuple[Table, Names | None]:
     table = frame_table(path, pd.DataFrame(plain))
     names = None
     if records.ids is not None:
-        names = Names.build(np.array([str(value) for value in records.ids], dtype=object))
+        ids = np.array([str(value) for value in records.ids], dtype=object)
+        names = Names.build(ids, records.id_name, chosen="format" if records.id_name else "")
 
     def vectors(name: str, found: Vectors) -> Array:
         values = records.columns[name]
@@ -313,16 +316,20 @@ def _collect(path: Path, documents: Iterable[Any]) -> Records | NamedArrays:
     """Return the records of all documents; identities of responses name the rows."""
     rows: list[dict[str, Any]] = []
     ids: list[Any] = []
+    id_name = ""
     lists: list[Any] = []
     size = 0
     for document in documents:
         if isinstance(document, Mapping):
             response = _response(document)
             batch = response is not None and (_failed(document) or any(_is_object(document.get(n)) for n in _INSIDE))
-            own = next((document[name] for name in _IDS if name in document), None) if batch else None
+            named = next((name for name in _IDS if name in document), None) if batch else None
+            own = None if named is None else document[named]
             new = [dict(_fields(document))] if response is None else response
             for number, row in enumerate(new):
-                inner = None if response is None else next((row.pop(name) for name in _IDS if name in row), None)
+                inner_name = None if response is None else next((name for name in _IDS if name in row), None)
+                inner = None if inner_name is None else row.pop(inner_name)
+                id_name = id_name or named or inner_name or ""
                 ids.append(inner if own is None else own if len(new) == 1 else f"{own}[{number}]")
                 rows.append(row)
                 size += sum(value.nbytes if isinstance(value, np.ndarray) else _PER_VALUE for value in row.values())
@@ -342,7 +349,7 @@ def _collect(path: Path, documents: Iterable[Any]) -> Records | NamedArrays:
         return NamedArrays({file_stem(path): in_memory(_stack(path, "vector", lists))})
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: [row.get(name) for row in rows] for name in names}
-    return Records(columns, ids if any(own is not None for own in ids) else None)
+    return Records(columns, ids if any(own is not None for own in ids) else None, id_name)
 
 
 def _response(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:

@@ -13,6 +13,7 @@ from shesha.inputs import NamedRows
 from shesha.inputs.table_columns import SAMPLE
 from shesha.io._array_selection import Contents, Keys
 from shesha.io._tables import Table, arrow_table, contents_of_table, labels_of_table, parquet_table
+from shesha.io.arrow_batches import arrow_batches, arrow_schema
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory
 from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import LayerAxis
@@ -46,41 +47,29 @@ def is_dataset(path: Path) -> bool:
 def dataset_table(path: Path) -> Table:
     """Describe the columns of a data set, or of an Arrow file."""
     files = _arrow_files(path)
-    schema = _schema(path, files[0])
-
-    def read(names: Sequence[str]) -> Any:
-        pyarrow = optional("pyarrow", path)
-        with reading(path):
-            table = pyarrow.concat_tables([_open_arrow(path, file).select(list(names)) for file in files])
-            # Without this check, a damaged file would make the library read beyond its buffers.
-            table.validate(full=True)
-        require_memory(path, join_names(names), (table.nbytes,), np.dtype("u1"), "name fewer columns")
-        return table
+    schema = arrow_schema(path, files[0])
 
     def batches(name: str) -> Iterator[Any]:
-        for batch in read([name]).to_batches(max_chunksize=_ROWS):
-            column = batch.column(0)
-            yield getattr(column, "storage", column)
+        for batch in arrow_batches(path, files, [name]):
+            for start in range(0, len(batch), _ROWS):
+                column = batch.column(0)[start : start + _ROWS]
+                yield getattr(column, "storage", column)
 
     def head(name: str) -> list[Any]:
         first = next((batch for batch in batches(name) if batch.null_count < len(batch)), ())
         return [value.as_py() for value in first[:SAMPLE]] if len(first) else []
 
-    return arrow_table(path, schema, lambda names: read(names).to_pandas(ignore_metadata=True), head, batches)
+    def read(names: Sequence[str]) -> Any:
+        found, n_bytes = [], 0
+        for batch in arrow_batches(path, files, names):
+            found.append(batch)
+            n_bytes += batch.nbytes
+            require_memory(path, join_names(names), (n_bytes,), np.dtype("u1"), "name fewer columns")
+        chosen = optional("pyarrow", path).schema([schema.field(name) for name in names])
+        with reading(path):
+            return optional("pyarrow", path).Table.from_batches(found, chosen).to_pandas(ignore_metadata=True)
 
-
-def _schema(path: Path, file: Path) -> Any:
-    with reading(path):
-        return _open_arrow(path, file).schema
-
-
-def _open_arrow(path: Path, file: Path) -> Any:
-    """Memory-map an Arrow file, which has the stream format (as in data sets) or the file format."""
-    pyarrow, ipc = optional("pyarrow", path), optional("pyarrow.ipc", path)
-    source = pyarrow.memory_map(str(file))
-    with file.open("rb") as stream:
-        proper = stream.read(6) == b"ARROW1"
-    return (ipc.open_file(source) if proper else ipc.open_stream(source)).read_all()
+    return arrow_table(path, schema, read, head, batches)
 
 
 def _arrow_files(path: Path) -> list[Path]:

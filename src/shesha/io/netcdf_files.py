@@ -182,7 +182,7 @@ def _row_names(variable: Any, dim: Any) -> Names | None:
     values = np.asarray(variable.coords[dim].values)
     if values.dtype.kind in "iuf" and (values == np.arange(len(values))).all():
         return None
-    return Names.build(values)
+    return Names.build(values, str(dim))
 
 
 def _flat(path: Path, place: str, name: str, variable: Any) -> StoredArray:

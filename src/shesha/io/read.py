@@ -12,7 +12,7 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, distinct_names
 from shesha.inputs import validation as check
-from shesha.inputs.identity import names_look_transposed
+from shesha.inputs.identity import kinds_if_transposed
 from shesha.inputs.matrix_shapes import one_row_per_input
 from shesha.io._array_selection import Contents
 from shesha.io._format_type import Format
@@ -184,10 +184,12 @@ def _warn_of_genes_in_rows(path: Path, found: Contents) -> None:
     rows, columns = (
         [str(name) for name in names.values[:_MOST_NAMES]] for names in (found.row_names, found.column_names)
     )
-    if names_look_transposed(rows, columns):
-        text = f"{path.name}: rows look like genes ({rows[0]}), columns like cells ({columns[0]})"
+    features, inputs = kinds_if_transposed(rows, columns)
+    if features:
+        text = f"{path.name}: rows look like {features} ({rows[0]}), columns like {inputs} ({columns[0]})"
         state(text)
-        warn(f"{text}. Similarities are then between genes; to compare cells, pass transpose=True", RowNamesWarning)
+        what = f"Similarities are then between {features}; to compare {inputs}, pass transpose=True"
+        warn(f"{text}. {what}", RowNamesWarning)
 
 
 def _read_ids(path: Path, file_format: Format, column: str) -> Names:

@@ -13,6 +13,7 @@ import numpy as np
 
 from shesha.io.file_checks import UnreadableFileError
 from shesha.support.natural_order import natural_key
+from shesha.support.provenance import ignore_statements, state
 from shesha.support.types import Array
 
 Opener = Callable[[Path], Any]
@@ -33,7 +34,8 @@ class ShardedMatrix:
         dtypes: list[np.dtype[Any]] = []
         lengths: list[int] = []
         for file in self.files:
-            shard = openers[file.suffix.lower()](file)
+            with ignore_statements():
+                shard = openers[file.suffix.lower()](file)
             if len(shard.shape) != 2 or (widths and shard.shape[1] != widths[0]):
                 expected = "a matrix" if not widths else f"{widths[0]} features, as {self.files[0].name} has"
                 raise UnreadableFileError(f"{file} must contain {expected}, got shape {tuple(shard.shape)}")
@@ -43,6 +45,7 @@ class ShardedMatrix:
         self._starts = [0, *accumulate(lengths)]
         self.shape = (self._starts[-1], widths[0])
         self.dtype = np.result_type(*dtypes)
+        state(f"{path.name}: {len(self.files)} files of consecutive rows, in the order of their names")
 
     def __getitem__(self, rows: slice) -> Array:
         """Return some rows from the files that contain them."""
@@ -63,7 +66,8 @@ class ShardedMatrix:
         with self._lock:
             if self._last is None or self._last[0] != place:
                 file = self.files[place]
-                self._last = place, self._openers[file.suffix.lower()](file)
+                with ignore_statements():
+                    self._last = place, self._openers[file.suffix.lower()](file)
             return self._last[1]
 
 

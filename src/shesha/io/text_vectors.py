@@ -120,7 +120,8 @@ def _vectors(path: Path, layout: str) -> NamedArrays:
             f"word2vec file {path} must contain {declared[0]:,} vectors as it declares, got {len(matrix):,}"
         )
     stored = StoredArray(matrix.shape, matrix.dtype, lambda: matrix)
-    return NamedArrays({file_stem(path): stored}, None if words is None else Names.build(words))
+    names = None if words is None else Names.build(words, "word", chosen="format")
+    return NamedArrays({file_stem(path): stored}, names)
 
 
 def _width(path: Path, layout: str) -> int:

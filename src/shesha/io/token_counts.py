@@ -19,11 +19,15 @@ class ReadArrays(dict[str, Any]):
     ----------
     n_tokens : tuple of int or None
         Number of tokens of each input, which an audit checks as a covariate; None if the file does not record it.
+    opened : mapping of Path to Contents
+        The files, with what else they contain.
     """
 
-    def __init__(self, arrays: Mapping[str, Any], n_tokens: tuple[int, ...] | None) -> None:
+    def __init__(
+        self, arrays: Mapping[str, Any], n_tokens: tuple[int, ...] | None, opened: Mapping[Path, Any] | None = None
+    ) -> None:
         super().__init__(arrays)
-        self.n_tokens = n_tokens
+        self.n_tokens, self.opened = n_tokens, dict(opened or {})
 
 
 def shared_token_counts(paths: Iterable[str | os.PathLike[str]]) -> tuple[int, ...] | None:

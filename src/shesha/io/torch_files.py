@@ -51,6 +51,11 @@ def _why_not_loaded(path: Path, error: Exception) -> str:
     found = _OBJECT.search(text)
     if found or "weights_only" in text:
         kind = next(filter(None, found.groups()), "") if found else ""
+        if kind.startswith(("torch.nn.", "torchvision.", "transformers.", "timm.")):
+            return (
+                f"PyTorch file {path} must contain representations, got a pickled model ({kind}), which could run code "
+                "and is never loaded; load it in Python, and pass it to shesha.extract.activations with its inputs"
+            )
         return (
             f"PyTorch file {path} must contain only tensors, numbers, texts, lists and dictionaries, got "
             f"{kind or 'other objects'}, which could run code and is never loaded{_how_to_convert(path)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from importlib import import_module
@@ -12,6 +12,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, get_args
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
+from shesha.kernels.distances import Metric
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures.sampled_estimates import SampledPairs, SampledRows
 from shesha.results.citation_sources import remember_source
@@ -19,7 +20,16 @@ from shesha.support import argument_types as kinds
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
-from shesha.views import Rdm, Representation, View, adjust_for_covariates, align_rows, aligned
+from shesha.views import (
+    Concentricity,
+    Rdm,
+    Representation,
+    View,
+    adjust_for_covariates,
+    align_rows,
+    aligned,
+    choose_folding,
+)
 
 FEW_UNITS = (
     "A small number of recorded units lowers the score: two populations with the same latent signals score 0.38 with "
@@ -84,6 +94,8 @@ class Measure:
     """Whether feature j must be the same feature in both representations."""
     needs_features: bool = False
     """Whether the measure needs features even though distances would suffice for its view."""
+    counts_features: bool = False
+    """Whether the number of features enters the value, so that features without variance change it."""
     self_value: float | None = None
     """Value when a representation is compared with itself; None if that value varies."""
     estimates: tuple[float, float] | None = None
@@ -151,10 +163,34 @@ class Measure:
         chosen |= self.view_options
         return self.view, tuple(sorted(chosen.items()))
 
+    @property
+    def row_metric(self) -> Metric:
+        """The metric under which every row needs a direction; 'euclidean' if rows need none."""
+        metric: Metric = "cosine" if issubclass(self.view, Concentricity) else dict(self.view_key[1]).get("metric")
+        return metric if metric in ("cosine", "correlation") else "euclidean"
+
     def look(self, source: Representation) -> View:
         """Return the view of a representation that this measure compares."""
         kind, options = self.view_key
-        return source.view(kind, **dict(options))
+        return self.narrow(source).view(kind, **dict(options))
+
+    def narrow(self, source: Representation) -> Representation:
+        """Return the representation, or its rotated rows if it is wide and the measure allows rotations."""
+        return source.rotated if self.rotates else source
+
+    @property
+    def rotates(self) -> bool:
+        """Whether the rows of wide representations may be rotated to fewer coordinates first."""
+        return "orthogonal" in self.invariant and not self.counts_features and not self.equal_widths
+
+    def view_bytes(self, source: Representation, other: Representation | None = None) -> tuple[int, int]:
+        """Return the memory of a representation's finished view, and the extra memory to compute it."""
+        kind, options = self.view_key
+        n, d = source.size(choose_folding(source, source if other is None else other, kind.folding))
+        rotated = 8 * n * n if self.rotates and source.is_wide else 0
+        view_bytes, working = kind.memory(n, n if rotated else d, **dict(options))
+        # While rows are rotated, a panel of features and the factors before and after it are in memory.
+        return view_bytes + rotated, max(working, 7 * rotated)
 
     def with_seed(self, seed: Seed = None) -> Measure:
         """Return the measure with a fixed seed, so that all representations get the same random choices."""
@@ -311,8 +347,8 @@ def measure(
     family, formula, reference : str
         Family (all measures in a family can be requested by its name), and the formula and reference shown on the card.
     **declared
-        Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features, self_value,
-        estimates, groups, view_options, remark, expected, sample, under.
+        Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features,
+        counts_features, self_value, estimates, groups, view_options, remark, expected, sample, under.
     """
     check.choice(closer, get_args(Closer), "closer")
     check.choice(cost, COSTS, "cost")
@@ -353,3 +389,9 @@ def find_by_alias(text: str) -> Measure | None:
 
 def _key(text: str) -> str:
     return "".join(c for c in text.lower() if c.isalnum())
+
+
+def metric_of_rows(measures: Iterable[Measure]) -> dict[str, Any]:
+    """Return the options of `select_rows` for the directions that the rows need for some measures."""
+    needed = {measure.row_metric for measure in measures} - {"euclidean"}
+    return {"metric": max(needed, default="cosine"), "directed": bool(needed)}

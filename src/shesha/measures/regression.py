@@ -118,6 +118,7 @@ def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     caveats=("With as many features as rows, each spans all dimensions, and the value depends only on the widths.",),
     groups=("ReSi",),
     view_options={"centred": False},
+    counts_features=True,
     anywhere=True,
 )
 def eigenspace_overlap(a: Basis, b: Basis) -> float:

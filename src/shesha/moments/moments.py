@@ -23,6 +23,7 @@ from shesha.support import argument_types as kinds
 from shesha.support.atomic_files import replacing
 from shesha.support.device_arrays import to_host
 from shesha.support.plurals import count
+from shesha.support.regular_files import open_regular
 from shesha.support.types import Array, Index, Matrix, Vector
 
 
@@ -123,7 +124,7 @@ def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any], Row
         If the file is incomplete or damaged, or if it has another format.
     """
     place = kinds.path(path, "path")
-    with place.open("rb") as stream:
+    with open_regular(place) as stream:
         try:
             with reading(place), np.load(stream, allow_pickle=False) as arrays:
                 header = json.loads(bytes(arrays["header"]))

@@ -143,28 +143,16 @@ class Result:
     def add_inputs(self, answer_and_numbers: str) -> str:
         """Return a text with the statements on the inputs before and after its first paragraph, which is the answer."""
         text = visible(answer_and_numbers)
-        read = wrap(self._inputs_sentence, page_width())
+        restrictions, sentence = texts_of_statements(self.inputs)
+        read = wrap(sentence, page_width())
         if "\n\n" in text:
             answer, gap, numbers = text.partition("\n\n")
-            return "\n".join([*self._restrictions, answer, *read]) + gap + numbers
+            return "\n".join([*restrictions, answer, *read]) + gap + numbers
         lines = text.split("\n")
         n_answer = 1
         while n_answer < len(lines) and _is_continued(lines[n_answer - 1], lines[n_answer]):
             n_answer += 1
-        return "\n".join([*self._restrictions, *lines[:n_answer], *read, *lines[n_answer:]])
-
-    @property
-    def _restrictions(self) -> list[str]:
-        """Sentences on rows that were left out of the answer."""
-        return [f"Only {statement}." for statement in self.inputs if restricts_rows(statement)]
-
-    @property
-    def _inputs_sentence(self) -> str:
-        """What was read, as one sentence of limited length; empty if there is nothing to say."""
-        statements = [statement for statement in self.inputs if not restricts_rows(statement)]
-        left_out = len(statements) - _MOST_STATEMENTS
-        more = [f"{left_out} more statements in `inputs`"] if left_out > 0 else []
-        return f"Read: {'; '.join([*statements[:_MOST_STATEMENTS], *more])}." if statements else ""
+        return "\n".join([*restrictions, *lines[:n_answer], *read, *lines[n_answer:]])
 
     def full_text(self) -> str:
         """Return the printed text, followed by the sentence for a paper if there is one."""
@@ -203,7 +191,8 @@ class Result:
         """
         page, facts = self._page(), about or {}
         ran = (*facts.items(), *_unknown_data(facts), *page.ran)
-        answer = (*self._restrictions, *page.answer, *filter(None, [self._inputs_sentence]))
+        restrictions, sentence = texts_of_statements(self.inputs)
+        answer = (*restrictions, *page.answer, *filter(None, [sentence]))
         return replace(page, answer=answer, sections=(*page.sections, *sentence_sections(self)), ran=ran)
 
     def save_card(
@@ -277,6 +266,15 @@ encode.register(Result, encode_fields)
 _MOST_STATEMENTS = 8
 """Largest number of statements on the inputs that the text and the page show."""
 _NO_FINGERPRINT = "unknown: `about={'X': shesha.report.fingerprint(X)}` adds size, type and SHA-256 of the data"
+
+
+def texts_of_statements(statements: Sequence[str]) -> tuple[list[str], str]:
+    """Return a sentence for each statement on rows that were left out, and one of limited length for the others."""
+    others = [statement for statement in statements if not restricts_rows(statement)]
+    left_out = len(others) - _MOST_STATEMENTS
+    more = [f"{left_out} more statements in `inputs`"] if left_out > 0 else []
+    read = f"Read: {'; '.join([*others[:_MOST_STATEMENTS], *more])}." if others else ""
+    return [f"Only {statement}." for statement in statements if restricts_rows(statement)], read
 
 
 def _unknown_data(data: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

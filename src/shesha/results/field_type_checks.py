@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,31 @@ def fits(value: Any, kind: Any) -> bool:
     if kind in (float, int, bool):
         return isinstance(value, float | int)
     return isinstance(value, origin or kind)
+
+
+Kind = TypeVar("Kind")
+
+
+def require_types(result: Kind) -> Kind:
+    """Return a dataclass, or raise TypeError if a value in it has another type than its field.
+
+    Examples
+    --------
+    >>> from shesha.results import Estimate
+    >>> require_types(Estimate.from_dict({"name": 3}))
+    Traceback (most recent call last):
+    ...
+    TypeError: name must be str, got 3
+    """
+    types = get_type_hints(type(result))
+    for field in fields(result):  # type: ignore[arg-type]
+        value = getattr(result, field.name)
+        if not fits(value, types[field.name]):
+            raise TypeError(f"{field.name} must be {field.type}, got {value!r:.60}")
+        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,):
+            if is_dataclass(inner):
+                require_types(inner)
+    return result
 
 
 def _tuple(value: tuple[Any, ...], inner: tuple[Any, ...]) -> bool:

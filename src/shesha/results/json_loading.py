@@ -8,7 +8,6 @@ known parts of this library.
 from __future__ import annotations
 
 import base64
-import json
 import math
 import os
 from dataclasses import MISSING, fields
@@ -23,6 +22,7 @@ from shesha.results.base import Result
 from shesha.results.field_type_checks import fits
 from shesha.results.json_encoding import ARRAYS, FORMAT, kind_name
 from shesha.support import argument_types
+from shesha.support.regular_files import read_json
 
 _ROOMS = (
     *(
@@ -87,14 +87,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
-    except IsADirectoryError as error:
-        raise ValueError(f"path must be a file, got the folder {path}") from error
-    except (ValueError, RecursionError) as error:
-        raise ValueError(
-            f"path must contain a result that `save` wrote, got invalid JSON in {path}: {error}"
-        ) from error
+    content = read_json(path, parse_constant=_refuse_constant)
     if not isinstance(content, dict) or not {"format", "result"} <= content.keys():
         raise ValueError(f"path must contain a result that `save` wrote, got JSON of another kind in {path}")
     return content
@@ -180,8 +173,10 @@ def _as_array(plain: dict[str, Any], where: str) -> np.ndarray[Any, Any]:
     kind = np.dtype(str(dtype))
     if kind.kind not in ARRAYS:
         raise ValueError(f"{where} must be an array of numbers or texts, got dtype {dtype!r}")
-    flat = np.frombuffer(base64.b64decode(content, validate=True), dtype=kind)
-    return flat.reshape(shape).copy()
+    try:
+        return np.frombuffer(base64.b64decode(content, validate=True), dtype=kind).reshape(shape).copy()
+    except ValueError as error:
+        raise ValueError(f"{where} must be an array of shape {shape!r:.40}, got other bytes: {error}") from error
 
 
 _MARKS: dict[str, Any] = {

@@ -46,14 +46,15 @@ class Kept:
     """
 
     def __init__(self, store: ResultStore, kind: str, jobs: Iterable[Job], meter: Meter | None = None) -> None:
-        self._store, self._kind = store, kind
+        self.store, self._kind = store, kind
         self.results: dict[str, Any] = {}
         self.failures: dict[str, str] = {}
         self._left: deque[Job] = deque()
         for job in jobs:
             text = store.get(kind, job.key)
             if text is not None:
-                self.results[job.key] = json.loads(text)
+                with store.decoding():
+                    self.results[job.key] = json.loads(text)
                 continue
             self._left.append(Job(job.key, job.kind, job.amount, time_call, (job.call, *job.arguments)))
             if meter is not None:
@@ -67,7 +68,7 @@ class Kept:
         """Store the result."""
         seconds, value = result
         text = json.dumps(value)
-        self._store.put(self._kind, {job.key: text})
+        self.store.put(self._kind, {job.key: text})
         # The value is read back from JSON, so that this run and later runs have identical results.
         self.results[job.key] = json.loads(text)
         return float(seconds)

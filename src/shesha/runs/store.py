@@ -12,6 +12,7 @@ from typing import Any
 
 from shesha.support import argument_types as kinds
 from shesha.support import sqlite
+from shesha.support.regular_files import require_no_link
 from shesha.support.sqlite import StoreError
 
 LOG = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
     Raises
     ------
     StoreError
-        If another process holds the lock and `wait` is false.
+        If another process holds the lock and `wait` is false, or if the lock is a link or a pipe.
     OSError
         If no file can be written in the folder of the store.
 
@@ -48,6 +49,10 @@ def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
 
     place = path.with_name(path.name + ".lock")
     lock = FileLock(place)
+    try:
+        require_no_link(place, "lock of a store")
+    except ValueError as error:
+        raise StoreError(str(error)) from error
     try:
         # filelock would wait forever if the folder exists but the file cannot be created.
         place.open("a").close()
@@ -155,6 +160,14 @@ class ResultStore(sqlite.Database):
         if not isinstance(value, str) or _add_checksum(text) != value:
             raise sqlite.damaged_store_error(self.path, f"{kind} {key:.40}")
         return text
+
+    @contextmanager
+    def decoding(self) -> Iterator[None]:
+        """Convert errors about a stored text whose values have another form to one that names the store."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+            raise sqlite.damaged_store_error(self.path, f"{type(error).__name__}: {error}") from error
 
     def forget(self, kind: str, keys: Iterable[str]) -> None:
         """Remove the texts under the given keys, if they exist."""

@@ -128,7 +128,7 @@ def chance(
     require_reachable(n_permutations, alpha)
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     along: dict[str, Any] = {**design, "y": y, "covariates": covariates, "keep": keep}
-    sides, along = select_rows({"X": X}, along, rows=rows, missing=missing, zero=options.get("metric") != "euclidean")
+    sides, along = select_rows({"X": X}, along, rows=rows, missing=missing, metric=options.get("metric") or "cosine")
     X, y, covariates = sides["X"], along.pop("y"), along.pop("covariates")
     keep = along.pop("keep")
     design = cast(Design, align_all_labels(X, along))

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import orders, split_names
+from shesha.inputs import MissingRows, orders, split_names
 from shesha.inputs import validation as check
 from shesha.nulls import summarise
 from shesha.results import LayerRanking, RankedLayer
@@ -19,14 +19,17 @@ from shesha.steering.vectors import METHODS, RELATIVE, Method, Units, strengths
 from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis, layer_sequence
 from shesha.support.progress import track
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.views import select_rows
 
 By = Literal["max_drop", "accuracy"]
 _BY = ("max_drop", "accuracy")
 _LEVEL = 0.05
 
 
+@keep_statements
 def rank_layers(
     layers: Mapping[str, ArrayLike] | Sequence[ArrayLike] | ArrayLike,
     y: ArrayLike,
@@ -39,6 +42,7 @@ def rank_layers(
     C: float = 1.0,
     n_splits: int = 3,
     n_draws: int = 99,
+    missing: MissingRows = "refuse",
     seed: Seed = None,
     layer_axis: LayerAxis = "guess",
 ) -> LayerRanking:
@@ -63,6 +67,9 @@ def rank_layers(
         accuracy minus a constant.
     groups, method, C, n_splits, n_draws, seed
         As for `steerability`; `n_draws` must be at least 19.
+    missing : {'refuse', 'drop'}
+        Whether rows with NaN or infinity raise an error, or are left out together with rows of zeros, and counted. Rows
+        without a label are left out.
     layer_axis
         As for `shesha.compare_layers`.
 
@@ -85,6 +92,8 @@ def rank_layers(
     named = _name_layers(layers, layer_axis)
     check.choice(by, _BY, "by")
     check.choice(method, METHODS, "method")
+    named, along = select_rows(named, {"y": y, "groups": groups}, missing=missing)
+    y, groups = along["y"], along["groups"]
     orders_of = orders({name: split_names(X, name)[1] for name, X in named.items()})
     rows = {name: coordinates(_reorder(X, orders_of.get(name)), name) for name, X in named.items()}
     n = _check_same_rows(rows)

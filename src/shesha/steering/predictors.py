@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.descriptors import anisotropy
+from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.class_statistics import class_means
 from shesha.measures import procrustes_similarity
@@ -23,10 +24,12 @@ from shesha.support import argument_types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.plurals import agree, count
 from shesha.support.progress import track
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import draw_seed, generator, spawn
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimableWarning
 from shesha.transfer import fisher_discriminant, silhouette
+from shesha.views import select_rows
 
 Predictor = Callable[[Matrix, Labels], float]
 _SHUFFLING = 73
@@ -55,8 +58,15 @@ _SUPERVISED: dict[str, tuple[Predictor, float | None]] = {
 _NO_LABELS = "does not use labels, so shuffling them changes nothing"
 
 
+@keep_statements
 def predictors(
-    X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, n_draws: int = 99, seed: Seed = None
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    n_draws: int = 99,
+    missing: MissingRows = "refuse",
+    seed: Seed = None,
 ) -> SteeringPredictors:
     """Compute scores that may predict how well a representation can be steered, each with its null.
 
@@ -73,6 +83,9 @@ def predictors(
         among groups of a single class.
     n_draws : int
         Number of shuffles of the labels, 0 or at least 19. With 0, there are no chance levels.
+    missing : {'refuse', 'drop'}
+        Whether rows with NaN or infinity raise an error, or are left out together with rows of zeros, and counted. Rows
+        without a label are left out.
     seed : int, Generator or None
         Seed for the shuffles; None draws a new one.
 
@@ -95,6 +108,8 @@ def predictors(
     >>> round(found["supervised_alignment"], 2), round(found["fisher"], 2)
     (0.5, 0.24)
     """
+    sides, along = select_rows({"X": X}, {"y": y, "groups": groups}, missing=missing)
+    X, y, groups = sides["X"], along["y"], along["groups"]
     rows = check.matrix(X, min_rows=8)
     known = check_labelled(X, y, groups, len(rows), halved=False)
     n_shuffles, number = shuffle_count(n_draws), draw_seed(seed)

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.threads import parallel
 from shesha.nulls import summarise
 from shesha.results import Steerability, SteeringScore
 from shesha.steering.labelled_rows import NO_SHUFFLES, Coordinates, Labelled, check_labelled, coordinates, shuffle_count
 from shesha.steering.vectors import ENOUGH, METHODS, PAPER, Method, Probe, Units, probes, random_directions, strengths
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
+from shesha.views import select_rows
 
 NEIGHBOURS = 10
 _ENTRIES = 1 << 21
@@ -245,6 +248,7 @@ LEVEL = 0.05
 _NAMES = ("accuracy", "max drop", "flips to target", "flips to source", "anti-steerable rows")
 
 
+@keep_statements
 def steerability(
     X: ArrayLike,
     y: ArrayLike,
@@ -257,6 +261,7 @@ def steerability(
     n_splits: int = 5,
     n_directions: int = 20,
     n_draws: int = 99,
+    missing: MissingRows = "refuse",
     seed: Seed = None,
 ) -> Steerability:
     """Measure how much a steering vector changes a probe's predictions for held-out rows.
@@ -295,6 +300,9 @@ def steerability(
         Number of random directions along which every half is also steered, as a control (following the paper).
     n_draws : int
         Number of shuffles of the labels, 0 or at least 19. With 0, there are no chance levels.
+    missing : {'refuse', 'drop'}
+        Whether rows with NaN or infinity raise an error, or are left out together with rows of zeros, and counted. Rows
+        without a label are left out.
     seed : int, Generator or None
         Seed for splits, shuffles and random directions; None draws a new one.
 
@@ -315,6 +323,8 @@ def steerability(
     >>> round(found.max_drop.value, 2), round(found.max_drop.chance, 2), round(found.random_drop, 2)
     (0.36, 0.05, 0.07)
     """
+    sides, along = select_rows({"X": X}, {"y": y, "groups": groups}, missing=missing)
+    X, y, groups = sides["X"], along["y"], along["groups"]
     rows = coordinates(X)
     known = check_labelled(X, y, groups, len(rows.values))
     grid, steps = strengths(alphas, units, rows.norm)

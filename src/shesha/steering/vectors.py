@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import ArrayLike, NDArray
 
+from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.class_statistics import class_means
 from shesha.kernels.regression import EXACT, Fits, fit_many
@@ -20,9 +21,11 @@ from shesha.results.base import Result
 from shesha.steering.labelled_rows import NO_SHUFFLES, Labelled, check_labelled, coordinates, shuffle_count
 from shesha.support import spelling
 from shesha.support.default_draw_counts import N_BOOTSTRAP
+from shesha.support.provenance import keep_statements
 from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed, Vector
 from shesha.support.warnings import MeasureWarning, warn
+from shesha.views import select_rows
 
 _CLOSE = 3
 
@@ -449,6 +452,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
         )
 
 
+@keep_statements
 def vector(
     X: ArrayLike,
     y: ArrayLike,
@@ -457,6 +461,7 @@ def vector(
     groups: ArrayLike | None = None,
     C: float = 1.0,
     n_draws: int = 999,
+    missing: MissingRows = "refuse",
     seed: Seed = None,
 ) -> SteeringVector:
     """Find a steering vector between classes, with the agreement of rows on it and its chance level.
@@ -481,6 +486,9 @@ def vector(
         Inverse strength of the L2 penalty. The solution equals that of scikit-learn for the same C.
     n_draws : int
         Number of shuffles of the labels for the chance level, 0 or at least 19. With 0, there is no chance level.
+    missing : {'refuse', 'drop'}
+        Whether rows with NaN or infinity raise an error, or are left out together with rows of zeros, and counted. Rows
+        without a label are left out.
     seed : int, Generator or None
         Seed for shuffles and resamples; None draws a new one.
 
@@ -503,6 +511,8 @@ def vector(
     >>> found.coherence.value > found.coherence.threshold
     True
     """
+    sides, along = select_rows({"X": X}, {"y": y, "groups": groups}, missing=missing)
+    X, y, groups = sides["X"], along["y"], along["groups"]
     rows = coordinates(X)
     known = check_labelled(X, y, groups, len(rows.values), halved=False)
     check.choice(method, METHODS, "method")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from shesha.studies.claims import NO, OPEN, OPERATORS, QUESTIONS, YES, Claim, Rule
 from shesha.studies.study_lookup import data_folders
+from shesha.support.regular_files import read_toml
 
 RULE_FIELDS = ("fact", "reason", "control", YES, NO, OPEN, *OPERATORS)
 """Fields of a rule: what decides, and the words for each answer."""
@@ -45,20 +45,6 @@ def _files() -> dict[str, dict[str, Any]]:
 
 def _claim_files(pattern: str) -> list[Path]:
     return sorted(place for folder in data_folders() for place in (folder / "claims").glob(pattern))
-
-
-def read_toml(place: Path) -> dict[str, Any]:
-    """Read a file of claims or rules.
-
-    Raises
-    ------
-    ValueError
-        If it is not valid TOML; the message names the file and the place in it.
-    """
-    try:
-        return tomllib.loads(place.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{place} must be a TOML file, got an error: {error}") from None
 
 
 def parse_claim(paper: str, entry: dict[str, Any]) -> Claim:

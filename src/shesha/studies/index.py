@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -22,6 +21,7 @@ from shesha.studies.run_files import CHECKS, FACTS, FAILED_PAGE, PAGE, ROWS, SUM
 from shesha.studies.scorecards import CLAIMS, GROUPS, bars, claims_page, counts, judge_papers, page_name, scorecard
 from shesha.studies.tolerance import LOOSE
 from shesha.support.atomic_files import replacing, write_text
+from shesha.support.regular_files import read_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,7 @@ def write_index(out: str | os.PathLike[str] = "studies") -> Path:
         raise ValueError(
             f"out must contain pages of studies, got none in {folder}: `shesha study run NAME --out {folder}`"
         )
-    summaries = [json.loads(place.read_text(encoding="utf-8")) for place in paths]
+    summaries = [read_json(place) for place in paths]
     checks = _collect_checks(folder, [summary["name"] for summary in summaries])
     facts = _facts_in(folder)
     papers = judge_papers(facts)

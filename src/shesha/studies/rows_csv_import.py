@@ -11,6 +11,7 @@ from typing import Any
 from shesha.runs import ResultStore
 from shesha.studies.run_files import ROWS, SUMMARY
 from shesha.studies.study_decorator import Study
+from shesha.support.regular_files import read_json
 
 
 def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:
@@ -32,7 +33,7 @@ def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:
     table, summary = folder / ROWS, folder / SUMMARY
     if next(iter(store.items(study.kind)), None) is not None or not (table.exists() and summary.exists()):
         return 0
-    about = json.loads(summary.read_text(encoding="utf-8"))
+    about = read_json(summary)
     if about.get("version") != study.version:
         return 0
     with table.open(encoding="utf-8", newline="") as lines:

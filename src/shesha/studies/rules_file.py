@@ -21,11 +21,12 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from shesha.studies.checks import UNREACHABLE, Found
-from shesha.studies.claim_files import RULE_FIELDS, parse_claim, parse_rule, read_toml
+from shesha.studies.claim_files import RULE_FIELDS, parse_claim, parse_rule
 from shesha.studies.claims import Claim, Line, fact_names
 from shesha.studies.facts import Facts
 from shesha.studies.published_checks import claim_key, line_label, published_folder, read_published
 from shesha.studies.study_decorator import Study
+from shesha.support.regular_files import read_toml
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -215,12 +215,13 @@ def _as_run(study: Study, store: ResultStore, quick: bool, failures: Mapping[str
     import pandas as pd
 
     cells = study.quick if quick else study.full
-    known = {key: json.loads(text) for key, text in store.items(study.kind)}
-    entries = [known[_key(cell)] for cell in cells if _key(cell) in known]
-    rows = pd.DataFrame([entry["row"] for entry in entries])
-    days = sorted({entry["day"] for entry in entries})
-    seconds = tuple(float(entry["seconds"]) for entry in entries)
-    places = Counter(entry["place"] for entry in entries if "place" in entry)
+    with store.decoding():
+        known = {key: json.loads(text) for key, text in store.items(study.kind)}
+        entries = [known[_key(cell)] for cell in cells if _key(cell) in known]
+        rows = pd.DataFrame([entry["row"] for entry in entries])
+        days = sorted({entry["day"] for entry in entries})
+        seconds = tuple(float(entry["seconds"]) for entry in entries)
+        places = Counter(entry["place"] for entry in entries if "place" in entry)
     missing = dict(store.items(_missing_key(study)))
     unreachable = {_key(cell): missing[_key(cell)] for cell in cells if _key(cell) in missing}
     return StudyRun(study, rows, dict(failures or {}), unreachable, len(cells), quick, seconds, tuple(days), places)

@@ -22,6 +22,8 @@ Result = TypeVar("Result")
 
 _NO_DOUBLES = ("mps", "meta")
 """Types of torch devices that have no double precision or no values."""
+_COLUMNS = 4096
+"""Columns whose medians are computed at a time."""
 _SMALL = 128
 """Matrices with up to this number of rows or columns are decomposed on the host."""
 
@@ -190,12 +192,15 @@ def column_medians(rows: Any) -> Any:
     if not is_numpy(rows):
         ordered = namespace(rows).sort(rows, axis=0)
         return (ordered[low, :] + ordered[high, :]) / 2
-    # It is several times faster to make columns contiguous and to partition them at one position instead of two.
-    columns = np.array(rows.T, order="C")
-    columns.partition(high, axis=1)
-    upper = columns[:, high]
-    lower = upper if low == high else columns[:, :high].max(axis=1)
-    return (lower + upper) / 2
+    medians = np.empty(rows.shape[1])
+    for start in range(0, rows.shape[1], _COLUMNS):
+        # It is several times faster to make columns contiguous and to partition them at one position instead of two.
+        columns = np.array(rows[:, start : start + _COLUMNS].T, order="C")
+        columns.partition(high, axis=1)
+        upper = columns[:, high]
+        lower = upper if low == high else columns[:, :high].max(axis=1)
+        medians[start : start + _COLUMNS] = (lower + upper) / 2
+    return medians
 
 
 def order_statistics(values: Any, ranks: list[int]) -> list[float]:

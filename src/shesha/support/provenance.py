@@ -32,7 +32,8 @@ def state(text: str) -> None:
     and pages show it before the answer.
     """
     collected = _statements.get()
-    if collected is not None:
+    # Rows are aligned again where they are used, which then changes nothing.
+    if collected is not None and not any(known.startswith(f"{text},") for known in collected):
         collected[text] = None
 
 

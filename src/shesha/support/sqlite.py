@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import errno
+import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+from shesha.support.regular_files import open_regular, require_no_link
 
 _HEADER = b"SQLite format 3\0"
 _ABOUT = "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 MEMORY = Path(":memory:")
 """Stands for a database in memory."""
+_SUPER_JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+"""Last bytes of a journal that names another file, which SQLite may delete when it opens the store."""
+_STEP, _FEWEST_STEPS, _BYTES_PER_STEP = 1_000_000, 200, 10_000
+"""Instructions between two looks at a statement, and the looks after which it ends: so many, and one for so many bytes
+of the file. A statement on an undamaged store needs far fewer, whatever the speed of the machine.
+"""
+_DENIED = tuple(
+    getattr(sqlite3, f"SQLITE_{action}")
+    for action in ("ATTACH", "DETACH", "CREATE_TRIGGER", "CREATE_VIEW", "CREATE_VTABLE", "DROP_VTABLE", "RECURSIVE")
+)
 
 
 class StoreError(ValueError):
@@ -29,18 +43,22 @@ class Layout:
     """Name of the program that writes this kind of store, for messages."""
     schema: str
     """Version number of the layout."""
-    tables: Sequence[str]
+    tables: tuple[str, ...]
     """Statements that create the tables of a new store."""
     program: str | None = None
     """Value in `about` that distinguishes this kind of store."""
-    earlier: Sequence[str] = ()
-    """Versions of earlier layouts that can still be read."""
+    optional: tuple[str, ...] = ()
+    """Statements that create the tables which a store may have in addition."""
+    earlier: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Earlier layouts that can still be read: the version, and the statements that created its tables."""
     upgrade: Callable[[sqlite3.Connection], None] | None = None
     """Function that upgrades a store from an earlier layout to this one."""
 
 
-def connect(path: Path, layout: Layout, *, create: bool = True) -> sqlite3.Connection:
+def connect(path: Path, layout: Layout, *, create: bool = True, follow_links: bool = True) -> sqlite3.Connection:
     """Open a store, and create its tables if it is new and may be created.
+
+    With `follow_links=False`, a path that is a link is refused, as for a file in a folder of another person.
 
     Raises
     ------
@@ -52,9 +70,11 @@ def connect(path: Path, layout: Layout, *, create: bool = True) -> sqlite3.Conne
     if path != MEMORY:
         if not create and not path.exists():
             raise FileNotFoundError(f"store must be the file of an earlier run, got {path}, which does not exist")
+        if not follow_links and path.is_symlink():
+            raise StoreError(f"store must be a file, got {path}, which is a link")
         require_place(path, layout.writer)
     try:
-        connection = sqlite3.connect(path, timeout=60, isolation_level=None)
+        connection = _open(path)
     except sqlite3.OperationalError as error:
         raise _unusable(path, error) from error
     try:
@@ -70,6 +90,48 @@ def connect(path: Path, layout: Layout, *, create: bool = True) -> sqlite3.Conne
     except BaseException:
         connection.close()
         raise
+    return connection
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that ends statements which run far longer than the size of the file can explain.
+
+    A damaged or prepared file can make SQLite visit the same pages without end.
+    """
+
+    _steps = 0
+
+    def execute(self, *statement: Any) -> sqlite3.Cursor:
+        self._steps = 0
+        return super().execute(*statement)
+
+    def executemany(self, *statement: Any) -> sqlite3.Cursor:
+        self._steps = 0
+        return super().executemany(*statement)
+
+    def end_after(self, limit: int) -> None:
+        """End statements after a number of steps."""
+
+        def is_late() -> bool:
+            self._steps += 1
+            return self._steps > limit
+
+        self.set_progress_handler(is_late, _STEP)
+
+
+def _authorize(action: int, _first: Any, _second: Any, _database: Any, source: str | None) -> int:
+    """Deny what no statement of ours needs, and everything that a view or a trigger asks for."""
+    return sqlite3.SQLITE_DENY if action in _DENIED or source is not None else sqlite3.SQLITE_OK
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """Open a file so that nothing in it can run code, read other files or work without end."""
+    connection = sqlite3.connect(path, timeout=60, isolation_level=None, factory=_Connection)
+    size = path.stat().st_size if path.is_file() else 0
+    connection.end_after(_FEWEST_STEPS + size // _BYTES_PER_STEP)
+    connection.set_authorizer(_authorize)
+    for setting in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
+        connection.execute(f"PRAGMA {setting}")
     return connection
 
 
@@ -99,18 +161,24 @@ def prepare(connection: sqlite3.Connection, path: Path, layout: Layout, *, creat
     """Create the tables of an empty store; raise an error for a store of another kind or version."""
     foreign = f"store must be a file written by {layout.writer}, got {path}"
     try:
-        names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        found = _schema(connection)
     except sqlite3.OperationalError:
         raise
     except sqlite3.DatabaseError as error:
         raise StoreError(f"{foreign}: {error}") from error
-    if not names and create:
+    if not found and create:
         connection.execute("PRAGMA journal_mode = WAL")
         with transaction(connection, path):
-            _lay_out(connection, layout)
-    elif "about" not in names:
+            _lay_out(connection, layout.tables, layout.schema, layout.program)
+        found = _schema(connection)
+    # Views and triggers of others must not run, so nothing is read before this check.
+    if more := sorted(f"{kind} {name}" for kind, name, _ in found if kind not in ("table", "index")):
+        raise StoreError(f"{foreign}, which contains the {more[0]}")
+    if ("table", "about", _plain(_ABOUT)) not in found:
         raise StoreError(foreign)
     _require_version(connection, path, layout, foreign)
+    if found - _optional_tables(layout) not in _known_schemas(layout):
+        raise StoreError(f"{foreign}, whose tables differ from those of this layout")
     if create and layout.upgrade is not None and about(connection).get("schema") != layout.schema:
         with transaction(connection, path):
             layout.upgrade(connection)
@@ -118,10 +186,48 @@ def prepare(connection: sqlite3.Connection, path: Path, layout: Layout, *, creat
     connection.execute("PRAGMA synchronous = NORMAL")
 
 
-def _lay_out(connection: sqlite3.Connection, layout: Layout) -> None:
-    for statement in (_ABOUT, *layout.tables):
+Schema = frozenset[tuple[str, str, str]]
+
+
+def _schema(connection: sqlite3.Connection) -> Schema:
+    """Return all tables, indices, views and triggers by kind, name and definition."""
+    return frozenset(
+        (str(kind), str(name), _plain(str(sql)))
+        for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master")
+    )
+
+
+def _plain(sql: str) -> str:
+    """Return a definition without the spaces, line breaks and quotes that renaming changes."""
+    return re.sub(r'[\s"]+', "", sql)
+
+
+@cache
+def _known_schemas(layout: Layout) -> tuple[Schema, ...]:
+    """Return the schemas of a new store, of one of each earlier layout, and of one that was upgraded."""
+    known = []
+    for version, tables in (*layout.earlier, (layout.schema, layout.tables)):
+        with closing(sqlite3.connect(MEMORY, isolation_level=None)) as connection:
+            _lay_out(connection, tables, version, layout.program)
+            known.append(_schema(connection))
+            if layout.upgrade is not None:
+                layout.upgrade(connection)
+                known.append(_schema(connection))
+    return tuple(known)
+
+
+@cache
+def _optional_tables(layout: Layout) -> Schema:
+    with closing(sqlite3.connect(MEMORY)) as connection:
+        for statement in layout.optional:
+            connection.execute(statement)
+        return _schema(connection)
+
+
+def _lay_out(connection: sqlite3.Connection, tables: tuple[str, ...], version: str, program: str | None) -> None:
+    for statement in (_ABOUT, *tables):
         connection.execute(statement)
-    entries = {"schema": layout.schema} | ({} if layout.program is None else {"program": layout.program})
+    entries = {"schema": version} | ({} if program is None else {"program": program})
     connection.executemany("INSERT INTO about VALUES (?, ?)", entries.items())
 
 
@@ -129,7 +235,7 @@ def _require_version(connection: sqlite3.Connection, path: Path, layout: Layout,
     entries = about(connection)
     if entries.get("program") != layout.program:
         raise StoreError(foreign)
-    readable = (*layout.earlier, layout.schema)
+    readable = (*(version for version, _ in layout.earlier), layout.schema)
     if entries.get("schema") not in readable:
         raise StoreError(
             f"store must have layout {' or '.join(readable)}, got {entries.get('schema')} in {path}, which another "
@@ -184,11 +290,29 @@ def require_place(path: Path, writer: str) -> None:
         raise IsADirectoryError(f"store must be a file, got the folder {path}")
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"the folder of the store must exist, got {path}")
-    if path.is_file() and not _is_database(path):
+    if path.is_symlink() and not path.exists():
+        raise StoreError(f"store must be a file, got {path}, which is a link to nothing")
+    try:
+        for ending in ("-wal", "-shm", "-journal", ".lock"):
+            require_no_link(path.with_name(path.name + ending), "file of a store")
+        is_foreign = path.exists() and not _is_database(path)
+        journal = path.with_name(path.name + "-journal")
+        names_another_file = journal.exists() and _last_bytes(journal) == _SUPER_JOURNAL
+    except ValueError as error:
+        raise StoreError(str(error)) from error
+    if is_foreign:
         raise StoreError(f"store must be a file written by {writer}, got {path}")
+    if names_another_file:
+        raise StoreError(f"store must be a single file, got {path}, whose journal names another file")
 
 
 def _is_database(path: Path) -> bool:
     """Return whether a file is empty or a database; SQLite itself would treat any short file as empty."""
-    with path.open("rb") as file:
+    with open_regular(path, "store") as file:
         return file.read(len(_HEADER)) in (b"", _HEADER)
+
+
+def _last_bytes(path: Path) -> bytes:
+    with open_regular(path, "store") as file:
+        file.seek(max(0, path.stat().st_size - len(_SUPER_JOURNAL)))
+        return file.read()

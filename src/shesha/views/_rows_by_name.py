@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from shesha.inputs import MissingRows, NamedRows, Names, RowChoice, align_labels, named_index, orders, split_names
 from shesha.inputs import validation as check
+from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.support.device_arrays import array_shape, to_host
 from shesha.support.device_arrays import take_rows as take_array_rows
 from shesha.support.provenance import state
@@ -90,7 +91,8 @@ def select_rows(
     *,
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
-    zero: bool = True,
+    metric: Metric = "cosine",
+    directed: bool = False,
     align: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Restrict representations, and what belongs to their rows, to the rows that are used.
@@ -108,8 +110,11 @@ def select_rows(
         Whether all must have the same rows, or only the rows whose names all of them have are used.
     missing : {'refuse', 'drop'}
         Whether rows with NaN or infinity raise an error, or are left out everywhere, as are rows of zeros if `zero`.
-    zero : bool
-        Whether a row of zeros counts as missing, because the rows need a direction; only for 'drop'.
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Rows without a direction under this metric count as missing: zero rows for cosine, constant rows for
+        correlation; only for 'drop'.
+    directed : bool
+        Whether a row of zeros is refused, because a score needs the direction of every row; only for 'refuse'.
     align : bool
         Whether to put all rows in one order even if none are left out; other callers do so later.
 
@@ -119,10 +124,10 @@ def select_rows(
         Both mappings, with the same keys.
     """
     sides = {name: _Side.read(X, name) for name, X in representations.items()}
-    used, extra = restrict(sides, along or {}, rows=rows, missing=missing, zero=zero, align=align)
+    used, extra = restrict(sides, along or {}, rows=rows, missing=missing, metric=metric, align=align)
     if missing == "refuse":
         for name, side in used.items():
-            _require_finite(side, name)
+            _require_usable(side, name, directed=directed)
     return {name: side.value for name, side in used.items()}, extra
 
 
@@ -132,11 +137,13 @@ def select_layer_rows(
     *,
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
+    metric: Metric = "cosine",
+    directed: bool = False,
 ) -> tuple[list[dict[Any, Any]], dict[str, Any]]:
     """Restrict all layers of several models, and what belongs to their rows, as `select_rows` does."""
     places = [(model, layer) for model, layers in models.items() for layer in layers]
     layers = {f"{model}[{layer!r}]": models[model][layer] for model, layer in places}
-    used, extra = select_rows(layers, along, rows=rows, missing=missing)
+    used, extra = select_rows(layers, along, rows=rows, missing=missing, metric=metric, directed=directed)
     found: dict[str, dict[Any, Any]] = {model: {} for model in models}
     for (model, layer), X in zip(places, used.values(), strict=True):
         found[model][layer] = X
@@ -149,7 +156,7 @@ def restrict(
     *,
     rows: RowChoice,
     missing: MissingRows,
-    zero: bool,
+    metric: Metric,
     align: bool = False,
 ) -> tuple[dict[str, T], dict[str, Any]]:
     """Restrict any kind of representations, and what belongs to their rows, as `select_rows` does."""
@@ -183,7 +190,7 @@ def restrict(
         if name in _LABELS and _n_entries(value) == n
     }
     if missing == "drop":
-        left_out |= _incomplete(used, n, zero=zero)
+        left_out |= _incomplete(used, n, metric)
     kept = _keep(left_out, n)
     if len(kept) < n:
         used = {name: side.take_rows(kept) for name, side in used.items()}
@@ -207,19 +214,21 @@ def _keep(left_out: Mapping[str, NDArray[np.bool_]], n: int) -> Index:
     return np.flatnonzero(kept)
 
 
-def _incomplete(sides: Mapping[str, Selectable], n: int, *, zero: bool) -> dict[str, NDArray[np.bool_]]:
-    """Return, by reason, the rows with NaN or infinity, and those of zeros if these count as missing."""
+def _incomplete(sides: Mapping[str, Selectable], n: int, metric: Metric) -> dict[str, NDArray[np.bool_]]:
+    """Return, by reason, the rows with NaN or infinity, and those without a direction."""
+    kind = "constant" if metric == "correlation" else "zero"
     found: dict[str, NDArray[np.bool_]] = {}
     for name, side in sides.items():
         of = f" in {name}" if len(sides) > 1 else ""
-        bad, zeros = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        bad, undirected = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
         for start, block in side.blocks():
             flat = block.reshape(len(block), -1)
             bad[start : start + len(block)] = ~np.isfinite(flat).all(axis=1)
-            zeros[start : start + len(block)] = ~flat.any(axis=1)
+            # The only value of a row is constant, but may differ from those of other rows.
+            undirected[start + find_undirected_rows(flat, metric if flat.shape[1] > 1 else "cosine")] = True
         found[f"{{}} with NaN{of}"] = bad
-        if zero:
-            found[f"{{}} zero{of}"] = zeros
+        if metric != "euclidean":
+            found[f"{{}} {kind}{of}"] = undirected & ~bad
     return found
 
 
@@ -272,18 +281,24 @@ class _Side:
             yield start, block.toarray() if hasattr(block, "toarray") else to_host(block)
 
 
-def _require_finite(side: _Side, name: str) -> None:
-    """Refuse NaN and infinity in an array in memory; other inputs are checked where they are read."""
+def _require_usable(side: _Side, name: str, *, directed: bool) -> None:
+    """Refuse NaN, infinity and, if `directed`, zero rows in an array in memory; others are checked where they are read.
+
+    Zero rows are refused after all other rows were found to be finite, because they are the smaller fault.
+    """
     values = split_names(side.value)[0] if not isinstance(side.value, Rdm | Representation | Rows) else None
-    if not isinstance(values, np.ndarray) or values.dtype.kind != "f" or values.nbytes > _READ_TWICE:
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu" or values.nbytes > _READ_TWICE:
         return
+    not_finite, zero = [], []
     for start, block in side.blocks():
-        if not np.isfinite(block).all():
-            bad = [
-                start + np.flatnonzero(~np.isfinite(part.reshape(len(part), -1)).all(axis=1))
-                for start, part in side.blocks()
-            ]
-            raise ValueError(check.not_finite(name, np.concatenate(bad), side.n_rows, side.names))
+        flat = block.reshape(len(block), -1)
+        if not np.isfinite(flat).all():
+            not_finite.append(start + np.flatnonzero(~np.isfinite(flat).all(axis=1)))
+        if directed and flat.shape[1]:
+            zero.append(start + np.flatnonzero(~flat.any(axis=1)))
+    for rows, message in ((not_finite, check.not_finite), (zero, check.zero_rows)):
+        if any(map(len, rows)):
+            raise ValueError(message(name, np.concatenate(rows), side.n_rows, side.names))
 
 
 def _n_entries(value: Any) -> int | None:

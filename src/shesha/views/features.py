@@ -21,6 +21,7 @@ from shesha.kernels.distances import (
     panel,
     standard_rows,
 )
+from shesha.kernels.orthogonal_maps import triangular_factor
 from shesha.kernels.rounding_and_scaling import ROUNDING, length_unit
 from shesha.support.device_arrays import column_medians, is_numpy, namespace, norm, singular_values, take_rows
 from shesha.support.seeds import generator
@@ -71,11 +72,7 @@ class Features(View):
     @cached_property
     def centred(self) -> Matrix:
         """Rows minus their column means; columns with equal entries become exactly zero."""
-        # Medians (of some rows) are subtracted first: they equal constants exactly, and outlying rows hardly change
-        # them.
-        centred = self.rows - column_medians(self.rows[:: max(1, self.n_rows // _MEDIAN_ROWS), :])
-        centred -= namespace(centred).mean(centred, axis=0)
-        return cast(Matrix, centred)
+        return _centre(self.rows, copy=True)
 
     @cached_property
     def centred_norm(self) -> float:
@@ -152,10 +149,37 @@ class _Relabelled(Features):
         return self.original.permute(self.order[order])
 
 
+def _centre(rows: Matrix, *, copy: bool) -> Matrix:
+    """Subtract column means, from a copy or in place."""
+    # Medians (of some rows) are subtracted first: they equal constants exactly, and outlying rows hardly change them.
+    medians = column_medians(rows[:: max(1, int(rows.shape[0]) // _MEDIAN_ROWS), :])
+    if copy:
+        rows = rows - medians
+    else:
+        rows -= medians
+    rows -= namespace(rows).mean(rows, axis=0)
+    return rows
+
+
+def centred_rows(source: Representation) -> tuple[Matrix, float]:
+    """Return `Features.centred` and `Features.centred_norm` from a single copy of the rows."""
+    rows = source.rows / length_unit(source.rows)
+    size = norm(rows)
+    rows = _centre(rows, copy=False)
+    length = norm(rows)
+    return rows, length if length > source.precision * size else 0.0
+
+
+def compact_rows(centred: Matrix) -> Matrix:
+    """Return centred rows in at most n coordinates; the argument is overwritten."""
+    n, d = centred.shape
+    return centred if d <= n else triangular_factor(centred) if is_numpy(centred) else _triangular_factor(centred)
+
+
 def _triangular_factor(rows: Matrix) -> Matrix:
     """Return rows with the same inner products in as many coordinates as there are rows."""
     if is_numpy(rows):
-        return np.ascontiguousarray(np.asarray(np.linalg.qr(rows.T, mode="r")).T)
+        return triangular_factor(rows.copy())
     _, factor = namespace(rows).linalg.qr(rows.T)
     return cast(Matrix, factor.T)
 

@@ -28,7 +28,7 @@ from shesha.support.device_arrays import (
 )
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views.features import Features
+from shesha.views.features import Features, centred_rows, compact_rows
 from shesha.views.representation import Representation, Symmetric, View
 
 Kernel = Literal["linear", "rbf", "distance"]
@@ -38,6 +38,8 @@ _DEGENERATE = 1e-14
 """If centring reduces the norm of a kernel matrix below this share, the matrix is constant up to rounding."""
 _LARGE = 2**26
 """Largest number of bytes for which a copy of the features is kept for other views."""
+_FEATURES = 4096
+"""Features whose squares are in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -209,26 +211,31 @@ def _norm_of_all(squared_norm: float, self_products: float, d: int) -> float:
     return estimate
 
 
-def _self_products(features: Features) -> float:
+def _self_products(centred: Matrix, norm: float) -> float:
     """Contribution to the unbiased squared norm of the Gram matrix from features paired with themselves."""
-    squares = (features.centred / features.centred_norm) ** 2
-    xp, n = namespace(squares), features.n_rows
-    second, fourth = xp.sum(squares, axis=0), xp.sum(squares**2, axis=0)
-    return total((1 + 1 / ((n - 1) * (n - 2))) * second**2 - n / (n - 2) * fourth)
+    xp, (n, d), terms = namespace(centred), centred.shape, []
+    for start in range(0, d, _FEATURES):
+        squares = (centred[:, start : start + _FEATURES] / norm) ** 2
+        second, fourth = xp.sum(squares, axis=0), xp.sum(squares**2, axis=0)
+        terms.append((1 + 1 / ((n - 1) * (n - 2))) * second**2 - n / (n - 2) * fourth)
+    return total(xp.concat(terms) if len(terms) > 1 else terms[0])
 
 
 def _unit_rows(source: Representation, sampled: bool) -> tuple[Matrix, float, int]:
     """Centred rows of unit norm, the self-products of sampled features, and the number of features."""
     shared = 8 * math.prod(source.size(Gram.folding)) <= _LARGE
-    features = source.view(Features) if shared else Features.build(source)
-    norm = features.centred_norm
+    if shared:
+        features = source.view(Features)
+        centred, norm = features.centred, features.centred_norm
+    else:
+        centred, norm = centred_rows(source)
     if norm == 0:
         raise NotEstimable("all rows are equal")
-    self_products, d = _self_products(features) if sampled else 0.0, features.rows.shape[1]
-    rows = features.compact
+    self_products, d = _self_products(centred, norm) if sampled else 0.0, int(centred.shape[1])
     if shared:
-        return rows / norm, self_products, d
-    del features  # This frees memory for the triangle; the centred rows are not shared, so they are scaled in place.
+        return features.compact / norm, self_products, d
+    # The centred rows are not shared, so they are rotated and scaled in place, which leaves memory for the triangle.
+    rows = compact_rows(centred)
     rows /= norm
     return rows, self_products, d
 

@@ -25,6 +25,7 @@ from shesha.kernels.distances import (
     standard_rows,
 )
 from shesha.kernels.map_flattening import ROWS, Folding, average_pool, fold
+from shesha.kernels.orthogonal_maps import rotate_rows
 from shesha.kernels.pairs import condensed_index
 from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.support import argument_types as kinds
@@ -41,6 +42,10 @@ Result = TypeVar("Result")
 Standard = Literal["dot", "cosine", "correlation", "euclidean"]
 STANDARDS: tuple[Standard, ...] = ("dot", *METRICS)
 """Ways to compare rows: by their inner product, or by a distance."""
+
+
+_WIDE, _LARGE = 4, 2**26
+"""A matrix is wide if it has so many times more features than rows, and more than so many bytes."""
 
 
 @dataclass(frozen=True)
@@ -174,6 +179,25 @@ class Representation:
             raise NotEstimable("features are needed, got distances between rows")
         return self._array
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether rows have so many features that views are better built from `rotated`; depends on the shape only."""
+        return type(self) is Representation and not self.has_distances_only and _is_wide(*self.size("columns"))
+
+    @property
+    def rotated(self) -> Representation:
+        """Rows with the same inner products in as many coordinates as there are rows, for a wide representation.
+
+        Measures that are invariant to rotations give the same value up to rounding, from far less memory.
+        """
+        array = self._array
+        if not self.is_wide or isinstance(array, Rdm) or not device_arrays.is_numpy(array) or array.ndim != 2:
+            return self
+        return cast(
+            Representation,
+            self.cached(("fold", "rotated"), lambda: Representation(rotate_rows(array), self.precision)),
+        )
+
     def size(self, folding: Folding) -> tuple[int, int]:
         """Number of rows and number of columns after folding."""
         n, *rest = self.shape
@@ -273,6 +297,10 @@ class Representation:
                 lambda: Representation(fold(average_pool(array, grid), folding), self.precision),
             ),
         )
+
+
+def _is_wide(n: int, d: int) -> bool:
+    return d >= _WIDE * n and 8 * n * d > _LARGE
 
 
 def check_named_arrays(device_arrays: Mapping[Any, Any], argument: str, label: str) -> dict[str, Representation]:

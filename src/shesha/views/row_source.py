@@ -200,20 +200,13 @@ class Rows:
         """All rows if reading them is cheap; only the first few thousand rows of a sparse matrix."""
         return self.read(slice(0, _SOME)) if self.is_sparse else cast(Array, self._array)
 
-    def drop(self, rows: Index) -> Rows:
-        """Return the data without the given rows."""
-        if not len(rows):
-            return self
-        kept = np.setdiff1d(np.arange(len(self)), rows)
-        if self.is_sparse or self._array.dtype.itemsize * len(kept) * self.shape[1] * _COPIED <= memory.memory_budget():
-            return Rows(self._array[kept], self.name, min_rows=0, min_columns=0)
-        result = copy(self)
-        result.names, result._made, result._array = None, {}, ChosenRows(self._array, kept)
-        return result
-
     def take(self, rows: Index) -> Rows:
-        """Return only the given rows."""
-        return Rows(self._array[rows], self.name, min_rows=0, min_columns=0)
+        """Return only the given rows: a copy if it is small, and otherwise a view."""
+        if self.is_sparse or self._array.dtype.itemsize * len(rows) * self.shape[1] * _COPIED <= memory.memory_budget():
+            return Rows(self._array[rows], self.name, min_rows=0, min_columns=0)
+        result = copy(self)
+        result.names, result._made, result._array = None, {}, ChosenRows(self._array, rows)
+        return result
 
     def take_columns(self, columns: Index) -> Rows:
         """Return only the given features."""

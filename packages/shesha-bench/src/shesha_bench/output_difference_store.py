@@ -13,6 +13,7 @@ from itertools import combinations
 
 from shesha.runs import failure_reason, version_of_code
 from shesha_bench import train_and_compare_jobs
+from shesha_bench._store_schema import DIFFERENCE
 from shesha_bench.store import Difference as Shipped
 from shesha_bench.store import Store
 from shesha_bench.tests import Output
@@ -23,9 +24,6 @@ LOG = logging.getLogger(__name__)
 Known = dict[tuple[str, str], dict[str, float]]
 """Differences between outputs, by the keys of both models and by `versioned_name`."""
 _SHIPPED = tuple(field.name for field in fields(Shipped))[2:]
-_TABLE = """CREATE TABLE IF NOT EXISTS difference (
-    first TEXT, second TEXT, kind TEXT, value REAL, PRIMARY KEY (first, second, kind)
-) WITHOUT ROWID"""
 
 
 def versioned_name(kind: str, difference: Difference) -> str:
@@ -71,6 +69,6 @@ def _write(store: Store, name: str, rows: Sequence[tuple[str, str, float]]) -> N
     if not rows:
         return
     with store.transaction():
-        store.query(_TABLE)
+        store.query(DIFFERENCE)
         for first, second, value in rows:
             store.query("INSERT OR IGNORE INTO difference VALUES (?, ?, ?, ?)", (first, second, name, float(value)))

@@ -16,6 +16,7 @@ from shesha.inputs import validation as check
 from shesha.results.plain_values import replace_non_json
 from shesha.support import argument_types as kinds
 from shesha.support.atomic_files import write_text
+from shesha.support.regular_files import read_json
 from shesha_bench.output_difference_store import read_differences
 from shesha_bench.run_plan import Trial
 from shesha_bench.store import Entry, Store
@@ -125,7 +126,7 @@ def read_submissions(folder: str | Path) -> pd.DataFrame:
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     try:
-        submission = json.loads(path.read_text(encoding="utf-8"))
+        submission = read_json(path, "submission", follow_links=False)
         texts = {name: kinds.text(submission[name], name) for name in ("suite", "measure", "code")}
         texts["closer"] = check.choice(submission["closer"], ("higher", "lower"), "closer")
         if submission["format"] != FORMAT:
@@ -134,7 +135,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
             where = {name: kinds.text(score[name], name) for name in (*_PLACE, "test", "quality")}
             jackknife = tuple(_number(value) for value in score["without_training"])
             yield {**texts, **where, "value": _number(score["value"]), "left": jackknife}
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{path} must be a submission of format {FORMAT}, got another file: {error}") from error
 
 
@@ -146,8 +147,8 @@ def measure_file(folder: Path, measure: str) -> Path:
     """Return the file for a measure; names that differ only in special characters get different files."""
     place = folder / f"{_file_name(measure)}.json"
     try:
-        other = place.is_file() and json.loads(place.read_text(encoding="utf-8"))["measure"] != measure
-    except (ValueError, KeyError, TypeError, RecursionError):
+        other = place.is_file() and read_json(place)["measure"] != measure
+    except (ValueError, KeyError, TypeError):
         # An incomplete submission, or another file, is replaced.
         other = False
     return place.with_stem(f"{place.stem}_{hashlib.sha256(measure.encode()).hexdigest()[:8]}") if other else place

@@ -45,8 +45,6 @@ class RepresentationAudit(Result):
     n_features: int
     """Number of features; 0 if only distances between rows are known."""
     faults: Faults
-    left_out: tuple[int, ...] = ()
-    """Rows that were not scored, because they have no direction under the metric."""
     scores: dict[str, Estimate] = field(default_factory=dict)
     """Stability scores that need no labels, by name."""
     chances: dict[str, Chance] = field(default_factory=dict)
@@ -105,7 +103,7 @@ class RepresentationAudit(Result):
     @property
     def n_used(self) -> int:
         """Number of scored rows; 0 if nothing was scored."""
-        return 0 if self.reason else self.n_samples - len(self.left_out)
+        return 0 if self.reason else self.n_samples
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that can be written as JSON, with each score and descriptor under its own name."""

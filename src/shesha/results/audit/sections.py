@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from shesha.report import Column, Either, Section, Table, Text
 from shesha.results.audit.doubts_section import doubts
-from shesha.results.audit.faults import list_indices
 from shesha.results.audit.headline import headline
 from shesha.results.audit.name_lists import list_names
 from shesha.results.audit.reading_hints import readings
 from shesha.results.audit.tables import tables
-from shesha.support.plurals import agree, count
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     from shesha.results.audit.audit import Audit, RepresentationAudit
@@ -58,10 +57,6 @@ def _fault_lines(finding: RepresentationAudit) -> Iterable[str]:
     yield from (f"! {fault}" for fault in finding.faults.lines())
     if finding.reason:
         yield f"! no scores: {finding.reason}"
-    elif finding.left_out:
-        n = len(finding.left_out)
-        were, rows = agree(n, "was", "were"), agree(n, "row", "rows")
-        yield f"{count(n, 'row')} without a direction {were} not scored ({rows} {list_indices(finding.left_out)})"
 
 
 def drift(audit: Audit) -> Section | None:

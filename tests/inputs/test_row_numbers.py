@@ -1,0 +1,106 @@
+"""Numbers that only count the rows identify none, unless a user or the format says so; other evidence on order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shesha
+from shesha.inputs import Names, are_reordered, choose_identity, orders
+from shesha.support.provenance import collect_statements
+from shesha.support.warnings import RowNamesWarning
+
+N = 12
+COUNTED = np.arange(N)
+MIXED = np.random.default_rng(0).permutation(N)
+X = np.random.default_rng(1).standard_normal((N, 5))
+DECISIONS = {
+    "numbers that count the rows of both": (COUNTED, COUNTED, "", "position"),
+    "from 0 and from 1": (COUNTED, COUNTED + 1, "", "position"),
+    "one permuted": (COUNTED, MIXED, "", "matched"),
+    "both permuted": (MIXED[::-1], MIXED, "", "matched"),
+    "other lengths": (COUNTED, COUNTED[:-2], "", "must be as many as those of a, because id only counts the rows"),
+    "other lengths, chosen": (COUNTED, COUNTED[:-2], "column", "got 10 shared ids of 10 and 12"),
+    "counted from another start": (COUNTED, COUNTED + 3, "", "got 9 shared ids of 12 and 12"),
+    "counted on one side": (COUNTED, 100 + 7 * COUNTED, "", "got 0 shared ids of 12 and 12"),
+    "chosen": (COUNTED, COUNTED, "column", "id"),
+    "file names": (COUNTED, COUNTED, "format", "id"),
+}
+
+
+@pytest.mark.parametrize("kind", DECISIONS)
+def test_row_numbers(kind):
+    first, second, chosen, decision = DECISIONS[kind]
+    sides = {"a": Names.build(first, "id", chosen=chosen), "b": Names.build(second, "id", chosen=chosen)}
+    with collect_statements() as statements:
+        if decision not in ("position", "matched", "id"):
+            with pytest.raises(ValueError, match=decision):
+                orders(sides)
+            return
+        moved = orders(sides)
+    expected = {
+        "position": "rows paired by position: id only counts the rows",
+        "matched": "rows matched by id, in another order in b",
+        "id": "rows matched by id",
+    }
+    assert list(statements) == [expected[decision]]
+    assert (list(moved) == ["b"]) == (decision == "matched")
+
+
+def test_shared_rows_need_identifiers():
+    sides = {"a": Names.build(COUNTED, "id"), "b": Names.build(COUNTED[:-1], "id")}
+    with pytest.raises(ValueError, match=r'rows="shared" needs identifiers, got id, which only counts .* ids=\'id\''):
+        orders(sides, rows="shared")
+    chosen = {name: Names.build(names.values, "id", chosen="column") for name, names in sides.items()}
+    assert {name: len(rows) for name, rows in orders(chosen, rows="shared").items()} == {"a": N - 1, "b": N - 1}
+
+
+def test_other_identifiers_come_before_row_numbers():
+    urls = np.array([f"u{i}" for i in MIXED])
+    columns = {"_rowid": COUNTED, "index": COUNTED + 1, "url": urls}
+    assert choose_identity(columns, columns.__getitem__) == "url"
+    del columns["url"]
+    assert choose_identity(columns, columns.__getitem__) == "_rowid"
+    a = pd.DataFrame({"_rowid": COUNTED, "url": urls, "embedding": list(X)})
+    b = pd.DataFrame({"_rowid": COUNTED, "url": urls[::-1], "embedding": list(X[::-1])})
+    found = shesha.compare(a, b, "CKA")
+    assert found["CKA"].value == pytest.approx(1)
+    assert any(text.startswith("rows matched by url, in another order") for text in found.inputs)
+
+
+LARGE = np.random.default_rng(2).standard_normal((60, 8))
+ORDER = np.random.default_rng(3).permutation(60)
+TURN = np.linalg.qr(np.random.default_rng(4).standard_normal((8, 8)))[0]
+LENGTHS = np.linalg.norm(LARGE, axis=1, keepdims=True)
+OTHERS = {
+    "the same order": (LARGE, LARGE, False),
+    "another order": (LARGE, LARGE[ORDER], True),
+    "another order, turned": (LARGE, LARGE[ORDER] @ TURN, True),
+    "another order, half precision": (LARGE / LENGTHS, (LARGE / LENGTHS)[ORDER].astype("f2"), True),
+    "another order, wider": (LARGE, np.hstack([LARGE[ORDER], np.zeros((60, 3))]), True),
+    "noise": (LARGE, LARGE + 0.01 * LARGE[ORDER], False),
+    "unrelated": (LARGE, np.random.default_rng(5).standard_normal((60, 8)), False),
+    "other lengths": (LARGE, 2 * LARGE[ORDER], False),
+    "equal rows": (np.ones((60, 8)), np.ones((60, 8)), False),
+    "NaN": (LARGE, np.where(np.eye(60, 8) > 0, np.nan, LARGE), False),
+    "fewer rows": (LARGE, LARGE[ORDER[:40]], False),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_rows_in_another_order_are_recognised_by_their_vectors(kind):
+    first, second, expected = OTHERS[kind]
+    assert are_reordered(first, second) == expected
+
+
+def test_unrelated_data_of_one_distribution_are_not_taken_for_each_other():
+    rng = np.random.default_rng(0)
+    shapes = [(n, d) for n in (10, 40, 300) for d in (2, 8, 64)] * 20
+    assert not any(are_reordered(rng.standard_normal(shape), rng.standard_normal(shape)) for shape in shapes)
+
+
+def test_diff_warns_of_rows_in_another_order():
+    with pytest.warns(RowNamesWarning, match="after seems to contain the rows of before in another order"):
+        found = shesha.diff(LARGE, LARGE[ORDER])
+    assert "after seems to contain the rows of before in another order" in found.inputs
