@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha.support.types import Labels, Matrix
+from shesha.views import Rows
 
 _NEIGHBOURS = 15
 _MOST_ROWS = 1000
@@ -18,12 +16,12 @@ _MIXED = 0.85
 _EXCESS = 0.27
 """How much more often than their neighbours' shares rows near a boundary have the most frequent label.
 
-In simulations, it was at most 0.25 for observed labels, because a share of few neighbours is inexact with many features,
+It was at most 0.25 for simulated labels, because a share of few neighbours is inexact with many features,
 and 0.23 to 0.35 for clusters of noise.
 """
 
 
-def are_labels_from_features(X: NDArray[Any], codes: Labels, seed: int = 0) -> bool:
+def are_labels_from_features(X: Rows, codes: Labels, seed: int = 0) -> bool:
     """Return whether rows near the boundary of two classes have the labels that the features would give them.
 
     If labels were observed independently of the features, a row whose neighbours belong to several classes has each
@@ -32,7 +30,7 @@ def are_labels_from_features(X: NDArray[Any], codes: Labels, seed: int = 0) -> b
 
     Parameters
     ----------
-    X : array of shape (n_rows, n_features)
+    X : Rows
     codes : array of shape (n_rows,)
         Class of each row, numbered from 0.
     seed : int
@@ -40,7 +38,7 @@ def are_labels_from_features(X: NDArray[Any], codes: Labels, seed: int = 0) -> b
     """
     rng = np.random.default_rng(seed)
     chosen = np.arange(len(X)) if len(X) <= _MOST_ROWS else np.sort(rng.choice(len(X), _MOST_ROWS, replace=False))
-    rows, labels = np.asarray(X[chosen], dtype=np.float64), codes[chosen]
+    rows, labels = X.read(chosen), codes[chosen]
     if len(rows) <= 4 * _NEIGHBOURS or not np.isfinite(rows).all() or len(np.unique(labels)) < 2:
         return False
     rows = rows - rows.mean(axis=0)
