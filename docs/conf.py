@@ -63,7 +63,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"shesha {release}"
 html_static_path = ["_site/static"]
 html_css_files = ["site.css"]
-html_sidebars = {"studies/scorecard_*": []}
+_PAPERS = tuple(f"studies/{paper}" for paper in ("geometric_stability", "null_calibration", "resi"))
+html_sidebars: dict[str, list[str]] = {paper: [] for paper in _PAPERS}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -128,7 +129,7 @@ def _named(title: re.Match[str]) -> str:
 
 def _fit_to_screen(app: Any, pagename: str, *_: object) -> None:
     """Use the whole width and small print for scorecards and their index, so that each fits on one screen."""
-    if pagename.startswith(("studies/scorecard_", "studies/index")):
+    if pagename.startswith((*_PAPERS, "studies/index")):
         app.add_css_file("one_screen.css")
 
 

@@ -56,9 +56,7 @@ def main(picture: Path) -> None:
 
     table = adata.uns["coherence"]["table"]
     above = table.index[table["p_adj"] <= 0.05]
-    magnitude = bio.analysis.correlations(table)
     print(f"\nabove chance at 5 % (Benjamini and Hochberg): {len(above)} of {len(table)}: {', '.join(above)}")
-    print(magnitude[["y", "covariates", "rho", "low", "high"]].round(3).to_string(index=False))
     for score, line in adata.uns["coherence"]["links"].iterrows():
         print(f"magnitude and {score}: {line.rho:.2f} over targets, {line.chance:.2f} over null targets")
 

@@ -16,8 +16,8 @@ from _method_calls import METHODS
 N = 48
 MODULES = (
     *("shesha", "shesha.measures", "shesha.sim", "shesha.descriptors", "shesha.transfer", "shesha.coherence"),
-    *("shesha.bio", "shesha.bio.analysis", "shesha.neuro", "shesha.steering", "shesha.drift"),
-    *("shesha.io", "shesha_bench", "shesha_bench.tests", "shesha.plot"),
+    *("shesha.bio", "shesha_studies.perturbation_tables", "shesha.neuro", "shesha.steering", "shesha.drift"),
+    *("shesha.io", "shesha_bench", "shesha_bench.tests"),
 )
 SKIPPED = frozenset(
     # These functions are decorators, start long computations, or take no named arguments.
@@ -141,13 +141,6 @@ def benchmark_table(good: Arguments) -> Any:
     from shesha_bench import published
 
     return good.result("published", published).head(400)
-
-
-def _pairwise(good: Arguments) -> Any:
-    import shesha
-
-    sources = {name: good.X + shift for shift, name in enumerate("abc")}
-    return good.result("pairs", lambda: shesha.compare_all(sources, ["CKA", "RSA"]))
 
 
 def _plotted(name: str) -> Callable[[Arguments], Any]:
@@ -310,13 +303,18 @@ OWN: dict[str, Made] = {
     ),
     "shesha.bio.integration_test": {"per": lambda good: "donor"},
     "shesha.bio.integration_table": {"per": lambda good: "donor", "after": lambda good: ["X_other"]},
-    "shesha.bio.analysis.component_ablation": {
+    "shesha_studies.perturbation_tables.component_ablation": {
         "control": lambda good: "0",
         "labels": _four,
         "n_components": _two,
         **_SMALL,
     },
-    "shesha.bio.analysis.seed_ablation": {"control": lambda good: "0", "labels": _four, "seeds": _two, **_SMALL},
+    "shesha_studies.perturbation_tables.seed_ablation": {
+        "control": lambda good: "0",
+        "labels": _four,
+        "seeds": _two,
+        **_SMALL,
+    },
     "shesha.coherence.coherence_by_group": {"min_size": lambda good: 5},
     "shesha.neuro.association": {
         "table": lambda good: good.result("sessions", lambda: _session_table(good)),
@@ -348,14 +346,6 @@ OWN: dict[str, Made] = {
     "shesha_bench.tests.score_prediction": {"differences": lambda good: {"a": _values(good)}, **_NAMED},
     "shesha_bench.tests.output_correlation": {"representations": _models},
     "shesha_bench.tests.accuracy_correlation": {"representations": _models},
-    "shesha.plot.coherence": {"table": _plotted("table")},
-    "shesha.plot.drift": {"path": _plotted("path")},
-    "shesha.plot.layer_grid": {"result": _plotted("layers")},
-    "shesha.plot.null": {"result": _plotted("null")},
-    "shesha.plot.stability": {"audit": _plotted("audit")},
-    "shesha.plot.times": {"result": _plotted("times")},
-    "shesha.plot.similarity": {"pairs": _pairwise},
-    "shesha.plot.representations": {"pairs": _pairwise},
 }
 """Arguments by the path of a function."""
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import pandas as pd
 
-from shesha.studies import Study, Unreachable, find, studies
+from shesha_studies import Study, Unreachable, find, studies
 
 RELATIVE, ABSOLUTE = 2e-5, 1e-6
 """Tolerances, because tables have six digits."""

@@ -15,6 +15,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
 from shesha.support import argument_types as kinds
 from shesha_bench.tests import score_prediction
+from shesha_studies import perturbation_tables
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 X = np.random.default_rng(0).normal(size=(40, 6))
@@ -51,10 +52,10 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.measures.procrustes_similarity(X, X, published=pd.NA),
         lambda: shesha.measures.takes_moments("CKA"),
         lambda: shesha.transfer.gbc(X, y, published=pd.NA),
-        lambda: shesha.bio.analysis.ablation({"a": pd.DataFrame(X), "b": pd.DataFrame(X)}, size=pd.NA),
+        lambda: perturbation_tables.ablation({"a": pd.DataFrame(X), "b": pd.DataFrame(X)}, size=pd.NA),
         lambda: shesha.neuro.permutation_null(X, lambda rows: 1.0, name=pd.NA),
         lambda: shesha.neuro.wuc(X, y, shrinkage=pd.NA),
-        lambda: shesha.plot.similarity(shesha.compare_all({"a": X, "b": X}, "CKA"), "CKA", cluster=pd.NA),
+        lambda: shesha.descriptors.plot_spectra({"a": X}, ordered=pd.NA),
         lambda: score_prediction(shesha.measures.get("CKA"), {("a", "b"): 1.0}, "ab", {"accuracy": -1e308}),
         lambda: score_prediction(shesha.measures.get("CKA"), "5", "ab", {}),
         lambda: shesha.Moments(names=np.array(3)),
@@ -110,9 +111,7 @@ def test_the_largest_numbers_have_a_direction():
 
 
 def test_cells_without_a_shift_have_no_coherence():
-    from shesha.bio.analysis import fake_tables
-
-    (table,) = fake_tables(np.zeros((40, 3)), {"a": 5}, n_tables=1, seed=0)
+    (table,) = perturbation_tables.fake_tables(np.zeros((40, 3)), {"a": 5}, n_tables=1, seed=0)
     assert np.isnan(table.loc["a", "coherence"])
 
 

@@ -34,68 +34,51 @@ def frames(ax):
 
 
 def test_alike_ones_stand_beside_one_another(pairs):
-    plain = shesha.plot.similarity(pairs, "CKA")
+    plain = pairs.plot("CKA")
     assert [label.get_text() for label in plain.get_xticklabels()] == ["b", "a0", "a1", "c"]
     _, ax = plt.subplots()
-    assert shesha.plot.similarity(pairs, "orthproc", cluster=True, ax=ax) is ax
+    assert pairs.plot("orthproc", cluster=True, ax=ax) is ax
     order = [label.get_text() for label in ax.get_xticklabels()]
     assert abs(order.index("a0") - order.index("a1")) == 1
     assert abs(order.index("b") - order.index("c")) == 1
     assert frames(plain) == []
 
 
-def test_pairs_above_chance_are_framed_on_both_sides(pairs):
-    p_values = {("a0", "a1"): 0.005, ("b", "c"): 0.005, ("a0", "b"): 0.4, ("a1", "b"): np.nan}
-    assert len(frames(shesha.plot.similarity(pairs, "CKA", p_values=p_values))) == 4
-    with pytest.raises(ValueError, match="p_values must contain names of compared representations, got 'd'"):
-        shesha.plot.similarity(pairs, "CKA", p_values={("a0", "d"): 0.1})
-
-
 def test_the_map_says_how_much_it_shows(pairs):
-    ax = shesha.plot.representations(pairs, "CKA", groups=["second", "first", "first", "second"])
+    ax = pairs.plot_map("CKA", groups=["second", "first", "first", "second"])
     assert ax.get_xlabel().endswith("% of the squared distances")
     assert [text.get_text() for text in ax.texts] == ["b", "a0", "a1", "c"]
     assert {text.get_text() for text in ax.get_legend().get_texts()} == {"first", "second"}
 
 
 def test_spectra_are_shares_of_the_variance():
-    ax = shesha.plot.spectra({"line": np.outer(np.arange(9.0), [1, 2]), "plane": np.eye(9)[:, :2]})
+    ax = shesha.descriptors.plot_spectra({"line": np.outer(np.arange(9.0), [1, 2]), "plane": np.eye(9)[:, :2]})
     first, second = ax.lines
     assert first.get_ydata() == pytest.approx([1.0])
     assert second.get_ydata().sum() == pytest.approx(1.0)
 
 
 def test_drift_over_checkpoints_and_over_checks(models):
-    ax = shesha.plot.drift(shesha.drift_path(models))
+    ax = shesha.drift_path(models).plot()
     assert len(ax.lines) == 2
     rng = np.random.default_rng(1)
     X = rng.normal(size=(30, 6))
     monitor = DriftMonitor(X, nulls=[X + 1e-2 * rng.normal(size=X.shape) for _ in range(19)], false_alarm=0.05)
     monitor.check(X)
     monitor.check(X + 0.5 * rng.normal(size=X.shape))
-    drift, threshold = shesha.plot.drift(monitor.history()).lines
+    drift, threshold = monitor.plot().lines
     assert drift.get_ydata()[1] > threshold.get_ydata()[1] > drift.get_ydata()[0]
     with pytest.raises(ValueError, match=r"measure must be one of .*, got 'no'"):
-        shesha.plot.drift(monitor.history(), "no")
-    with pytest.raises(ValueError, match="path must contain at least one check, got none"):
-        shesha.plot.drift([])
-
-
-def test_others_are_those_of_their_results(models):
-    from shesha_bench import published
-
-    X, Y = models["a0"], models["b"]
-    assert shesha.plot.null(shesha.calibrate(X, Y, n_permutations=19)).get_xlabel()
-    assert shesha.plot.layer_grid(shesha.calibrate_layers([X, Y], [X, Y], n_permutations=19)).get_title()
-    assert shesha.plot.stability(shesha.audit({"X": X}, n_bootstrap=0, n_permutations=0)) is not None
-    assert len(shesha.plot.ranks(published())) == 3
+        monitor.plot("no")
+    with pytest.raises(ValueError, match="must have checked encodings before they can be drawn, got no check"):
+        DriftMonitor(X, tolerance=0.1).plot()
 
 
 def test_a_grid_has_the_style_asked_for_and_frames_every_significant_pair():
     rng = np.random.default_rng(0)
     layers = {str(k): rng.standard_normal((30, 5)) for k in range(3)}
     found = shesha.calibrate_layers(layers, layers, n_permutations=99, seed=0)
-    ax = shesha.plot.layer_grid(found, title="mine", vmin=-1, vmax=2, cmap="cividis", annotate=False, size=(4, 3))
+    ax = found.plot(title="mine", vmin=-1, vmax=2, cmap="cividis", annotate=False, size=(4, 3))
     assert ax.get_title() == "mine"
     assert ax.images[0].get_clim() == (-1, 2)
     assert ax.images[0].get_cmap().name == "cividis_r"
@@ -106,12 +89,12 @@ def test_a_grid_has_the_style_asked_for_and_frames_every_significant_pair():
     corrected = np.array(found.corrected_p_values)
     assert framed == {tuple(cell) for cell in np.argwhere(corrected <= 0.05).tolist()}
     with pytest.raises(ValueError, match=r"vmin must be below vmax \(0\), got 1"):
-        shesha.plot.layer_grid(found, vmin=1, vmax=0)
+        found.plot(vmin=1, vmax=0)
     with pytest.raises(ValueError, match=r"vmin must be below vmax \(1\), got 1"):
-        shesha.plot.layer_grid(found, vmin=1, vmax=1)
+        found.plot(vmin=1, vmax=1)
     with pytest.raises(TypeError, match=r"style must be among title, .*, size, got color, vmi"):
-        shesha.plot.layer_grid(found, vmi=1, color="red")
-    assert shesha.plot.layer_grid(found, title=None, vmin=0, vmax=None).images[0].get_clim()[0] == 0
+        found.plot(vmi=1, color="red")
+    assert found.plot(title=None, vmin=0, vmax=None).images[0].get_clim()[0] == 0
 
 
 def test_the_closest_pair_is_framed_where_none_is_significant():
@@ -135,14 +118,14 @@ def test_calibrated_pairs_are_framed_by_their_corrected_p_values():
     X = rng.standard_normal((40, 5))
     many = {"a": X, "b": X + 0.1 * rng.standard_normal((40, 5)), "c": rng.standard_normal((40, 5))}
     pairs = shesha.compare_all(many, "CKA", calibrate=True, n_permutations=99, seed=0)
-    ax = shesha.plot.similarity(pairs, "CKA")
+    ax = pairs.plot("CKA")
     framed = {(round(one.get_y() + 0.5), round(one.get_x() + 0.5)) for one in ax.patches}
     assert framed == {(0, 1), (1, 0)}
 
 
 def test_ordered_layers_have_colours_from_dark_to_light():
     rng = np.random.default_rng(0)
-    ax = shesha.plot.spectra({str(k): rng.standard_normal((30, 5)) for k in range(4)}, ordered=True)
+    ax = shesha.descriptors.plot_spectra({str(k): rng.standard_normal((30, 5)) for k in range(4)}, ordered=True)
     light = [sum(to_rgb(line.get_color())) for line in ax.get_lines()]
     assert light == sorted(light)
     assert len(set(light)) == 4

@@ -43,7 +43,8 @@ SECTIONS = {
     "experiments": (
         "Studies",
         "The papers' experiments, one command each, compared with the published numbers.",
-        "../studies ../studies/index ../studies/scorecard_* ../studies/claims ../studies/appendix ../studies/*/page",
+        "../studies ../studies/index ../studies/geometric_stability ../studies/null_calibration ../studies/resi "
+        "../studies/*/page",
     ),
 }
 """Pages of the bar at the top: title, what they hold, the pages below."""
@@ -71,7 +72,7 @@ NAMESPACES = {
     "shesha.extract": "Activations of models.",
     "shesha.drift": "Monitoring a model and its inputs.",
     "shesha_bench": "The benchmark.",
-    "shesha.studies": "Experiments as code.",
+    "shesha_studies": "Experiments as code.",
     "shesha.io": "Files.",
     "shesha.results": "What functions return.",
     "shesha.core": "The documented namespace of stability.",

@@ -20,4 +20,4 @@ controls = rng.standard_normal((1000, 30))
 table = shesha.coherence.coherence_by_group(
     np.vstack([X, controls]), np.concatenate([labels, ["control"] * len(controls)]), "control", n_draws=199
 )
-shesha.plot.coherence(table)
+table.plot()

@@ -7,7 +7,6 @@ A monitor has learned the noise of re-encoding. From the seventh check on, the m
 
 import numpy as np
 
-import shesha
 from shesha.drift import DriftMonitor
 
 rng = np.random.default_rng(0)
@@ -15,4 +14,4 @@ X = rng.standard_normal((150, 8)) @ rng.standard_normal((8, 48))
 monitor = DriftMonitor(X, nulls=[X + 0.02 * rng.standard_normal(X.shape) for _ in range(99)])
 for number in range(12):
     monitor.check(X + (0.02 + 0.02 * max(0, number - 5)) * rng.standard_normal(X.shape))
-shesha.plot.drift(monitor.history())
+monitor.plot()

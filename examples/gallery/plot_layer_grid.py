@@ -15,4 +15,4 @@ models = [
     for kind in ("trained", "init")
 ]
 found = shesha.calibrate_layers(*models, "CKA", n_permutations=99)
-shesha.plot.layer_grid(found)
+found.plot()

@@ -11,4 +11,4 @@ import shesha
 
 X, Y = np.random.default_rng(0).standard_normal((2, 100, 200))
 found = shesha.calibrate(X, Y, "CKA", n_permutations=999)
-shesha.plot.null(found)
+found.plot()

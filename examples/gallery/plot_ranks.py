@@ -5,7 +5,6 @@ Which measure to trust
 Ranks of 24 measures over the tests of the ReSi benchmark, as published.
 """
 
-import shesha
-from shesha_bench import published
+from shesha_bench import plot_ranks, published
 
-shesha.plot.ranks(published())
+plot_ranks(published())

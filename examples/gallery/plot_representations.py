@@ -12,4 +12,4 @@ import shesha.data
 layers, _ = shesha.data.digits_network()
 layers = {name.replace("_", " "): X[:300] for name, X in layers.items()}
 pairs = shesha.compare_all(layers, ["CKA"])
-shesha.plot.representations(pairs, "CKA", groups=[name.split()[0] for name in layers])
+pairs.plot_map(groups=[name.split()[0] for name in layers])

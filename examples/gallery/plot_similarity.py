@@ -6,8 +6,6 @@ Three families of representations come in no order. Clustering puts similar ones
 chance are framed (permutation p-values, corrected for their number).
 """
 
-from itertools import combinations
-
 import numpy as np
 
 import shesha
@@ -17,9 +15,5 @@ families = rng.standard_normal((3, 120, 16))
 models = {
     f"{kind}{i}": X + rng.standard_normal(X.shape) for i in range(3) for kind, X in zip("abc", families, strict=True)
 }
-pairs = shesha.compare_all(models, ["unbiased CKA"])
-p_values = {
-    (first, second): shesha.calibrate(models[first], models[second], "unbiased CKA", n_permutations=99).p_value
-    for first, second in combinations(models, 2)
-}
-shesha.plot.similarity(pairs, "unbiased CKA", cluster=True, p_values=p_values)
+pairs = shesha.compare_all(models, "unbiased CKA", calibrate=True, n_permutations=999)
+pairs.plot(cluster=True)

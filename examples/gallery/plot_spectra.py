@@ -12,4 +12,4 @@ import shesha.data
 
 layers, _ = shesha.data.digits_network()
 shown = {name.replace("_", " "): X for name, X in layers.items() if name.endswith(("layer1", "layer3"))}
-shesha.plot.spectra({**shown, "noise": np.random.default_rng(0).standard_normal((900, 64))})
+shesha.descriptors.plot_spectra({**shown, "noise": np.random.default_rng(0).standard_normal((900, 64))})

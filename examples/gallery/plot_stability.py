@@ -12,4 +12,4 @@ import shesha.data
 layers, labels = shesha.data.digits_network()
 trained = {name.removeprefix("trained_"): X[:300] for name, X in layers.items() if name.startswith("trained")}
 audit = shesha.audit(trained, n_bootstrap=99, n_permutations=99)
-shesha.plot.stability(audit)
+audit.plot()

@@ -8,7 +8,6 @@ chance are framed.
 
 import numpy as np
 
-import shesha
 from shesha.neuro import over_time
 
 rng = np.random.default_rng(0)
@@ -16,4 +15,4 @@ shown = rng.permuted(np.tile(np.arange(6), 30))
 early, late = rng.standard_normal((2, 6, 30))
 code = [np.zeros((6, 30))] * 2 + [early] * 3 + [late] * 3
 trials = np.stack([code[t][shown] + rng.standard_normal((len(shown), 30)) for t in range(8)], axis=2)
-shesha.plot.times(over_time(trials, shown))
+over_time(trials, shown).plot()

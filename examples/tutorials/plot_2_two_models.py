@@ -71,7 +71,7 @@ print(table[["pair", "observed", "null_mean", "score", "p_holm"]].round(3).to_st
 grid = shesha.calibrate_layers(first, second, "unbiased CKA", n_permutations=199, seed=0)
 print(grid)
 figure, ax = plt.subplots(figsize=(4.5, 3.8), layout="constrained")
-shesha.plot.layer_grid(grid, ax)
+grid.plot(ax)
 
 # %%
 # **The decision.** Before you claim that two models agree:

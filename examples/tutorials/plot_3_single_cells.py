@@ -77,13 +77,7 @@ left.legend(frameon=False, fontsize="small")
 # %%
 # **Are large effects more coherent?** The correlation between magnitude and coherence is often reported. Here it is
 # compared with the correlation for groups of control cells of the same sizes.
-null_tables = bio.analysis.fake_tables(
-    adata.obsm["X_pca"][control.to_numpy()], table["n"].to_dict(), n_tables=39, seed=0
-)
-for score in ("coherence", "unbiased"):
-    link = bio.analysis.compare_with_null_tables(
-        table, null_tables, lambda lines, score=score: lines["magnitude"].corr(lines[score], method="spearman")
-    )
+for link in bio.coherence_table(adata, "target", groups="guide", n_draws=199).links:
     print(link)
 
 # %%

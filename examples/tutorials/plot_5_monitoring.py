@@ -16,7 +16,6 @@ import torch
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-import shesha
 from shesha.drift import DriftMonitor, perturb
 
 digits = load_digits()
@@ -95,7 +94,7 @@ ax.legend(frameon=False)
 
 # %%
 # The monitor stores the results of its checks. The dashed line is the threshold that re-encodings rarely exceed:
-shesha.plot.drift(monitor.history())
+monitor.plot()
 
 # %%
 # **How to read it.** *watch* means a significant but small change: it exceeds the drift of the re-encodings, but not

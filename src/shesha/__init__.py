@@ -10,17 +10,21 @@ from shesha.support.lazy import lazy_names
 _conflicting_distributions.notice()
 
 if TYPE_CHECKING:
+    import shesha.benchmark as benchmark
     import shesha.bio as bio
     import shesha.coherence as coherence
+    import shesha.data as data
     import shesha.descriptors as descriptors
     import shesha.drift as drift
     import shesha.extract as extract
+    import shesha.io as io
     import shesha.measures as measures
     import shesha.neuro as neuro
-    import shesha.plot as plot
+    import shesha.nulls as nulls
+    import shesha.report as report
     import shesha.sim as sim
+    import shesha.stability as stability
     import shesha.steering as steering
-    import shesha.studies as studies
     import shesha.transfer as transfer
     from shesha.auditing.audit import audit
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
@@ -97,99 +101,7 @@ if TYPE_CHECKING:
     )
     from shesha.views import Rdm
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "support.warnings": (
-            "CalibrationWarning",
-            "GuessedLayersWarning",
-            "MeasureWarning",
-            "NotEstimable",
-            "NotEstimableWarning",
-            "NotIdentifiableWarning",
-            "PoolingWarning",
-            "RowNamesWarning",
-        ),
-        "auditing.audit": ("audit",),
-        "doubting.doubts": ("doubts",),
-        "moments.layer_pair_sums": ("LayerMoments",),
-        "moments.moments": ("Moments",),
-        "results": (
-            "Audit",
-            "Calibrated",
-            "CalibratedLayers",
-            "CalibratedMany",
-            "Chance",
-            "Coherence",
-            "CoherenceTable",
-            "Comparison",
-            "Consensus",
-            "Diff",
-            "Doubt",
-            "Doubts",
-            "DriftPath",
-            "Estimate",
-            "LayerComparison",
-            "ModelRanking",
-            "NoiseCeiling",
-            "PairwiseComparison",
-            "RowMap",
-            "UnitMatching",
-            "load",
-        ),
-        "stability": (
-            "anchor_profile_stability",
-            "anchor_stability",
-            "basis_averaged_split",
-            "class_separation_ratio",
-            "compute_rdm",
-            "drift_path",
-            "encoder_stability",
-            "feature_split",
-            "label_conditioned_split",
-            "lda_stability",
-            "lda_subspace_stability",
-            "rdm_drift",
-            "rdm_similarity",
-            "replicate_stability",
-            "sample_split",
-            "shesha",
-            "supervised_alignment",
-            "variance_ratio",
-            "zscore_separation",
-        ),
-        "stability.chance": ("chance",),
-        "stability.estimate": ("estimate",),
-        "views": ("Rdm",),
-        "calibration": ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"),
-        "changes.diff": ("diff",),
-        "changes.row_map": ("explore",),
-        "citations.cite": ("cite",),
-        "comparison.noise_ceiling": ("noise_ceiling",),
-        "comparison.compare": ("compare",),
-        "comparison.procrustes_consensus": ("consensus", "mean_shape"),
-        "comparison.layer_grid": ("compare_layers",),
-        "comparison.pairwise": ("compare_all",),
-        "comparison.unit_matching": ("match_units",),
-        "comparison.models_with_reference_within_classes": ("compare_several_within",),
-        "comparison.within_classes": ("compare_within",),
-        "ranking.rank_models": ("rank_models",),
-    },
-    (
-        "bio",
-        "coherence",
-        "descriptors",
-        "drift",
-        "extract",
-        "measures",
-        "neuro",
-        "plot",
-        "sim",
-        "steering",
-        "studies",
-        "transfer",
-    ),
-)
+__getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Audit",
@@ -227,6 +139,7 @@ __all__ = [
     "anchor_stability",
     "audit",
     "basis_averaged_split",
+    "benchmark",
     "benjamini_hochberg",
     "bio",
     "calibrate",
@@ -243,6 +156,7 @@ __all__ = [
     "compare_within",
     "compute_rdm",
     "consensus",
+    "data",
     "descriptors",
     "diff",
     "doubts",
@@ -254,6 +168,7 @@ __all__ = [
     "extract",
     "feature_split",
     "holm",
+    "io",
     "label_conditioned_split",
     "lda_stability",
     "lda_subspace_stability",
@@ -263,16 +178,17 @@ __all__ = [
     "measures",
     "neuro",
     "noise_ceiling",
-    "plot",
+    "nulls",
     "rank_models",
     "rdm_drift",
     "rdm_similarity",
     "replicate_stability",
+    "report",
     "sample_split",
     "shesha",
     "sim",
+    "stability",
     "steering",
-    "studies",
     "supervised_alignment",
     "transfer",
     "variance_ratio",

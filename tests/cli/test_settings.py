@@ -101,8 +101,9 @@ def test_quiet_says_nothing_but_results(tmp_path, monkeypatch, invoke_main):
 
 
 def test_names_are_completed():
-    from shesha.cli.measures import _names as measures
     from shesha.cli.study import _names as studies
+
+    from shesha.cli.measures import _names as measures
 
     assert "CKA" in measures("ck")
     assert "width" in studies("wid")

@@ -1,14 +1,28 @@
 """Dependent rows are found where they lie one after another or repeat; clean data raise no alarm."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from shesha import CalibrationWarning, Rdm, calibrate, calibrate_layers, chance, compare
+from shesha import (
+    CalibrationWarning,
+    Moments,
+    Rdm,
+    calibrate,
+    calibrate_layers,
+    chance,
+    compare,
+    consensus,
+    estimate,
+    match_units,
+    steering,
+)
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls import dependence, exchange
 from shesha.nulls.dependence import _is_discrete
+from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.neighbours_within_design import p_value_within_design
 from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
 from shesha.results.audit.dependence import LEVEL
@@ -320,3 +334,52 @@ def test_close_rows_two_apart_are_an_order_unless_neighbours_are_far(p_value, or
         dependence(np.random.default_rng(0).standard_normal((64, 4))), p_value=p_value, alternation_p_value=0.001
     )
     assert (found.has_order, found.has_alternation) == (order, alternation)
+
+
+def _moments(X, Y):
+    first, second = Moments.of(X[:60], Y[:60]), Moments.of(X[60:], Y[60:])
+    return compare(first.merge(second), "CKA", calibrate=True)
+
+
+HALVES = np.repeat([0, 1], 60)
+UNDECLARED = {
+    "chance": lambda X, Y: chance(X, n_permutations=K, seed=0),
+    "chance of labels": lambda X, Y: chance(X, HALVES, "supervised_alignment", n_permutations=K, seed=0),
+    "consensus": lambda X, Y: consensus({"X": X, "Y": Y, "sum": X + Y}),
+    "estimate": lambda X, Y: estimate(X, n_bootstrap=K, seed=0),
+    "held-out values": lambda X, Y: compare(X, Y, "LinReg", folds=4),
+    "match_units": lambda X, Y: match_units(X, Y),
+    "moments": _moments,
+    "rank_layers": lambda X, Y: steering.rank_layers({"X": X, "Y": Y}, HALVES, n_splits=1, n_draws=K, seed=0),
+    "steering predictors": lambda X, Y: steering.predictors(X, HALVES, n_draws=K, seed=0),
+}
+"""Functions that permute or resample rows, without the option that declares groups."""
+
+
+@pytest.mark.parametrize("name", UNDECLARED)
+def test_every_function_that_permutes_or_resamples_looks_for_undeclared_dependence(name):
+    rng = np.random.default_rng(3)
+    donors = np.repeat(np.arange(24), 5)
+    for dependent in (False, True):
+        X, Y = rng.standard_normal((2, 120, 6)) + dependent * 3 * rng.standard_normal((2, 24, 6))[:, donors]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = UNDECLARED[name](X, Y)
+        said = " ".join([*(str(warning.message) for warning in caught), *getattr(result, "warnings", ())]).lower()
+        assert ("neighbouring rows are closer than random rows" in said) == dependent
+
+
+def test_rows_sorted_by_their_label_are_not_dependent():
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((120, 6)) + 2 * HALVES[:, None]
+    assert undeclared_dependence([X]) and not undeclared_dependence([X], HALVES)
+    walk = X.cumsum(axis=0)
+    assert undeclared_dependence([walk], HALVES) and not undeclared_dependence([walk], rng.permutation(HALVES))
+
+
+def test_moments_that_were_saved_keep_the_signs_of_dependence(tmp_path):
+    donors = np.repeat(np.arange(24), 5)
+    X, Y = 3 * np.random.default_rng(5).standard_normal((2, 24, 6))[:, donors]
+    moments = Moments.of(X, Y)
+    moments.save(tmp_path / "moments.npz")
+    assert Moments.load(tmp_path / "moments.npz").dependence == moments.dependence != ""

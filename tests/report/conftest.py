@@ -89,11 +89,11 @@ def study() -> Page:
     """A study with a wide table of words and numbers, wide pictures, and marks in its notes."""
     import pandas as pd
 
-    from shesha.studies import Check, study
-    from shesha.studies.html_page import study_page
-    from shesha.studies.page import Page as StudyPage
-    from shesha.studies.page import Picture
-    from shesha.studies.run_results import StudyRun
+    from shesha_studies import Check, study
+    from shesha_studies.framework.html_page import study_page
+    from shesha_studies.framework.page import Page as StudyPage
+    from shesha_studies.framework.page import Picture
+    from shesha_studies.framework.run_results import StudyRun
 
     @study("marks", paper="new", version=1, full={"x": [1]}, quick={"x": [1]})
     def marks(x: int) -> dict[str, float]:

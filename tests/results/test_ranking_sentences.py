@@ -25,12 +25,12 @@ def ranking(n_models, n_best, p=0.01):
         (1, 1, None, "m0: RSA 0.500. A single model is not ranked."),
         (3, 1, None, "It was not tested whether other rows would change the order."),
         (3, 1, NAN, "It was not tested whether other rows would change the order."),
-        (2, 1, 0.01, "m0 explains the data best (RSA 0.500), significantly better than m1."),
-        (3, 1, 0.01, "m0 explains the data best (RSA 0.500), significantly better than both others."),
-        (3, 2, 0.01, "m0 is closest (RSA 0.500), but not significantly closer than m1."),
-        (9, 5, 0.01, "but not significantly closer than m1, m2, m3, m4."),
-        (9, 6, 0.01, "but not significantly closer than m1, m2, m3, m4 and 1 more."),
-        (9, 9, 0.01, "but not significantly closer than m1, m2, m3, m4 and 4 more."),
+        (2, 1, 0.01, "m0 explains the data best (RSA 0.500), significantly better than m1 at 0.05."),
+        (3, 1, 0.01, "m0 explains the data best (RSA 0.500), significantly better than both others at 0.05."),
+        (3, 2, 0.01, "m0 is closest (RSA 0.500), but not significantly closer than m1 at 0.05."),
+        (9, 5, 0.01, "but not significantly closer than m1, m2, m3, m4 at 0.05."),
+        (9, 6, 0.01, "but not significantly closer than m1, m2, m3, m4 and 1 more at 0.05."),
+        (9, 9, 0.01, "but not significantly closer than m1, m2, m3, m4 and 4 more at 0.05."),
     ],
 )
 def test_the_headline_names_ties_or_others(n_models, n_best, p, end):

@@ -48,6 +48,7 @@ RUNS = 60
 """The study false-positives takes 200 of each, over other kinds of data as well."""
 
 
+@pytest.mark.filterwarnings("ignore:p-values may be too small:shesha.support.warnings.CalibrationWarning")
 @pytest.mark.parametrize("name", NOISE)
 def test_noise_is_above_chance_no_more_often_than_alpha(name):
     found = [
@@ -63,6 +64,7 @@ def test_noise_is_above_chance_no_more_often_than_alpha(name):
     assert 0.6 < np.std([one.observed - one.level for one in found]) / spread < 1.2
 
 
+@pytest.mark.filterwarnings("ignore:p-values may be too small:shesha.support.warnings.CalibrationWarning")
 def test_skewed_noise_of_unequal_features_is_above_chance_no_more_often_than_alpha():
     scales = np.array([5.0, 5.0, *np.ones(14)])
     data = [np.random.default_rng([8, k]).lognormal(size=(40, 16)) * scales for k in range(RUNS)]

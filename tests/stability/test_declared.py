@@ -186,6 +186,7 @@ def test_names_of_classes_do_not_matter(name):
         assert close(variant(PLAIN, -y, **options_of(variant)), found)
 
 
+@pytest.mark.filterwarnings("ignore:p-values may be too small:shesha.support.warnings.CalibrationWarning")
 @those(lambda one: one.estimand and one.needs != "replicates")
 def test_estimate_and_chance_give_the_value_of_the_function(name):
     variant = VARIANTS[name]

@@ -45,6 +45,7 @@ def test_scale_alone_is_not_stability_where_the_null_keeps_it(metric):
     assert positive(shesha.chance(X, keep="row scale", **options) for X in data) <= limit()
 
 
+@pytest.mark.filterwarnings("ignore:p-values may be too small:shesha.support.warnings.CalibrationWarning")
 def test_depth_alone_is_not_stability_where_the_null_keeps_it():
     data = [counted(np.random.default_rng([2, run])) for run in range(RUNS)]
     options = {"n_permutations": 19, "n_splits": 4, "seed": 0}
@@ -150,6 +151,7 @@ def test_what_cannot_be_kept_is_refused(options, message):
         shesha.chance(np.random.default_rng(0).standard_normal((20, 8)), **options)
 
 
+@pytest.mark.filterwarnings("ignore:p-values may be too small:shesha.support.warnings.CalibrationWarning")
 def test_rows_of_one_scale_have_none_to_keep():
     X = np.tile(np.eye(4), (5, 1))
     with pytest.raises(ValueError, match="keep must differ between rows, got 'row scale', but all rows"):

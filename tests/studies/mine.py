@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shesha.studies import Check, Page, Unreachable, judge_number, missing_checks, study
+from shesha_studies import Check, Page, Unreachable, judge_number, missing_checks, study
 
 
 @study("mine", paper="new", version=1, full={"x": [1, 2, 3, 4]}, quick={"x": [1, 2]})
@@ -29,8 +29,8 @@ def mine(x):
 
 @mine.page
 def page(rows, published):
-    from shesha.studies import Picture
-    from shesha.studies.pictures import figure
+    from shesha_studies import Picture
+    from shesha_studies.framework.pictures import figure
 
     if set(rows.x) == {4}:
         raise KeyError("no two")

@@ -6,12 +6,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from shesha.studies.claims import NO, OPEN, YES, fact_names
-from shesha.studies.fact_tables import read_facts
-from shesha.studies.facts import Fact
-from shesha.studies.rules_file import read_rules, study_answer
-from shesha.studies.run_files import FACTS
-from shesha.studies.study_lookup import studies
+from shesha_studies.framework.claims import NO, OPEN, YES, fact_names
+from shesha_studies.framework.fact_tables import read_facts
+from shesha_studies.framework.facts import Fact
+from shesha_studies.framework.rules_file import read_rules, study_answer
+from shesha_studies.framework.run_files import FACTS
+from shesha_studies.framework.study_lookup import studies
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 FOUND = {place.parent.name: read_facts(pd.read_csv(place)) for place in PAGES.glob(f"*/{FACTS}")}

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from shesha.bio.analysis.random_intercept import random_intercept
+from shesha_studies.perturbation_tables.random_intercept import random_intercept
 from shesha_studies.stability_correlations._bootstrap_correlations import (
     correlation,
     counts,

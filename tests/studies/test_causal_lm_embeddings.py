@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.studies import Unreachable
-from shesha_studies import language_models
+from shesha_studies import Unreachable, language_models
 from shesha_studies.causal_lm_embeddings import POOLINGS, pooled
 
 

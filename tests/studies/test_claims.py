@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from shesha.studies.checks import (
+from shesha_studies.framework.checks import (
     AGREES,
     DIFFERS,
     HOLDS_NOT,
@@ -18,8 +19,8 @@ from shesha.studies.checks import (
     STAND_IN,
     UNREACHABLE,
 )
-from shesha.studies.claim_files import claims, findings, limits
-from shesha.studies.claims import (
+from shesha_studies.framework.claim_files import claims, findings, paper_details
+from shesha_studies.framework.claims import (
     ABSENT,
     BASES,
     IMPOSSIBLE,
@@ -32,19 +33,19 @@ from shesha.studies.claims import (
     Rule,
     judge,
 )
-from shesha.studies.fact_tables import read_facts
-from shesha.studies.facts import (
+from shesha_studies.framework.fact_tables import read_facts
+from shesha_studies.framework.facts import (
     Fact,
     mean_correlation,
     over_draws,
     rank_correlation,
     rate,
 )
-from shesha.studies.rates import sign_difference
-from shesha.studies.rules_file import lesser_claims
-from shesha.studies.run_files import CHECKS, FACTS
-from shesha.studies.scorecards import GROUPS, judge_papers
-from shesha.studies.study_lookup import studies
+from shesha_studies.framework.paper_pages import judge_papers, main_claims, page_name
+from shesha_studies.framework.rates import sign_difference
+from shesha_studies.framework.rules_file import lesser_claims
+from shesha_studies.framework.run_files import CHECKS, FACTS
+from shesha_studies.framework.study_lookup import studies
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 FOUND = {place.parent.name: read_facts(pd.read_csv(place)) for place in PAGES.glob(f"*/{FACTS}")}
@@ -123,33 +124,37 @@ def test_other_models_never_contradict_a_claim_in_words(study):
     assert not set(worded[worded.basis == STAND_IN].verdict) & {DIFFERS, HOLDS_NOT}
 
 
-@pytest.mark.parametrize("paper", limits())
-def test_a_scorecard_has_ten_to_fifteen_claims(paper):
-    own = judge_papers(FOUND)[paper]
-    assert 10 <= sum(one.claim.card for one in own) <= 15
-    assert all(sum(belongs(one) for _, belongs in GROUPS) == 1 for one in own)
-    assert limits()[paper] in scorecard_of(paper)
+@pytest.mark.parametrize("paper", paper_details())
+def test_a_page_has_ten_to_fifteen_claims_within_two_screens(paper):
+    text = (PAGES / page_name(paper)).read_text(encoding="utf-8")
+    details, judged = paper_details()[paper], judge_papers(FOUND)[paper]
+    assert 10 <= len(main_claims(judged)) <= 15
+    assert len(text.split()) < 1900
+    assert all(part in text for part in (details.title, details.authors, details.link, details.limits))
+    assert text.index(details.limits) < text.index("| the paper says |")
+    for one in judged:
+        assert (f"“{one.claim.quote}” ({one.claim.where})" in text) == one.claim.card
+        assert one.sentence.replace("|", "\\|") in text or not one.claim.card
 
 
-def scorecard_of(paper):
-    return (PAGES / f"scorecard_{paper.casefold().replace(' ', '_')}.md").read_text()
+@pytest.mark.parametrize("paper", paper_details())
+def test_a_cell_of_the_page_has_few_intervals_and_sentences(paper):
+    for one in main_claims(judge_papers(FOUND)[paper]):
+        assert len(re.findall(r"\[[-+.\d%]+, [-+.\d%]+\]", one.sentence)) <= 2, one.sentence
+        assert len(one.sentence.split()) <= 75, one.sentence
 
 
-@pytest.mark.parametrize("paper", limits())
-def test_a_scorecard_is_one_screen_and_the_claims_page_has_the_rest(paper):
-    card, full = scorecard_of(paper), (PAGES / "claims.md").read_text()
-    assert len(card.split()) < 1000
-    for one in judge_papers(FOUND)[paper]:
-        quotation = f"“{one.claim.quote}” ({one.claim.where})"
-        assert (quotation in card) == one.claim.card
-        assert quotation in full
-        assert one.sentence.replace("|", "\\|") in full
+def test_every_erratum_is_found_by_a_check():
+    for paper, details in paper_details().items():
+        text = (PAGES / page_name(paper)).read_text(encoding="utf-8")
+        assert text.count("\n- ") == len(details.errata)
 
 
 def test_five_findings_are_told_with_their_numbers():
-    told = [text.format_map(FOUND) for text, _ in findings()]
+    told = [text.format_map(FOUND) for text in findings()]
     assert len(told) == 5
     assert all(text in (PAGES / "index.md").read_text() for text in told)
+    assert len((PAGES / "index.md").read_text().split()) < 600
 
 
 RULE = Rule("rho", "above", 0.0, "a positive correlation", {YES: "Found.", NO: "Not found."})

@@ -6,12 +6,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from shesha.studies import Unreachable, find, studies
-from shesha.studies.checks import AGREES, NOT_RUN, as_table
-from shesha.studies.fact_tables import facts_table, read_facts
-from shesha.studies.page_from_rows import build_page
-from shesha.studies.rules_file import read_rules
-from shesha.studies.run_files import CHECKS, FACTS, SUMMARY
+from shesha_studies import Unreachable, find, studies
+from shesha_studies.framework.checks import AGREES, NOT_RUN, as_table
+from shesha_studies.framework.fact_tables import facts_table, read_facts
+from shesha_studies.framework.page_from_rows import build_page
+from shesha_studies.framework.rules_file import read_rules
+from shesha_studies.framework.run_files import CHECKS, FACTS, SUMMARY
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 NAMES = [one.name for one in studies()]
@@ -27,10 +27,13 @@ def test_the_page_says_what_its_rows_say(name):
     page, facts = build_page(one, rows)
     for picture in page.pictures:
         plt.close(picture.figure)
-    text = (PAGES / name / "page.md").read_text(encoding="utf-8")
     assert page.answer.endswith(".")
-    assert page.answer in text
-    assert (page.tables or page.checks) and page.pictures
+    place = PAGES / name / "page.md"
+    assert place.exists() == bool(page.pictures)
+    if place.exists():
+        text = place.read_text(encoding="utf-8")
+        assert page.answer in text
+        assert len(text.split()) <= 1500
     shown = {column for _, table in page.tables for column in table.columns}
     assert set(read_rules(one).get("columns", {}).values()) <= shown
     made = as_table(page.checks)

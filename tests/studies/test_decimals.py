@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.studies.column_decimals import column_cells
-from shesha.studies.page import _markdown
+from shesha_studies.framework.column_decimals import column_cells
+from shesha_studies.framework.page import _markdown
 
 
 @pytest.mark.parametrize(

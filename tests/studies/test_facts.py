@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from shesha.studies.fact_tables import facts_table, read_facts
-from shesha.studies.facts import (
+from shesha_studies.framework.fact_tables import facts_table, read_facts
+from shesha_studies.framework.facts import (
     Fact,
     absolute,
     as_facts,
@@ -23,8 +23,8 @@ from shesha.studies.facts import (
     smallest,
     steps,
 )
-from shesha.studies.page_from_rows import study_facts
-from shesha.studies.study_decorator import study
+from shesha_studies.framework.page_from_rows import study_facts
+from shesha_studies.framework.study_decorator import study
 
 
 @pytest.mark.parametrize("n", [2, 3, 9])

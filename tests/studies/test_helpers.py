@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy.spatial.distance import pdist
 
-from shesha.studies.checks import Found
-from shesha.studies.published_checks import against, draws
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.published_checks import against, draws
 from shesha_studies.sentences import grammar
 from shesha_studies.stability.invariance import CHANGES, printed_example
 from shesha_studies.stability.validation import all_tests, baseline

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from shesha.runs import ResultStore
-from shesha.studies import find, run, write_page
+from shesha_studies import find, run, write_page
 
 MANY, MINE = "mine:many", "mine:mine"
 SECONDS = "0.004"

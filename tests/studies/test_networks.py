@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.studies import Unreachable
+from shesha_studies import Unreachable
 from shesha_studies.external_data import library, read_arrays
 from shesha_studies.networks.images import as_rows, grey, in_colour
 from shesha_studies.networks.perceptrons import Perceptron

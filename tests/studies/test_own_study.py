@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from shesha.studies import find, write_index
-from shesha.studies.published_checks import read_published
+from shesha_studies import find, write_index
+from shesha_studies.framework.published_checks import read_published
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "studies.md"
 STUDY = """
 from helper import FACTOR
-from shesha.studies import Page, study
+from shesha_studies import Page, study
 
 @study("own", paper="new", version=1, full={"x": [1, 2]}, quick={"x": [1]}, published="own.csv")
 def own(x):
@@ -113,7 +113,7 @@ def test_the_documented_comparison_with_a_paper_is_judged(judged):
     assert "agrees (its recipe)" in page.partition("CKA with as many features as rows | 0.5 |")[2].partition("\n")[0]
     assert "from 16 to 64 features CKA rises by 0.3" in page
     command("index")
-    assert "We could check 2 of them, and 2 of those agree (0 only loosely)" in Path("studies/index.md").read_text()
+    assert Path("studies/index.md").read_text().count("| agrees |") == 2
 
 
 @pytest.mark.parametrize(

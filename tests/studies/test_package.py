@@ -5,12 +5,14 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import shesha
 import shesha_studies
-from shesha.cli._app import app
-from shesha.studies import find, studies, study_lookup
+from shesha.cli.package_commands import add_package_commands
+from shesha_studies import studies
+from shesha_studies.framework import study_lookup
 
 FOLDER = Path(shesha_studies.__path__[0])
 FILES = sorted(FOLDER.rglob("*.py"))
@@ -25,7 +27,7 @@ def test_a_study_imports_public_names_of_the_library(path):
             names = [*node.module.split("."), *(alias.name for alias in node.names)]
         elif isinstance(node, ast.Import):
             names = [part for alias in node.names if alias.name.startswith("shesha.") for part in alias.name.split(".")]
-        assert not [name for name in names if name.startswith("_")]
+        assert not [name for name in names if name.startswith("_") and not name.endswith("__")]
 
 
 def test_no_file_outgrows_one_idea():
@@ -39,30 +41,19 @@ def test_the_package_has_the_version_of_the_library():
     assert project["dependencies"] == [f"{name}=={shesha.__version__}" for name in needed]
 
 
-def test_the_library_holds_no_study_and_no_published_number():
-    library = Path(shesha.__file__).parent
-    assert not [path for path in (library / "studies").rglob("*") if path.suffix in {".csv", ".toml"}]
+def test_the_library_holds_no_study():
+    assert not (Path(shesha.__file__).parent / "studies").exists()
     assert all(one.cell.__module__.split(".")[0] == "shesha_studies" for one in studies())
 
 
-@pytest.fixture
-def library_alone(monkeypatch):
-    """The library where no package of studies is installed."""
-    cached = (study_lookup.packages, study_lookup.studies)
-    monkeypatch.setattr(study_lookup, "entry_points", lambda group: ())
-    for one in cached:
-        one.cache_clear()
-    yield
-    for one in cached:
-        one.cache_clear()
-
-
-@pytest.mark.usefixtures("library_alone")
-def test_without_the_package_one_line_says_how_to_get_it():
-    listed = CliRunner().invoke(app, ["study", "list"])
-    assert (listed.exit_code, listed.output.splitlines()) == (0, [study_lookup.NOT_INSTALLED])
-    with pytest.raises(ValueError, match=r"got 'width'; .*pip install shesha-studies"):
-        find("width")
+def test_without_the_package_one_line_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
+    alone = typer.Typer()
+    add_package_commands(alone)
+    ended = CliRunner().invoke(alone, ["study", "list", "--out", "x"])
+    assert str(ended.exception) == (
+        f'`shesha study` is in a separate package: pip install "{shesha.DISTRIBUTION}[study]"'
+    )
 
 
 def test_every_entry_point_of_the_package_is_found():

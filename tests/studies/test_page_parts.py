@@ -1,4 +1,4 @@
-"""Parts of pages of studies: notes, lines of scorecards, ticks, heat maps, and means of draws."""
+"""Parts of pages of studies: notes, lines of the pages of papers, ticks, heat maps, and means of draws."""
 
 import math
 
@@ -6,15 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.studies import published_checks
-from shesha.studies.appendix import _in_order, _links, _place, _section_title
-from shesha.studies.checks import Check
-from shesha.studies.claims import NO, YES, Claim, Rule, judge
-from shesha.studies.facts import Fact
-from shesha.studies.html_page import _verdict_sentence
-from shesha.studies.page import UNANSWERED, Page, save_page
-from shesha.studies.published_comparison import compare_with_published
-from shesha.studies.scorecards import _brief_line, _line, counts
+from shesha_studies.framework import published_checks
+from shesha_studies.framework.checks import Check, as_table
+from shesha_studies.framework.claims import NO, YES, Claim, Rule, judge
+from shesha_studies.framework.counted_cells import cells_of_tables
+from shesha_studies.framework.facts import Fact
+from shesha_studies.framework.html_page import _verdict_sentence
+from shesha_studies.framework.page import UNANSWERED, Page, save_page
+from shesha_studies.framework.page_from_rows import condensed
+from shesha_studies.framework.paper_pages import _claim_line, _ranges
+from shesha_studies.framework.published_comparison import compare_with_published
 
 
 @pytest.mark.parametrize(("notes", "text"), [((), ""), (("one",), "one\n\n"), (("one", "two"), "- one\n\n- two\n\n")])
@@ -60,55 +61,67 @@ def test_claims_in_words_are_told_apart_from_numbers():
     assert published_checks.claim_key({"key": float("nan")}) == published_checks.claim_key({}) == ""
 
 
-def test_a_line_of_a_scorecard_names_the_control():
+def judged(on, control, **fields):
     rule = Rule("rho", "above", 0.0, "a reason", {YES: "Found.", NO: "Not found."})
-    control = Rule("left", "above", 0.0, "a reason", {YES: "Left.", NO: "Gone."}, "the length held constant")
-    facts = {"rho": Fact(1.0), "left": Fact(-1.0)}
-    plain = Claim("P", "a", "own", "Table 1", "it is", "its recipe", "{rho:.1f}.", rule, card=True)
-    tested = Claim("P", "a", "own", "Table 1", "it is", "its recipe", "{rho:.1f}.", rule, control, card=False)
-    alone, beside = (_line(judge(one, facts)) for one in (plain, tested))
-    assert alone[0] == "“it is” (Table 1)"
-    assert alone[2].endswith("no control needed")
-    assert beside[2].endswith(" no: the length held constant")
-    assert beside[3:] == ["its recipe", "1.0. Found. Gone.", "[own](own/page.md)"]
-    # One group has the claim; what is not on the card is not counted.
-    assert sum(counts([judge(plain, facts), judge(tested, facts)])) == 1
+    survives = Rule("left", "above", 0.0, "a reason", {YES: "Left.", NO: "Gone."}, "the length held constant")
+    claim = Claim("P", "a", "own", "Table 1", "it is", on, "{rho:.1f}.", rule, survives if control else None, **fields)
+    return judge(claim, {"rho": Fact(1.0), "left": Fact(-1.0)})
 
 
 @pytest.mark.parametrize(
-    ("found", "brief"),
+    ("one", "answers"),
     [
-        ("It is {rho:.1f}. The rest is {left:.1f}.", "It is 1.0."),
-        ("The paper has {left:.1f}. Ours is {rho:.1f}. More.", "The paper has -1.0. Ours is 1.0."),
-        ("The paper has {left:.1f}. Nothing else.", "The paper has -1.0."),
+        (judged("its recipe", False), ["✓ yes", "none needed"]),
+        (judged("its recipe", True), ["✓ yes", "✗ no (the length held constant)"]),
+        (judged("other models", True), ["✓ yes", "✗ not on our stand-ins (the length held constant)"]),
+        (judged("its own printed numbers", False), ["✓ its tables support it", "none needed"]),
+        (
+            judged("its recipe", True, conceded="2.4"),
+            ["✓ yes", "✗ no (the length held constant); the authors say so (2.4)"],
+        ),
     ],
 )
-def test_a_scorecard_ends_with_the_number_that_decides(found, brief):
-    rule = Rule("rho", "above", 0.0, "a reason", {YES: "Found.", NO: "Not found."})
-    claim = Claim("P", "a", "own", "Table 1", "it is", "its recipe", found, rule)
-    line = _brief_line(judge(claim, {"rho": Fact(1.0), "left": Fact(-1.0)}))
-    assert line[3:] == ["[its recipe](own/page.md)", brief]
+def test_answers_of_a_claim_on_its_page(one, answers, tmp_path):
+    line = _claim_line(one, tmp_path)
+    assert line[:3] == ["“it is” (Table 1)", *answers]
+    assert line[3] == f"{one.claim.on} (`own`)"
 
 
-def test_places_of_an_appendix():
-    assert _links(["snr", "type-1", "snr"]) == "[snr](snr/page.md), [type-1](type-1/page.md)"
-    assert [_place(one) for one in ("Paper, Table 3", "Paper, 4.1, second", "Paper")] == [
-        "Table 3",
-        "4.1, second",
-        "text",
+def test_ranges_of_tables():
+    assert _ranges(["Table 10", "Table 3", "Table 4", "journal Table 2"]) == "Tables 3 to 4, 10; journal Tables 2"
+
+
+def test_only_cells_that_need_an_experiment_are_counted():
+    lines = [
+        Check("P, Table 1", "rho", 0.5, 0.4, "differs"),
+        Check("P, Table 1", "classes", 10.0, 10.0, "agrees"),
+        Check("P, Table 1", "sum", 0.5, 0.5, "agrees", basis="its own printed numbers"),
+        Check("P, Table 1", "size", 7.5, 7.5, "agrees", transcribed=True),
+        Check("P, Table 1 and Figure 2", "rho", 0.5, 0.4, "differs"),
+        Check("P, 2.1", "rho", 0.5, 0.4, "differs"),
+        Check("P (journal), Table 2", "6 numbers", "numbers", None, "not reachable"),
     ]
-    assert [_section_title(one) for one in ("4.1", "4.1 and 5", "Table 2", "")] == [
-        "Section 4.1",
-        "Sections 4.1 and 5",
-        "Table 2",
-        "",
+    cells = cells_of_tables(as_table(lines))
+    assert list(zip(cells.table, cells.what, cells.compared, strict=True)) == [
+        ("Table 1", "rho", True),
+        ("journal Table 2", "6 numbers", False),
     ]
-    assert sorted(["Table 10", "Table 9", "Table 9b", "text"], key=_in_order) == [
-        "Table 9",
-        "Table 9b",
-        "Table 10",
-        "text",
-    ]
+
+
+def test_numbers_without_a_value_of_ours_are_one_line_per_table_and_reason():
+    lines = [("a", 1.0, "no data"), ("b", 2.0, "no data"), ("c", "so", "no data"), ("d", 3.0, "other")]
+    absent = [Check("P, Table 1", what, value, None, "not reachable", why) for what, value, why in lines]
+    shown = condensed([*absent, Check("P, 1", "e", 1.0, 1.0, "agrees")])
+    assert [one.what for one in shown] == ["2 numbers", "c", "d", "e"]
+    assert [one.published for one in shown] == ["numbers", "so", 3.0, 1.0]
+
+
+def test_declared_decimals_keep_trailing_zeros():
+    lines = pd.DataFrame({"where": "Paper, 1", "what": ["a", "b"], "key": ["a", "b"], "published": ["0.990", "0.990"]})
+    answers = {"a": published_checks.Found(0.99), "b": published_checks.Found(0.99)}
+    checks = published_checks.against(lines.assign(decimals=[3, None]), answers)
+    assert [check.published for check in checks] == ["0.990", 0.99]
+    assert {check.verdict for check in checks} == {"agrees"}
 
 
 def test_published_numbers_meet_the_means_of_their_draws():
@@ -140,7 +153,7 @@ def test_verdicts_are_counted_in_a_sentence(verdicts, sentence):
 def test_every_second_tick_is_left_out_where_there_are_seven():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    from shesha.studies.pictures import figure, heat, logarithmic
+    from shesha_studies.framework.pictures import figure, heat, logarithmic
 
     made, (first, second, third) = figure(3)
     logarithmic(first, [8, 2, 4, 2])

@@ -4,8 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from shesha.studies.facts import Fact
-from shesha.studies.pictures import draw_with_intervals, figure, lines
+from shesha_studies.framework.facts import Fact
+from shesha_studies.framework.pictures import draw_with_intervals, figure, lines
 
 
 def drawn(values, **options):

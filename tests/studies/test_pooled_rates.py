@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from shesha.studies.rates import rate_interval
 from shesha_studies.benchmark import _resi_scores_and_places as resi
 from shesha_studies.chance import _false_positive_data as unrelated
 from shesha_studies.chance._false_positives_page import outside, pool_rates
 from shesha_studies.chance._interval_coverage import NAMES
 from shesha_studies.chance.intervals import pool_coverage
+from shesha_studies.framework.rates import rate_interval
 
 
 @pytest.mark.parametrize(("hits", "runs"), [(0, 20), (3, 40), (20, 20), (11, 200)])

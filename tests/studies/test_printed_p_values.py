@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
-from shesha.studies.checks import AGREES, DIFFERS
-from shesha.studies.published_checks import line_label, read_published
-from shesha.studies.study_lookup import studies
-from shesha.studies.tolerance import LOOSE
+from shesha_studies.framework.checks import AGREES, DIFFERS
+from shesha_studies.framework.published_checks import line_label, read_published
+from shesha_studies.framework.study_lookup import studies
+from shesha_studies.framework.tolerance import LOOSE
 from shesha_studies.printed_p_values import printed_p_values
 
 

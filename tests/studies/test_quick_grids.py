@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from shesha.studies import find, run
+from shesha_studies import find, run
 
 PLACE = Path(__file__).parents[2] / "scripts" / "rerun_quick_grids.py"
 pytestmark = pytest.mark.usefixtures("importable")

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from shesha.neuro import association, session_table
-from shesha.studies import Unreachable
-from shesha.studies.published_checks import split_numbers_and_claims
+from shesha_studies import Unreachable
 from shesha_studies.biology import _recordings
 from shesha_studies.biology._neuroscience_page import published_numbers
 from shesha_studies.biology._recordings import (
@@ -25,6 +24,7 @@ from shesha_studies.biology._recordings import (
 )
 from shesha_studies.biology.odd_even import slow_wave
 from shesha_studies.external_data import PUBLISHED
+from shesha_studies.framework.published_checks import split_numbers_and_claims
 from shesha_studies.printed_p_values import printed_p_values
 
 HERE = Path(os.environ.get("SHESHA_DATA", "data")) / "steinmetz2019"

@@ -7,15 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.studies import Unreachable
-from shesha.studies.checks import Found
-from shesha.studies.published_checks import against, judge_line, split_numbers_and_claims
-from shesha.studies.rules_file import read_rules
+from shesha_studies import Unreachable
 from shesha_studies.biology import _single_cell_data
 from shesha_studies.biology._crispr_page import published_numbers
 from shesha_studies.biology._crispr_rows import Results
 from shesha_studies.biology.crispr import crispr
 from shesha_studies.external_data import PUBLISHED
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.published_checks import against, judge_line, split_numbers_and_claims
+from shesha_studies.framework.rules_file import read_rules
 from shesha_studies.printed_p_values import printed_p_values
 
 HERE = Path(os.environ.get("SHESHA_DATA", "data")) / "papalexi2021"

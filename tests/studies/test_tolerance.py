@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from shesha.studies.checks import Found, judge_number
-from shesha.studies.published_checks import judge_line
-from shesha.studies.tolerance import (
+from shesha_studies.framework.checks import Found, judge_number
+from shesha_studies.framework.published_checks import judge_line
+from shesha_studies.framework.tolerance import (
     JOINT,
     allowed_difference,
     correlation_error,

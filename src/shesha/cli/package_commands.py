@@ -23,7 +23,10 @@ from shesha.cli._worker_options import Scheduler, Workers
 
 GROUP = "shesha.commands"
 """Entry point group through which other packages add commands."""
-PACKAGES: Mapping[str, str] = {"bench": "Rank similarity measures by tests with known answers."}
+PACKAGES: Mapping[str, str] = {
+    "bench": "Rank similarity measures by tests with known answers.",
+    "study": "Repeat published experiments.",
+}
 """Commands of the project's own separate packages, which the extras of the same names install."""
 
 

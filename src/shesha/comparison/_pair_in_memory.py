@@ -16,7 +16,7 @@ from shesha.comparison import _calibration_steps as calibrated
 from shesha.comparison import engine, estimation_choice
 from shesha.comparison._resumable_runs import require_same_rows
 from shesha.comparison.chance_and_intervals import Evidence, correct_p_values, require_calibrate
-from shesha.comparison.held_out import add_held_out, draw_folds
+from shesha.comparison.held_out import add_held_out, draw_folds, warn_of_leaking_folds
 from shesha.comparison.memory_needs import require_one_that_fits
 from shesha.comparison.noise_corrected_scores import SidesWithRepeats
 from shesha.comparison.sampled_scores import Sampling
@@ -104,6 +104,8 @@ def compare_in_memory(
     skipped = engine.too_large(work, sources)
     design = cast(Design, labels_in_order((side.names for side in sides), request.design))
     fold = draw_folds(request.measures, sides[0].n_rows, request.folds, design["groups"], request.seed)
+    if fold is not None:
+        warn_of_leaking_folds(sides, design["groups"])
     if request.calibrate:
         found = _score_with_chance(request, work, sources, skipped, design, known)
         if nulls is not None:

@@ -13,10 +13,11 @@ from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
 from shesha.measures.held_out import has_held_out, held_out_score, measures_held_out
+from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.results import Score
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed
-from shesha.support.warnings import NotEstimable
+from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Groups, Representation, aligned, deal_folds
 
 _FOLDING = 13
@@ -38,6 +39,14 @@ def draw_folds(
         return deal_folds(n_rows, count, None if groups is None else Groups(groups), spawn(seed, _FOLDING))
     except NotEstimable as reason:
         raise ValueError(f"folds must all contain rows: {reason}") from reason
+
+
+def warn_of_leaking_folds(sides: Sequence[Representation], groups: ArrayLike | None) -> None:
+    """Warn if rows of different folds depend on one another, so that a map can predict held-out rows from copies."""
+    if groups is None and not any(side.has_distances_only for side in sides):
+        signs = undeclared_dependence([side.to_numpy.rows.reshape(side.n_rows, -1) for side in sides])
+        if signs:
+            warn(f"held-out values may be too high, even for unrelated representations: {signs}", CalibrationWarning)
 
 
 def add_held_out(

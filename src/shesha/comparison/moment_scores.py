@@ -24,7 +24,7 @@ from shesha.results import Comparison, Score
 from shesha.support.progress import track
 from shesha.support.seeds import generator, number
 from shesha.support.types import Matrix, Seed, Vector
-from shesha.support.warnings import NotEstimable
+from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Gram
 
 _WIDE, _FEW_PARTS = 1024, 20
@@ -68,6 +68,12 @@ def compare_moments(
     """Compare both sides with each measure that needs only sums; other scores state the reason."""
     if len(moments.widths) != 2:
         raise ValueError(f"moments must be of two representations of at least one row, got {moments!r}")
+    if calibrate and moments.dependence:
+        warn(
+            f"p-values may be too small and intervals too narrow: {moments.dependence}. Sums cannot restrict the "
+            "permutations, so add one row (such as the mean) of each donor, session or stretch of time",
+            CalibrationWarning,
+        )
     parts = moments.parts()
     sides = _Sides(moments, merge_all(parts))
     views = sides.look()

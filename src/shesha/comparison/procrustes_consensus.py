@@ -19,6 +19,7 @@ from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.corrections import draws_needed, holm
 from shesha.nulls.design_builder import exchange
+from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.null_summary import summarise
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results.similarity.consensus import Consensus, Member
@@ -27,6 +28,7 @@ from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import align_rows, check_named_arrays, hint_of_distances, select_rows
 
 _FEWEST = 3
@@ -105,6 +107,8 @@ def consensus(
     )
     configurations, width, design = _configurations(representations, along["groups"], scale)
     row_exchange = exchange(len(next(iter(configurations.values()))), **design)
+    if groups is None and (signs := undeclared_dependence(list(configurations.values()))):
+        warn(f"what all share may be their order, and intervals too narrow: {signs}", CalibrationWarning)
     evidence = Evidence.draw_subsets(row_exchange, alpha, confidence, seed)
     names, shapes = list(configurations), list(configurations.values())
     sized = [_unit(shape) if scale else shape for shape in shapes]

@@ -7,6 +7,7 @@ from shesha.descriptors.spectrum import (
     corrected_participation_ratio,
     effective_rank,
     participation_ratio,
+    plot_spectra,
 )
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "effective_rank",
     "intrinsic_dimension",
     "participation_ratio",
+    "plot_spectra",
 ]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from shesha.charts import spectra
 from shesha.descriptors.registry import descriptor
 from shesha.inputs import validation as check
 from shesha.kernels import spectrum
-from shesha.kernels import spectrum as corrected_participation
+from shesha.support import argument_types as kinds
 from shesha.support.types import Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views import Variances
+from shesha.views import Representation, Variances
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @descriptor(
@@ -89,7 +96,7 @@ def participation_ratio(view: Variances) -> float:
     invariant=("scaling", "translation", "orthogonal"),
     audited=True,
 )
-def corrected_participation_ratio(view: Variances, *, sample: corrected_participation.Sample = "rows") -> float:
+def corrected_participation_ratio(view: Variances, *, sample: spectrum.Sample = "rows") -> float:
     """Participation ratio, corrected for sampling of rows, columns or both.
 
     The plain ratio cannot exceed the number of rows or columns. If either is a sample, the ratio is too small: about
@@ -118,11 +125,11 @@ def corrected_participation_ratio(view: Variances, *, sample: corrected_particip
     >>> round(participation_ratio(X)), round(corrected_participation_ratio(X))
     (33, 100)
     """
-    check.choice(sample, corrected_participation.SAMPLES, "sample")
+    check.choice(sample, spectrum.SAMPLES, "sample")
     shares = _shares(view)
-    if sample != "columns" and view.moments.n_rows < corrected_participation.FEWEST_ROWS:
+    if sample != "columns" and view.moments.n_rows < spectrum.FEWEST_ROWS:
         raise NotEstimable(f"the correction needs at least 4 rows, got {view.moments.n_rows}")
-    value = corrected_participation.corrected_participation_ratio(shares, view.moments, sample)
+    value = spectrum.corrected_participation_ratio(shares, view.moments, sample)
     if value != value:
         sampled = "rows or columns" if sample == "both" else sample
         raise NotEstimable(f"there are too few {sampled} to estimate this many directions")
@@ -165,3 +172,27 @@ def _shares(view: Variances) -> Vector:
     if not view.shares.any():
         raise NotEstimable("all rows are equal")
     return view.shares
+
+
+def plot_spectra(representations: Mapping[str, Any], ax: Axes | None = None, *, ordered: bool = False) -> Axes:
+    """Draw how the variance of each representation is distributed over its principal directions.
+
+    Parameters
+    ----------
+    representations : mapping of str to array of shape (n_rows, n_features)
+        The representations, by name.
+    ax : matplotlib Axes, optional
+        Axes to draw on. Default: a new figure.
+    ordered : bool
+        Whether the representations are in a meaningful order, as layers are. If so, colours run from dark to light.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    kinds.mapping(representations, "representations")
+    return spectra(
+        {name: Variances.build(Representation.build(X)).shares for name, X in representations.items()},
+        ordered=check.boolean(ordered, "ordered"),
+        ax=ax,
+    )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import shesha.drift.callbacks as callbacks
     import shesha.drift.perturb as perturb
 
-__getattr__, __dir__ = lazy_names(__name__, {}, ("callbacks", "perturb"))
+__getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "CanaryEncodings",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log10
 
 import numpy as np
@@ -15,7 +16,7 @@ from shesha.drift.stream_update import FEWEST
 from shesha.inputs import validation as check
 from shesha.results import StreamVerdict
 from shesha.results.drift.verdict import State
-from shesha.support.seeds import generator
+from shesha.support.seeds import generator, number
 from shesha.support.types import Seed, Vector
 
 _STRANGEST = 5
@@ -110,7 +111,7 @@ def conformal_stream(
     else:
         dependence = dependence_text(reference_rows, "reference", group_advice=False)
         p = weighted_ranks(scores, _check_weights(weights, n_total, len(rows))[ranked], len(earlier), rng)
-    return _verdict(p, scores[len(earlier) :], alpha, dependence)
+    return replace(_verdict(p, scores[len(earlier) :], alpha, dependence), seed=number(seed))
 
 
 def _check_weights(weights: ArrayLike, n_rows: int, n_new: int) -> Vector:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.charts import curves
 from shesha.drift import monitor_files, rank_p_values
 from shesha.drift.alarm_threshold import AlarmRule
 from shesha.drift.canary_check import CheckResult, Setting, differences, restrict_check, run_check
@@ -33,6 +34,9 @@ from shesha.support.provenance import keep_statements
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
 from shesha.views import select_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 TOLERANCE = 0.05
 """Default tolerance without re-encodings: the published detection threshold."""
@@ -273,6 +277,27 @@ class DriftMonitor:
         """Return earlier verdicts with their times, as plain values; with `last`, only that many."""
         check.choice(kind, ("check", "update"), "kind")
         return self._history.events(kind, check.optional_count(last, "last"))
+
+    def plot(self, measure: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the drift of all checks together with their thresholds.
+
+        Parameters
+        ----------
+        measure : str, optional
+            Which measure of the checks to draw. Default: the first.
+        ax : matplotlib Axes, optional
+            Axes to draw on. Default: a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        scores = [{score["measure"]: score for score in one["scores"]} for one in self.history()]
+        if not scores:
+            raise ValueError("the monitor must have checked encodings before they can be drawn, got no check")
+        name = next(iter(scores[0])) if measure is None else check.choice(measure, tuple(scores[0]), "measure")
+        series = {part: [float(one[name][part]) for one in scores] for part in ("drift", "threshold")}
+        return curves(range(1, len(scores) + 1), series, labels=("check", f"drift by {name}"), ax=ax)
 
     def save(self, folder: str | Path, *, keep_rows: bool = False, overwrite: bool = False) -> None:
         """Save the monitor to a directory, which then keeps its history, or to a single file.

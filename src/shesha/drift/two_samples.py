@@ -15,7 +15,7 @@ from shesha.inputs.overflow_limits import require_squarable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.results import TwoSample
 from shesha.support import memory
-from shesha.support.seeds import generator
+from shesha.support.seeds import generator, number
 from shesha.support.types import Matrix, Seed, Vector
 
 Test = Literal["energy", "mmd", "sliced wasserstein", "c2st"]
@@ -100,7 +100,15 @@ def two_sample(
     found = (dependence_text(side, what, group_advice=False) for what, side in (("reference", x), ("window", y)))
     dependence = next((text for text in found if text), "")
     sure = (p_value(float(values[0]), null), len(x), n_window, n_permutations, alpha, threshold(null, alpha))
-    return TwoSample(test, float(values[0]), *sure, float(null.mean()), tuple(null.tolist()), dependence=dependence)
+    return TwoSample(
+        test,
+        float(values[0]),
+        *sure,
+        float(null.mean()),
+        tuple(null.tolist()),
+        dependence=dependence,
+        seed=number(seed),
+    )
 
 
 def _distances(rows: Matrix) -> Matrix:

@@ -18,7 +18,16 @@ from shesha.moments.jackknife_accumulator import MOST_PARTS, Accumulator, compac
 from shesha.moments.resumable_pass import count_dask, count_sides, count_stream
 from shesha.moments.row_sources import is_dask
 from shesha.moments.summed_views import SummedRepresentation
-from shesha.moments.sums import SideSums, Sums, all_pairs, check_batch, merge_all, require_finite, storage_rounding
+from shesha.moments.sums import (
+    FirstRows,
+    SideSums,
+    Sums,
+    all_pairs,
+    check_batch,
+    merge_all,
+    require_finite,
+    storage_rounding,
+)
 from shesha.support import argument_types as kinds
 from shesha.support.atomic_files import replacing
 from shesha.support.device_arrays import to_host
@@ -233,6 +242,7 @@ class Moments:
         self._register = RowRegister()
         self._named_rows: bool | None = None
         self._precisions = [0.0] * len(side_names)
+        self._first_rows = FirstRows()
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -293,6 +303,7 @@ class Moments:
             restore()
             raise
         self.note_precision(sides)
+        self._first_rows.add(sides)
 
     def merge(self, other: Moments) -> Moments:
         """Return the moments over the rows of both objects, which are not changed.
@@ -318,6 +329,7 @@ class Moments:
         merged._named_rows = self._named_rows if self._named_rows is not None else other._named_rows
         merged._register = self._register.join(other._register)
         merged._precisions = [max(pair) for pair in zip(self._precisions, other._precisions, strict=True)]
+        merged._first_rows = FirstRows(self.dependence or other.dependence)
         if states:
             merged.set_parts(states[0], parts)
         return merged
@@ -382,6 +394,7 @@ class Moments:
             "names": list(self.names),
             "named_rows": self._named_rows,
             "precisions": self._precisions,
+            "dependence": self.dependence,
             "source": source,
         }
         save(path, self._state, header, self._register)
@@ -404,6 +417,7 @@ class Moments:
         moments = cls(header["names"])
         moments._state, moments._register, moments._named_rows = state, register, header["named_rows"]
         moments._precisions = [float(precision) for precision in header["precisions"]]
+        moments._first_rows = FirstRows(str(header.get("dependence", "")))
         return moments, header
 
     def __len__(self) -> int:
@@ -414,6 +428,11 @@ class Moments:
     def widths(self) -> tuple[int, ...]:
         """Number of features of each representation; empty before the first batch."""
         return () if self._state is None else self._state.widths
+
+    @property
+    def dependence(self) -> str:
+        """Signs that the first rows depend on one another on all sides; empty if there are none."""
+        return self._first_rows.signs
 
     @property
     def n_repeated(self) -> int:

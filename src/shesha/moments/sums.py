@@ -12,6 +12,8 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import length_unit
+from shesha.nulls.dependence import find_dependence
+from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
 from shesha.support.device_arrays import convert_like, doubles, is_numpy, namespace, squared_lengths, stays, to_host
 from shesha.support.memory import memory_budget
 from shesha.support.types import Array, Matrix, Vector
@@ -99,6 +101,35 @@ def is_finite(side: Any) -> bool:
 
 def _dense(side: Any) -> Any:
     return side.toarray() if hasattr(side, "toarray") else to_host(side)
+
+
+class FirstRows:
+    """The first rows of a stream, in which dependence between rows is looked for, because sums no longer show it."""
+
+    def __init__(self, signs: str = "") -> None:
+        self._signs = signs
+        self._batches: list[list[Array]] = []
+        self._n_rows = _FIRST_ROWS if signs else 0
+
+    def add(self, sides: Sequence[Any]) -> None:
+        """Keep the rows of a batch until there are enough."""
+        n = min(_FIRST_ROWS - self._n_rows, sides[0].shape[0])
+        if n > 0:
+            self._batches.append([np.array(_dense(side[:n])) for side in sides])
+            self._n_rows += n
+
+    @property
+    def signs(self) -> str:
+        """What shows that rows depend on one another; empty if nothing does."""
+        if self._batches:
+            sides = [np.concatenate(parts) for parts in zip(*self._batches, strict=True)]
+            self._signs = find_dependence([DiagnosticRows(side) for side in sides], screened=True).signs
+            if self._n_rows == _FIRST_ROWS:
+                self._batches = []
+        return self._signs
+
+
+_FIRST_ROWS = 512
 
 
 _ENTRIES_AT_ONCE = 1 << 13

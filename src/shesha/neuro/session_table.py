@@ -118,7 +118,7 @@ def session_table(
     >>> found = session_table(days, scores=["trial_split"], n_permutations=39)
     >>> print(found)
     Trial split is highest in VISp (0.724 [0.48, 0.96], chance 0.051); 3 of 6
-    combinations of area and session are beyond chance (uncorrected).
+    combinations of area and session are beyond chance at 0.05 (uncorrected).
     <BLANKLINE>
     6 combinations of area and session (3 sessions, 1 animal) by area; brackets are
       95% intervals of the mean over sessions
@@ -162,7 +162,14 @@ def session_table(
         interval=interval,
         confidence=confidence,
         scores=options.scores,
-        options={**settings, "n_permutations": n_permutations, "metric": metric, "normalize": normalize},
+        options={
+            **settings,
+            "n_draws": n_draws,
+            "n_permutations": n_permutations,
+            "metric": metric,
+            "normalize": normalize,
+        },
+        alpha=alpha,
     )
 
 

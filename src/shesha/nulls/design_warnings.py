@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
-from shesha.nulls.dependence import dependence
+from shesha.nulls.dependence import dependence, find_dependence
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.neighbours_within_design import p_value_within_design
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.residual_confounding import residual_confounding_warnings
+from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
 from shesha.results import Dependence
 from shesha.results.audit.dependence import DRIFT, LEVEL, describe_period
 from shesha.support.plurals import lowercase_start
+from shesha.support.types import Labels
 from shesha.support.warnings import CalibrationWarning, warn
 
 
@@ -43,6 +45,19 @@ def warn_of_series(sides: list[NDArray[Any]], design: Design) -> None:
     if reasons:
         problems = ". Also, ".join(map(lowercase_start, reasons))
         warn(f"p-values of this design may be too small: {problems}", CalibrationWarning)
+
+
+def undeclared_dependence(sides: Sequence[NDArray[Any]], codes: Labels | None = None) -> str:
+    """Return the signs that rows depend on one another, for functions that offer `groups=` alone; empty without a sign.
+
+    Labels that are permuted, as integer codes, are one more side: dependent rows matter only if labels depend on the
+    order as well. Class means are subtracted from the rows, because rows sorted by class need not be dependent.
+    """
+    if codes is not None:
+        member = np.eye(codes.max() + 1)[codes]
+        sides = [side - (member / member.sum(axis=0)) @ (member.T @ side) for side in sides] + [member]
+    signs = find_dependence([DiagnosticRows(side) for side in sides], screened=True).signs
+    return f"{signs}. If rows share a donor, session or stretch of time, pass groups=" if signs else ""
 
 
 def _short_series(test: Dependence, blocks: ArrayLike | None) -> list[str]:

@@ -175,6 +175,7 @@ def rank_models(
         confidence=confidence,
         correction=correction,
         n_resamples=evaluations.values.n_resamples,
+        n_permutations=n_permutations,
         exchanged=exchanged,
         n_known_pairs=n_known,
         notes=tuple(notes),

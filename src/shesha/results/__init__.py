@@ -51,51 +51,7 @@ if TYPE_CHECKING:
     from shesha.results.steering.partial_correlations import PartialCorrelation, PartialCorrelations
     from shesha.results.steering.steering import Steerability, SteeringPredictors, SteeringScore
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "audit.audit": ("Audit", "Meaning", "RepresentationAudit"),
-        "audit.faults": ("Faults",),
-        "null_summary": ("NullComparison", "NullSummary"),
-        "similarity.calibrated": ("Calibrated",),
-        "similarity.calibrated_layers": ("CalibratedLayers",),
-        "similarity.calibrated_many_pairs": ("CalibratedMany",),
-        "similarity.noise_ceiling": ("NoiseCeilingFields", "NoiseCeiling"),
-        "similarity.models_with_reference_within_classes": ("SeveralWithinClasses",),
-        "similarity.unit_matching": ("UnitMatching",),
-        "similarity.within_classes": ("WithinClasses",),
-        "stability.chance": ("Chance",),
-        "changes.vector_index_verdict": ("IndexChange", "Recall"),
-        "changes.row_map": ("RowMap",),
-        "changes.kind_of_change": ("ClassChange", "SeparationChange", "StructureChange"),
-        "changes.diff": ("Diff", "LayerChange", "MeasureChange", "MovedRow"),
-        "coherence.coherence": ("Coherence", "CoherenceTable", "Link"),
-        "similarity.comparison": ("Comparison",),
-        "similarity.score": ("Score",),
-        "similarity.consensus": ("Consensus", "Member"),
-        "audit.dependence": ("Dependence",),
-        "audit.doubts": ("Doubt", "Doubts"),
-        "stability.drift_path": ("DriftPath",),
-        "stability.estimate": ("Estimate",),
-        "audit.label_classes": ("LabelClasses",),
-        "steering.layer_ranking": ("LayerRanking", "RankedLayer"),
-        "similarity.model_ranking": ("ModelCombination", "ModelDifference", "ModelRanking", "RankedModel"),
-        "drift.verdict": ("CheckSequence", "DriftScore", "DriftVerdict", "Moved"),
-        "neuro.time_by_time": ("OverTime",),
-        "similarity.layer_comparison": ("LayerComparison",),
-        "similarity.pairwise": ("PairScore", "PairwiseComparison"),
-        "steering.partial_correlations": ("PartialCorrelation", "PartialCorrelations"),
-        "json_loading": ("load",),
-        "neuro.session_drift": ("SessionDrift", "SessionPair", "SessionPart"),
-        "neuro.session_table": ("AreaLine", "AreaScore", "Group", "GroupMean", "SessionTable"),
-        "neuro.score_correlations": ("Association",),
-        "steering.steering": ("Steerability", "SteeringPredictors", "SteeringScore"),
-        "drift.stream": ("StreamVerdict",),
-        "drift.two_samples": ("TwoSample",),
-        "neuro.trial_score": ("TrialScore",),
-        "neuro.session_thirds": ("Tertiles",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "AreaLine",

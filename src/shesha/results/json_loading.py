@@ -36,9 +36,10 @@ _ROOMS = (
         "doubting",
         "drift",
     ),
-    *("neuro", "stability", "steering", "studies", "transfer"),
+    *("neuro", "stability", "steering", "transfer"),
 )
 """Packages that define result classes themselves; they are imported when a file contains such a result."""
+_PACKAGES = ("shesha", "shesha_studies")
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -99,7 +100,7 @@ def _refuse_constant(token: str) -> Any:
 
 def kinds() -> dict[str, type[Result]]:
     """All known result classes, by their names in files."""
-    return {kind_name(kind): kind for kind in _subclasses(Result) if kind.__module__.split(".")[0] == "shesha"}
+    return {kind_name(kind): kind for kind in _subclasses(Result) if kind.__module__.split(".")[0] in _PACKAGES}
 
 
 def _subclasses(result: type[Result]) -> list[type[Result]]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels
 from shesha.inputs import validation as check
-from shesha.nulls.design_warnings import warn_of_series
+from shesha.nulls.design_warnings import undeclared_dependence, warn_of_series
 from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Chance
@@ -21,6 +21,7 @@ from shesha.stability.request import Evidence, Request
 from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.provenance import keep_statements
 from shesha.support.types import Seed
+from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Covariates, Rows, select_rows
 
 
@@ -157,15 +158,17 @@ def chance(
 
 
 def _warn_of_series(request: Request, design: Design) -> None:
-    """Warn if rows are not exchangeable under the design."""
+    """Warn if rows are not exchangeable under the design, or depend on one another and no design is declared."""
     rows = request.source
-    if (
-        nonempty_arguments(design)
-        and isinstance(rows, Rows)
-        and not rows.is_sparse
-        and not request.variant.needs_labels
+    if not isinstance(rows, Rows) or rows.is_sparse:
+        return
+    if nonempty_arguments(design):
+        if not request.variant.needs_labels:
+            warn_of_series([rows.sample], design)
+    elif request.design is None and (
+        signs := undeclared_dependence([rows.sample], request.labels.codes if request.variant.needs_labels else None)
     ):
-        warn_of_series([rows.sample], design)
+        warn(f"p-values may be too small: {signs}", CalibrationWarning)
 
 
 def _conditional_requests(request: Request, keep: str | ArrayLike, design: Design) -> list[Request]:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import MissingRows, RowChoice, align_all_labels
 from shesha.inputs import validation as check
 from shesha.kernels.repeated_rows import repeats, row_hashes
+from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.permutations import Design
 from shesha.results import Estimate
 from shesha.stability.estimators.sampled_pairs import PairCount
@@ -134,7 +135,7 @@ def estimate(
         covariates=covariates,
     )
     result = as_estimate(request, evaluate(request), confidence)
-    return replace(result, warnings=(*result.warnings, *_copies(request)))
+    return replace(result, warnings=(*result.warnings, *_dependence(request)))
 
 
 def as_estimate(request: Request, evidence: Evidence, confidence: float) -> Estimate:
@@ -166,8 +167,8 @@ def _lost(evidence: Evidence) -> list[str]:
     return [f"the score is undefined for {lost} resamples of the rows, which are left out"] if lost else []
 
 
-def _copies(request: Request) -> tuple[str, ...]:
-    """Return a warning about duplicated rows if no design declares which rows to resample together."""
+def _dependence(request: Request) -> tuple[str, ...]:
+    """Return warnings about repeated and similar neighbouring rows if no design declares what to resample together."""
     if request.design is not None or not isinstance(request.source, Rows):
         return ()
     rows, n = request.source.sample, request.n_rows
@@ -178,7 +179,8 @@ def _copies(request: Request) -> tuple[str, ...]:
     # Zero rows are more likely to be missing measurements than copies.
     n_copies = sum(bool(row.any()) for row in rows[copies])
     if not n_copies:
-        return ()
+        signs = undeclared_dependence([rows], request.labels.codes if request.variant.needs_labels else None)
+        return (f"the interval may be too narrow: {signs}",) if signs else ()
     where = "" if len(rows) == n else f" among the first {len(rows):,}"
     return (
         f"{count(n_copies, 'row')}{where} {agree(n_copies, 'repeats', 'repeat')} an earlier row exactly. If these are "

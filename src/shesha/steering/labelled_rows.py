@@ -13,10 +13,12 @@ from shesha.inputs import align_labels
 from shesha.inputs import validation as check
 from shesha.inputs.overflow_limits import require_squarable
 from shesha.kernels.threads import single_threaded_blas
+from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.group_halves import draw_group_half
 from shesha.support.plurals import agree, count
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
+from shesha.support.warnings import CalibrationWarning, warn
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +183,12 @@ def check_labelled(X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, n: int,
     if halved:
         _require_enough(labels)
     return labels
+
+
+def warn_of_dependence(rows: Matrix, labels: Labelled) -> None:
+    """Warn if rows and labels depend on their neighbours, and no groups are declared."""
+    if not labels.grouped and (signs := undeclared_dependence([rows], labels.codes)):
+        warn(f"p-values may be too small: {signs}", CalibrationWarning)
 
 
 def _require_enough(labelled: Labelled) -> None:

@@ -13,14 +13,14 @@ from shesha.inputs import MissingRows, orders, split_names
 from shesha.inputs import validation as check
 from shesha.nulls import summarise
 from shesha.results import LayerRanking, RankedLayer
-from shesha.steering.labelled_rows import Coordinates, Labelled, check_labelled, coordinates
+from shesha.steering.labelled_rows import Coordinates, Labelled, check_labelled, coordinates, warn_of_dependence
 from shesha.steering.steerability import SATURATED, SCORES, Outcome, Setup, draw_plan, interval, mean, outcomes
 from shesha.steering.vectors import METHODS, RELATIVE, Method, Units, strengths
 from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis, layer_sequence
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import generator
+from shesha.support.seeds import generator, number
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.views import select_rows
 
@@ -99,6 +99,7 @@ def rank_layers(
     n = _check_same_rows(rows)
     first = next(iter(named.values()))
     known = check_labelled(first, y, groups, n)
+    warn_of_dependence(next(iter(rows.values())).values, known)
     grid = strengths(alphas, units, 1.0)[0]
     plan = draw_plan(
         known,
@@ -129,6 +130,7 @@ def rank_layers(
         n_splits=n_splits,
         n_draws=plan.n_labellings - 1,
         notes=(*known.notes, *_saturation(lines, known)),
+        seed=number(seed),
     )
 
 
@@ -158,7 +160,7 @@ def _name_layers(layers: object, layer_axis: LayerAxis) -> dict[str, ArrayLike]:
         arrays = {str(name): X for name, X in layers.items()}
     else:
         several = kinds.sequence(layer_sequence(layers, "layers", layer_axis), "layers", "arrays")
-        arrays = {str(number): X for number, X in enumerate(several)}
+        arrays = {str(place): X for place, X in enumerate(several)}
     if not arrays:
         raise ValueError("layers must contain at least one layer, got none")
     return arrays

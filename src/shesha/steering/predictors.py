@@ -18,14 +18,21 @@ from shesha.measures import procrustes_similarity
 from shesha.nulls import Exchange, exchange, summarise
 from shesha.results import PartialCorrelation, PartialCorrelations, SteeringPredictors, SteeringScore
 from shesha.stability import estimate, supervised_alignment
-from shesha.steering.labelled_rows import NO_SHUFFLES, Labelled, check_labelled, coordinates, shuffle_count
+from shesha.steering.labelled_rows import (
+    NO_SHUFFLES,
+    Labelled,
+    check_labelled,
+    coordinates,
+    shuffle_count,
+    warn_of_dependence,
+)
 from shesha.steering.vectors import agreement
 from shesha.support import argument_types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.plurals import agree, count
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import draw_seed, generator, spawn
+from shesha.support.seeds import draw_seed, generator, number, spawn
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimableWarning
 from shesha.transfer import fisher_discriminant, silhouette
@@ -112,18 +119,19 @@ def predictors(
     X, y, groups = sides["X"], along["y"], along["groups"]
     rows = check.matrix(X, min_rows=8)
     known = check_labelled(X, y, groups, len(rows), halved=False)
-    n_shuffles, number = shuffle_count(n_draws), draw_seed(seed)
-    rng = spawn(number, _SHUFFLING)
+    warn_of_dependence(rows, known)
+    n_shuffles, drawn_seed = shuffle_count(n_draws), draw_seed(seed)
+    rng = spawn(drawn_seed, _SHUFFLING)
     shuffles = [known.shuffle(rng) for _ in range(n_shuffles)]
     scores = [_score_predictor(name, rows, known, shuffles) for name in _SUPERVISED]
-    scores += _coherence(rows, known, n_shuffles, number)
+    scores += _coherence(rows, known, n_shuffles, drawn_seed)
     # The score is feature_split without rows that are zero in all features or in one half of them.
     there = np.asarray(rows.any(axis=1))
-    split = estimate(rows[there], n_bootstrap=0, pairs=_PAIRS, seed=number)
+    split = estimate(rows[there], n_bootstrap=0, pairs=_PAIRS, seed=drawn_seed)
     scores.append(SteeringScore(name="feature_split", value=split.value, reason=split.reason or _NO_LABELS))
     scores.append(SteeringScore(name="anisotropy", value=anisotropy(rows), reason=_NO_LABELS))
     return SteeringPredictors(
-        tuple(scores), len(rows), known.shuffle_description, n_shuffles, (*known.notes, *_zero(there))
+        tuple(scores), len(rows), known.shuffle_description, n_shuffles, (*known.notes, *_zero(there)), drawn_seed
     )
 
 
@@ -260,6 +268,7 @@ def partial_correlations(
         n_units=int(design.clusters.max()) + 1,
         n_draws=n_shuffles,
         notes=(*_notes(n, design), *_align_models([names[place] for place in places], tested, covariates)),
+        seed=number(seed),
     )
 
 

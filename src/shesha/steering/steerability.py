@@ -13,10 +13,18 @@ from shesha.inputs import validation as check
 from shesha.kernels.threads import parallel
 from shesha.nulls import summarise
 from shesha.results import Steerability, SteeringScore
-from shesha.steering.labelled_rows import NO_SHUFFLES, Coordinates, Labelled, check_labelled, coordinates, shuffle_count
+from shesha.steering.labelled_rows import (
+    NO_SHUFFLES,
+    Coordinates,
+    Labelled,
+    check_labelled,
+    coordinates,
+    shuffle_count,
+    warn_of_dependence,
+)
 from shesha.steering.vectors import ENOUGH, METHODS, PAPER, Method, Probe, Units, probes, random_directions, strengths
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import generator
+from shesha.support.seeds import generator, number
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.views import select_rows
 
@@ -327,6 +335,7 @@ def steerability(
     X, y, groups = sides["X"], along["y"], along["groups"]
     rows = coordinates(X)
     known = check_labelled(X, y, groups, len(rows.values))
+    warn_of_dependence(rows.values, known)
     grid, steps = strengths(alphas, units, rows.norm)
     setup = _check_setup(steps, method, C)
     rng = generator(seed)
@@ -364,6 +373,7 @@ def steerability(
         n_directions=len(control) // len(probes),
         n_draws=plan.n_labellings - 1,
         notes=(*known.notes, *_saturation(scores[1].value, largest)),
+        seed=number(seed),
     )
 
 

@@ -7,21 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from shesha.support import provenance
+from shesha.support.natural_order import natural_key
 
 V = TypeVar("V")
 _PARTS = re.compile(r"\d+|[^\W\d_]+")
-
-
-def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Return a sorting key that compares numbers in names by value.
-
-    Examples
-    --------
-    >>> sorted(["layer.10", "layer.2", "embeddings"], key=natural_key)
-    ['embeddings', 'layer.2', 'layer.10']
-    """
-    pieces = re.split(r"(\d+)", name)
-    return tuple((0, int(piece), "") if piece.isdecimal() else (1, 0, piece) for piece in pieces if piece)
 
 
 def name_parts(name: str) -> tuple[str | int, ...]:

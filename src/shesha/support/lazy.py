@@ -2,51 +2,52 @@
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
-def lazy_names(
-    package: str, places: Mapping[str, Sequence[str]], modules: Sequence[str] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a package's ``__getattr__`` and ``__dir__`` (PEP 562).
+def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return a package's ``__getattr__`` and ``__dir__`` (PEP 562) for the names that it imports for type checkers.
 
     Importing such a package does not import any of its modules; using a name imports only the module that defines it.
-    For readers and type checkers, the package still lists its names in ``TYPE_CHECKING`` imports and in ``__all__``.
+    The names and their modules are those of the imports under ``if TYPE_CHECKING:`` in the package's own source, where
+    readers and type checkers see them. ``__dir__`` lists the names in ``__all__``.
 
     Parameters
     ----------
     package : str
         The package's ``__name__``.
-    places : mapping of str to sequence of str
-        The names that each module defines; modules are given relative to the package.
-    modules : sequence of str, optional
-        Modules of the package that are public names themselves; none by default.
 
     Examples
     --------
-    >>> get, names = lazy_names("shesha", {"stability.chance": ["chance"]}, ["results"])
-    >>> get("chance").__name__, get("results").__name__, "chance" in names()
-    ('chance', 'shesha.results', True)
+    >>> get, names = lazy_names("shesha")
+    >>> get("chance").__name__, get("measures").__name__, "chance" in names()
+    ('chance', 'shesha.measures', True)
     >>> get("chnace")
     Traceback (most recent call last):
         ...
     AttributeError: module 'shesha' has no attribute 'chnace'...
     """
-    homes = {name: home for home, names in places.items() for name in names}
+    own = sys.modules[package]
+    source = ast.parse(Path(str(own.__file__)).read_text(encoding="utf-8"))
+    later = [node for part in source.body if isinstance(part, ast.If) for node in part.body]
+    modules = {name.asname: name.name for node in later if isinstance(node, ast.Import) for name in node.names}
+    homes = {name.name: node.module for node in later if isinstance(node, ast.ImportFrom) for name in node.names}
 
     def get(name: str) -> Any:
         if name in modules:
-            return import_module(f"{package}.{name}")
+            return import_module(modules[name])
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
-        value = getattr(import_module(f"{package}.{homes[name]}"), name)
-        setattr(sys.modules[package], name, value)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=own)
+        value = getattr(import_module(str(homes[name])), name)
+        setattr(own, name, value)
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes, *modules})
+        return sorted({*own.__all__, *(name for name in vars(own) if name.startswith("__"))})
 
     return get, names

@@ -11,7 +11,6 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.kernels import feature_halves
-from shesha.kernels import feature_halves as subset_scores
 from shesha.kernels.distances import PANEL, Metric, panel, standard_rows
 from shesha.kernels.feature_halves import Axes
 from shesha.kernels.rounding_and_scaling import length_unit
@@ -128,7 +127,7 @@ class SplitStability(Scalar):
         rng = generator(seed)
         draws = [rng.permutation(rows.shape[1]) for _ in range(n_splits)]
         try:
-            scores = subset_scores.scores(rows, metric, Axes(rows), draws, subsets)
+            scores = feature_halves.scores(rows, metric, Axes(rows), draws, subsets)
         except feature_halves.UndirectedHalfError:
             return None
         return None if np.isnan(scores).all(axis=0).any() else [cls(float(mean)) for mean in np.nanmean(scores, axis=0)]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shesha.studies.study_decorator import Unreachable
+from shesha_studies.framework.study_decorator import Unreachable
 
 PUBLISHED = Path(__file__).with_name("published")
 """Folder with published numbers and claims."""

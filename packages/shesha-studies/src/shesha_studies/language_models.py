@@ -14,10 +14,10 @@ from tempfile import TemporaryFile
 from typing import Any
 from zipfile import ZipFile
 
-from shesha.studies.study_decorator import Unreachable
 from shesha.support.atomic_files import write_bytes
-from shesha_bench.data_folders import cache_folder
+from shesha_bench.domains import cache_folder
 from shesha_studies.external_data import library
+from shesha_studies.framework.study_decorator import Unreachable
 
 MINILM = "all-MiniLM-L6-v2"
 SMOLLM2 = "SmolLM2-135M-Instruct"

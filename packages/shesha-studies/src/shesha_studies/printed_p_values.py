@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shesha.studies.checks import AGREES, DIFFERS, Found
-from shesha.studies.published_checks import Answers, Table
-from shesha.studies.tolerance import LOOSE, correlation_p
+from shesha_studies.framework.checks import AGREES, DIFFERS, Found
+from shesha_studies.framework.published_checks import Answers, Table
+from shesha_studies.framework.tolerance import LOOSE, correlation_p
 
 _START, _QUARTER = "p/", 0.25
 _LARGEST = 1 - 1e-12

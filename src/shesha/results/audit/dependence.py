@@ -102,6 +102,18 @@ class Dependence(Result):
         return n_rows < LONG_ENOUGH * self.memory
 
     @property
+    def signs(self) -> str:
+        """What shows that rows depend on one another, without advice; empty if nothing does."""
+        n_repeats = len(self.repeated) + len(self.nearly_repeated)
+        known = (
+            (self.period > 0, f"rows repeat with a period of about {self.period:.3g} rows"),
+            (self.has_order, f"neighbouring rows are closer than random rows (p = {self.p_value:.1g})"),
+            (self.has_alternation, "rows two positions apart are similar, but neighbouring rows are not"),
+            (self.has_repeats, f"{count(n_repeats, 'row')} {agree(n_repeats, 'repeats', 'repeat')} another row"),
+        )
+        return ", and ".join(sign for there, sign in known if there)
+
+    @property
     def text(self) -> str:
         """The problem with advice; empty if there is no problem."""
         clauses = []

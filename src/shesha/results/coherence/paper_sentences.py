@@ -38,7 +38,7 @@ def _table(result: CoherenceTable) -> str:
     undecided = result.named(UNDECIDED)
     doubt = f"; {len(undecided)} cannot be decided with so few units or null groups" if undecided else ""
     shuffled = f" (for {say.count(result.n_shuffled, f'large {result.group_noun}')}, of permuted labels)"
-    alpha, rows = tested[0].alpha if tested else 0.05, f"{result.row_noun}s"
+    alpha, rows = result.groups[0].alpha, f"{result.row_noun}s"
     whose = agree_with_share(len(above), len(tested), "its", "their")
     return (
         f"{len(above)} of {say.count(len(tested), result.group_noun)} shifted {whose} {rows} in a common direction, "

@@ -41,6 +41,7 @@ class StreamVerdict(Result):
     unit: str = "row"
     """What is counted: rows, or groups of rows."""
     notes: tuple[str, ...] = ()
+    seed: int | None = None
 
     @property
     def needs_attention(self) -> bool:

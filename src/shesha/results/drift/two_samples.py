@@ -34,6 +34,7 @@ class TwoSample(Result):
     dependence: str = ""
     """How rows depend on their neighbours, with advice; the p-value is then too small. Empty if there is no sign of
     it."""
+    seed: int | None = None
 
     @property
     def significant(self) -> bool:

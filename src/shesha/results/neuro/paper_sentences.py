@@ -37,10 +37,12 @@ def _orders(n: int, exchanged: str) -> str:
 
 @claim.register
 def _tertiles(result: Tertiles) -> str:
-    significance = (
-        "not significant, as for a gradual change" if result.gradual else "significant, so the change was not gradual"
-    )
     test = result.difference
+    significance = (
+        f"not significant at {test.alpha:g}, as for a gradual change"
+        if result.gradual
+        else f"significant at {test.alpha:g}, so the change was not gradual"
+    )
     return (
         f"The cosine between mean responses was {say.format_number(result.early_middle.observed)} for the first and "
         f"second third and {say.format_number(result.middle_late.observed)} for the second and last third of "
@@ -107,20 +109,21 @@ def _session_table(result: SessionTable) -> str:
     n_animals = len({line.animal for line in result.lines})
     score = result.scores[0] if result.scores else ""
     groups = [group for group in result.groups if score in group.means]
-    means = say.join_clauses([_group_clause(group, score, result.confidence) for group in groups], f"more {result.by}s")
+    means = say.join_clauses([_group_clause(group, score, result) for group in groups], f"more {result.by}s")
     return (
         f"Mean {score.replace('_', ' ')} by {result.by} over {say.count(n_sessions, 'session')} of "
         f"{say.count(n_animals, 'animal')} (intervals over {result.interval}s): {means or 'nothing could be scored'}"
     )
 
 
-def _group_clause(group: Group, score: str, confidence: float) -> str:
+def _group_clause(group: Group, score: str, result: SessionTable) -> str:
     mean = group.means[score]
     if mean.mean != mean.mean:
         return f"{group.name} not estimable"
     return (
-        f"{group.name} {say.format_number(mean.mean)}{say.interval(mean.low, mean.high, confidence)}, chance "
-        f"{say.format_number(mean.chance)}, {mean.n_beyond} of {mean.n} areas beyond chance (uncorrected)"
+        f"{group.name} {say.format_number(mean.mean)}{say.interval(mean.low, mean.high, result.confidence)}, chance "
+        f"{say.format_number(mean.chance)}, {mean.n_beyond} of {mean.n} areas beyond chance at {result.alpha:g} "
+        "(uncorrected)"
     )
 
 

@@ -102,12 +102,15 @@ class SessionDrift(Result):
         if not any(changed.values()):
             smallest = min(part.corrected_change_p_value for part in tests)
             tested = f"{count(len(tests), 'test')}, {of_pairs}"
-            return f"No significant change between sessions (smallest corrected p = {smallest:.2g}; {tested})."
+            return (
+                f"No significant change between sessions at {self.alpha:g} (smallest corrected p = {smallest:.2g}; "
+                f"{tested})."
+            )
         named = ", ".join(f"{len(pairs)} in {name.replace('_', ' ')}" for name, pairs in changed.items())
         name = min((name for name, pairs in changed.items() if pairs), key=_preference)
         pair = max(changed[name], key=lambda pair: pair[name].change)
         return (
-            f"Of {of_pairs}, the number that changed significantly is {named}. The largest change in "
+            f"Of {of_pairs}, the number that changed significantly at {self.alpha:g} is {named}. The largest change in "
             f"{name.replace('_', ' ')} is between {pair.first} and {pair.second}: agreement "
             f"{pair[name].between:.2f} between sessions and {pair[name].within:.2f} within sessions (corrected p = "
             f"{pair[name].corrected_change_p_value:.2g})."
@@ -176,7 +179,7 @@ class SessionDrift(Result):
     def _explanation(self) -> str:
         return (
             f"p tests whether agreement between sessions exceeds chance. Change is agreement within minus between "
-            f"sessions, with its {self.confidence:.0%} interval; p change is corrected for all pairs and parts."
+            f"sessions, with its {100 * self.confidence:g} % interval; p change is corrected for all pairs and parts."
         )
 
     def _page(self) -> Page:

@@ -88,6 +88,7 @@ class SessionTable(Result):
     confidence: float
     scores: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
+    alpha: float = 0.05
 
     def __iter__(self) -> Iterator[Group]:
         """Iterate over the groups of areas."""
@@ -138,7 +139,7 @@ class SessionTable(Result):
         return (
             f"{name.replace('_', ' ').capitalize()} is highest in {best.name} ({_format_interval(mean)}, chance "
             f"{_number(mean.chance)}); {n_beyond} of {n} combinations of area and session are beyond chance "
-            "(uncorrected)."
+            f"at {self.alpha:g} (uncorrected)."
         )
 
     def plot(self, score: str = "", ax: Axes | None = None) -> Axes:

@@ -104,7 +104,7 @@ class OverTime(NullComparison):
             return "\n".join(wrap(f"over time: not estimable ({self.reason})", page_width()))
         n_above = sum(reaches_level(p, self.alpha) for line in self.p_values for p in line)
         first, second = self.argmax
-        verdict = f", {'above' if self.significant else 'not above'} chance" if self.has_null else ""
+        verdict = f", {'above' if self.significant else 'not above'} chance at {self.alpha:g}" if self.has_null else ""
         lines = [f"largest agreement between times: {self.observed:.4f}, at {first:g} and {second:g}{verdict}"]
         if self.has_null:
             lines.append(

@@ -84,7 +84,7 @@ class TrialScore(NullSummary):
             return "\n".join(wrap(f"{self.name}: not estimable ({self.reason})", page_width()))
         lines = [f"{self.name}: {self.observed:.4f}"]
         if self.has_null:
-            verdict = f"{'' if self.significant else 'not '}{SIDES[self.closer]} chance"
+            verdict = f"{'' if self.significant else 'not '}{SIDES[self.closer]} chance at {self.alpha:g}"
             lines[0] += (
                 f", {verdict if self.is_tested else 'cannot be tested, because every permutation gives this value'}"
             )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+from shesha.charts import Style, heat_map, style_options
 from shesha.report import Metric, Page
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import reaches_level
 from shesha.results.null_summary import NullComparison
-from shesha.results.plot_docstring import draws_axes
 from shesha.results.similarity.layer_grid_text import printed_grid
 from shesha.support.plurals import agree, count
 
@@ -102,16 +102,23 @@ class CalibratedLayers(NullComparison):
             ]
         )
 
-    @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the grid as a heat map, with frames around pairs above chance, corrected for their number."""
-        from shesha.charts import heat_map
+    def plot(self, ax: Axes | None = None, **style: Unpack[Style]) -> Axes:
+        """Draw the grid as a heat map, with frames around pairs above chance, corrected for their number.
 
-        grid = self.matrix().to_numpy(dtype=float)
-        framed = self.framed_cells
-        return heat_map(
-            grid, self.rows, self.columns, title=self.picture_title, closer=self.closer, framed=framed, ax=ax
-        )
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on. Default: a new figure.
+        **style
+            Appearance: `title`, `annotate`, `cmap`, `vmin`, `vmax` and `size`.
+
+        Returns
+        -------
+        matplotlib Axes
+            If no pair or every pair is above chance, only the closest pair is framed.
+        """
+        grid, options = self.matrix().to_numpy(dtype=float), style_options(style, self.picture_title)
+        return heat_map(grid, self.rows, self.columns, closer=self.closer, framed=self.framed_cells, ax=ax, **options)
 
     @property
     def picture_title(self) -> str:

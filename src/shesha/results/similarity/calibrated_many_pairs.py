@@ -60,7 +60,8 @@ class CalibratedMany(Result):
         above = [name for name, result, p in lines if reaches_level(p, result.alpha)]
         named = f": {', '.join(above[:_NAMED])}{', ...' if len(above) > _NAMED else ''}" if above else ""
         if self.undecided:
-            return f"Whether any of {len(self.pairs)} pairs is above chance by {first.measure} {self.undecided}."
+            tested = f"any of {len(self.pairs)} pairs is above chance at {first.alpha:g} by {first.measure}"
+            return f"Whether {tested} {self.undecided}."
         return (
             f"{len(above)} of {len(self.pairs)} pairs {agree(len(above), 'is', 'are')} above chance at {first.alpha:g} "
             f"by {first.measure}, corrected for the number of pairs{named}."

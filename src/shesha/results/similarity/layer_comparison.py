@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
+from shesha.charts import Style, heat_map, style_options
 from shesha.report import Page
 from shesha.results.base import Result
-from shesha.results.plot_docstring import draws_axes
 from shesha.results.similarity.layer_grid_text import printed_grid
-from shesha.results.similarity.pairwise import PairScore, PairTables, draw_pair_heat_map
+from shesha.results.similarity.pairwise import PairScore, PairTables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,10 +76,23 @@ class LayerComparison(PairTables, Result):
         """Return the grid, with a row for each layer of the first model and a column for each of the second."""
         return self._grid(self.measure, self.rows, self.columns)
 
-    @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the grid as a heat map."""
-        return draw_pair_heat_map(self.matrix(), self.measure, self.closer, ax)
+    def plot(self, ax: Axes | None = None, **style: Unpack[Style]) -> Axes:
+        """Draw the grid as a heat map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on. Default: a new figure.
+        **style
+            Appearance: `title`, `annotate`, `cmap`, `vmin`, `vmax` and `size`.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        options = style_options(style, f"{self.measure} ({self.closer} is closer)")
+        grid = self.matrix().to_numpy(dtype=float)
+        return heat_map(grid, self.rows, self.columns, closer=self.closer, ax=ax, **options)
 
     def _page(self) -> Page:
         from shesha.results.similarity.layer_pages import layers_page

@@ -107,6 +107,7 @@ class ModelRanking(Result):
     confidence: float = 0.95
     correction: str = "holm"
     n_resamples: int = 0
+    n_permutations: int = 0
     exchanged: str = ""
     """Which rows were permuted for the p-values of the comparison with chance."""
     n_known_pairs: tuple[int, ...] = ()

@@ -35,7 +35,11 @@ def ranking_page(result: ModelRanking) -> Page:
             *((Section("Pairs", (_pair_table(result),), _PAIRS),) if result.pairs else ()),
             *_share_sections(result),
         ),
-        ran=(("resamples", f"{result.n_resamples:,} of {result.resampled}"), *run_details(result)),
+        ran=(
+            ("resamples", f"{result.n_resamples:,} of {result.resampled}"),
+            ("permutations", f"{result.n_permutations:,}"),
+            *run_details(result),
+        ),
     )
 
 

@@ -23,11 +23,11 @@ def headline(result: ModelRanking) -> str:
     ties = [name for name in best if name != first.name]
     if ties:
         several = f"{', '.join(ties[:4])}{f' and {len(ties) - 4} more' if len(ties) > 4 else ''}"
-        return f"{first.name} is closest ({value}), but not significantly closer than {several}."
+        return f"{first.name} is closest ({value}), but not significantly closer than {several} at {result.alpha:g}."
     others = {2: result.models[1].name, 3: "both others"}.get(
         len(result.models), f"all {len(result.models) - 1} others"
     )
-    return f"{first.name} explains the data best ({value}), significantly better than {others}."
+    return f"{first.name} explains the data best ({value}), significantly better than {others} at {result.alpha:g}."
 
 
 def ceiling_sentence(result: ModelRanking) -> str:

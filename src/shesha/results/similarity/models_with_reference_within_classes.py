@@ -74,8 +74,14 @@ class SeveralWithinClasses(Result):
     def column_note(self) -> str:
         """What the columns of the table mean."""
         return (
-            f"{WithinClasses.calibrated_note} p-values are corrected for the number of classes of one representation."
+            f"{WithinClasses.calibrated_note} p-values are corrected for the number of classes of one representation. "
+            f"{self.levels_note}"
         )
+
+    @property
+    def levels_note(self) -> str:
+        """Level of the tests and confidence of the intervals, which all comparisons share."""
+        return self.comparisons[0].levels_note
 
     @property
     def headline(self) -> str:

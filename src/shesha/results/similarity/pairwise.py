@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.charts import Style, heat_map, leaf_order, similarity_map, style_options
 from shesha.report import Metric, Page
 from shesha.results.base import Result
 from shesha.results.similarity.score import Score, plain_name
@@ -127,26 +129,86 @@ class PairwiseComparison(PairTables, Result):
         if what != "value" and not self.exchanged:
             raise ValueError(f"what must be 'value' without calibration, got {what!r}: pass calibrate=True")
 
-    def plot(self, measure: str, ax: Axes | None = None, what: PairNumber = "value") -> Axes:
-        """Draw one of the numbers of a measure as a heat map.
+    def plot(
+        self,
+        measure: str | None = None,
+        ax: Axes | None = None,
+        what: PairNumber = "value",
+        *,
+        cluster: bool = False,
+        **style: Unpack[Style],
+    ) -> Axes:
+        """Draw one of the numbers of a measure as a heat map, with frames around pairs above chance.
 
         Parameters
         ----------
-        measure : str
-            Name of a measure that was compared.
+        measure : str, optional
+            Name of a measure that was compared. Default: the first.
         ax : matplotlib Axes, optional
             Axes to draw on. Default: a new figure.
         what : {'value', 'calibrated', 'p_value', 'corrected_p_value', 'null_mean'}
             The number to draw, as for `matrix`.
+        cluster : bool
+            Whether to place similar representations next to each other (average linkage). For this purpose, asymmetric
+            measures are averaged over both orders.
+        **style
+            Appearance: `title`, `annotate`, `cmap`, `vmin`, `vmax` and `size`.
 
         Returns
         -------
         matplotlib Axes
+            If the pairs were calibrated, those whose corrected p-value is at most `alpha` are framed.
         """
-        score = self._pairs_for(measure)[0].score
+        score = self._pairs_for(self.measures[0] if measure is None else measure)[0].score
         closer = {"value": score.closer, "null_mean": score.closer, "calibrated": "higher"}.get(what, "lower")
         name = score.measure if what == "value" else f"{score.measure}, {what.replace('_', ' ')}"
-        return draw_pair_heat_map(self.matrix(measure, what), name, closer, ax)
+        table = self.matrix(score.measure, what)
+        places = leaf_order(table.to_numpy(dtype=float), closer) if cluster else range(len(self.names))
+        order = [self.names[place] for place in places]
+        return heat_map(
+            table.loc[order, order].to_numpy(dtype=float),
+            order,
+            order,
+            closer=closer,
+            framed=self._cells_above_chance(score.measure, order),
+            ax=ax,
+            **style_options(style, f"{name} ({closer} is closer)"),
+        )
+
+    def _cells_above_chance(self, measure: str, order: Sequence[str]) -> list[tuple[int, int]]:
+        place = {name: number for number, name in enumerate(order)}
+        cells = [
+            (place[pair.first], place[pair.second])
+            for pair in self._pairs_for(measure)
+            if pair.first != pair.second and pair.score.deciding_p_value <= self.alpha
+        ]
+        return cells + ([(column, row) for row, column in cells] if self.symmetric[measure] else [])
+
+    def plot_map(
+        self, measure: str | None = None, ax: Axes | None = None, *, groups: Sequence[str] | None = None
+    ) -> Axes:
+        """Draw the representations in a plane, so that similar ones are close together (classical scaling).
+
+        Parameters
+        ----------
+        measure : str, optional
+            Name of a measure that was compared. Default: the first.
+        ax : matplotlib Axes, optional
+            Axes to draw on. Default: a new figure.
+        groups : sequence of str, optional
+            The group of each representation, such as a model family, shown by colour and shape.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axis label states which share of the squared distances the plane shows.
+        """
+        name = self._pairs_for(self.measures[0] if measure is None else measure)[0].score.measure
+        table = self.embed(name)
+        explained = float(table.attrs["explained"])
+        return similarity_map(
+            table.to_numpy(dtype=float), list(table.index), explained=explained, groups=groups, title=name, ax=ax
+        )
 
     def embed(self, measure: str, n_dimensions: int = 2) -> pd.DataFrame:
         """Place the representations so that their distances show one measure (classical scaling).
@@ -218,14 +280,6 @@ class PairwiseComparison(PairTables, Result):
         if self.interrupted:
             parts.append("Interrupted: the remaining values were not computed.")
         return "\n\n".join(parts)
-
-
-def draw_pair_heat_map(table: pd.DataFrame, measure: str, closer: str, ax: Axes | None) -> Axes:
-    """Draw one of the numbers of all pairs."""
-    from shesha.charts import heat_map
-
-    values, title = table.to_numpy(dtype=float), f"{measure} ({closer} is closer)"
-    return heat_map(values, list(table.index), list(table.columns), title=title, closer=closer, ax=ax)
 
 
 def _classical_scaling(distances: NDArray[np.float64], n_dimensions: int) -> tuple[NDArray[np.float64], float]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shesha.report import Page
 from shesha.results.base import Result, reaches_level
 from shesha.results.plot_docstring import draws_axes
+from shesha.results.sentence_parts import format_share
 from shesha.results.similarity.comparison import Comparison
 from shesha.results.similarity.score import Score
 from shesha.support.draws_for_corrections import undecided
@@ -214,6 +215,14 @@ class WithinClasses(Result):
         return f"Mixing of blocks (0 separate, 1 mixed): {'; '.join(texts)}." if texts else ""
 
     @property
+    def levels_note(self) -> str:
+        """Level of the tests, and confidence of the intervals that decide what was kept or lost."""
+        return (
+            f"Tests are at {self.alpha:g}, corrected for the number of classes, with {self.n_permutations:,} "
+            f"permutations. Intervals are {format_share(self.whole.confidence)} intervals."
+        )
+
+    @property
     def excluded_note(self) -> str:
         """Which classes were not compared, and why; empty if all of them were."""
         reasons = "; ".join(f"{name} ({why})" for name, why in self.excluded.items())
@@ -287,7 +296,7 @@ class WithinClasses(Result):
                 *notes,
             ]
             lines.append("")
-        for text in (self.column_note, self.excluded_note):
+        for text in (self.column_note, self.levels_note, self.excluded_note):
             lines += wrap(text, width, hanging="")
         return "\n".join(lines)
 

@@ -42,7 +42,7 @@ def within_classes_page(result: WithinClasses) -> Page:
             ),
             *(Section(table.title, (table,)) for table in tables[1:]),
             Section("What the measures respond to", _explanations(result)),
-            Section("What the columns mean", (Text(result.column_note),)),
+            Section("What the columns mean", (Text(f"{result.column_note} {result.levels_note}"),)),
         ),
         ran=(("data", f"{sum(result.sizes.values()):,} rows in {len(result.classes)} classes"), *run_details(result)),
     )
@@ -69,7 +69,7 @@ def several_within_classes_page(result: SeveralWithinClasses) -> Page:
                 for table in (measure_table(comparison, name) for name in result.measures)
             ),
             Section("What the measures respond to", _explanations(result.comparisons[0])),
-            Section("What the columns mean", (Text(result.column_note),)),
+            Section("What the columns mean", (Text(f"{result.column_note} {result.levels_note}"),)),
         ),
         ran=run_details(result),
     )

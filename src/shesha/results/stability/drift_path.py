@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shesha.charts import curves
 from shesha.report import columns
 from shesha.results.base import Result
+from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,14 @@ class DriftPath(Result):
         return pd.DataFrame(
             {"representation": self.names, "from_first": self.from_first, "from_previous": self.from_previous}
         )
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the drift from the first and from the previous representation along the sequence."""
+        values = {"from the first": self.from_first, "from the previous": self.from_previous}
+        ax = curves(range(len(self.names)), values, labels=("", "drift (0 = same geometry)"), ax=ax)
+        ax.set_xticks(range(len(self.names)), self.names, rotation=40, ha="right")
+        return ax
 
     def _text(self) -> str:
         """Return a text with one line per representation."""

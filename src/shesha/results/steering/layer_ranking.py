@@ -68,6 +68,7 @@ class LayerRanking(Result):
     n_splits: int
     n_draws: int
     notes: tuple[str, ...] = ()
+    seed: int | None = None
 
     @property
     def layers_best_first(self) -> tuple[RankedLayer, ...]:

@@ -48,6 +48,7 @@ class PartialCorrelations(Result):
     """Number of units that are resampled and shuffled: models, or groups of models."""
     n_draws: int
     notes: tuple[str, ...] = ()
+    seed: int | None = None
 
     def __iter__(self) -> Iterator[PartialCorrelation]:
         """Iterate over the predictors."""

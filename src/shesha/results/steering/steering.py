@@ -95,6 +95,7 @@ class Steerability(Result):
     n_directions: int
     n_draws: int
     notes: tuple[str, ...] = ()
+    seed: int | None = None
 
     @property
     def scores(self) -> tuple[SteeringScore, ...]:
@@ -185,6 +186,7 @@ class SteeringPredictors(Result):
     exchanged: str
     n_draws: int
     notes: tuple[str, ...] = ()
+    seed: int | None = None
 
     def __iter__(self) -> Iterator[SteeringScore]:
         """Iterate over the predictors."""

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws
 from shesha.support.types import Array
 from shesha_bench import published_runtimes, rank
-from shesha_bench.paper_tables import measure_type
+from shesha_bench.ranks import measure_type
 from shesha_studies.benchmark import _resi_scores_and_places as tables
+from shesha_studies.framework.facts import Fact, Facts, as_facts, over_draws
 
 DOMAINS = ("graph", "language", "vision")
 SOURCES = ("published", "small")
@@ -70,7 +70,8 @@ def _first_places(by_domain: pd.DataFrame, shares: pd.DataFrame) -> dict[str, An
         facts |= {f"{key}_often": often, f"{key}_often_by_mean": often_by_mean}
         facts |= {f"{key}_{domain}_by_mean": by_mean, f"{key}_{domain}_best": min(place, by_mean)}
         facts[f"{key}_often_best"] = max(often, often_by_mean)
-    return facts
+    facts["distcorr_often"] = shares["language", "published"]["DistCorr"]
+    return facts | {"cka_or_distcorr_often": facts["cka_often"] + facts["distcorr_often"]}
 
 
 def _places_with_intervals(by_domain: pd.DataFrame) -> dict[str, Any]:

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.charts import PALETTE
-from shesha.studies.facts import Facts, as_facts
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.study_decorator import study
 from shesha_studies.benchmark import _resi_scores_and_places as tables
 from shesha_studies.benchmark._resi_calibration_and_axes import option_facts, option_scores, option_table
-from shesha_studies.benchmark._resi_facts import CHANCE, DOMAINS, make_facts, places
+from shesha_studies.benchmark._resi_facts import DOMAINS, make_facts
+from shesha_studies.framework.facts import Facts, as_facts
+from shesha_studies.framework.page import Page
+from shesha_studies.framework.study_decorator import study
 
 NAMES = ("part", "domain", "dataset", "architecture", "pooling", "test", "quality")
 
@@ -76,15 +74,8 @@ def resi(
 
 @resi.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Agreement by table, positions by domain, and the effects of calibration."""
-    by_test = _test_table(rows[rows.part == "table"])
-    page_tables = (
-        ("Agreement with the published columns", by_test),
-        ("Cora, number by number, the same networks", _cora()),
-        ("Positions of the measures", _positions(rows)),
-        ("Calibration, restricted permutations, basis averaging", option_table(rows).reset_index(names="score")),
-    )
-    return Page("", page_tables, (_agreement_picture(by_test),))
+    """Return a page without tables, because rules judge all lines."""
+    return Page()
 
 
 def _cora() -> pd.DataFrame:
@@ -106,34 +97,6 @@ def _cora() -> pd.DataFrame:
         for (test, quality), part in [*both.groupby(["test", "quality"], sort=False), (("all", ""), both)]
     ]
     return pd.DataFrame(lines)
-
-
-def _test_table(rows: pd.DataFrame) -> pd.DataFrame:
-    means = rows.groupby(["domain", "test", "quality"], sort=False)
-    columns = {"agreement": ("agreement", "mean"), "published_agreement": ("published_agreement", "mean")}
-    return means.agg(columns=("agreement", "size"), **columns).reset_index()
-
-
-def _positions(rows: pd.DataFrame) -> pd.DataFrame:
-    by_domain, shares = places(rows).astype(int), places(rows, " first").xs("published", axis=1, level="dataset")
-    table = by_domain.set_axis(by_domain.columns.map(", ".join), axis=1)
-    return table.join(shares.add_suffix(", first")).reset_index(names="measure")
-
-
-def _agreement_picture(by_test: pd.DataFrame) -> Picture:
-    fig, axes = figure(3, width=3.6, height=3.8, sharey=True)
-    among_published = {"color": "0.3", "markersize": 11, "label": "published columns with each other"}
-    for ax, domain in zip(axes, DOMAINS, strict=True):
-        df = by_test[by_test.domain == domain]
-        heights = np.arange(len(df))[::-1]
-        ax.axvspan(-2 * CHANCE, 2 * CHANCE, color="0.92", zorder=0, label="unrelated orders, 95 %")
-        ax.plot(df.published_agreement, heights, "|", **among_published)
-        ax.plot(df.agreement, heights, "o", color=PALETTE[0], label="ours with published")
-        ax.set(title=domain, xlabel="Spearman over 24 measures", xlim=(-0.6, 1.02))
-    ax.set_yticks(heights, [f"{row.test.replace('_', ' ')}, {row.quality}" for _, row in df.iterrows()], fontsize=7.5)
-    fig.legend(*axes[0].get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside lower center", ncol=3)
-    shows = "Rank correlation of our columns with the published columns, by test; the grey band is for unrelated orders"
-    return Picture("agreement", fig, shows)
 
 
 @resi.facts

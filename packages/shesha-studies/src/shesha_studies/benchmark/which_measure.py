@@ -9,14 +9,14 @@ import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.data import digits_network
-from shesha.studies.facts import Facts, as_facts
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha_bench import rank, tests
-from shesha_bench.calibrated_measure import calibrated
+from shesha_bench.measure_entries import calibrated
 from shesha_studies.benchmark import _resi_scores_and_places as tables
+from shesha_studies.framework.facts import Facts, as_facts
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure
+from shesha_studies.framework.study_decorator import study
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
 MEASURES = ("CKA", "unbiased CKA", "RSA", "DistCorr", "mutual kNN", "Jaccard", "OrthProc", "SVCCA", "LinReg")

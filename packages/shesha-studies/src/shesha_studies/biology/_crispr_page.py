@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 
 from shesha.charts import PALETTE
-from shesha.studies.checks import INCONCLUSIVE, RECIPE, STAND_IN, UNREACHABLE, Found
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.tolerance import correlation_error
 from shesha_studies.biology._crispr_rows import GAUSSIAN, Results
+from shesha_studies.framework.checks import INCONCLUSIVE, RECIPE, STAND_IN, UNREACHABLE, Found
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure, logarithmic
+from shesha_studies.framework.tolerance import correlation_error
 from shesha_studies.printed_p_values import printed_p_values
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from shesha.bio import analysis
 from shesha.coherence import coherence_by_group, expected_mean_cosine
-from shesha.studies.facts import Fact
 from shesha.support.types import Labels
+from shesha_studies import perturbation_tables as analysis
 from shesha_studies.biology import _single_cell_data as screens
+from shesha_studies.framework.facts import Fact
 
 Row = dict[str, float | int | str]
 SCREEN, STIMULATION, BOTH, GAUSSIAN = "papalexi2021", "kang2018", "both", "Gaussian"

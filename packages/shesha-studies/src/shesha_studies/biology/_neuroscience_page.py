@@ -9,14 +9,14 @@ import pandas as pd
 from scipy.stats import spearmanr, ttest_rel
 
 from shesha.charts import PALETTE
-from shesha.studies.checks import INCONCLUSIVE, Found
-from shesha.studies.facts import Fact
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import draw_with_intervals, figure
-from shesha.studies.published_checks import unjudged_answers
-from shesha.studies.tolerance import JOINT, UNDECIDED
 from shesha_studies.biology import _recordings as recordings
 from shesha_studies.biology._recordings import READINGS, SIZES
+from shesha_studies.framework.checks import INCONCLUSIVE, Found
+from shesha_studies.framework.facts import Fact
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import draw_with_intervals, figure
+from shesha_studies.framework.published_checks import unjudged_answers
+from shesha_studies.framework.tolerance import JOINT, UNDECIDED
 from shesha_studies.printed_p_values import printed_p_values
 
 _CALLED = {

@@ -13,10 +13,10 @@ from shesha.neuro import Session, brain_region, session_table
 from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interval
 from shesha.neuro.score_correlations import partial_rank_correlation
 from shesha.results import AreaLine
-from shesha.studies.facts import Fact
-from shesha.studies.tolerance import correlation_p
 from shesha.support.types import Array
 from shesha_studies.external_data import place
+from shesha_studies.framework.facts import Fact
+from shesha_studies.framework.tolerance import correlation_p
 
 AREAS: Mapping[str, str] = {
     "Cori 1": "ACA CA3 DG LS MOs SUB VISp",

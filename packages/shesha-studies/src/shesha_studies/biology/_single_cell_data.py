@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from shesha import bio
-from shesha.bio.analysis import fake_tables
 from shesha.support.types import Matrix
 from shesha_studies.external_data import place
+from shesha_studies.perturbation_tables import fake_tables
 
 if TYPE_CHECKING:
     import anndata

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from shesha.coherence import coherence_by_group, expected_mean_cosine
-from shesha.studies.checks import judge_number
-from shesha.studies.facts import (
+from shesha_studies.framework.checks import judge_number
+from shesha_studies.framework.facts import (
     Fact,
     Facts,
     absolute,
@@ -20,10 +20,9 @@ from shesha.studies.facts import (
     rank_correlation,
     share,
 )
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import panels
-from shesha.studies.published_checks import against
-from shesha.studies.study_decorator import study
+from shesha_studies.framework.page import Page
+from shesha_studies.framework.published_checks import against
+from shesha_studies.framework.study_decorator import study
 
 SIZES = (10, 25, 50, 100, 200, 400)
 SPECTRA = ("equal", "as cells")
@@ -62,15 +61,9 @@ def coherence_and_size(spectrum: str, n: int, effect: float, seed: int) -> dict[
 
 @coherence_and_size.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Draw both scores against the size, with and without an effect, and compare the former with the closed form."""
+    """Return our answers to the published lines."""
     rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
-    numbers = ["coherence", "chance", "unbiased", "magnitude", "unbiased_magnitude", "hit"]
-    table = rows.groupby(["spectrum", "effect", "n"], sort=False)[numbers].mean().reset_index()
     expected = {n: expected_mean_cosine(n, 50, 2000) for n in SIZES}
-    table["closed_form"] = table.n.map(expected).where((table.spectrum == "equal") & (table.effect == 0))
-    titles = {"coherence": "coherence", "unbiased": "pairwise coherence"}
-    fig, axes = panels(rows[rows.spectrum == "as cells"], "n", "effect", titles, label="cells of the group")
-    axes[0].legend(frameon=False, fontsize="small", title="effect")
     isotropic: Any = rows[(rows.effect == 0) & (rows.spectrum == "equal")].groupby("n").coherence
     checks = [
         judge_number(
@@ -83,9 +76,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         )
         for n, group in isotropic
     ]
-    shows = "Coherence and pairwise coherence against the number of cells of the group"
-    picture = Picture("coherence_and_size", fig, shows)
-    return Page("", (("Means", table),), (picture,), checks=(*checks, *against(published, {})))
+    return Page(checks=(*checks, *against(published, {})))
 
 
 @coherence_and_size.facts

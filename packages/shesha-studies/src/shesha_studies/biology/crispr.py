@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from scipy.stats import f as f_distribution
 
-from shesha.studies.checks import DATA
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, rank_correlation, smallest
-from shesha.studies.study_decorator import study
 from shesha_studies.biology import _single_cell_data as screens
 from shesha_studies.biology._crispr_page import make_page
 from shesha_studies.biology._crispr_rows import BOTH, GAUSSIAN, NULL_MODELS, PARTS, SCORES, SCREEN, STIMULATION, Results
+from shesha_studies.framework.checks import DATA
+from shesha_studies.framework.facts import Fact, Facts, absolute, as_facts, largest, rank_correlation, smallest
+from shesha_studies.framework.study_decorator import study
 
 RHO, NULL = ("rho", "rho_low", "rho_high"), ("chance", "fake_low", "fake_high")
 

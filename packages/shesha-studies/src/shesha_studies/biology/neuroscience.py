@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from shesha.neuro import tertiles
-from shesha.studies.checks import DATA
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, rate
-from shesha.studies.study_decorator import study
 from shesha_studies.biology import _recordings as recordings
 from shesha_studies.biology._neuroscience_page import make_page
 from shesha_studies.biology._recordings import READINGS
+from shesha_studies.framework.checks import DATA
+from shesha_studies.framework.facts import Fact, Facts, as_facts, over_draws, rank_correlation, rate
+from shesha_studies.framework.study_decorator import study
 
 FOUR = ("trial_split", "centroid_drift", "wuc", "behaviour_coupling")
 FEW: Mapping[str, Any] = {"n_neurons": 20, "n_draws": 10, "n_splits": 8}

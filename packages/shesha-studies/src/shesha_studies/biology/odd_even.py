@@ -10,13 +10,13 @@ import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.neuro import trial_split, wuc
-from shesha.studies.checks import DATA
-from shesha.studies.facts import Fact, Facts, as_facts, resampled_groups, share
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import draw_with_intervals, figure
-from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix, Vector
 from shesha_studies.biology import _recordings as recordings
+from shesha_studies.framework.checks import DATA
+from shesha_studies.framework.facts import Fact, Facts, as_facts, resampled_groups, share
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import draw_with_intervals, figure
+from shesha_studies.framework.study_decorator import study
 
 HALVES: Mapping[str, Mapping[str, Any]] = {
     "odd and even": {"how": "odd-even"},

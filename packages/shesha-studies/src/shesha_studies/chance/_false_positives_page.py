@@ -11,10 +11,10 @@ from scipy.stats import binom
 
 from shesha.charts import PALETTE
 from shesha.nulls import holm
-from shesha.studies.facts import Fact, rate
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.rates import binomial_limits, rate_interval
+from shesha_studies.framework.facts import Fact, rate
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure
+from shesha_studies.framework.rates import binomial_limits, rate_interval
 
 
 def pool_rates(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -11,12 +11,11 @@ import pandas as pd
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
 from shesha.nulls.null_summary import summarise
-from shesha.studies.facts import Fact, absolute, group_means, largest, over_draws, resampled
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import grid, lines, logarithmic
-from shesha.studies.published_checks import draws
-from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Index, Matrix
+from shesha_studies.framework.facts import Fact, absolute, group_means, largest, over_draws, resampled
+from shesha_studies.framework.page import Page
+from shesha_studies.framework.published_checks import draws
+from shesha_studies.framework.study_decorator import grid_of, study
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 from shesha_studies.synthetic_data import shared
 
@@ -70,18 +69,10 @@ def calibration_variants(measure: str, strength: float, ratio: float, seed: int)
 
 @calibration_variants.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Draw each summary of unrelated and of related data against the width."""
-    fig, axes = grid(2, len(VARIANTS), width=2.7, height=2.3)
-    for line, (strength, group) in enumerate(rows.groupby("strength")):
-        for ax, (name, title) in zip(axes[line], VARIANTS.items(), strict=True):
-            lines(ax, group, "ratio", name, "measure")
-            ax.set(title=f"{title}, {'related' if strength else 'unrelated'}", xlabel="d / n")
-            logarithmic(ax, rows.ratio)
-    axes[0][0].legend(frameon=False, fontsize="xx-small")
-    shows = "Gated, centred, chance-adjusted and z-scores against d / n, for unrelated and related data"
+    """Return our answers to the published lines."""
     widest = rows[(rows.strength == 0) & (rows.measure == "CKA") & (rows.ratio == rows.ratio.max())]
     answers = {"raw_cka": draws(widest.raw, decimals=1)}
-    return Page("", (("Means", _means(rows)),), (Picture("calibration_variants", fig, shows),), answers=answers)
+    return Page(answers=answers)
 
 
 def _means(rows: pd.DataFrame) -> pd.DataFrame:

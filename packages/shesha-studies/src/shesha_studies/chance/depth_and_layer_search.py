@@ -9,11 +9,21 @@ import pandas as pd
 
 from shesha.calibration import calibrate, calibrate_layers
 from shesha.charts import PALETTE
-from shesha.studies.facts import Fact, difference, group_means, largest, over_draws, resampled, share, smallest, steps
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import draw_with_intervals, figure, logarithmic
-from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
+from shesha_studies.framework.facts import (
+    Fact,
+    difference,
+    group_means,
+    largest,
+    over_draws,
+    resampled,
+    share,
+    smallest,
+    steps,
+)
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import draw_with_intervals, figure, logarithmic
+from shesha_studies.framework.study_decorator import grid_of, study
 
 N, RATIO = 64, 8
 ALPHA = 0.05
@@ -117,6 +127,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     (kin_few, kin_many), free = _ends(kin), table[table.layers == kin.layers.max()]
     return {
         "rise": difference(many.raw, few.raw),
+        "calibrated_rise": difference(many.calibrated, few.calibrated),
         "calibrated": largest(group_means(table, ["layers"], "calibrated")),
         "rise_share": _rise_share(table),
         "rate": share(table.p_value <= ALPHA),

@@ -12,9 +12,9 @@ import numpy as np
 from shesha import measures
 from shesha.calibration import calibrate
 from shesha.stability import chance
-from shesha.studies.study_decorator import grid_of, study
 from shesha_studies.chance import _false_positive_data as simulated
 from shesha_studies.chance._false_positives_page import LEVEL, SCALED, make_facts, make_page
+from shesha_studies.framework.study_decorator import grid_of, study
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
 RUNS, BATCHES = 20, 10

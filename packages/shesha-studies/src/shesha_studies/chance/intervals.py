@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 
 from shesha.charts import PALETTE
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.rates import rate_interval
-from shesha.studies.study_decorator import study
 from shesha_studies.chance import _interval_coverage as coverage
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure
+from shesha_studies.framework.rates import rate_interval
+from shesha_studies.framework.study_decorator import study
 
 RUNS, BATCHES = 10, 20
 SIMILARITIES = [

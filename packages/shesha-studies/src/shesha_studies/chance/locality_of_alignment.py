@@ -13,13 +13,12 @@ from scipy.spatial.distance import squareform
 
 from shesha.calibration import calibrate
 from shesha.kernels.distances import condensed_distances
-from shesha.studies.facts import over_correlations, over_draws, share, smallest
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, lines, logarithmic
-from shesha.studies.published_checks import draws
-from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix, Vector
-from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends, unit_rows
+from shesha_studies.chance._two_modality_models import DATA, WIDTHS, sides, trends, unit_rows
+from shesha_studies.framework.facts import over_correlations, over_draws, share, smallest
+from shesha_studies.framework.page import Page
+from shesha_studies.framework.published_checks import draws
+from shesha_studies.framework.study_decorator import study
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
 SIZES = (10, 20, 50, 100)
@@ -152,17 +151,11 @@ def _cosine(a: Vector, b: Vector) -> float:
 
 @locality.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Draw scores against neighbourhood size and bandwidth, compared with a copy with noise."""
+    """Return our answers to the published lines."""
     rows = rows.assign(hit=rows.p_value <= 0.05)
-    keys = ["kind", "noise", "data", "lens", "scale", "value"]
-    scores = rows.groupby(keys, sort=False)[["raw", "chance", "score", "hit"]].mean().reset_index()
-    names = ["common", "agreement", "agreement_p", "neighbour_distance"]
-    distances = _pairs(rows).groupby(["kind", "noise", "data"], sort=False)[names].mean().reset_index()
-    shows = "Calibrated scores against neighbourhood size and against bandwidth; agreement of local distances"
-    tables = (("Scores", scores), ("Distances to common neighbours", distances))
     narrow = rows[_is_kernel(rows, BANDWIDTHS[0]) & (rows.kind == MODELS)]
     answers = {"narrow_raw": draws(narrow.raw, "Rows of another length.", decimals=1, unit="pairs of models")}
-    return Page("", tables, (Picture("locality", _draw(rows), shows),), (STAND_IN,), answers=answers)
+    return Page(answers=answers)
 
 
 def _is_kernel(rows: pd.DataFrame, *bandwidths: float) -> pd.Series[bool]:
@@ -172,28 +165,6 @@ def _is_kernel(rows: pd.DataFrame, *bandwidths: float) -> pd.Series[bool]:
 def _pairs(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one row per pair of layers; distances do not depend on the measure."""
     return rows.drop_duplicates(["kind", "data", "width", "noise"])
-
-
-def _draw(rows: pd.DataFrame) -> Any:
-    fig, axes = figure(4, width=3.3, sharey=True)
-    lenses = (
-        (KNN, UNIT, "neighbours k", "mutual kNN"),
-        (RBF, UNIT, "sigma", "CKA-RBF"),
-        (OFF_DIAGONAL, UNIT, "sigma", "CKA-RBF, no diagonal"),
-        (OFF_DIAGONAL, OWN, "sigma", "no diagonal, own bandwidths"),
-    )
-    rows = rows.assign(who=rows.data.where(rows.kind == MODELS, "copy, noise " + rows.noise.astype(str)))
-    # Each name has the same colour in all panels, even if some panels do not contain it.
-    everybody = sorted(rows.who.unique())
-    for ax, (lens, scale, unit, title) in zip(axes, lenses, strict=True):
-        group = rows[(rows.lens == lens) & (rows.scale == scale)]
-        lines(ax, group, "value", "score", "who", order=everybody)
-        logarithmic(ax, group.value)
-        ax.set(xlabel=f"{unit}, {scale}" if lens != KNN else unit)
-        ax.set_title(title, fontsize="medium")
-    axes[0].set_ylabel("calibrated score")
-    axes[3].legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return fig
 
 
 @locality.facts
@@ -220,6 +191,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
         "narrow_median": narrow.score.median(),
         "narrow_hits": share(narrow.hit),
         "narrow_copy": over_draws(noisy[-1].score),
+        "narrow_copy_hits": share(noisy[-1].hit),
         "narrow_fall": over_draws(noisy[0].score - noisy[-1].score),
         "copies in words": "; ".join(
             f"with {noise:.0%} noise (distance correlations of {df.agreement.min():.2f} to "

@@ -10,8 +10,19 @@ import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate_layers
-from shesha.studies.checks import Found
-from shesha.studies.facts import (
+from shesha.support.types import Matrix
+from shesha_bench.domains import local_folder
+from shesha_studies.chance._two_modality_models import (
+    EPOCHS,
+    SENTENCES,
+    WIDTHS,
+    Sides,
+    sides,
+    trends,
+    unit_rows,
+)
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.facts import (
     Fact,
     absolute,
     largest,
@@ -21,22 +32,9 @@ from shesha.studies.facts import (
     share,
     smallest,
 )
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import grid, lines
-from shesha.studies.published_checks import Answers, unreachable
-from shesha.studies.study_decorator import Unreachable, grid_of, study
-from shesha.support.types import Matrix
-from shesha_bench.data_folders import local_folder
-from shesha_studies.chance._two_modality_models import (
-    EPOCHS,
-    SENTENCES,
-    STAND_IN,
-    WIDTHS,
-    Sides,
-    sides,
-    trends,
-    unit_rows,
-)
+from shesha_studies.framework.page import Page
+from shesha_studies.framework.published_checks import Answers, unreachable
+from shesha_studies.framework.study_decorator import Unreachable, grid_of, study
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 from shesha_studies.networks.images import IMAGES
 
@@ -166,15 +164,9 @@ def _untrained_scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 @platonic.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Correlate scores with capability, before and after calibration."""
+    """Return our answers to the published lines."""
     table = _set_trends(rows)
-    tables = (
-        ("Correlation with capability and width, for each set of models", table),
-        ("Untrained networks", _untrained_scores(rows)),
-    )
-    shows = "Raw and calibrated scores of the best pair of layers against capability"
-    picture = Picture("platonic", _draw(rows[(rows.null == "free") & (rows.epochs > 0)]), shows)
-    return Page("", tables, (picture,), (STAND_IN,), answers=_published_numbers(table, published.key))
+    return Page(answers=_published_numbers(table, published.key))
 
 
 def _published_numbers(table: pd.DataFrame, keys: Iterable[str]) -> Answers:
@@ -187,24 +179,6 @@ def _published_numbers(table: pd.DataFrame, keys: Iterable[str]) -> Answers:
         ours = f"; our stand-ins have {means.loc[MEASURES[name], column]:+.2f}" if known else ""
         answers[key] = unreachable(f"We do not have layers of the published models for the WIT images{ours}.")
     return answers | {"least p": Found(1 / 501, decimals=3)}
-
-
-def _draw(free: pd.DataFrame) -> Any:
-    """Draw raw scores above calibrated scores, one line per set of models."""
-    sets = free.groupby(["measure", "data", "partner"], sort=False)
-    free = free.assign(models=free.data + ", " + free.partner.astype(str), rank=sets.capability.rank())
-    groups = [(measure, free[free.measure == measure]) for measure in FEW if measure in set(free.measure)]
-    fig, axes = grid(2, len(groups), width=3.2, height=2.6)
-    for column, (measure, group) in enumerate(groups):
-        for ax, (score, label) in zip(axes[:, column], {"raw": "raw", "score": "calibrated"}.items(), strict=True):
-            lines(ax, group, "rank", score, "models", order=list(free.models.unique()))
-            ax.set(title=f"{measure}, {label}", ylim=(-0.03, 1.03), xlabel="rank of the first model's accuracy")
-            ax.xaxis.get_major_locator().set_params(integer=True)
-    title = "data, second model's units\n(64: only with CKA and mutual kNN)"
-    axes[0][2].legend(
-        frameon=False, fontsize="x-small", title=title, title_fontsize="x-small", loc="upper center", ncols=2
-    )
-    return fig
 
 
 _OTHER_GLOBAL = tuple(name for name in GLOBAL.values() if name not in (*_KERNELS, "unbiased CKA"))
@@ -230,6 +204,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     values: dict[str, Any] = {
         **{f"{key}_{when}": mean[name, when] for key, name in (("cka", "CKA"), ("knn", _KNN)) for when in columns[:2]},
         "cka_lost": mean["CKA", "lost"],
+        **_chance_of_cka(rows[(rows.measure == "CKA") & (rows.data == "CIFAR-10")]),
         "trends in words": phrases(FEW, "{} {:+.2f} before and {:+.2f} after"),
     }
     for key, column in (("raw", "before"), ("calibrated", "after")):
@@ -249,6 +224,12 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
         **_differences(rows, table),
         **_untrained_facts(rows),
     }
+
+
+def _chance_of_cka(rows: pd.DataFrame) -> dict[str, float]:
+    """Mean of raw CKA over permuted rows, for the narrowest and the widest networks."""
+    chance = rows.groupby("width").chance.mean()
+    return {"chance_narrowest": chance.iloc[0], "chance_widest": chance.iloc[-1]}
 
 
 def _over_data(table: pd.DataFrame, column: str) -> Fact:

@@ -10,13 +10,13 @@ import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.charts import PALETTE
-from shesha.studies.facts import over_draws, share
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.rates import binomial_limits
-from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
 from shesha.support.warnings import CalibrationWarning
+from shesha_studies.framework.facts import over_draws, share
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure
+from shesha_studies.framework.rates import binomial_limits
+from shesha_studies.framework.study_decorator import grid_of, study
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 from shesha_studies.synthetic_data import noise
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import (
+from shesha_studies.framework.facts import (
     NAN,
     Fact,
     absolute,
@@ -21,9 +21,9 @@ from shesha.studies.facts import (
     smallest,
     steps,
 )
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import panels
-from shesha.studies.study_decorator import grid_of, study
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import panels
+from shesha_studies.framework.study_decorator import grid_of, study
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 from shesha_studies.synthetic_data import noise
 

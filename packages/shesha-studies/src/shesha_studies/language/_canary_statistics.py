@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from shesha.studies.checks import Found
-from shesha.studies.facts import (
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.facts import (
     Fact,
     Facts,
     as_facts,
@@ -19,7 +19,7 @@ from shesha.studies.facts import (
     smallest,
     steps,
 )
-from shesha.studies.published_checks import (
+from shesha_studies.framework.published_checks import (
     Answers,
     Table,
     derived_answers,
@@ -28,7 +28,7 @@ from shesha.studies.published_checks import (
     printed_table,
     unjudged_answers,
 )
-from shesha.studies.rates import sign_difference
+from shesha_studies.framework.rates import sign_difference
 from shesha_studies.language._drift_and_loss import BOUND, METRICS, NEVER, contest, correlation_within_groups, firsts
 from shesha_studies.language_models import MINILM, MPNET
 
@@ -144,6 +144,11 @@ def make_facts(rows: Table, published: Table) -> Facts:
     first_on_other_task = contest(alarms.loc[FIXED].xs("STS-B", level="task"), "shesha", "cka")
     earlier = rate(first_on_other_task[0], sum(first_on_other_task))
     facts = {"earlier_other": earlier} | _published_facts(noise, published)
+    other = correlation_table(noise[noise.task != TASK])
+    facts |= {
+        "at equal noise, other task": other.loc["shesha", "rho among equal noise"],
+        "at equal noise, other task_p": other.p["shesha"],
+    }
     noise, alarms = noise[noise.task == TASK], alarms.xs(TASK, level="task")
     return as_facts(facts | _correlations(noise) | _alarms(noise, alarms) | _losses(noise))
 

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest, norm, rankdata
 
 from shesha.measures import get
-from shesha.studies.published_checks import Table
 from shesha.support.types import Labels, Matrix, Vector
 from shesha_studies.external_data import sklearn
+from shesha_studies.framework.published_checks import Table
 
 METRICS = ("shesha", "cka", "procrustes", "squared", "pearson", "wasserstein")
 """Columns of `drifts`; the published tables have the first three."""

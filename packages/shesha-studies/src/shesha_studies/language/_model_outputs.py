@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.studies.published_checks import Table
-from shesha.studies.study_decorator import Unreachable
 from shesha.support.types import Array, Labels, Matrix
 from shesha_studies.external_data import PUBLISHED
+from shesha_studies.framework.published_checks import Table
+from shesha_studies.framework.study_decorator import Unreachable
 from shesha_studies.language._tiny_gpt import TINY, tiny
 from shesha_studies.language_models import MINILM, MPNET, SMOLLM2, Model, minilm, mpnet, open_model, smollm2
 from shesha_studies.sentences import PROMPT_SETS, prompts

@@ -11,8 +11,10 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from shesha.steering import partial_correlations
-from shesha.studies.checks import AGREES, DIFFERS, Found
-from shesha.studies.facts import (
+from shesha.support.types import Index
+from shesha_studies.causal_lm_embeddings import CAUSAL
+from shesha_studies.framework.checks import AGREES, DIFFERS, Found
+from shesha_studies.framework.facts import (
     Fact,
     Facts,
     absolute,
@@ -23,10 +25,8 @@ from shesha.studies.facts import (
     resampled,
     smallest,
 )
-from shesha.studies.published_checks import Answers
-from shesha.studies.tolerance import correlation_p
-from shesha.support.types import Index
-from shesha_studies.causal_lm_embeddings import CAUSAL
+from shesha_studies.framework.published_checks import Answers
+from shesha_studies.framework.tolerance import correlation_p
 from shesha_studies.sentences import SETS
 
 Tables = Mapping[str, pd.DataFrame]

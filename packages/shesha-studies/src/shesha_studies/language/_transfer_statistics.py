@@ -12,9 +12,11 @@ import pandas as pd
 from scipy.stats import rankdata, spearmanr
 
 from shesha.neuro.score_correlations import partial_rank_correlation
-from shesha.studies.checks import RECIPE, Found
-from shesha.studies.facts import Fact, Facts, as_facts, rank_correlation, resampled_groups
-from shesha.studies.published_checks import (
+from shesha.support.types import Vector
+from shesha_studies.causal_lm_embeddings import CAUSAL
+from shesha_studies.framework.checks import RECIPE, Found
+from shesha_studies.framework.facts import Fact, Facts, as_facts, rank_correlation, resampled_groups
+from shesha_studies.framework.published_checks import (
     Answers,
     Table,
     derived_answers,
@@ -23,9 +25,7 @@ from shesha.studies.published_checks import (
     printed_table,
     unjudged_answers,
 )
-from shesha.studies.tolerance import correlation_p
-from shesha.support.types import Vector
-from shesha_studies.causal_lm_embeddings import CAUSAL
+from shesha_studies.framework.tolerance import correlation_p
 from shesha_studies.printed_p_values import printed_p_values
 
 LABELS = {

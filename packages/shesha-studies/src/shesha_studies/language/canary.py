@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import Table
-from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import curves, figure
+from shesha_studies.framework.published_checks import Table
+from shesha_studies.framework.study_decorator import study
 from shesha_studies.language import _canary_statistics as statistics
 from shesha_studies.language._drift_and_loss import BOUND, METRICS, NAMED, answers, drifts, fewer_right, less_correlated
 from shesha_studies.language._model_outputs import embed_texts, load, perturb_weights

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from shesha.charts import PALETTE
-from shesha.studies.facts import Fact, Facts, as_facts, largest, rank_correlation, share, smallest
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import (
+from shesha_studies.external_data import sklearn
+from shesha_studies.framework.facts import Fact, Facts, as_facts, largest, rank_correlation, share, smallest
+from shesha_studies.framework.page import Page
+from shesha_studies.framework.published_checks import (
     Answers,
     Table,
     derived_answers,
@@ -22,9 +21,8 @@ from shesha.studies.published_checks import (
     printed_table,
     unjudged_answers,
 )
-from shesha.studies.rates import sign_difference
-from shesha.studies.study_decorator import study
-from shesha_studies.external_data import sklearn
+from shesha_studies.framework.rates import sign_difference
+from shesha_studies.framework.study_decorator import study
 from shesha_studies.language import _model_outputs as models
 from shesha_studies.language._drift_and_loss import BOUND, NAMED, answers, drifts, fewer_right
 from shesha_studies.language._tiny_gpt import TINY, right_verdicts
@@ -105,35 +103,13 @@ def _seen(name: str, kind: str, amount: float, seed: int) -> dict[str, Any]:
 
 @canary_lm.page
 def page(rows: Table, published: Table) -> Page:
-    """Make the page: Tables 48 to 51, as far as the available models allow."""
+    """Return our answers to the published lines."""
     rows = _round_losses(rows)
     real = models.stand_in(rows, LEAST)
     changes = rows[rows.model == real]
     numbers = {name: _numbers(rows[rows.model == name]) for name in dict.fromkeys((real, *TINY))}
     means = changes.groupby(["kind", "amount"])[[*TASKS, *SHOWN]].mean()
-    title = f"{real}: mean drifts and losses over draws (losses in per cent)"
-    tables = (
-        *((name, table.dropna(axis=1, how="all").reset_index(names="number")) for name, table in numbers.items()),
-        (title, means.dropna(axis=1, how="all").reset_index()),
-    )
-    return Page("", tables, (_picture(changes, real),), answers=published_numbers(means, numbers[real], published))
-
-
-def _picture(rows: Table, model: str) -> Picture:
-    fig, axes = figure(3, width=3.8, height=3.5)
-    noise, scales = (rows[rows.kind == kind].groupby("amount")[[*SHOWN, *TASKS]].mean() for kind in ("noise", "scale"))
-    curves(axes[0], noise, NAMED, "-")
-    axes[0].set(xlabel="noise", ylabel="drift", title="drift")
-    curves(axes[1], noise, {loss: task for loss, task in TASKS.items() if noise[loss].notna().any()}, "-", PALETTE[4:])
-    axes[1].set(xlabel="noise", ylabel="loss, %", title="loss")
-    curves(axes[2], scales, NAMED)
-    axes[2].set(xscale="log", xlabel="scale of random adapters of rank 8", ylabel="drift", title="adapters")
-    for ax in axes[::2]:
-        ax.axhline(BOUND, color="0.5", linestyle="--", linewidth=0.8, label=f"published bound, {BOUND:g}")
-    for ax in axes[1:]:
-        ax.legend(frameon=False, fontsize="x-small")
-    shows = f"Drift and losses of {model} against noise, and its drift against the scale of random adapters"
-    return Picture("canary_lm", fig, shows)
+    return Page(answers=published_numbers(means, numbers[real], published))
 
 
 def published_numbers(means: Table, numbers: Table, published: Table) -> Answers:

@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.charts import PALETTE
 from shesha.steering import steerability
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, smallest
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.published_checks import derived_answers
-from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Index
 from shesha_studies.causal_lm_embeddings import CAUSAL_FAMILIES, encoder_rows
+from shesha_studies.framework.facts import Fact, Facts, as_facts, over_draws, smallest
+from shesha_studies.framework.page import Page
+from shesha_studies.framework.published_checks import derived_answers
+from shesha_studies.framework.study_decorator import grid_of, study
 from shesha_studies.sentence_encoders import FAMILIES, N_LAYERS
 from shesha_studies.sentences import grammar
 
@@ -78,32 +76,14 @@ def _shared() -> Fact:
 
 @new_sentences.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Compare the ways to split."""
-    table, labels = _means(rows), grammar()["label"]
-    picture = Picture("new_sentences", _draw(table), "Accuracy and max drop of the probe, by kind of split")
+    """Return our answers to the published lines."""
+    _table, labels = _means(rows), grammar()["label"]
     answers = derived_answers({name: (labels == name).sum() for name in ("positive", "negative")})
-    return Page("", (("Means over draws", table.reset_index()),), (picture,), answers=answers)
+    return Page(answers=answers)
 
 
 def _means(rows: pd.DataFrame) -> Any:
     return rows.groupby(["encoder", "way"], sort=False).mean(numeric_only=True).drop(columns="seed")
-
-
-def _draw(table: Any) -> Any:
-    fig, axes = figure(2, width=4.6)
-    for place, (name, line) in enumerate(table.groupby(level="encoder", sort=False)):
-        # Encoders are side by side, so that equal values are visible.
-        x, style = np.arange(len(line)) + 0.08 * (place - 1.5), {"color": PALETTE[place], "markersize": 5}
-        axes[0].plot(x, line.accuracy, "o-", label=str(name), **style)
-        axes[1].plot(x, line.max_drop, "o-", **style)
-        axes[1].plot(x, line.max_drop_chance, "s--", **style)
-    axes[1].plot([], [], "s--", color="0.4", label="shuffled labels")
-    short = ("as\npublished", "512\ndifferent", "frames\nwhole", "adjectives\nwhole")
-    for ax, label in zip(axes, ("accuracy", "max drop"), strict=True):
-        ax.set(xticks=range(len(WAYS)), xticklabels=short, ylabel=label)
-        ax.legend(frameon=False, fontsize="small")
-    axes[0].set_ylim(0, 1.05)
-    return fig
 
 
 @new_sentences.facts

@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from shesha.charts import PALETTE
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, smallest
-from shesha.studies.facts import steps as steps_of
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published_checks import (
+from shesha.support.types import Matrix
+from shesha_studies.external_data import table
+from shesha_studies.framework.facts import Fact, Facts, as_facts, over_draws, rank_correlation, smallest
+from shesha_studies.framework.facts import steps as steps_of
+from shesha_studies.framework.page import Page
+from shesha_studies.framework.published_checks import (
     Answers,
     Table,
     derived_answers,
@@ -26,10 +26,8 @@ from shesha.studies.published_checks import (
     printed_table,
     unjudged_answers,
 )
-from shesha.studies.study_decorator import grid_of, study
-from shesha.support.types import Matrix
-from shesha_studies.external_data import table
-from shesha_studies.language._drift_and_loss import NAMES, drifts
+from shesha_studies.framework.study_decorator import grid_of, study
+from shesha_studies.language._drift_and_loss import drifts
 from shesha_studies.language._model_outputs import load, prompt_rows, published_models, stand_in
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language_models import MINILM, SMOLLM2, Model
@@ -148,36 +146,11 @@ def _batches(task: str, seed: int) -> list[tuple[list[str], list[int]]]:
 
 @post_training.page
 def page(rows: Table, published: Table) -> Page:
-    """Make the page: ratios on a common scale, the amount of noise in the rows that gives the same drift."""
+    """Return our answers to the published lines."""
     trained, pairs = training_ratios(rows), published_pairs(published)
-    means = trained.groupby(["model", "change", "amount"])[[*SHOWN, *RATIOS]].mean()
     medians = trained.groupby(["model", "prompts"])[["shesha", "cka", *RATIOS]].median()
-    shuffled = rows[rows.change == "shuffled rows"].groupby("model")[SHOWN].mean()
-    tables = (
-        ("Drift after training (means over sets of sentences and draws)", means.reset_index()),
-        ("Drift by set of sentences (medians)", medians.reset_index()),
-        ("Drift between unrelated rows (rows in another order)", shuffled.reset_index()),
-    )
     answers = published_numbers(medians.loc[stand_in(trained, LEAST)], pairs)
-    return Page("", tables, (_picture(trained, pairs),), answers=answers)
-
-
-def _picture(trained: Table, pairs: Table) -> Picture:
-    fig, axes = figure(2, width=4.4, height=3.6)
-    for place, (name, part) in enumerate(trained.groupby("model", sort=False)):
-        axes[0].plot(part.cka, part.shesha, "o", markersize=4, color=PALETTE[place], label=str(name))
-    axes[0].plot(pairs.cka / 100, pairs.shesha / 100, "^", markersize=4, color="0.5", label="published pairs")
-    axes[0].axline((0, 0), slope=1, color="0.7", linewidth=0.8, label="equal")
-    axes[0].set(xlabel="CKA drift", ylabel="Shesha drift", title="two scales")
-    axes[1].plot(pairs.weights, pairs.relative, "o", color=PALETTE[2], label=f"{NAMES['procrustes']} / CKA")
-    axes[1].plot(pairs.weights, pairs.shesha / pairs.cka, "^", color=PALETTE[0], label=f"{NAMES['shesha']} / CKA")
-    axes[1].axvline(1.3, color="0.7", linestyle="--", linewidth=0.8, label="1.3 billion weights")
-    logarithmic(axes[1], (0.1, 0.3, 1.0, 3.0, 7.0))
-    axes[1].set(xlabel="weights, billions", ylabel="published, times CKA", title="Table 42")
-    for ax in axes:
-        ax.legend(frameon=False, fontsize="x-small")
-    shows = "Drift after training by Shesha against CKA; ratios in the published table against model size"
-    return Picture("post_training", fig, shows)
+    return Page(answers=answers)
 
 
 def training_ratios(rows: Table) -> Table:

@@ -8,11 +8,11 @@ import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.steering import halves, predictors, steerability
-from shesha.studies.facts import Facts
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import grid
-from shesha.studies.study_decorator import grid_of, study
 from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_ENCODERS, SINK, encoder_rows
+from shesha_studies.framework.facts import Facts
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import grid
+from shesha_studies.framework.study_decorator import grid_of, study
 from shesha_studies.language import _steering_statistics as statistics
 from shesha_studies.language._steering_statistics import Tables
 from shesha_studies.sentence_encoders import ENCODERS

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from shesha.studies.checks import Found
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, smallest, steps
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import curves, figure
-from shesha.studies.published_checks import (
+from shesha.support.types import Matrix
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.facts import Fact, Facts, as_facts, over_draws, smallest, steps
+from shesha_studies.framework.page import Page
+from shesha_studies.framework.published_checks import (
     Answers,
     Table,
     derived_answers,
@@ -20,9 +20,8 @@ from shesha.studies.published_checks import (
     printed_table,
     unjudged_answers,
 )
-from shesha.studies.study_decorator import study
-from shesha.studies.tolerance import JOINT
-from shesha.support.types import Matrix
+from shesha_studies.framework.study_decorator import study
+from shesha_studies.framework.tolerance import JOINT
 from shesha_studies.language._drift_and_loss import NAMED, drifts
 from shesha_studies.language._model_outputs import (
     change_name,
@@ -98,34 +97,11 @@ def _rows(name: str, kind: str, amount: float, seed: int) -> dict[str, Matrix]:
 
 @structured_perturbation.page
 def page(rows: Table, published: Table) -> Page:
-    """Make the page: orders and ratios of the scores for stand-ins, raw and on a common scale."""
+    """Return our answers to the published lines."""
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
     table = means.loc[name]
-    tables = ((f"Drift of {name} (means over draws and sets of sentences)", table.reset_index()),)
-    return Page("", tables, (_picture(means, published, name),), answers=published_numbers(table, published))
-
-
-def _picture(means: Table, published: Table, real: str) -> Picture:
-    fig, axes = figure(4, width=3.1, height=3.5)
-    noise = {"published, 16 models": printed_table(published, "Table 43").rename(index=float)}
-    noise |= {name: means.loc[(name, "noise")] for name in (TINY[0], real if real != TINY[0] else TINY[1])}
-    for ax, (title, drift) in zip(axes, noise.items(), strict=False):
-        curves(ax, drift, {name: label for name, label in NAMED.items() if name in drift})
-        ax.set(title=title, xlabel="noise")
-    highest = max(ax.get_ylim()[1] for ax in axes[:3])
-    for ax in axes[:3]:
-        ax.set_ylim(0, highest)
-    axes[0].set_ylabel("drift")
-    axes[1].legend(frameon=False, fontsize="x-small")
-    curves(axes[3], means.loc[(real, "noise")] / means.loc[(real, "precision", 16.0)], NAMED)
-    axes[3].set(yscale="log", title="in units of bfloat16", xlabel="noise", ylabel="drift / drift of bfloat16 weights")
-    for ax in axes:
-        ax.lines[1].set_linestyle("--")
-    shows = (
-        "Drift against noise, published and in two stand-ins; drift of the stand-in divided by that of bfloat16 weights"
-    )
-    return Picture("structured_perturbation", fig, shows)
+    return Page(answers=published_numbers(table, published))
 
 
 def published_numbers(means: Table, published: Table) -> Answers:

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from shesha.charts import PALETTE
 from shesha.stability import estimate, feature_split
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.published_checks import Table
-from shesha.studies.study_decorator import study
 from shesha.support.types import Labels, Matrix
-from shesha_studies.causal_lm_embeddings import CAUSAL, POOLINGS, SINK, pool_layers
+from shesha_studies.causal_lm_embeddings import CAUSAL, POOLINGS, pool_layers
 from shesha_studies.external_data import sklearn, table
+from shesha_studies.framework.page import Page
+from shesha_studies.framework.published_checks import Table
+from shesha_studies.framework.study_decorator import study
 from shesha_studies.language import _transfer_statistics as statistics
 from shesha_studies.language._model_outputs import embed_texts, load, perturb_weights
 from shesha_studies.language._tiny_gpt import TINY
@@ -184,24 +182,5 @@ transfer.facts(statistics.make_facts)
 
 @transfer.page
 def page(rows: Table, published: Table) -> Page:
-    """Make the page: correlations of scores with accuracies over models, families and equal widths."""
-    ours, theirs = statistics.accuracy_correlations(rows), statistics.table_57_correlations(published)
-    tables = (
-        ("Rank correlations of scores of the source with accuracy (512 examples)", ours.reset_index(names="number")),
-        ("Rank correlations of alignment with accuracy in the published Table 57", theirs.reset_index(names="what")),
-    )
-    notes = (SINK,) if CAUSAL in set(rows.family) else ()
-    return Page("", tables, (_picture(rows, ours),), notes, answers=statistics.published_numbers(rows, published))
-
-
-def _picture(rows: Table, correlations: Table) -> Picture:
-    fig, axes = figure(2, width=3.9, height=3.7)
-    for ax, name in zip(axes, ("alignment", "split"), strict=True):
-        for place, (family, group) in enumerate(rows.groupby("family", sort=False)):
-            mark, colour = "os^Dv<>PX*"[place % 10], PALETTE[place % len(PALETTE)]
-            ax.plot(group[name], group[statistics.ACCURACY], mark, color=colour, label=str(family), markersize=5)
-        title = f"rank correlation {correlations.rho[name]:.2f}"
-        ax.set(xlabel=statistics.LABELS[name], ylabel="accuracy, k = 512, %", title=title)
-    axes[0].legend(frameon=False, fontsize="x-small")
-    shows = "Accuracy against alignment with labels and against the feature split, by family"
-    return Picture("transfer", fig, shows)
+    """Return our answers to the published lines."""
+    return Page(answers=statistics.published_numbers(rows, published))

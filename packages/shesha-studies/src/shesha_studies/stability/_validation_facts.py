@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from shesha.studies.checks import Found
-from shesha.studies.facts import (
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.facts import (
     Fact,
     Facts,
     absolute,
@@ -22,7 +22,7 @@ from shesha.studies.facts import (
     share,
     smallest,
 )
-from shesha.studies.published_checks import draws, unjudged_answers
+from shesha_studies.framework.published_checks import draws, unjudged_answers
 
 SUPERVISED = ("variance", "zscore")
 VARIANTS = ("feature_split", *SUPERVISED)
@@ -110,6 +110,7 @@ def make_facts(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFram
             **_label_facts(_with_ten_classes(models), noise),
             **_drifts(models, printed.filter(regex="^model/8/.*/drift$")),
             "printed_zscore_change": printed["model/7/CIFAR-10/zscore/mean"] - printed["model/6/CIFAR-10/zscore/true"],
+            "printed_ratio": printed["model/10/feature_split"] / printed["baseline/feature_split"],
             **_baseline(models, noise),
             **_printed_facts(printed),
         }

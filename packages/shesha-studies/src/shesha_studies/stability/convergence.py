@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from shesha.charts import PALETTE
 from shesha.data import digits
 from shesha.stability import feature_split
-from shesha.studies.checks import Found
-from shesha.studies.facts import Facts, as_facts, over_draws
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published_checks import unjudged_answers
-from shesha.studies.study_decorator import grid_of, study
-from shesha.studies.tolerance import JOINT
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.facts import Facts, as_facts, over_draws
+from shesha_studies.framework.page import Page
+from shesha_studies.framework.published_checks import unjudged_answers
+from shesha_studies.framework.study_decorator import grid_of, study
+from shesha_studies.framework.tolerance import JOINT
 from shesha_studies.stability._stand_in_representations import DIGITS, NETWORKS, SENTENCES, stand_in
 
 PIXELS = "digits, pixels"
@@ -48,25 +46,14 @@ def convergence(representation: str, n: int, draw: int) -> dict[str, float]:
 
 @convergence.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Make the page: scores of few rows compared with scores of the largest number of rows."""
+    """Return our answers to the published lines."""
     table = _drifts(rows)
-    fig, (ax,) = figure(width=6)
-    families = rows.representation.str.partition(",")[0]
-    for colour, (family, part) in zip(PALETTE, rows.groupby(families, sort=False), strict=False):
-        ax.plot([], [], color=colour, label=str(family))
-        for _, group in part.groupby("representation"):
-            means = group.groupby("rows").shesha.mean()
-            ax.plot(means.index, means, color=colour, linewidth=1, marker="o", markersize=2.5)
-    logarithmic(ax, SIZES)
-    ax.set(xlabel="rows", ylabel="feature split, mean of draws")
-    ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    picture = Picture("convergence", fig, "Feature split against the number of rows, with one line per representation")
     answers = {
         "table mean": Found(float(_table_2(published).mean()), 0.00005),
         **unjudged_answers({"mean drift": table["drift of one draw at 400"].abs().mean()}),
         "mean drift is 0.0077": Found(_printed_number(published, "mean drift"), decimals=4),
     }
-    return Page("", (("Scores by number of rows", table.reset_index()),), (picture,), answers=answers)
+    return Page(answers=answers)
 
 
 def _drifts(rows: pd.DataFrame) -> pd.DataFrame:

@@ -12,13 +12,13 @@ import pandas as pd
 from shesha.data import digits_network
 from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.stability import basis_averaged_split, chance, feature_split
-from shesha.studies.facts import Facts, as_facts
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, POOLINGS, SINK, encoder_rows
 from shesha_studies.external_data import read_arrays
+from shesha_studies.framework.facts import Facts, as_facts
+from shesha_studies.framework.page import Page, Picture
+from shesha_studies.framework.pictures import figure
+from shesha_studies.framework.study_decorator import grid_of, study
 from shesha_studies.networks.images import IMAGES
 from shesha_studies.networks.networks_by_architecture import EPOCHS, train_network
 from shesha_studies.sentence_encoders import encode_sentences
@@ -138,6 +138,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     rows = rows.assign(of_axes=rows.split_centred - rows.averaged_centred)
     learned = rows[rows.family.isin(("digits", "MiniLM", "network"))]
     far: Any = learned.iloc[int(learned.of_axes.abs().argmax())]
+    unequal = rows[rows.family.isin(("neurons", CAUSAL)) & ~rows["name"].str.endswith(STANDARDISED)]
     by_state = learned.groupby("state").of_axes.mean()
     components = rows[rows["name"].str.contains("principal")]
     genes, neurons = rows[rows["name"] == "genes"], rows[rows.family == "neurons"]
@@ -146,6 +147,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             # Mean absolute effect of the axes, as a share of the score.
             "share": (learned.of_axes.abs() / learned.split_centred.abs().clip(lower=0.05)).mean(),
             # Share of the variance of scores that the basis-averaged score explains as it is, without a fit.
+            # Neurons, and columns of a causal model as they are, differ much in variance.
+            "unequal_largest": unequal.groupby(["family", "name"]).of_axes.mean().abs().max(),
             "variance_share": 1 - (learned.of_axes**2).mean() / learned.split_centred.var(ddof=0),
             "largest": -far.of_axes,
             "largest in words": f"{far['name']}, {far.state}",

@@ -7,13 +7,12 @@ import pandas as pd
 
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.checks import INCONCLUSIVE, Found
-from shesha.studies.facts import Facts, as_facts, over_draws, rank_correlations, smallest, steps
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, lines
-from shesha.studies.published_checks import draws
-from shesha.studies.study_decorator import grid_of, study
-from shesha.studies.tolerance import correlation_p
+from shesha_studies.framework.checks import INCONCLUSIVE, Found
+from shesha_studies.framework.facts import Facts, as_facts, over_draws, rank_correlations, smallest, steps
+from shesha_studies.framework.page import Page
+from shesha_studies.framework.published_checks import draws
+from shesha_studies.framework.study_decorator import grid_of, study
+from shesha_studies.framework.tolerance import correlation_p
 from shesha_studies.synthetic_data import D, N, mixture
 
 LEVELS = [level / 20 for level in range(21)]
@@ -48,14 +47,8 @@ def ground_truth(level: float, seed: int, formula: str = "unit variance") -> dic
 
 @ground_truth.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Correlate score and share of signal within each draw of all levels."""
+    """Return our answers to the published lines."""
     subset = rows[rows.formula == FORMULAS[0]]
-    levels = subset.groupby("level").shesha.agg(["mean", "std"]).reset_index()
-    fig, (ax,) = figure()
-    lines(ax, rows.rename(columns={"formula": "signal"}), "level", "shesha", "signal")
-    ax.set(xlabel="share of signal", ylabel="feature split")
-    ax.legend(frameon=False, fontsize="small", title="signal scaled to")
-    shows = "Feature split against the share of signal: mean and standard deviation of the draws"
     noise = subset[subset.level == 0]
     answers = {
         "rho": draws(pd.Series(rank_correlations(subset, "level", "shesha"))),
@@ -65,7 +58,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "unbiased": draws(noise.noise_unbiased_cka),
         "noise": draws(noise.shesha),
     }
-    return Page("", (("Scores", levels),), (Picture("ground_truth", fig, shows),), answers=answers)
+    return Page(answers=answers)
 
 
 @ground_truth.facts

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shesha.charts import PALETTE
 from shesha.stability import feature_split, variance_ratio, zscore_separation
-from shesha.studies.facts import Facts
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.study_decorator import grid_of, study
 from shesha.support.types import Matrix
+from shesha_studies.framework.facts import Facts
+from shesha_studies.framework.page import Page
+from shesha_studies.framework.study_decorator import grid_of, study
 from shesha_studies.stability._stand_in_representations import (
     DIGITS,
     SENTENCES,
@@ -145,14 +142,9 @@ def validation(representation: str, seed: int) -> dict[str, float]:
 
 @validation.page
 def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Draw the drifts and the scores of components, and compare the published numbers with ours and with each other."""
+    """Return our answers to the published lines."""
     models, noise = _split_rows(rows)
-    shows = (
-        "Drift under noise against the standard deviation of the features; feature split of all features, of "
-        "principal components, and of rotated components"
-    )
-    picture = Picture("validation", _draw(models), shows)
-    return Page(pictures=(picture,), answers=published_numbers(models, noise, published))
+    return Page(answers=published_numbers(models, noise, published))
 
 
 @validation.facts
@@ -164,17 +156,3 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
 def _split_rows(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     noise = rows.representation.isin(NOISE)
     return rows[~noise].reset_index(drop=True), rows[noise]
-
-
-def _draw(models: pd.DataFrame) -> Any:
-    fig, (left, right) = figure(2)
-    left.scatter(models["size"], models.drift, s=22, label="sd 0.1")
-    left.scatter(models["size"], models.drift_own_units, s=22, marker="s", label="a tenth of the features' sd")
-    logarithmic(left, (0.1, 0.2, 0.5, 1.0, 2.0))
-    left.set(xlabel="sd of the features", ylabel="drift of the feature split")
-    left.legend(frameon=False, fontsize="small", title="noise of")
-    scores = models[["feature_split_400", "feature_split_pca", "feature_split_pca_turned"]]
-    right.plot(("all features", "64 components", "rotated"), scores.T, "o-", color=PALETTE[0], linewidth=0.6)
-    right.axhline(0, color="0.6", linewidth=0.8)
-    right.set(ylabel="feature split of 400 rows")
-    return fig

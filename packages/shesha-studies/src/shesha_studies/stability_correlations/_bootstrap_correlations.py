@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import spearmanr
 
-from shesha.studies.facts import NAN, Fact
 from shesha.support.types import Matrix, Vector
+from shesha_studies.framework.facts import NAN, Fact
 
 _TOGETHER = 250
 

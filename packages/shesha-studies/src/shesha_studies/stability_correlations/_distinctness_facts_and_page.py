@@ -6,16 +6,13 @@ from collections.abc import Iterable, Mapping
 from math import isnan
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from shesha.charts import PALETTE
-from shesha.studies.checks import DATA, Found
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled_groups
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.published_checks import Answers, unjudged_answers
-from shesha.studies.tolerance import interval_error
+from shesha_studies.framework.checks import DATA, Found
+from shesha_studies.framework.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled_groups
+from shesha_studies.framework.page import Page
+from shesha_studies.framework.published_checks import Answers, unjudged_answers
+from shesha_studies.framework.tolerance import interval_error
 from shesha_studies.printed_p_values import printed_p_values
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
 from shesha_studies.stability_correlations._distinctness_representations import (
@@ -24,7 +21,7 @@ from shesha_studies.stability_correlations._distinctness_representations import 
     transformation_kind,
     variants,
 )
-from shesha_studies.stability_correlations._distinctness_statistics import DOMAINS, TITLES, Findings, score_correlation
+from shesha_studies.stability_correlations._distinctness_statistics import DOMAINS, Findings, score_correlation
 
 
 def make_facts(findings: Findings) -> Facts:
@@ -163,24 +160,9 @@ _OF_EVERY_WIDTH = ("PCA", "random projection", "noise", "normalisation", "origin
 
 
 def make_page(findings: Findings, published: pd.DataFrame) -> Page:
-    """Return the page."""
-    tables = (
-        (
-            "Rank correlation of stability and similarity, by the groups within which ranks are taken",
-            _levels_table(findings),
-        ),
-        ("Rank correlation with CKA by kind of transformation", _kinds_table(findings)),
-    )
-    fig, axes = figure(2, width=4.4, height=3.9)
-    _scatter(axes[0], findings.distinct)
-    _draw_kinds(axes[1], findings.rows)
-    shows = (
-        "Stability against CKA of all configurations, by kind of transformation; rank correlation of the feature "
-        "split and of the basis-averaged score with CKA, by kind"
-    )
-    pictures = (Picture("distinctness", fig, shows),)
+    """Return our answers to the published lines."""
     answers = published_numbers(findings) | printed_p_values(published)
-    return Page(tables=tables, pictures=pictures, answers=answers)
+    return Page(answers=answers)
 
 
 def published_numbers(findings: Findings) -> Answers:
@@ -225,51 +207,3 @@ def _distributions(rows: pd.DataFrame) -> dict[str, float | str | None]:
         for score, values in (("stability", rows.stability), ("CKA", rows.cka))
         for number, value in values.describe().items()
     }
-
-
-def _levels_table(findings: Findings) -> pd.DataFrame:
-    cells = {
-        (level, f"{TITLES[stability]}, {TITLES[similarity]}"): f"{rho.fact:+.2f}"
-        for (level, stability, similarity), rho in findings.levels.items()
-    }
-    return pd.Series(cells).unstack(sort=False).rename_axis("").reset_index()
-
-
-def _kinds_table(findings: Findings) -> pd.DataFrame:
-    means = findings.distinct.groupby("kind")[["stability", "averaged", "cka", "chance"]].mean()
-    rhos = {kind: findings.correlations[kind] for kind in KINDS}
-    lines = {
-        kind: {
-            "N": rho.n,
-            "rho": round(rho.value, 3),
-            "rows resampled": f"{rho.low:+.2f} to {rho.high:+.2f}",
-            "bases resampled": f"{rho.group_low:+.2f} to {rho.group_high:+.2f}",
-            "within bases": findings.by_kind[kind, "group"].value,
-            "within variants": findings.by_kind[kind, "variant"].value,
-        }
-        for kind, rho in rhos.items()
-    }
-    return pd.DataFrame.from_dict(lines, orient="index").join(means).rename_axis("kind").reset_index()
-
-
-def _scatter(ax: Any, rows: pd.DataFrame) -> None:
-    for kind, marker in zip(KINDS, "osv^D*P", strict=True):
-        group = rows[rows.kind == kind]
-        ax.scatter(group.cka, group.stability, s=10, marker=marker, alpha=0.6, linewidths=0, label=kind)
-    ax.axhline(rows.shuffled.mean(), color="0.4", linewidth=0.8, linestyle="--")
-    ax.set(xlabel="CKA between base and transformed base", ylabel="feature split (dashed: features shuffled)")
-    ax.set(ylim=(None, 1.55), yticks=[-0.5, 0, 0.5, 1])
-    ax.legend(frameon=False, fontsize="x-small", ncols=2, loc="upper left", markerscale=1.6)
-
-
-def _draw_kinds(ax: Any, rows: pd.DataFrame) -> None:
-    places = np.arange(len(KINDS))[::-1]
-    for colour, shift, name in zip(PALETTE, (0.17, -0.17), ("stability", "averaged"), strict=False):
-        rhos = [score_correlation(rows[rows.kind == kind], name, n_draws=10).fact for kind in KINDS]
-        ax.hlines(places + shift, [rho.low for rho in rhos], [rho.high for rho in rhos], color=colour)
-        ax.plot([rho.value for rho in rhos], places + shift, "o", markersize=5, color=colour, label=TITLES[name])
-    ax.axvline(0, color="0.6", linewidth=0.8)
-    ax.set_yticks(places, KINDS)
-    ax.set_xlabel("rank correlation with CKA, between and\nwithin bases (95 %, bases resampled)")
-    ax.set(xlim=(-1, 1.05), ylim=(-0.6, len(KINDS) + 0.3))
-    ax.legend(frameon=False, fontsize="x-small", ncols=2, loc="upper center")

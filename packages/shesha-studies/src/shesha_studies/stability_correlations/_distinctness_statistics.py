@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from shesha.bio.analysis.random_intercept import random_intercept
-from shesha.studies.facts import Fact
 from shesha.support.types import Vector
+from shesha_studies.framework.facts import Fact
+from shesha_studies.perturbation_tables.random_intercept import random_intercept
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation, correlation, round_as_stored
 from shesha_studies.stability_correlations._distinctness_representations import KINDS, RANDOM
 

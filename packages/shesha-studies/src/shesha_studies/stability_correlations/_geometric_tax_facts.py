@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import mannwhitneyu, t
 
-from shesha.studies.facts import NAN, Fact, Facts, as_facts, mean_correlation, rank_correlation
-from shesha.studies.published_checks import lines_of, number, printed_table
 from shesha.support.types import Vector
+from shesha_studies.framework.facts import NAN, Fact, Facts, as_facts, mean_correlation, rank_correlation
+from shesha_studies.framework.published_checks import lines_of, number, printed_table
 
 TARGETS = ("clothes", "photographs", "digits")
 _STABILITIES = {
@@ -94,16 +94,6 @@ def _shuffled_correlation(x: Vector, y: Vector, groups: Vector) -> Rank:
         drawn[draw] = x @ shuffled / size
     value = float(x @ y / size)
     return Rank(value, float((1 + (np.abs(drawn) >= abs(value) - 1e-12).sum()) / (_DRAWS + 1)))
-
-
-def trade_table(findings: Findings) -> pd.DataFrame:
-    """Correlations by stability and transfer score, with one column per target, also at equal width."""
-    cells = {
-        (_STABILITIES[stability], _TRANSFERS[transfer], f"{target}, same width" if same else target): str(rho)
-        for (stability, transfer, target, same), rho in findings.trade.items()
-    }
-    table = pd.Series(cells).rename_axis(["stability", "transfer", ""]).unstack(sort=False)
-    return table.reset_index().rename_axis(columns=None)
 
 
 def make_facts(findings: Findings, published: pd.DataFrame) -> Facts:
@@ -220,6 +210,7 @@ def _dino(published: pd.DataFrame) -> Mapping[str, Any]:
         "dino_error": error,
         "dino_last": (rank == families).sum(),
         "dino_not_last": (rank < families).sum(),
+        "dino_quarter": ((families - rank) / families).max(),
         "dino_best": ", ".join(f"{text} ({name})" for name, text in ranks[rank < families].items()),
         "dino_first": first,
         "dino_first_off": abs(first - 4),
@@ -243,6 +234,7 @@ def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
     return {
         "Oxford Pets": table["Oxford Pets"],
         "above the most negative": table["Oxford Pets"] - table.min(),
+        "Table 23 highest": rank_correlation(table.max(), _MODELS),
         "Table 23 in words": _join_signed(table),
         "published negative": ((table < 0) & (p < 0.05)).sum(),
         "families": mean_correlation(stability.corrwith(logme, method="spearman"), n_families),

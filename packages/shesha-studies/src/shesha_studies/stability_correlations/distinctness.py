@@ -14,11 +14,11 @@ from shesha.descriptors import participation_ratio
 from shesha.kernels.rounding_and_scaling import z_scores
 from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
-from shesha.studies.facts import Facts
-from shesha.studies.page import Page
-from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha.views import Representation
+from shesha_studies.framework.facts import Facts
+from shesha_studies.framework.page import Page
+from shesha_studies.framework.study_decorator import study
 from shesha_studies.stability_correlations import _distinctness_representations as bases
 from shesha_studies.stability_correlations._distinctness_facts_and_page import make_facts, make_page
 from shesha_studies.stability_correlations._distinctness_statistics import Findings

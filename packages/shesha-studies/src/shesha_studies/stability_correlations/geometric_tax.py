@@ -10,19 +10,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
-from shesha.studies.checks import Found
-from shesha.studies.facts import Facts
-from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
-from shesha.studies.published_checks import split_numbers_and_claims
-from shesha.studies.study_decorator import study
 from shesha.support.types import Matrix
 from shesha.transfer import leep, logme
 from shesha_studies.external_data import sklearn
+from shesha_studies.framework.checks import Found
+from shesha_studies.framework.facts import Facts
+from shesha_studies.framework.page import Page
+from shesha_studies.framework.published_checks import split_numbers_and_claims
+from shesha_studies.framework.study_decorator import study
 from shesha_studies.networks.images import Pictures, grey
 from shesha_studies.networks.networks_by_objective import IMAGES, OBJECTIVES, SHAPES, train_network
 from shesha_studies.stability_correlations._bootstrap_correlations import round_as_stored
-from shesha_studies.stability_correlations._geometric_tax_facts import TARGETS, Findings, make_facts, trade_table
+from shesha_studies.stability_correlations._geometric_tax_facts import TARGETS, Findings, make_facts
 
 WIDTHS = (64, 128, 384)
 N, N_FEW, N_STABILITY, N_PROBED = 800, 200, 300, 400
@@ -109,54 +108,15 @@ def _target(name: str) -> tuple[Pictures, NDArray[np.int64]]:
 
 @geometric_tax.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Make the page: ranks of networks by both scores on every target, also at equal width."""
-    findings = Findings(round_as_stored(rows))
-    columns = [f"{name} {target}" for target in TARGETS for name in ("stability", "averaged", "logme", "accuracy")]
-    families = findings.rows.groupby(["objective", "shape"])[columns].mean().reset_index()
-    tables = (
-        ("Rank correlations of stability and transfer scores over networks", trade_table(findings)),
-        ("Families", families),
-    )
+    """Return our answers to the published lines."""
     answers = published_numbers(split_numbers_and_claims(published)[0])
-    return Page(tables=tables, pictures=(_picture(findings),), answers=answers)
+    return Page(answers=answers)
 
 
 @geometric_tax.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the facts by which the claims are judged."""
     return make_facts(Findings(round_as_stored(rows)), split_numbers_and_claims(published)[0])
-
-
-_MARKERS = "osv^D"
-
-
-def _picture(findings: Findings) -> Picture:
-    """Draw stability against LogME for every target, and LogME against width for both computations."""
-    rows = findings.rows
-    fig, (*axes, last) = figure(len(TARGETS) + 1, width=3.0, height=3.6)
-    for ax, target in zip(axes, TARGETS, strict=True):
-        for marker, (objective, group) in zip(_MARKERS, rows.groupby("objective", sort=False), strict=False):
-            style = {"s": np.sqrt(group.width) * 3.5, "marker": marker, "alpha": 0.75, "linewidths": 0}
-            ax.scatter(group[f"logme {target}"], group[f"stability {target}"], label=str(objective), **style)
-        rho = findings.trade["stability", "logme", target, True]
-        ax.set(xlabel="LogME", title=f"{target}: {rho.value:+.2f} at equal width")
-        ax.title.set_fontsize("medium")
-        ax.sharey(axes[0])
-    axes[0].set_ylabel("stability (chance: 0; marker size: width)")
-    axes[2].legend(frameon=False, fontsize="small")
-    names = {"few published logme": "LogME as published, 200 rows", "few logme": "LogME, 200 rows", "logme": "LogME"}
-    for marker, (name, label) in zip(_MARKERS, names.items(), strict=False):
-        means = rows.groupby("width")[[f"{name} {target}" for target in TARGETS]].mean().mean(axis=1)
-        last.plot(means.index, means, marker=marker, label=label)
-    last.axvline(200, color="0.6", linewidth=0.8, linestyle="--")
-    last.set_title("LogME against width", fontsize="medium")
-    last.set(xlabel="features (dashed: 200 rows)", ylabel="LogME, mean over images")
-    last.legend(frameon=False, fontsize="small")
-    shows = (
-        "Stability against LogME of every network on three image sets; mean LogME against the number of features, "
-        "exact and as computed by the public code"
-    )
-    return Picture("geometric_tax", fig, shows)
 
 
 _DIFFERENCES = {
