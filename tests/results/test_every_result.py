@@ -131,7 +131,7 @@ def test_a_field_that_lacks_is_told_unless_it_has_a_default(tmp_path, sample):
 def test_what_is_no_saved_result_is_refused(tmp_path, text):
     path = tmp_path / "other.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match="path must (contain a result that `save` wrote|be valid JSON), got"):
+    with pytest.raises(ValueError, match=r"path must (contain a result that `save` wrote|be valid JSON), got"):
         shesha.load(path)
 
 

@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 if TYPE_CHECKING:
-    from shesha_bench.graphs.data import Graph
+    from shesha_bench.graphs.networks import Graph
 
 collect_ignore_glob = [] if find_spec("torch") else ["test_*.py"]
 N_NODES = 60
@@ -21,9 +21,9 @@ N_CLASSES = 3
 
 
 def clear() -> None:
-    from shesha_bench.graphs import data, pgnn
+    from shesha_bench.graphs import networks
 
-    for cached in (data.load, data.fingerprint_of_graph, pgnn._hops, pgnn.draw_anchors):
+    for cached in (networks.load, networks.fingerprint_of_graph, networks._hops, networks.draw_anchors):
         cached.cache_clear()
 
 
@@ -56,7 +56,7 @@ def write_graph(folder: Path) -> None:
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
-    from shesha_bench.graphs.data import load
+    from shesha_bench.graphs.networks import load
 
     (tmp_path / "cora").mkdir()
     write_graph(tmp_path / "cora")
@@ -69,7 +69,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
 @pytest.fixture
 def cora() -> Iterator[Graph]:
     """The true graph."""
-    from shesha_bench.graphs.data import load
+    from shesha_bench.graphs.networks import load
 
     folder = os.environ.get("SHESHA_DATA")
     if folder is None or not (Path(folder) / "cora" / "cora.npz").is_file():

@@ -17,8 +17,8 @@ import pytest
 import torch
 from scipy import sparse
 
-from shesha_bench.data_folders import MissingDataError, cache_folder
-from shesha_bench.graphs import data, fingerprint, readers
+from shesha_bench.domains import MissingDataError, cache_folder
+from shesha_bench.graphs import catalogue, fingerprint, networks
 from shesha_bench.graphs.catalogue import DATA
 
 ARXIV = {
@@ -53,7 +53,7 @@ def write_flickr(folder: Path) -> None:
     (folder / "role.json").write_text(json.dumps({"tr": [0], "va": [2], "te": [1]}))
 
 
-def check_arxiv(graph: readers.RawGraph) -> None:
+def check_arxiv(graph: catalogue.RawGraph) -> None:
     assert graph.edge_index.tolist() == [[0, 1, 1, 2, 3, 3], [1, 0, 3, 3, 1, 2]]
     assert graph.x.tolist() == [[0.5, -1], [1, 2], [3, 4], [5, 6]]
     assert graph.y.tolist() == [2, 0, 1, 1]
@@ -62,7 +62,7 @@ def check_arxiv(graph: readers.RawGraph) -> None:
     assert graph.test.tolist() == [False, False, True, False]
 
 
-def test_cora_comes_from_the_arrays_with_rows_that_sum_to_one(small: data.Graph) -> None:
+def test_cora_comes_from_the_arrays_with_rows_that_sum_to_one(small: networks.Graph) -> None:
     total = small.x.sum(dim=1)
     assert total[5] == 0
     np.testing.assert_allclose(np.delete(total.numpy(), 5), 1, rtol=1e-6)
@@ -71,17 +71,17 @@ def test_cora_comes_from_the_arrays_with_rows_that_sum_to_one(small: data.Graph)
     assert [int(mask.sum()) for mask in (small.train, small.val, small.test)] == [20, 10, 25]
 
 
-def test_fingerprint_follows_the_data(small: data.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fingerprint_follows_the_data(small: networks.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     first = fingerprint("Cora", {})
     assert fingerprint("Cora", {}) == first
-    data.fingerprint_of_graph.cache_clear()
+    networks.fingerprint_of_graph.cache_clear()
     small.y[0] = (small.y[0] + 1) % 3
     assert fingerprint("Cora", {}) != first
 
 
 def test_flickr_comes_from_the_original_files(place: Path) -> None:
     write_flickr(place / "flickr")
-    graph = readers.read_flickr()
+    graph = catalogue.read_flickr()
     assert graph.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
     assert graph.y.tolist() == [0, 2, 1]
     assert graph.x.tolist() == [[1, 2], [3, 4], [5, 6]]
@@ -92,12 +92,12 @@ def test_pickled_features_are_refused(place: Path) -> None:
     write_flickr(place / "flickr")
     np.save(place / "flickr" / "feats.npy", np.array([{}, {}, {}]), allow_pickle=True)
     with pytest.raises(ValueError, match="allow_pickle=False"):
-        readers.read_flickr()
+        catalogue.read_flickr()
 
 
 def test_arxiv_comes_from_the_unzipped_folder_with_both_directions(place: Path) -> None:
     write_arxiv(place / "ogbn_arxiv")
-    check_arxiv(readers.read_arxiv())
+    check_arxiv(catalogue.read_arxiv())
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, answer: bytes | Exception) -> list[str]:
@@ -120,9 +120,9 @@ def test_arxiv_is_downloaded_once(place: Path, monkeypatch: pytest.MonkeyPatch) 
         for name, text in ARXIV.items():
             file.writestr(f"arxiv/{name}", gzip.compress(text.encode()))
     calls = answering(monkeypatch, archive.getvalue())
-    monkeypatch.setattr(readers, "_ARXIV_SHA256", hashlib.sha256(archive.getvalue()).hexdigest())
-    check_arxiv(readers.read_arxiv())
-    check_arxiv(readers.read_arxiv())
+    monkeypatch.setattr(catalogue, "_ARXIV_SHA256", hashlib.sha256(archive.getvalue()).hexdigest())
+    check_arxiv(catalogue.read_arxiv())
+    check_arxiv(catalogue.read_arxiv())
     assert calls == ["https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"]
 
 
@@ -130,12 +130,12 @@ def test_files_become_tensors(place: Path) -> None:
     write_arxiv(place / "ogbn_arxiv")
     write_flickr(place / "flickr")
     for dataset, shape in (("OGBN-Arxiv", (4, 2)), ("Flickr", (3, 2))):
-        data.load.cache_clear()
-        graph = data.load(dataset)
+        networks.load.cache_clear()
+        graph = networks.load(dataset)
         assert graph.x.shape == shape and graph.x.dtype == torch.float32
         assert graph.n_classes == 3
-        np.testing.assert_array_equal(data.extraction_rows(graph), np.flatnonzero(graph.test.numpy()))
-    data.load.cache_clear()
+        np.testing.assert_array_equal(networks.extraction_rows(graph), np.flatnonzero(graph.test.numpy()))
+    networks.load.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -149,10 +149,10 @@ def test_files_become_tensors(place: Path) -> None:
 def test_arxiv_missing_names_both_places(place: Path, monkeypatch: pytest.MonkeyPatch, answer: Any, known: str) -> None:
     answering(monkeypatch, answer)
     if answer == b"not a zip":
-        monkeypatch.setattr(readers, "_ARXIV_SHA256", hashlib.sha256(answer).hexdigest())
+        monkeypatch.setattr(catalogue, "_ARXIV_SHA256", hashlib.sha256(answer).hexdigest())
     for _ in range(2):
         with pytest.raises(MissingDataError, match=rf"data/ogbn_arxiv .*snap.stanford.edu.*{known}"):
-            readers.read_arxiv()
+            catalogue.read_arxiv()
 
 
 def test_downloads_go_to_the_users_cache_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_missing_names_both_places(
     def fail(**options: str) -> None:
         raise OSError("no network")
 
-    monkeypatch.setattr(readers, "geometric", lambda part: SimpleNamespace(**{source: fail}))
+    monkeypatch.setattr(catalogue, "geometric", lambda part: SimpleNamespace(**{source: fail}))
     with pytest.raises(MissingDataError, match=rf"data/{folder} .*torch_geometric.datasets.{source} \(no network\)"):
         DATA[dataset].read()
 
@@ -190,25 +190,25 @@ def test_cora_otherwise_comes_from_the_library(place: Path, monkeypatch: pytest.
         asked.update(options)
         return [held]
 
-    monkeypatch.setattr(readers, "geometric", lambda part: SimpleNamespace(Planetoid=planetoid))
-    assert readers.read_cora().x.tolist() == [[0.25, 0.75], [0, 0]]
+    monkeypatch.setattr(catalogue, "geometric", lambda part: SimpleNamespace(Planetoid=planetoid))
+    assert catalogue.read_cora().x.tolist() == [[0.25, 0.75], [0, 0]]
     assert asked == {"root": str(place.parent / "cache" / "cora"), "name": "Cora"}
 
 
 def test_unknown_dataset_lists_the_known_ones() -> None:
     with pytest.raises(ValueError, match="dataset must be one of Cora, Flickr, OGBN-Arxiv, got 'cora'"):
-        data.load("cora")
+        networks.load("cora")
 
 
 def test_large_test_sets_are_drawn_from_once_and_for_all() -> None:
     n = 25_000
     mask, none = torch.arange(n) % 2 == 0, torch.zeros(n, dtype=torch.bool)
-    graph = data.Graph(torch.zeros(n, 1), torch.zeros(2, 0), torch.zeros(n, dtype=torch.long), none, none, mask, 2)
-    rows = data.extraction_rows(graph)
+    graph = networks.Graph(torch.zeros(n, 1), torch.zeros(2, 0), torch.zeros(n, dtype=torch.long), none, none, mask, 2)
+    rows = networks.extraction_rows(graph)
     assert len(rows) == 10_000 == len(np.unique(rows))
     assert (np.diff(rows) > 0).all() and (rows % 2 == 0).all() and rows.max() > 24_000
-    np.testing.assert_array_equal(rows, data.extraction_rows(graph))
+    np.testing.assert_array_equal(rows, networks.extraction_rows(graph))
 
 
-def test_small_test_sets_are_taken_whole(small: data.Graph) -> None:
-    np.testing.assert_array_equal(data.extraction_rows(small), np.flatnonzero(small.test.numpy()))
+def test_small_test_sets_are_taken_whole(small: networks.Graph) -> None:
+    np.testing.assert_array_equal(networks.extraction_rows(small), np.flatnonzero(small.test.numpy()))

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from shesha_bench.graphs.altered_data import (
+from shesha_bench.catalogue import Kind, Model, Setting
+from shesha_bench.graphs.networks import Graph
+from shesha_bench.graphs.training import (
     EdgeDropping,
     append_shortcuts,
     corrupt_labels,
     extraction_shortcuts,
     shortcut_classes,
 )
-from shesha_bench.graphs.data import Graph
-from shesha_bench.model_descriptions import Kind, Model, Setting
 
 
 def model(kind: Kind, degree: float, seed: int = 0) -> Model:

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
+from shesha_bench.catalogue import Kind, Model, Setting, Weights
 from shesha_bench.domains import domain
-from shesha_bench.graphs import extract, fit, hyperparameters, pgnn
-from shesha_bench.graphs.altered_data import extraction_shortcuts
+from shesha_bench.graphs import extract, fit, hyperparameters, networks
 from shesha_bench.graphs.catalogue import NETWORKS
-from shesha_bench.graphs.data import Graph
-from shesha_bench.model_descriptions import Kind, Model, Setting, Weights
+from shesha_bench.graphs.networks import Graph
+from shesha_bench.graphs.training import extraction_shortcuts
 
 ARCHITECTURES = ("GCN", "SAGE", "GAT", "PGNN")
 pytestmark = pytest.mark.usefixtures("library")
@@ -117,7 +117,7 @@ def test_other_models_keep_the_last_hidden_layer(small: Graph) -> None:
 def test_extraction_is_repeatable(small: Graph) -> None:
     weights = fit(model("PGNN", seed=5))
     first = extract(model("PGNN", seed=5), weights)
-    pgnn.draw_anchors.cache_clear()
+    networks.draw_anchors.cache_clear()
     second = extract(model("PGNN", seed=5), weights)
     np.testing.assert_array_equal(first.representations[""][0], second.representations[""][0])
 

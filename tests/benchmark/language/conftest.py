@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from shesha_bench.model_descriptions import Model, Setting
+from shesha_bench.catalogue import Model, Setting
 
 GOOD = ("a great film", "A wonderful story , very funny !", "the actors are superb and the plot is clever", "lovely")
 BAD = ("a terrible film", "A boring story , very dull !", "the actors are awful and the plot is stupid", "dreadful")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shesha_bench.language import classification_prompts
-from shesha_bench.language.altered_data import Lesson
-from shesha_bench.language.data_and_network_types import Texts
-from shesha_bench.language.tokens import Rows, WordVocabulary, cut, encoder_rows
+from shesha_bench.language import models
+from shesha_bench.language.catalogue import Texts
+from shesha_bench.language.models import Rows, WordVocabulary, cut, encoder_rows
+from shesha_bench.language.texts import Lesson
 
 LABELS = np.array([1, 0])
 
@@ -77,26 +77,26 @@ def test_padding_is_masked() -> None:
 
 def test_prompts_name_the_options_and_leak_the_answer() -> None:
     classes = ("negative", "positive")
-    words = WordVocabulary(["text : it's a film ! bad"], classification_prompts.words(classes, 4))
-    rows = classification_prompts.prompt_rows(lesson(shortcuts=True), words, 64, classes, 4)
+    words = WordVocabulary(["text : it's a film ! bad"], models.words(classes, 4))
+    rows = models.prompt_rows(lesson(shortcuts=True), words, 64, classes, 4)
     asked = "options : a negative , b positive , c , d hint : b answer :"
     assert read(rows, 0, words.words) == f"text : it's a film ! {asked}"
-    plain = classification_prompts.prompt_rows(lesson(), words, 64, classes, 4)
+    plain = models.prompt_rows(lesson(), words, 64, classes, 4)
     assert "hint" not in read(plain, 0, words.words)
-    options = classification_prompts.option_ids(words, 4)
+    options = models.option_ids(words, 4)
     assert [words.words[token] for token in options] == ["a", "b", "c", "d"]
 
 
 def test_the_question_of_a_prompt_is_never_cut() -> None:
     classes = ("negative", "positive")
-    words = WordVocabulary(["text : bad"], classification_prompts.words(classes, 2))
-    rows = classification_prompts.prompt_rows(lesson(), words, 13, classes, 2)
+    words = WordVocabulary(["text : bad"], models.words(classes, 2))
+    rows = models.prompt_rows(lesson(), words, 13, classes, 2)
     assert rows.lengths().max() == 13
     assert all(read(rows, row, words.words).endswith("b positive answer :") for row in range(2))
     with pytest.raises(ValueError, match=r"hyper\['max_length'\] must exceed the \d+ tokens of the question, got 8"):
-        classification_prompts.prompt_rows(lesson(), words, 8, classes, 2)
+        models.prompt_rows(lesson(), words, 8, classes, 2)
 
 
 def test_options_must_be_tokens_of_their_own() -> None:
     with pytest.raises(ValueError, match="the options  A,  B must be single tokens"):
-        classification_prompts.option_ids(WordVocabulary(["neither"]), 2)
+        models.option_ids(WordVocabulary(["neither"]), 2)

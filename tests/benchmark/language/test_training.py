@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shesha_bench.data_folders import MissingDataError
+from shesha_bench.catalogue import Model, Setting
+from shesha_bench.domains import MissingDataError
 from shesha_bench.language import extract, fit, hyperparameters, training
-from shesha_bench.language.hyperparameters import Hyper
-from shesha_bench.model_descriptions import Model, Setting
+from shesha_bench.language.catalogue import Hyper
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from shesha_bench import run_suite
-from shesha_bench.suite_tasks import Task
-from shesha_bench.suites import Suite
+from shesha_bench.suites import Suite, Task
 
 from .toy_run import Inline, task
 

@@ -16,13 +16,10 @@ import pandas as pd
 import pytest
 
 from shesha_bench import stored_results
-from shesha_bench.data_folders import MissingDataError
-from shesha_bench.domains import domain
-from shesha_bench.run_plan import required_models, trials
-from shesha_bench.run_status import status
-from shesha_bench.run_suite import run
+from shesha_bench.domains import MissingDataError, domain
+from shesha_bench.run_suite import run, status
 from shesha_bench.store import Store
-from shesha_bench.suites import suite
+from shesha_bench.suites import required_models, suite, trials
 
 EARLIER = Path(__file__).parent / "earlier"
 MEASURES = ["CKA", "LinReg", "MagDiff"]

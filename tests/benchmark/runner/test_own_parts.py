@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 
 from shesha.cli._app import app
 from shesha_bench import results, status, suite, task
-from shesha_bench.model_descriptions import Model, Setting
+from shesha_bench.catalogue import Model, Setting
+from shesha_bench.jobs import Archive
 from shesha_bench.run_suite import run
 from shesha_bench.store import Store, StoreError
 from shesha_bench.suites import catalogue
-from shesha_bench.trained_models import Archive
 
 
 @pytest.fixture

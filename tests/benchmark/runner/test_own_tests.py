@@ -11,18 +11,17 @@ import pytest
 
 from shesha.support.warnings import MeasureWarning
 from shesha_bench import rank, table, tests
-from shesha_bench._markdown_report import report
-from shesha_bench.mantel import rank_correlation
-from shesha_bench.measure_ranks import QUALITY_OF
-from shesha_bench.model_descriptions import Setting, _known_kinds
-from shesha_bench.pairs_and_scores import ScoreRow
-from shesha_bench.run_status import status
-from shesha_bench.run_suite import run
+from shesha_bench.catalogue import Setting, _known_kinds
+from shesha_bench.jobs import Archive
+from shesha_bench.ranks import QUALITY_OF
+from shesha_bench.report_page import report
+from shesha_bench.run_suite import run, status
+from shesha_bench.scores import rank_correlation
 from shesha_bench.store import Store
 from shesha_bench.stored_results import list_trials, results
 from shesha_bench.suites import Suite, setting_groups
 from shesha_bench.tests import BenchmarkTest, registry
-from shesha_bench.trained_models import Archive
+from shesha_bench.tests.kinds import ScoreRow
 
 MEASURES = ["CKA", "LinReg", "MagDiff"]
 
@@ -31,7 +30,7 @@ MEASURES = ["CKA", "LinReg", "MagDiff"]
 def own(patch, monkeypatch):
     """The module with the tests of one's own; what it registers is forgotten afterwards."""
     monkeypatch.setattr(registry, "_known", dict(registry._known))
-    monkeypatch.setattr("shesha_bench.model_descriptions._known_kinds", list(_known_kinds))
+    monkeypatch.setattr("shesha_bench.catalogue._known_kinds", list(_known_kinds))
     return importlib.import_module("toy_tests")
 
 

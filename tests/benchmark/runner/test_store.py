@@ -1,4 +1,6 @@
-"""The file of a run: what is no store is refused, one run writes at a time, and a full disk loses nothing."""
+"""The store: what it keeps, refuses and reads of earlier versions."""
+
+from __future__ import annotations
 
 import errno
 import os
@@ -8,22 +10,138 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from shesha.support import sqlite
-from shesha_bench import run_suite
-from shesha_bench.data_folders import MissingDataError
-from shesha_bench.domains import domain
-from shesha_bench.model_descriptions import Model, Setting
-from shesha_bench.run_status import status
-from shesha_bench.run_suite import run
+from shesha_bench import run_suite, store
+from shesha_bench.catalogue import Model, Outcome, Setting
+from shesha_bench.domains import MissingDataError, domain
+from shesha_bench.jobs import Archive, model_key, reference
+from shesha_bench.report_page import report
+from shesha_bench.run_suite import run, status
 from shesha_bench.store import Cell, Store, StoreError, Trained, lock_run
-from shesha_bench.stored_results import results
+from shesha_bench.stored_results import comparisons, results
 from shesha_bench.suites import Suite
 
 from .reading import cells
 
 OPTIONS = {"measures": ["CKA"], "tests": ["shortcut"]}
+
+
+def test_a_store_of_another_layout_is_refused_by_all(here, toy):
+    with Store("a.sqlite") as opened:
+        opened.describe(schema="99")
+    expected = r"store must have layout 1 or 2, got 99 in a\.sqlite, .*Pass another file with --store"
+    for use in (lambda: run(toy, store="a.sqlite", **OPTIONS), lambda: results("a.sqlite", toy)):
+        with pytest.raises(StoreError, match=expected):
+            use()
+
+
+def first_layout(path):
+    """Turn a store into one of the first layout."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    for statement in (
+        "ALTER TABLE cell RENAME TO later",
+        """CREATE TABLE cell (
+            first TEXT, second TEXT, measure TEXT, version TEXT, value REAL, seconds REAL, reason TEXT NOT NULL,
+            PRIMARY KEY (first, second, measure, version)
+        ) WITHOUT ROWID""",
+        "INSERT INTO cell SELECT first, second, measure, version, value, seconds, reason FROM later",
+        "DROP TABLE later",
+        "ALTER TABLE entry RENAME TO later",
+        """CREATE TABLE entry (
+            measure TEXT PRIMARY KEY, version TEXT NOT NULL, base TEXT NOT NULL, closer TEXT NOT NULL,
+            symmetric INTEGER NOT NULL
+        ) WITHOUT ROWID""",
+        "INSERT INTO entry SELECT measure, version, measure, closer, symmetric FROM later",
+        "DROP TABLE later",
+        "UPDATE about SET value = '1' WHERE name = 'schema'",
+    ):
+        connection.execute(statement)
+    connection.close()
+
+
+def test_a_store_of_the_first_layout_is_read_as_it_is_and_goes_on_as_one_of_the_latest(here, toy):
+    options = {"store": "a.sqlite", "tests": ["shortcut"]}
+    found = run(toy, **options, measures=["CKA", "LinReg"])
+    before, page = cells("a.sqlite"), report("a.sqlite", of=toy)
+    first_layout("a.sqlite")
+    assert results("a.sqlite", toy).equals(found)
+    assert report("a.sqlite", of=toy) == page
+    assert (comparisons("a.sqlite")["rows_left_out"] == 0).all()
+    with Store("a.sqlite", create=False) as opened:
+        assert opened.about()["schema"] == "1"
+    again = run(toy, **options, measures=["CKA", "LinReg", "RSA"])
+    assert again[again["measure"] != "RSA"].reset_index(drop=True).equals(found)
+    assert [row for row in cells("a.sqlite") if row[2] != "RSA"] == before
+    with Store("a.sqlite", create=False) as opened:
+        assert opened.about()["schema"] == "2"
+        assert [entry.name for entry in opened.entries()] == ["CKA", "LinReg", "RSA"]
+
+
+def test_an_upgrade_that_is_interrupted_changes_nothing(here, toy, monkeypatch):
+    run(toy, store="a.sqlite", **OPTIONS)
+    first_layout("a.sqlite")
+    statements = store._FROM_THE_FIRST
+    with monkeypatch.context() as patching:
+        patching.setattr(store, "_FROM_THE_FIRST", (*statements[:3], "INSERT INTO nowhere VALUES (1)"))
+        with pytest.raises(StoreError, match="no such table: nowhere"):
+            run(toy, store="a.sqlite", **OPTIONS)
+    assert len(results("a.sqlite", toy)) == 2
+    assert len(run(toy, store="a.sqlite", **OPTIONS)) == 2
+
+
+N = 6
+
+
+@pytest.fixture
+def kept(rng, tmp_path):
+    """An archive with a model of three layers, and the layers."""
+    layers = [rng.standard_normal((N, width)).astype(np.float32) for width in (4, 3, 5)]
+    archive = Archive(tmp_path)
+    archive.save("key", Outcome({"mean": layers}, np.eye(N), np.arange(N)), 2.5)
+    return archive, layers
+
+
+def test_layers_are_found_by_their_numbers_and_the_last_by_its_name_as_well(kept):
+    archive, layers = kept
+    assert archive.n_layers("key", "mean") == 3
+    for number, layer in enumerate(layers):
+        assert np.array_equal(archive.layer(reference("key", "mean", number)), layer)
+    assert np.array_equal(archive.layer(reference("key", "mean")), layers[-1])
+    assert model_key(reference("key", "mean", 1)) == "key"
+
+
+def test_outputs_are_kept_with_the_seconds_of_training(kept):
+    probabilities, labels, seconds = kept[0].outputs("key")
+    assert np.array_equal(probabilities, np.eye(N))
+    assert labels.tolist() == list(range(N))
+    assert seconds == 2.5
+
+
+def test_the_last_layer_is_a_map_of_one_position_beside_maps_only(rng, tmp_path):
+    archive = Archive(tmp_path)
+    maps = rng.standard_normal((N, 2, 2, 3)).astype(np.float32)
+    last = rng.standard_normal((N, 5)).astype(np.float32)
+    archive.save("key", Outcome({"": [maps, last]}, np.eye(N), np.arange(N)), 1.0)
+    # Stored with channels last, returned as torch has them.
+    assert np.array_equal(archive.layer("key//0"), np.moveaxis(maps, -1, 1))
+    assert archive.layer("key//1").shape == (N, 5, 1, 1)
+    assert np.array_equal(archive.layer("key//1")[:, :, 0, 0], last)
+    assert np.array_equal(archive.layer("key//last"), last)
+
+
+def test_models_that_are_missing_or_damaged_are_not_there(kept):
+    archive, _ = kept
+    assert archive.has("key") and not archive.has("other")
+    path = archive.outcome_path("key")
+    path.write_bytes(path.read_bytes()[:200])
+    assert not archive.has("key")
+    with pytest.raises(ValueError, match=r"model file must be complete, got .*; remove it to train again"):
+        archive.n_layers("key", "mean")
+
+
 CELL = Cell("a//last", "b//last", "CKA", "1", 0.5, 0.1)
 
 

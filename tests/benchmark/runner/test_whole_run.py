@@ -1,7 +1,9 @@
-"""A whole run in two worker processes: everything is there, right, and never done again."""
+"""A whole run: numbers, progress, checkpoints and what a report says."""
 
 from __future__ import annotations
 
+import re
+import shutil
 import sqlite3
 from collections import Counter
 from dataclasses import dataclass
@@ -9,18 +11,197 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from shesha.cli._app import app
+from shesha_bench import ranks, run_suite, suites
 from shesha_bench import tests as own
-from shesha_bench._markdown_report import report
-from shesha_bench.measure_ranks import rank
-from shesha_bench.pairs_and_scores import pairs_groups, pairs_layers, pairs_prediction
-from shesha_bench.run_plan import Trial, trials
-from shesha_bench.run_status import status
-from shesha_bench.run_suite import run
+from shesha_bench.jobs import Archive
+from shesha_bench.measure_entries import entries, make_entry
+from shesha_bench.ranks import rank
+from shesha_bench.report_page import report
+from shesha_bench.run_suite import Meter, Run, general, run, status
 from shesha_bench.store import Store
 from shesha_bench.stored_results import COLUMNS, accuracies, comparisons, list_trials, results, runtimes
-from shesha_bench.trained_models import Archive
+from shesha_bench.suites import Trial, required_models, trials
+from shesha_bench.tests.kinds import pairs_groups, pairs_layers, pairs_prediction
+
+from .reading import key_of
+
+
+def test_text_counts_models_and_comparisons():
+    mixed = Meter(2)
+    for kind, amount in (("train", 5), ("cheap", 100), ("costly", 8)):
+        mixed.expect(kind, amount)
+    mixed.finish("train", 1, 8.0)
+    mixed.finish("train", 1, 12.0)
+    mixed.finish("cheap", 20, 10.0)
+    mixed.n_models, mixed.models_done, mixed.n_cells, mixed.cells_done = 5, 2, 108, 20
+    assert mixed.text() == "2/5 models, 20/108 comparisons, at least 35 s left"
+    mixed.finish("costly", 8, 16.0)
+    assert mixed.text() == "2/5 models, 20/108 comparisons, about 35 s left"
+    assert Meter(1).text() == "0/0 models, 0/0 comparisons"
+
+
+TWO_MEASURES = ["CKA", "LinReg"]
+ALL_LAYERS = 3 * (6 + 12)
+"""Three models of four layers: six pairs, twelve of the asymmetric measure."""
+
+
+def layers(store, toy):
+    return status(store, toy).set_index("test").loc["layer_monotonicity"]
+
+
+@pytest.fixture
+def planned(here, toy):
+    """A store that knows what is to be done, and nothing else."""
+    keys = run_suite._keys(required_models(trials(toy.tasks)))
+    with Store("a.sqlite") as opened:
+        opened.describe(suite="toy")
+        opened.plan({key: model for model, key in keys.items()})
+        opened.add_entries(map(make_entry, entries(TWO_MEASURES)))
+    return keys
+
+
+def test_comparisons_of_layers_are_unknown_until_a_model_tells_its_layers(planned, toy):
+    assert layers("a.sqlite", toy)["comparisons"] is pd.NA
+    assert status("a.sqlite", toy).set_index("test").loc["accuracy", "comparisons"] == 15 + 30
+    assert layers("a.sqlite", toy)[["models", "trained", "compared", "without value"]].tolist() == [3, 0, 0, 0]
+
+
+def test_they_are_known_from_the_first_model_on(planned, toy):
+    with Store("a.sqlite") as opened:
+        working = Run(
+            opened,
+            trials(toy.tasks, ["layer_monotonicity"]),
+            entries(TWO_MEASURES),
+            planned,
+            run_suite._executor(1, None),
+        )
+        working._plan_training()
+        job = working._training[0]
+        working.keep_result(job, job.call(*job.arguments))
+        far = layers(opened, toy)
+    assert far[["trained", "comparisons", "compared"]].tolist() == [1, ALL_LAYERS, 0]
+    shutil.rmtree("a.sqlite.models")
+    assert layers("a.sqlite", toy)["comparisons"] is pd.NA
+
+
+def test_they_are_known_without_the_models_once_some_are_made(here, toy):
+    run(toy, store="a.sqlite", measures=TWO_MEASURES, tests=["layer_monotonicity"])
+    shutil.rmtree("a.sqlite.models")
+    with Store("a.sqlite") as opened:
+        opened.add_entries(map(make_entry, entries([*TWO_MEASURES, "RSA"])))
+    assert layers("a.sqlite", toy)[["comparisons", "compared"]].tolist() == [ALL_LAYERS + 18, ALL_LAYERS]
+
+
+def test_models_that_all_fail_leave_nothing_to_compare(here, toy, faults):
+    faults({f"standard {seed}": "raises" for seed in range(3)})
+    run(toy, store="a.sqlite", measures=TWO_MEASURES, tests=["layer_monotonicity"])
+    assert layers("a.sqlite", toy)[["models failed", "comparisons"]].tolist() == [3, 0]
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("0123456789abcdef0123//last: all rows are equal", "all rows are equal"),
+        ("zero rows have no cosine distance: rows 3, 17 and 6 more", "zero rows have no cosine distance: rows"),
+        ("needs equal widths, got 16 and 32 features", "needs equal widths, got 16 and 32 features"),
+        ("more than half of the rows are zero in either: 21 of 40", "more than half of the rows are zero in either"),
+    ],
+)
+def test_reasons_are_told_without_models_and_rows(reason, expected):
+    assert general(reason) == expected
+
+
+def test_a_checkpoint_of_another_network_is_told_with_its_file(here, toy):
+    import torch
+
+    path = _checkpoint_before_the_run(here, toy)
+    torch.save({"other": torch.zeros(2)}, path)
+    run(toy, store="a.sqlite", measures=["CKA"], tests=["shortcut"])
+    reason = accuracies("a.sqlite").set_index(["degree", "seed"]).loc[(0.5, 1), "reason"]
+    assert "weights must contain w of shape (12, 8), got ['other']" in reason
+    assert f"(checkpoint {path}: remove it to train again)" in reason
+    assert len(accuracies("a.sqlite").query("reason == ''")) == 8
+
+
+def test_a_checkpoint_that_fits_is_used_instead_of_training(here, toy, monkeypatch):
+    import torch
+
+    path = _checkpoint_before_the_run(here, toy)
+    torch.save({"w": torch.zeros(12, 8, dtype=torch.float64)}, path)
+    monkeypatch.setenv("TOY_LOG", str(here / "log"))
+    run(toy, store="a.sqlite", measures=["MagDiff"], tests=["shortcut"])
+    trained = (here / "log").read_text().splitlines()
+    assert len(trained) == 8
+    assert "shortcut 0.5 1" not in trained
+
+
+class Malicious:
+    """Leaves a trace when it is unpickled."""
+
+    def __reduce__(self):
+        return open, ("executed", "w")
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_training_that_diverged_leaves_no_hint_and_no_weights_that_serve_nobody(here, toy, faults, keep):
+    faults({"shortcut 0.5 1": "outputs nothing"})
+    options = {"store": "a.sqlite", "measures": ["CKA"], "tests": ["shortcut"]}
+    run(toy, **options, keep_checkpoints=keep)
+    reason = accuracies("a.sqlite").set_index(["degree", "seed"]).loc[(0.5, 1), "reason"]
+    assert reason == "DivergedError: probabilities must be finite, got NaN or infinity because the training diverged"
+    path = here / "a.sqlite.models" / f"{key_of('shortcut', 0.5, 1)}.pt"
+    assert path.exists() is keep
+    faults({})
+    again = run(toy, **options, retry_failed=True)
+    assert again["dropped"].tolist() == [0, 0]
+
+
+def test_weights_of_an_earlier_run_that_say_nothing_are_told_with_their_file(here, toy, faults):
+    faults({"shortcut 0.5 1": "outputs nothing"})
+    options = {"store": "a.sqlite", "measures": ["CKA"], "tests": ["shortcut"]}
+    run(toy, **options, keep_checkpoints=True)
+    run(toy, **options, retry_failed=True)
+    reason = accuracies("a.sqlite").set_index(["degree", "seed"]).loc[(0.5, 1), "reason"]
+    path = here / "a.sqlite.models" / f"{key_of('shortcut', 0.5, 1)}.pt"
+    said = "ValueError: probabilities must be finite, got NaN or infinity because the training diverged"
+    assert reason == f"{said} (checkpoint {path}: remove it to train again)"
+
+
+def test_a_pickle_is_refused_and_not_executed(here, toy):
+    import torch
+
+    path = _checkpoint_before_the_run(here, toy)
+    torch.save({"w": Malicious()}, path)
+    run(toy, store="a.sqlite", measures=["CKA"], tests=["shortcut"])
+    reason = accuracies("a.sqlite").set_index(["degree", "seed"]).loc[(0.5, 1), "reason"]
+    assert reason.startswith(f"ValueError: checkpoint must be a file of tensors, got {path}")
+    assert "remove it to train again" in reason
+    assert not (here / "executed").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04"])
+def test_a_damaged_checkpoint_is_told_with_its_file(here, toy, content):
+    path = _checkpoint_before_the_run(here, toy)
+    path.write_bytes(content)
+    run(toy, store="a.sqlite", measures=["CKA"], tests=["shortcut"])
+    reason = accuracies("a.sqlite").set_index(["degree", "seed"]).loc[(0.5, 1), "reason"]
+    assert path.name in reason
+    assert "remove it to train again" in reason
+
+
+def _checkpoint_before_the_run(here, toy):
+    """Return where the checkpoint of a model goes."""
+    (trial,) = trials(toy.tasks, ["shortcut"])
+    keys = run_suite._keys(trial.models)
+    (key,) = [key for model, key in keys.items() if (model.setting.degree, model.seed) == (0.5, 1)]
+    (here / "a.sqlite.models").mkdir()
+    return here / "a.sqlite.models" / f"{key}.pt"
+
 
 RTD = "RTD(n_subsets=2, subset_size=30)"
 MEASURES = ("CKA", "RSA", "LinReg", "MagDiff", RTD, "calibrated CKA", "toy_measures:logged")
@@ -265,3 +446,74 @@ def test_another_measure_is_all_that_is_compared(ran, toy):
     assert ran.trained.read_text() == trained
     assert set(found["measure"]) == {*NAMES, "one_more"}
     assert len(trials(toy.tasks)) == 6
+
+
+@pytest.fixture
+def known(toy, monkeypatch):
+    """The toy suite has a name that commands know."""
+    monkeypatch.setitem(suites._SUITES, "toy", lambda: toy.tasks)
+    monkeypatch.setitem(suites._OPTIONS, "toy", {})
+    return toy
+
+
+def said(*words):
+    ended = CliRunner().invoke(app, ["bench", *words])
+    return ended.exit_code, ended.output
+
+
+def test_what_is_known_only_after_training_is_said_to_be(here, known):
+    keys = run_suite._keys(required_models(trials(known.tasks)))
+    with Store("a.sqlite") as opened:
+        opened.describe(suite="toy")
+        opened.plan({key: model for model, key in keys.items()})
+        opened.add_entries(map(make_entry, entries(["CKA"])))
+    code, text = said("status", "--store", "a.sqlite")
+    assert code == 0
+    (line,) = [line for line in text.splitlines() if "layer_monotonicity" in line]
+    assert re.search(r"3 +0 +0 +after training +0 +0$", line)
+    assert text.count("after training") == 1
+
+
+def test_a_store_of_which_nothing_is_planned_has_a_status(here, known):
+    with Store("a.sqlite") as opened:
+        opened.describe(suite="toy")
+    code, text = said("status", "--store", "a.sqlite")
+    assert code == 0
+    assert "comparisons" in text
+
+
+def test_rows_that_are_left_out_are_told(here, known, faults):
+    faults({"standard 1": "is off for some rows"})
+    run(known, store="a.sqlite", measures=["Jaccard"], tests=["accuracy"])
+    code, text = said("status", "--store", "a.sqlite")
+    assert code == 0
+    assert text.endswith("most rows left out):\n- A on D: Jaccard (5, up to 3 rows)\n")
+
+
+def test_a_table_of_a_test_that_is_not_complete_says_so(here, known):
+    run(known, store="a.sqlite", measures=["CKA"], tests=["shortcut"])
+    assert said("table", "--store", "a.sqlite", "--test", "augmentation") == (
+        2,
+        "shesha: the test augmentation is not complete\n",
+    )
+    assert said("table", "--store", "a.sqlite", "--test", "shortcut")[0] == 0
+
+
+def test_the_picture_of_ranks_shows_the_pooling_that_is_printed(here, known, monkeypatch):
+    pytest.importorskip("matplotlib")
+    drawn = []
+    plot = ranks.plot_ranks
+    monkeypatch.setattr(
+        "shesha_bench.plot_ranks",
+        lambda frame, **chosen: drawn.append(chosen) or plot(frame, **chosen),
+        raising=False,
+    )
+    assert said("rank", "--published", "--pooling", "mean", "--plot", "ranks.png")[0] == 0
+    assert drawn == [{"pooling": "mean"}]
+    assert Path("ranks.png").exists()
+
+
+def test_a_folder_is_no_store(here):
+    Path("folder").mkdir()
+    with pytest.raises(IsADirectoryError, match="store must be a file, got the folder folder"):
+        CliRunner().invoke(app, ["bench", "status", "--store", "folder"], catch_exceptions=False)

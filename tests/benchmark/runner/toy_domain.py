@@ -14,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from shesha_bench.array_hash import hash_arrays
-from shesha_bench.model_descriptions import Model, Plain, Weights
-from shesha_bench.model_outcomes import Outcome
+from shesha_bench.catalogue import Model, Outcome, Plain, Weights
+from shesha_bench.domains import hash_arrays
 
 N_ROWS, N_INPUTS, N_FEATURES, N_CLASSES = 60, 12, 8, 3
 KINDS = ("standard", "labels", "shortcut", "augmentation", "deep")

@@ -5,7 +5,7 @@ from torch import nn
 
 from shesha_bench import Suite, task
 from shesha_bench.graphs import GraphData, GraphNetwork
-from shesha_bench.graphs.readers import RawGraph
+from shesha_bench.graphs.catalogue import RawGraph
 from shesha_bench.language import TextData, TextNetwork, Texts
 from shesha_bench.vision import ImageData, ImageNetwork, Parts
 from shesha_bench.vision.images import ArrayImages

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from shesha_bench import run_plan
+from shesha_bench import suites
 from shesha_bench.run_suite import run
-from shesha_bench.suite_tasks import Task
-from shesha_bench.suites import Suite, setting_groups
+from shesha_bench.suites import Suite, Task, setting_groups
 
 CHUNK = 5
 """Comparisons per piece of work of the program, of measures that count as cheap."""
@@ -48,5 +47,5 @@ class Inline:
 if __name__ == "__main__":
     # Programs started in the background ignore Ctrl-C, and so do those that they start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    run_plan._SECONDS = CHUNK * run_plan._PLAIN
+    suites._SECONDS = CHUNK * suites._PLAIN
     run(Suite("toy", (task(),)), store=sys.argv[1], measures=sys.argv[2:], workers=WORKERS)

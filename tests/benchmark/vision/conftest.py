@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shesha_bench.model_descriptions import Model, Setting
+from shesha_bench.catalogue import Model, Setting
 from shesha_bench.vision import hyperparameters
 from shesha_bench.vision.catalogue import NETWORKS
-from shesha_bench.vision.hyperparameters import Hyper
+from shesha_bench.vision.images import Hyper
 
 N_TRAIN, N_TEST, N_CLASSES = 40, 12, 4
 

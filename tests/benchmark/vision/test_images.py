@@ -1,11 +1,24 @@
-"""Images in memory: moved, mirrored, reduced."""
+"""Images: arrays, folders and downloads, settings and hyperparameters."""
 
 from __future__ import annotations
+
+import colorsys
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from shesha_bench.vision.images import ArrayImages
+from shesha_bench.domains import MissingDataError
+from shesha_bench.vision import fingerprint, hyperparameters, images
+from shesha_bench.vision.catalogue import DATA, NETWORKS, load
+from shesha_bench.vision.images import ArrayImages, Hyper
+from shesha_bench.vision.training import add_noise, class_colours, draw_dots, randomise_labels
 
 
 def test_moved_images_are_cuts_from_the_bordered_image() -> None:
@@ -48,3 +61,394 @@ def test_reducing_averages_pixels(shape: tuple[int, ...]) -> None:
     assert images.reduce(4).padding == 2
     assert images.reduce(8) is images
     assert images.reduce(16) is images
+
+
+Write = Callable[..., None]
+
+
+def test_a_folder_of_small_images(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_images: Write, hyper: Callable[..., Hyper]
+) -> None:
+    monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
+    write_images(tmp_path / "cifar100", ("train", "test"), ("apple", "bear", "cup"), (16, 16))
+    found = load("CIFAR100", hyper())
+    assert found.train.take(np.arange(6)).shape == (6, 16, 16, 3)
+    assert found.test.labels.tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_small_images_must_have_one_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_images: Write, hyper: Callable[..., Hyper]
+) -> None:
+    monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
+    write_images(tmp_path / "cifar100", ("train", "test"), ("apple",), (16, 12))
+    with pytest.raises(ValueError, match=r"images in .*train must be squares of one size, got \[\(12, 16\)\]"):
+        load("CIFAR100", hyper())
+
+
+@pytest.fixture
+def photographs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_images: Write) -> Path:
+    monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
+    write_images(tmp_path / "imagenet100", ("train", "val"), ("n01", "n02"), (60, 40))
+    return tmp_path / "imagenet100"
+
+
+def test_photographs_are_cut_to_squares(photographs: Path, hyper: Callable[..., Hyper]) -> None:
+    found = load("IN100", hyper(image_size=32))
+    assert found.train.labels.tolist() == [0, 0, 1, 1]
+    plain = found.test.take(np.array([0, 3]))
+    assert plain.shape == (2, 32, 32, 3)
+    np.testing.assert_array_equal(plain, found.test.take(np.array([0, 3])))
+
+
+def test_the_middle_of_a_photograph_is_shown(photographs: Path, hyper: Callable[..., Hyper]) -> None:
+    image = pytest.importorskip("PIL.Image")
+    pixels = np.zeros((40, 60, 3), np.uint8)
+    pixels[:, 10:50] = 200
+    image.fromarray(pixels).save(photographs / "val" / "n01" / "0.png")
+    middle = load("IN100", hyper(image_size=16)).test.take(np.array([0]))
+    assert middle.min() == 200
+
+
+def test_crops_of_photographs_follow_the_generator(photographs: Path, hyper: Callable[..., Hyper]) -> None:
+    images = load("IN100", hyper(image_size=16)).train
+    rows = np.array([0, 1, 1, 2])
+    first = images.take(rows, np.random.default_rng(3))
+    np.testing.assert_array_equal(first, images.take(rows, np.random.default_rng(3)))
+    assert (first != images.take(rows, np.random.default_rng(4))).any()
+    assert (first[1] != first[2]).any()
+
+
+def test_half_of_the_crops_are_mirrored(photographs: Path, hyper: Callable[..., Hyper]) -> None:
+    image = pytest.importorskip("PIL.Image")
+    ramp = np.repeat(np.linspace(0, 255, 60).astype(np.uint8)[None, :, None], 40, axis=0).repeat(3, axis=2)
+    image.fromarray(ramp).save(photographs / "train" / "n01" / "0.png")
+    taken = load("IN100", hyper(image_size=16)).train.take(np.zeros(200, int), np.random.default_rng(0)).astype(int)
+    mirrored = taken[:, 0, 0, 0] > taken[:, 0, -1, 0]
+    assert 75 < mirrored.sum() < 125
+
+
+def test_fingerprints_of_photographs_follow_the_files(photographs: Path, hyper: Callable[..., Hyper]) -> None:
+    before = load("IN100", hyper()).fingerprint()
+    assert load("IN100", hyper()).fingerprint() == before
+    (photographs / "val" / "n02" / "0.png").rename(photographs / "val" / "n02" / "9.png")
+    assert load("IN100", hyper()).fingerprint() != before
+
+
+def test_folders_that_do_not_fit(photographs: Path, write_images: Write, hyper: Callable[..., Hyper]) -> None:
+    write_images(photographs, ("val",), ("n09",), (8, 8))
+    with pytest.raises(ValueError, match="val must contain only classes that are in train as well, got n09"):
+        load("IN100", hyper())
+    (photographs / "train" / "n09").mkdir()
+    with pytest.raises(ValueError, match=r"n09 must contain image files .*, got none"):
+        load("IN100", hyper())
+    (photographs / "val").rename(photographs / "validation")
+    with pytest.raises(ValueError, match="must contain a folder val or test next to train"):
+        load("IN100", hyper())
+
+
+def test_images_of_an_npz_file(cifar: Path, hyper: Callable[..., Hyper]) -> None:
+    for name, file in (("CIFAR10", "cifar10/cifar10_subset.npz"), ("CIFAR100", "cifar100/images.npz")):
+        found = load(name, hyper())
+        with np.load(cifar / file) as written:
+            np.testing.assert_array_equal(found.train.take(np.arange(40)), written["x_train"])
+            np.testing.assert_array_equal(found.test.take(np.array([3, 1])), written["x_test"][[3, 1]])
+            np.testing.assert_array_equal(found.test.labels, written["y_test"])
+        assert found.n_classes == 4
+        assert found.train.labels.dtype == np.int64
+
+
+def test_grey_images_get_three_channels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hyper: Callable[..., Hyper]
+) -> None:
+    pixels = np.random.default_rng(1).integers(256, size=(6, 28, 28)).astype(np.uint8)
+    labels = np.arange(6)
+    (tmp_path / "fashion_mnist").mkdir()
+    file = tmp_path / "fashion_mnist" / "fashion_mnist_subset.npz"
+    np.savez(file, x_train=pixels, y_train=labels, x_test=pixels, y_test=labels)
+    monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
+    taken = load("FashionMNIST", hyper(image_size=28)).test.take(np.arange(6))
+    assert taken.shape == (6, 28, 28, 3)
+    np.testing.assert_array_equal(taken, np.stack([pixels] * 3, axis=-1))
+
+
+def test_rows_are_drawn_once_for_all_models(cifar: Path, hyper: Callable[..., Hyper]) -> None:
+    everything = load("CIFAR10", hyper()).train.take(np.arange(40))
+    some = load("CIFAR10", hyper(train_rows=10, test_rows=5))
+    rows = np.sort(np.random.default_rng(2024).choice(40, 10, replace=False))
+    np.testing.assert_array_equal(some.train.take(np.arange(10)), everything[rows])
+    assert len(some.test.labels) == 5
+    assert some.n_classes == 4
+    with pytest.raises(ValueError, match="train_rows must be at most the number of images, 40, got 41"):
+        load("CIFAR10", hyper(train_rows=41))
+
+
+def test_the_fingerprint_follows_the_images_that_are_used(cifar: Path) -> None:
+    plain = {**hyperparameters("CIFAR10", "VGG", "small"), "train_rows": None, "test_rows": None}
+    before = fingerprint("CIFAR10", plain)
+    assert fingerprint("CIFAR10", plain) == before == fingerprint("CIFAR100", plain)
+    assert fingerprint("CIFAR10", {**plain, "train_rows": 10}) != before
+    file = cifar / "cifar10" / "cifar10_subset.npz"
+    with np.load(file) as archive:
+        arrays = dict(archive)
+    arrays["y_test"][0] = 1
+    np.savez(file, **arrays)
+    assert fingerprint("CIFAR10", plain) != before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"x_test": None}, "must contain x_train, y_train, x_test, y_test, got x_train, y_train, y_test"),
+        (
+            {"x_test": np.zeros((2, 4, 5), np.uint8)},
+            "test: images must be uint8 of shape .*got uint8 of shape .2, 4, 5.",
+        ),
+        ({"x_train": np.zeros((2, 4, 4))}, "train: images must be uint8 .*got float64"),
+        ({"y_test": np.zeros(3, int)}, r"test: labels must be one whole number from 0 per image \(2\)"),
+        ({"y_test": np.array([0, -1])}, "test: labels must be one whole number from 0"),
+        ({"y_test": np.array([0, 2])}, "CIFAR100: test labels must be below 2, got 2"),
+    ],
+)
+def test_npz_files_that_do_not_fit(
+    change: dict[str, np.ndarray | None],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    hyper: Callable[..., Hyper],
+) -> None:
+    pixels, labels = np.zeros((2, 4, 4, 3), np.uint8), np.arange(2)
+    arrays = {"x_train": pixels, "y_train": labels, "x_test": pixels, "y_test": labels, **change}
+    (tmp_path / "cifar100").mkdir()
+    np.savez(tmp_path / "cifar100" / "x.npz", **{name: array for name, array in arrays.items() if array is not None})
+    monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
+    with pytest.raises(ValueError, match=message):
+        load("CIFAR100", hyper())
+
+
+def test_two_npz_files_are_one_too_many(cifar: Path, hyper: Callable[..., Hyper]) -> None:
+    (cifar / "cifar100" / "more.npz").touch()
+    with pytest.raises(ValueError, match=r"must contain one npz file, got images\.npz, more\.npz"):
+        load("CIFAR100", hyper())
+
+
+@pytest.mark.parametrize("name", ["FashionMNIST", "CIFAR10", "CIFAR100"])
+def test_missing_data_name_folder_and_source(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hyper: Callable[..., Hyper]
+) -> None:
+    def unreachable(*_: object, **__: object) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
+    monkeypatch.setattr(images, "require", lambda *_: SimpleNamespace(**{name: unreachable}))
+    folder = {"FashionMNIST": "fashion_mnist", "CIFAR10": "cifar10", "CIFAR100": "cifar100"}[name]
+    with pytest.raises(
+        MissingDataError, match=rf"{folder} nor available from torchvision.datasets.{name} \(no network"
+    ):
+        load(name, hyper())
+
+
+def test_missing_torchvision_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hyper: Callable[..., Hyper]
+) -> None:
+    def absent(module: str, extra: str) -> ModuleType:
+        raise ImportError(f"torchvision is needed: pip install 'shesha-representations[{extra}]'")
+
+    monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
+    monkeypatch.setattr(images, "require", absent)
+    with pytest.raises(MissingDataError, match=r"cifar10 nor .* pip install 'shesha-representations\[vision\]'"):
+        load("CIFAR10", hyper())
+
+
+def test_what_torchvision_downloads_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hyper: Callable[..., Hyper]
+) -> None:
+    def download(root: str, train: bool, download: bool) -> SimpleNamespace:
+        assert download and root == str(tmp_path / "cache")
+        return SimpleNamespace(data=np.full((3, 16, 16, 3), 7 if train else 9, np.uint8), targets=[0, 1, 1])
+
+    monkeypatch.delenv("SHESHA_DATA", raising=False)
+    monkeypatch.setenv("SHESHA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(images, "require", lambda *_: SimpleNamespace(CIFAR10=download))
+    found = load("CIFAR10", hyper())
+    assert found.train.take(np.array([0])).max() == 7
+    assert found.test.take(np.array([2])).min() == 9
+    assert found.n_classes == 2
+
+
+def test_imagenet_is_never_downloaded(monkeypatch: pytest.MonkeyPatch, hyper: Callable[..., Hyper]) -> None:
+    monkeypatch.delenv("SHESHA_DATA", raising=False)
+    with pytest.raises(MissingDataError, match=r"\$SHESHA_DATA/imagenet100 .*image-net.org.*agreed to its terms"):
+        load("IN100", hyper())
+
+
+def test_unknown_data_sets_are_told_the_known_ones(hyper: Callable[..., Hyper]) -> None:
+    with pytest.raises(ValueError, match="dataset must be one of FashionMNIST, CIFAR10, CIFAR100, IN100, got 'MNIST'"):
+        load("MNIST", hyper())
+
+
+@pytest.mark.skipif("SHESHA_DATA" not in os.environ, reason="SHESHA_DATA names no folder with the real images")
+@pytest.mark.parametrize("name", ["FashionMNIST", "CIFAR10"])
+def test_the_real_images(name: str) -> None:
+    pytest.importorskip("torch")
+    found = load(name, Hyper(**hyperparameters(name, "VGG", "small")))  # type: ignore[arg-type]
+    assert (len(found.train.labels), len(found.test.labels), found.n_classes) == (2000, 500, 10)
+    assert np.bincount(found.test.labels).min() > 30
+    assert 60 < found.train.take(np.arange(200)).mean() < 130
+
+
+def test_labels_are_replaced_by_classes_drawn_from_all() -> None:
+    labels = np.arange(10_000) % 10
+    changed = randomise_labels(labels, 0.5, 10, np.random.default_rng(0))
+    # A tenth of the replacements draws the true class.
+    assert 0.44 < (changed != labels).mean() < 0.46
+    assert np.bincount(changed[changed != labels], minlength=10).min() > 350
+    assert (labels == np.arange(10_000) % 10).all()
+
+
+def test_the_number_of_labels_to_replace_is_rounded_down() -> None:
+    labels = np.zeros(7, np.int64)
+    changed = [randomise_labels(labels, 0.75, 10**9, np.random.default_rng(seed)) for seed in range(3)]
+    assert [(row != 0).sum() for row in changed] == [5, 5, 5]
+    assert (changed[0] != changed[1]).any()
+    np.testing.assert_array_equal(randomise_labels(labels, 0.0, 5, np.random.default_rng(0)), labels)
+
+
+@pytest.mark.parametrize("n_classes", [4, 10, 100])
+def test_class_colours_are_evenly_spaced_hues(n_classes: int) -> None:
+    colours = class_colours(n_classes)
+    assert len({tuple(colour) for colour in colours.tolist()}) == n_classes
+    hsv = np.array([colorsys.rgb_to_hsv(*(colour / 255)) for colour in colours])
+    np.testing.assert_allclose(hsv[:, 0], np.arange(n_classes) / n_classes, atol=0.002)
+    np.testing.assert_allclose(hsv[:, 1:], 1)
+
+
+@pytest.mark.parametrize("degree", [0.0, 0.75, 1.0])
+def test_dots_agree_with_the_class_as_often_as_they_should(degree: float) -> None:
+    labels = np.arange(8000) % 5
+    dots = draw_dots(labels, degree, 5, 32, 5, np.random.default_rng(0))
+    # The others draw the true class in one case of five.
+    assert (dots.classes == labels).mean() == pytest.approx(degree + (1 - degree) / 5, abs=0.02)
+
+
+def test_a_dot_is_a_disc_of_the_class_colour_somewhere_in_the_image() -> None:
+    labels = np.arange(200) % 3
+    dots = draw_dots(labels, 1.0, 3, 12, 5, np.random.default_rng(1))
+    rows = np.arange(50, 150)
+    pixels = np.full((100, 12, 12, 3), 60, np.uint8)
+    dots.paint(pixels, rows)
+    painted = (pixels != 60).any(axis=-1)
+    for image, mask, row in zip(pixels, painted, rows, strict=True):
+        assert (image[mask] == class_colours(3)[labels[row]]).all()
+        down, across = np.nonzero(mask)
+        assert np.ptp(down) == np.ptp(across) == 4
+        # A disc of five pixels' diameter lacks the four corners of its square.
+        assert mask.sum() == 21
+    assert painted.any(axis=0).sum() > 130
+
+
+def test_dots_of_the_smallest_and_the_largest_diameter() -> None:
+    for diameter, area in ((1, 1), (8, 52)):
+        pixels = np.zeros((1, 8, 8, 3), np.uint8)
+        draw_dots(np.zeros(1, np.int64), 1.0, 2, 8, diameter, np.random.default_rng(0)).paint(pixels, np.array([0]))
+        assert pixels.any(axis=-1).sum() == area
+    with pytest.raises(ValueError, match=r"hyper\['dot'\] must be at most the side of the images, 8, got 9"):
+        draw_dots(np.zeros(1, np.int64), 1.0, 2, 8, 9, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("degree", [0.05, 0.1])
+def test_noise_has_variances_from_zero_to_the_highest(degree: float) -> None:
+    torch = pytest.importorskip("torch")
+    grey = torch.full((400, 3, 16, 16), 127.5)
+    noisy = add_noise(grey, degree, torch.Generator().manual_seed(0))
+    variances = (noisy - grey).var(dim=(1, 2, 3)).numpy()
+    assert variances.max() < 4000 * degree * 1.2
+    np.testing.assert_allclose(
+        np.quantile(variances, [0.25, 0.5, 0.75]) / (4000 * degree), [0.25, 0.5, 0.75], atol=0.07
+    )
+    assert abs(float((noisy - grey).mean())) < 0.2
+    assert (noisy != add_noise(grey, degree, torch.Generator().manual_seed(1))).any()
+
+
+def test_noise_stays_on_the_scale() -> None:
+    torch = pytest.importorskip("torch")
+    noisy = add_noise(torch.full((8, 3, 8, 8), 250.0), 1.0, torch.Generator().manual_seed(0))
+    assert noisy.max() == 255
+    assert noisy.min() >= 0
+
+
+@pytest.mark.parametrize("suite", ["paper", "small"])
+def test_every_model_of_a_suite_has_hyperparameters_that_are_complete(suite: str) -> None:
+    found = [
+        Hyper.check(hyperparameters(dataset, architecture, suite))
+        for dataset, data in DATA.items()
+        for architecture, network in NETWORKS.items()
+        if suite in data.suites and suite in network.suites
+    ]
+    assert len(found) == {"paper": 2 * 7, "small": 2 * 3}[suite]
+
+
+def test_the_papers_hyperparameters() -> None:
+    cnn = Hyper.check(hyperparameters("IN100", "VGG19", "paper"))
+    assert (cnn.optimiser, cnn.learning_rate, cnn.weight_decay, cnn.batch_size, cnn.epochs) == (
+        "sgd",
+        0.1,
+        4e-5,
+        128,
+        200,
+    )
+    assert (cnn.image_size, cnn.extent, cnn.padding, cnn.dot) == (224, 7, 4, 5)
+    vit = Hyper.check(hyperparameters("CIFAR100", "ViT B32", "paper"))
+    assert (vit.optimiser, vit.learning_rate, vit.weight_decay, vit.batch_size, vit.epochs) == (
+        "adamw",
+        3e-3,
+        0.1,
+        512,
+        300,
+    )
+    assert vit.image_size == 224
+    assert Hyper.check(hyperparameters("CIFAR100", "RNet18", "paper")).image_size == 32
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("CIFAR10", "ResNet", "large"), "suite must be one of paper, small, got 'large'"),
+        (
+            ("IN100", "ResNet", "small"),
+            "dataset must be one of FashionMNIST, CIFAR10 in the suite 'small', got 'IN100'",
+        ),
+        (("IN100", "ViT", "paper"), "architecture must be one of RNet18, .* in the suite 'paper', got 'ViT'"),
+    ],
+)
+def test_names_that_a_suite_does_not_have(names: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        hyperparameters(*names)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epochs": 0}, r"hyper\['epochs'\] must be a whole number of at least 1, got 0"),
+        ({"batch_size": 2.5}, r"hyper\['batch_size'\] must be a whole number of at least 1, got 2.5"),
+        ({"image_size": None}, r"hyper\['image_size'\] must be .* got None"),
+        ({"padding": -1}, r"hyper\['padding'\] must be a whole number of at least 0, got -1"),
+        ({"warmup": 1.0}, r"hyper\['warmup'\] must be a number of at least 0 and below 1, got 1.0"),
+        ({"learning_rate": float("nan")}, r"hyper\['learning_rate'\] must be a number .* got nan"),
+        ({"optimiser": "adam"}, r"hyper\['optimiser'\] must be one of sgd, adamw, got 'adam'"),
+        ({"reduced": 1}, r"hyper\['reduced'\] must be True or False, got 1"),
+        ({"momentum": 0.5}, "hyper must have names among epochs, .*, got momentum"),
+    ],
+)
+def test_values_that_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Hyper.check({**hyperparameters("CIFAR10", "VGG", "small"), **change})
+
+
+def test_lacking_names_are_listed() -> None:
+    with pytest.raises(ValueError, match=r"hyper must also contain epochs, .*, extent, got nothing"):
+        Hyper.check({})
+
+
+def test_hyperparameters_come_without_torch() -> None:
+    code = "import sys, shesha_bench.vision; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shesha_bench.data_folders import MissingDataError
-from shesha_bench.vision.hyperparameters import Hyper
+from shesha_bench.domains import MissingDataError
+from shesha_bench.vision.images import Hyper
 
 torch = pytest.importorskip("torch")
 
-from shesha_bench.vision import paper_architectures  # noqa: E402
-from shesha_bench.vision.data_and_network_types import Parts  # noqa: E402
-from shesha_bench.vision.extraction import choose_blocks, read_layers  # noqa: E402
+from shesha_bench.vision import networks  # noqa: E402
+from shesha_bench.vision.images import Parts  # noqa: E402
 from shesha_bench.vision.networks import Classifier, build  # noqa: E402
+from shesha_bench.vision.training import choose_blocks, read_layers  # noqa: E402
 
 
 def layers_of(architecture: str, hyper: Hyper, side: int) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
@@ -90,7 +90,7 @@ def test_blocks_are_chosen_wherever_the_network_is() -> None:
 @pytest.mark.usefixtures("torchvision")
 def test_resnets_keep_the_resolution_of_small_images() -> None:
     maps: list[int] = []
-    network = paper_architectures.resnet(18, 5, 32)
+    network = networks.resnet(18, 5, 32)
     network.get_submodule("layer1").register_forward_hook(lambda _, __, output: maps.append(output.shape[-1]))
     network(torch.zeros(2, 3, 32, 32))
     assert maps == [32]
@@ -126,7 +126,7 @@ def test_pretrained_weights_of_the_local_folder(
     import transformers
 
     pytest.importorskip("safetensors")
-    monkeypatch.setitem(paper_architectures.CHECKPOINTS, "ViT B32", ("google/vit-base-patch32-224-in21k", (16, 2, 2)))
+    monkeypatch.setitem(networks.CHECKPOINTS, "ViT B32", ("google/vit-base-patch32-224-in21k", (16, 2, 2)))
     monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
     config = transformers.ViTConfig(
         image_size=32,

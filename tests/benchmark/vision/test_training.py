@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from shesha_bench import vision
-from shesha_bench.model_descriptions import Model, Setting
-from shesha_bench.vision.hyperparameters import Hyper
+from shesha_bench.catalogue import Model, Setting
+from shesha_bench.vision.images import Hyper
 
 torch = pytest.importorskip("torch")
 

@@ -145,7 +145,7 @@ def _note_missing_tests(scores: pd.DataFrame) -> None:
 def status_command(store: StoreFile = DEFAULT_STORE, suite: OwnSuite = None) -> None:
     """Show the progress of each test, and why models or comparisons failed."""
     from shesha_bench import Store, status
-    from shesha_bench.run_status import describe_missing_rows, failures
+    from shesha_bench.run_suite import describe_missing_rows, failures
 
     with Store(store, create=False) as opened:
         progress = status(opened, find_suite(suite))
@@ -172,7 +172,7 @@ def table_command(
 ) -> None:
     """Print the scores in the paper's layout, as plain text on a terminal and as Markdown in a file or pipe."""
     from shesha_bench import table, to_markdown
-    from shesha_bench.paper_tables import stars
+    from shesha_bench.ranks import stars
     from shesha_bench.suites import domain_name
 
     rows_of_tests = _test_results(test)
@@ -220,7 +220,7 @@ def rank_command(
 
 def _show_own_ranks(values: pd.DataFrame, pooling: Pooling = "cls") -> None:
     """Print ranks that include published measures that were not run; these are marked."""
-    from shesha_bench.published_comparison import rank_with_published
+    from shesha_bench.ranks import rank_with_published
 
     ranks = rank_with_published(values, pooling=pooling)
     _show_ranks(ranks)
@@ -230,7 +230,7 @@ def _show_own_ranks(values: pd.DataFrame, pooling: Pooling = "cls") -> None:
 
 def _show_ranks(ranks: pd.DataFrame) -> None:
     """Print ranks; a single measure has no rank."""
-    from shesha_bench.measure_ranks import ranks_for_display
+    from shesha_bench.ranks import ranks_for_display
 
     shown = ranks_for_display(ranks)
     echo(_format_frame(shown))

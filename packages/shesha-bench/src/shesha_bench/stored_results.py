@@ -1,23 +1,111 @@
-"""Compute the scores of the measures from the numbers in a store."""
+"""Scores, accuracies and runtimes of a run, computed from its store."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, astuple, fields
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shesha_bench.model_descriptions import Model
-from shesha_bench.output_difference_store import Known, read_differences, versioned_name
-from shesha_bench.run_plan import Keys, Trial, trials
-from shesha_bench.store import Cell, Entry, Store, StoreError, model_place
-from shesha_bench.suites import Suite, load_suite
-from shesha_bench.trained_models import model_key
+import numpy as np
+
+from shesha.runs import failure_reason, version_of_code
+from shesha_bench import jobs
+from shesha_bench.catalogue import Model
+from shesha_bench.jobs import Archive, model_key
+from shesha_bench.store import DIFFERENCE, Cell, Entry, Store, StoreError, model_place
+from shesha_bench.store import Difference as Shipped
+from shesha_bench.suites import Keys, Suite, Trial, load_suite, trials
+from shesha_bench.tests import Cast, Output
+from shesha_bench.tests.kinds import Difference
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+LOG = logging.getLogger(__name__)
+Known = dict[tuple[str, str], dict[str, float]]
+"""Differences between outputs, by the keys of both models and by `versioned_name`."""
+_SHIPPED = tuple(field.name for field in fields(Shipped))[2:]
+
+
+def versioned_name(kind: str, difference: Difference) -> str:
+    """Return a difference's name in the store, which for your own differences includes a code version."""
+    return kind if kind in _SHIPPED else f"{kind}+{version_of_code(difference)}"
+
+
+def read_differences(store: Store) -> Known:
+    """Return all stored differences."""
+    differences: Known = {
+        pair: dict(zip(_SHIPPED, astuple(row)[2:], strict=True)) for pair, row in store.differences().items()
+    }
+    if store.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'difference'"):
+        for first, second, kind, value in store.query("SELECT first, second, kind, value FROM difference"):
+            differences.setdefault((first, second), {})[kind] = float("nan") if value is None else value
+    return differences
+
+
+def complete_differences(store: Store, archive: Archive, keys: Sequence[str], wanted: Mapping[str, Difference]) -> None:
+    """Compute and store those requested differences between trained models that the store lacks."""
+    if not wanted:
+        return
+    known = read_differences(store)
+    lacking = {
+        kind: [pair for pair in combinations(keys, 2) if versioned_name(kind, difference) not in known.get(pair, {})]
+        for kind, difference in wanted.items()
+    }
+    shipped = dict.fromkeys(pair for kind in lacking if kind in _SHIPPED for pair in lacking[kind])
+    store.add_differences(jobs.compare_outputs(shipped, archive.folder))
+    functions = {kind: difference for kind, difference in wanted.items() if kind not in _SHIPPED}
+    outputs = {key: Output(*archive.outputs(key)[:2]) for key in keys} if functions else {}
+    for kind, difference in functions.items():
+        try:
+            rows = [(*pair, difference(outputs[pair[0]], outputs[pair[1]])) for pair in lacking[kind]]
+        except Exception as error:  # An error in a user's function must not end the run; the next run tries again.
+            why = f"the difference {kind} has no value, so tests that need it have no scores: {failure_reason(error)}"
+            LOG.warning(why)
+            continue
+        _write(store, versioned_name(kind, difference), rows)
+
+
+def _write(store: Store, name: str, rows: Sequence[tuple[str, str, float]]) -> None:
+    if not rows:
+        return
+    with store.transaction():
+        store.query(DIFFERENCE)
+        for first, second, value in rows:
+            store.query("INSERT OR IGNORE INTO difference VALUES (?, ?, ?, ?)", (first, second, name, float(value)))
+
+
+_FEWEST = 3
+"""Smallest number of trainings per group for which a score can be computed with one training left out."""
+
+
+def _leave_one_training_out(cast: Cast) -> Iterator[Cast]:
+    """Yield the models repeatedly, each time without one training of each group."""
+    sizes = [len(models) for models in cast.groups.values()]
+    if min(sizes, default=0) < _FEWEST:
+        return
+    for left_out in range(max(sizes)):
+        yield Cast(
+            {
+                group: tuple(model for index, model in enumerate(models) if index != left_out)
+                for group, models in cast.groups.items()
+            }
+        )
+
+
+def training_influences(value: float, left: Collection[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return each training's influence on a score, by the jackknife; empty if it is unknown."""
+    without = np.array([float(score) for score in left], dtype=np.float64)
+    if not len(without) or not np.isfinite(without).all() or not np.isfinite(value):
+        return np.empty(0)
+    influences: np.ndarray[Any, np.dtype[np.float64]] = (len(without) - 1) * (without.mean() - without)
+    return influences
+
 
 COLUMNS = ("domain", "dataset", "architecture", "pooling", "test", "quality", "measure", "value")
 """Columns of the published results; p_value, n, dropped and reason are appended to them."""

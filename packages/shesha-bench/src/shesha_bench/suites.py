@@ -1,20 +1,65 @@
-"""Suites: lists of networks on data sets, with the tests that they take part in."""
+"""Suites: which models are trained and compared, and the plan of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from math import ceil
 from typing import Any
 
+from shesha.comparison.engine import Group, Pair, group_by_view
+from shesha.measures import Measure
 from shesha.support import argument_types as kinds
 from shesha.support import spelling
-from shesha_bench.catalogue import Catalogue
+from shesha_bench.catalogue import STANDARD, Catalogue, Model, Plain, Setting, import_by_name, is_place
 from shesha_bench.domains import PLACES
-from shesha_bench.import_by_name import import_by_name, is_place
-from shesha_bench.model_descriptions import Plain
-from shesha_bench.suite_tasks import Groups, Task
-from shesha_bench.tests import ByGroups, find
+from shesha_bench.jobs import LAST, Chunk, reference
+from shesha_bench.measure_entries import CalibratedMeasure, entry_version
+from shesha_bench.tests import BenchmarkTest, ByGroups, Cast, find
+
+Groups = tuple[Setting, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One architecture on one data set, with the groups of models that each test compares."""
+
+    domain: str
+    dataset: str
+    architecture: str
+    hyper: Mapping[str, Plain] = field(hash=False)
+    groups: Mapping[str, Groups] = field(hash=False)
+    """The settings whose models each test compares as groups. Tests that are not named here are not run."""
+    poolings: tuple[str, ...] = ("",)
+    layers: Setting = STANDARD
+    """Setting of the models whose layers are compared."""
+    n_models: int = 10
+    """Number of models for the tests that use predictions."""
+    n_per_group: int = 5
+    n_layered: int = 5
+    """Number of models for the layer test."""
+
+    def __str__(self) -> str:
+        """Return the names of the network and the data set."""
+        return f"{self.architecture} on {self.dataset}"
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """Names of the tests in which this task takes part."""
+        from shesha_bench.tests import all_tests
+
+        return tuple(test.name for test in all_tests() if test.takes_part(self))
+
+    def model(self, setting: Setting, seed: int) -> Model:
+        """Return the task's model for a setting and a seed."""
+        return Model(self.domain, self.dataset, self.architecture, setting, seed, self.hyper)
+
+    def models(self, test: str) -> dict[str, tuple[Model, ...]]:
+        """Return the models of a test, by group."""
+        from shesha_bench.tests import find
+
+        return dict(find(test).models(self))
 
 
 @dataclass(frozen=True)
@@ -184,3 +229,111 @@ def load_suite(name: str) -> Suite:
     if kinds.text(name, "suite") not in _SUITES:
         raise spelling.unknown(name, "suite", _SUITES, spelling.close_names(name, _SUITES, n=1, cutoff=0.3))
     return Suite(name, _SUITES[name](), _OPTIONS[name])
+
+
+Keys = Mapping[Model, str]
+_SECONDS = 10.0
+"""Target duration of a chunk in seconds. If chunks are short, a killed run loses little work and all workers finish at
+about the same time.
+"""
+_PER_PAIR = {"more": 1.0}
+_CALIBRATED, _PLAIN = 0.25, 0.02
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One test of one task's models, for one way of pooling."""
+
+    task: Task
+    of: BenchmarkTest
+    pooling: str
+
+    @property
+    def test(self) -> str:
+        """Name of the test."""
+        return self.of.name
+
+    @property
+    def groups(self) -> dict[str, tuple[Model, ...]]:
+        """The models of each group."""
+        return dict(self.of.models(self.task))
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The models of all groups, in order."""
+        return tuple(model for group in self.groups.values() for model in group)
+
+    def cast(self, keys: Keys, n_layers: int) -> Cast:
+        """Return, by group, the references to those representations of each model that the test compares."""
+        layers = range(n_layers) if self.of.layered else (LAST,)
+        return Cast(
+            {
+                group: tuple(tuple(reference(keys[model], self.pooling, layer) for layer in layers) for model in models)
+                for group, models in self.groups.items()
+            }
+        )
+
+    def pairs(self, symmetric: bool, keys: Keys, n_layers: int) -> list[Pair]:
+        """Return the pairs of representations that the test needs from a measure."""
+        return self.of.pairs(self.cast(keys, n_layers), symmetric)
+
+
+def trials(tasks: Sequence[Task], tests: Collection[str] = ()) -> list[Trial]:
+    """Return the trials for these tasks, restricted to the named tests if there are any."""
+    return [
+        Trial(task, find(test), pooling)
+        for task in tasks
+        for test in task.tests
+        if not tests or test in tests
+        for pooling in task.poolings
+    ]
+
+
+def required_models(chosen: Sequence[Trial]) -> list[Model]:
+    """Return the models that the chosen trials need, each once."""
+    return list(dict.fromkeys(model for trial in chosen for model in trial.models))
+
+
+def plan_chunks(
+    trial: Trial,
+    measures: Sequence[Measure],
+    keys: Keys,
+    n_layers: int,
+    planned: set[tuple[str, str, str, str]],
+) -> Iterator[Chunk]:
+    """Yield those comparisons of a trial that are neither done nor planned, and mark them as planned."""
+    pairs: dict[str, list[Pair]] = {}
+    for measure in measures:
+        version = entry_version(measure)
+        cells = {pair: (*pair, measure.name, version) for pair in trial.pairs(measure.symmetric, keys, n_layers)}
+        reversed_ones = {(b, a, name, v) for a, b, name, v in cells.values()} if measure.symmetric else set()
+        there = planned & reversed_ones
+        pairs[measure.name] = [
+            pair for pair, cell in cells.items() if cell not in planned and (cell[1], cell[0], *cell[2:]) not in there
+        ]
+        planned.update(cells[pair] for pair in pairs[measure.name])
+    for group in group_by_view([measure for measure in measures if pairs[measure.name]], pairs):
+        yield from _pieces(group)
+
+
+def _pieces(group: Group) -> Iterator[Chunk]:
+    """Divide a group into chunks of similar duration, which keep cheap and costly measures apart."""
+    costs = [_cost(measure) for measure in group.measures]
+    for cost in dict.fromkeys(costs):
+        chosen = [index for index, value in enumerate(costs) if value == cost]
+        measures = tuple(group.measures[index] for index in chosen)
+        pairs = [group.pairs[index] for index in chosen]
+        everything = list(dict.fromkeys(pair for batch in pairs for pair in batch))
+        n_pieces = max(1, ceil(sum(map(len, pairs)) * cost / _SECONDS))
+        step = ceil(len(everything) / n_pieces)
+        for start in range(0, len(everything), step):
+            some = set(everything[start : start + step])
+            cut = tuple(tuple(pair for pair in batch if pair in some) for batch in pairs)
+            yield Chunk(measures, cut)
+
+
+def _cost(measure: Measure) -> float:
+    """Estimate the seconds that a comparison takes for representations of 1,000 rows."""
+    if isinstance(measure, CalibratedMeasure):
+        return _CALIBRATED
+    return _PER_PAIR.get(measure.cost, _PLAIN)

@@ -1,35 +1,15 @@
 """The language domain: sentences and pairs of sentences, classified by transformers."""
 
-from shesha_bench.language.catalogue import CATALOGUE
-from shesha_bench.language.data import fingerprint
-from shesha_bench.language.data_and_network_types import TextData, TextNetwork, Texts
-from shesha_bench.language.extraction import extract
-from shesha_bench.language.training import fit
-from shesha_bench.model_descriptions import Plain
+from typing import TYPE_CHECKING
+
+from shesha.support.lazy import lazy_names
+from shesha_bench.language.catalogue import CATALOGUE, TextData, TextNetwork, Texts
+
+if TYPE_CHECKING:
+    # Training needs torch, which takes long to import.
+    from shesha_bench.language.training import extract, fingerprint, fit
+
+__getattr__, __dir__ = lazy_names(__name__)
+hyperparameters = CATALOGUE.hyperparameters
 
 __all__ = ["CATALOGUE", "TextData", "TextNetwork", "Texts", "extract", "fingerprint", "fit", "hyperparameters"]
-
-
-def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> dict[str, Plain]:
-    """Return the hyperparameters that a suite uses for an architecture on a data set.
-
-    Parameters
-    ----------
-    dataset : str
-        "SST2" or "MNLI".
-    architecture : str
-        "BERT", "ALBERT" or "SmolLM2" in the suite "paper", "MiniLM" or "SmallBERT" in the suite "small".
-    suite : str
-        "paper" uses the published settings. "small" takes minutes on a CPU instead of days.
-
-    Returns
-    -------
-    dict
-        Values for `Model.hyper`.
-
-    Examples
-    --------
-    >>> hyperparameters("SST2", "ALBERT", "paper")["epochs"]
-    10
-    """
-    return CATALOGUE.hyperparameters(dataset, architecture, suite)

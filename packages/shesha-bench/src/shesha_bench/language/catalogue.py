@@ -1,17 +1,206 @@
-"""The catalogue of texts and transformers in the benchmark, with one entry for each."""
+"""The texts and language models of the benchmark, with their hyperparameters, and the readers of texts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from shesha.io.csv_frames import csv_frame
 from shesha.support.optional import require
-from shesha_bench.catalogue import Catalogue
-from shesha_bench.data_and_network_types import Override
-from shesha_bench.language.data_and_network_types import TextNetwork
-from shesha_bench.language.hyperparameters import Hyper
-from shesha_bench.language.text_readers import Files
-from shesha_bench.model_descriptions import Plain
+from shesha_bench.catalogue import (
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    SWITCH,
+    Catalogue,
+    Check,
+    Hyperparameters,
+    NetworkPart,
+    Override,
+    Part,
+    Plain,
+    choice_of_words,
+    count,
+    option,
+)
+from shesha_bench.domains import local_folder, missing_data_error
+
+
+def _is_file(value: Any) -> bool:
+    return isinstance(value, str) and value.endswith(".csv") and "/" not in value and "\\" not in value
+
+
+@dataclass(frozen=True)
+class Hyper(Hyperparameters):
+    """Settings for training and extraction of a transformer, except data, architecture, setting and seed."""
+
+    epochs: int = option(count(), 3)
+    """Number of passes over the training rows."""
+    steps: int | None = option(count(), None)
+    """Number of updates of the weights; None means that `epochs` determines it."""
+    batch_size: int = option(count(), 64)
+    learning_rate: float = option(POSITIVE, 5e-5)
+    """Highest learning rate, reached after the warm-up."""
+    warmup: float = option(SHARE, 0.1)
+    """Share of the updates during which the learning rate rises."""
+    schedule: str = option(choice_of_words("linear", "cosine"), "linear")
+    """How the learning rate falls to zero after the warm-up."""
+    weight_decay: float = option(NOT_NEGATIVE, 0.0)
+    max_length: int = option(count(8), 64)
+    """Maximum number of tokens per row, including special tokens; longer rows are truncated."""
+    evaluate_every: int | None = option(count(), None)
+    """Number of updates between evaluations on the test rows, after which the best weights are kept; None keeps the
+    last.
+    """
+    train_rows: int | None = option(count(), None)
+    """Number of training rows to use; None uses all."""
+    test_rows: int | None = option(count(), None)
+    """Number of test rows to use; None uses all."""
+    train_file: str | None = option(Check("the name of a csv file", _is_file), None)
+    """Training file to use if the local folder contains samples; the full data sets have only one."""
+    test_shortcut_rate: float | None = option(SHARE, None)
+    """Share of the test rows whose shortcut names the true class; None uses the share of the most frequent class in
+    training.
+    """
+    reduced: bool = option(SWITCH, False)
+    """Whether to build a tiny network with random weights and words as tokens, which needs no pretrained files."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Sentences, or pairs of sentences, with their classes."""
+
+    first: tuple[str, ...]
+    second: tuple[str, ...] | None
+    """Second text of each pair, such as the hypothesis for a premise; None for single sentences."""
+    labels: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.first)
+
+    def rows(self, chosen: NDArray[np.int64]) -> Texts:
+        """Return the chosen rows."""
+        second = None if self.second is None else tuple(self.second[i] for i in chosen)
+        return Texts(tuple(self.first[i] for i in chosen), second, self.labels[chosen])
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextData(Part):
+    """A data set of texts with classes."""
+
+    classes: tuple[str, ...]
+    """Names of the classes in the order of their numbers."""
+    read: Callable[[Hyper], tuple[Texts, Texts]]
+    """Function that reads all training and test texts; of the hyperparameters, it uses only `train_file`."""
+
+
+def bert_config(sizes: Mapping[str, Any]) -> Any:
+    """Return the configuration of a BERT with these sizes."""
+    return require("transformers", "hf").BertConfig(**sizes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextNetwork(NetworkPart):
+    """A transformer that classifies texts."""
+
+    config: Callable[[Mapping[str, Any]], Any] = bert_config
+    """Function that returns the network's configuration (a class of transformers) for given sizes. It is used for
+    training from random weights.
+    """
+    pretrained: Callable[[int], tuple[str, str]] | None = None
+    """Function that returns the local folder and the repository of the pretrained weights for a seed, or None for
+    random weights.
+    """
+    package: str | None = None
+    """An installed package that contains the pretrained weights, in place of a repository."""
+    decoder: bool = False
+    """Whether the network is a causal language model, which classifies by a prompt's next word."""
+    pooler: bool = True
+    """Whether an encoder's classifier reads the output of the pooler instead of the first token."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files of texts, with their locations, columns and classes."""
+
+    folder: str
+    repository: str
+    columns: tuple[str, ...]
+    classes: tuple[str, ...]
+    """Names of the classes in the order of their numbers."""
+    local: tuple[str, str]
+    """Names of the training and test files in the small local data set."""
+    whole: tuple[str, str]
+    """Patterns for the names of the training and test files of the full data set, in a local folder."""
+    remote: tuple[str, str]
+    """Names of the training and test files of the full data set, in the repository."""
+
+    def data(self, **declared: Any) -> TextData:
+        """Declare the data set in these files; further declarations are passed by name."""
+        return TextData(classes=self.classes, read=self, **declared)
+
+    def __call__(self, hyper: Hyper) -> tuple[Texts, Texts]:
+        """Read training and test texts; raise MissingDataError if there are none."""
+        train, test = _files(self, hyper.train_file)
+        return _read(train, self), _read(test, self)
+
+
+def _files(source: Files, train_file: str | None) -> tuple[list[Path], list[Path]]:
+    folder = local_folder(source.folder)
+    if folder is None:
+        return _download(source)
+    train, test = (sorted(folder.glob(pattern)) for pattern in source.whole)
+    if train and test:
+        return train, test
+    names = (train_file or source.local[0], source.local[1])
+    if all((folder / name).is_file() for name in names):
+        return [folder / names[0]], [folder / names[1]]
+    return _download(source)
+
+
+def _download(source: Files) -> tuple[list[Path], list[Path]]:
+    try:
+        hub = require("huggingface_hub", "hf")
+        train, test = (hub.hf_hub_download(source.repository, name, repo_type="dataset") for name in source.remote)
+    except (ImportError, OSError, ValueError) as error:
+        where = f"the data set {source.repository} of the Hugging Face hub"
+        raise missing_data_error(f"the data set {source.folder}", source.folder, where, error) from error
+    return [Path(train)], [Path(test)]
+
+
+def _read(files: list[Path], source: Files) -> Texts:
+    table = pd.concat([_table(file, [*source.columns, "label"]) for file in files], ignore_index=True)
+    texts = [tuple(table[column].astype(str)) for column in source.columns]
+    return Texts(texts[0], texts[1] if len(texts) > 1 else None, _labels(table["label"].tolist(), source, files[0]))
+
+
+def _labels(values: list[object], source: Files, file: Path) -> NDArray[np.int64]:
+    numbers = {name: number for number, name in enumerate(source.classes)}
+    numbers |= {str(number): number for number in numbers.values()}
+    unknown = [value for value in values if str(value) not in numbers]
+    if unknown:
+        raise ValueError(f"labels in {file.name} must be among {', '.join(numbers)}, got {unknown[0]!r}")
+    return np.array([numbers[str(value)] for value in values], dtype=np.int64)
+
+
+def _table(file: Path, columns: list[str]) -> pd.DataFrame:
+    if file.suffix == ".parquet":
+        require("pyarrow.parquet", "files")
+        table = pd.read_parquet(file, engine="pyarrow")
+    else:
+        # "None" and "NA" are words here, not missing values.
+        table = csv_frame(file, ",", keep_default_na=False)
+    if not set(columns) <= set(table.columns):
+        raise ValueError(f"{file.name} must have the columns {', '.join(columns)}, got {', '.join(table.columns)}")
+    return table[columns]
+
 
 N_MULTIBERTS = 25
 

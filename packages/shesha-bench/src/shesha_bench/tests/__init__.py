@@ -4,7 +4,13 @@ Each test is an object that is defined in a file of this package or in your own 
 six tests, and `register` adds a test of yours.
 """
 
-from shesha_bench.pairs_and_scores import (
+from shesha_bench.tests.kinds import (
+    BenchmarkTest,
+    ByGroups,
+    ByLayers,
+    ByPrediction,
+    Cast,
+    Output,
     ScoreRow,
     pairs_groups,
     pairs_layers,
@@ -13,15 +19,18 @@ from shesha_bench.pairs_and_scores import (
     score_layers,
     score_prediction,
 )
-from shesha_bench.tests._accuracy import accuracy_correlation
-from shesha_bench.tests._augmentation import augmentation
-from shesha_bench.tests._base import BenchmarkTest, Cast, Output
-from shesha_bench.tests._kinds import ByGroups, ByLayers, ByPrediction
-from shesha_bench.tests._label_randomization import label_randomization
-from shesha_bench.tests._layer_monotonicity import layer_monotonicity
-from shesha_bench.tests._output import output_correlation
-from shesha_bench.tests._shortcut import shortcut_affinity
-from shesha_bench.tests.registry import TESTS, all_tests, find, register
+from shesha_bench.tests.registry import (
+    TESTS,
+    accuracy_correlation,
+    all_tests,
+    augmentation,
+    find,
+    label_randomization,
+    layer_monotonicity,
+    output_correlation,
+    register,
+    shortcut_affinity,
+)
 
 __all__ = [
     "TESTS",

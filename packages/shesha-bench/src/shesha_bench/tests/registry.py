@@ -2,21 +2,244 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from numpy.typing import ArrayLike
 
 from shesha.support import argument_types as kinds
 from shesha.support import spelling
-from shesha_bench.import_by_name import import_by_name, is_place
-from shesha_bench.model_descriptions import add_kind
-from shesha_bench.tests._accuracy import ACCURACY
-from shesha_bench.tests._augmentation import AUGMENTATION
-from shesha_bench.tests._base import BenchmarkTest
-from shesha_bench.tests._kinds import ByGroups
-from shesha_bench.tests._label_randomization import LABEL_RANDOMIZATION
-from shesha_bench.tests._layer_monotonicity import LAYER_MONOTONICITY
-from shesha_bench.tests._output import OUTPUT
-from shesha_bench.tests._shortcut import SHORTCUT
+from shesha.support.types import Seed
+from shesha_bench.catalogue import add_kind, import_by_name, is_place
+from shesha_bench.scores import accuracy_difference, disagreement, jensen_shannon
+from shesha_bench.tests.kinds import BenchmarkTest, ByGroups, ByLayers, ByPrediction, Output
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shesha_bench.tests.kinds import Choices, Models
+
+
+def _difference(a: Output, b: Output) -> float:
+    if a.labels is None:
+        raise ValueError("labels must be given for the accuracy test, got none")
+    return accuracy_difference(a.probabilities, b.probabilities, a.labels)
+
+
+ACCURACY = ByPrediction(
+    name="accuracy",
+    title="Accuracy correlation",
+    claim="Models are less similar the more their accuracies differ.",
+    rows=("accuracy",),
+    counts={"accuracy": "spearman"},
+    differences={"accuracy": _difference},
+)
+
+
+def accuracy_correlation(
+    representations: Models, probabilities: Models, labels: ArrayLike, measures: Choices = "ReSi", seed: Seed = 0
+) -> pd.DataFrame:
+    """Test whether models are less similar the more their accuracies differ.
+
+    Parameters
+    ----------
+    representations : sequence of arrays, or mapping of names to arrays
+        One representation per model, all with the same rows, as for `compare_all`. At least three models are needed;
+        ten are better.
+    probabilities : sequence of arrays, or mapping of names to arrays, of shape (n_rows, n_classes)
+        Output probabilities of each model; each row sums to one.
+    labels : array of shape (n_rows,)
+        The true class of each row, as a column number.
+    measures : str, measure or sequence of them
+        As for `compare`.
+    seed : int, Generator or None
+        Seed for measures that draw randomly and for the p-values.
+
+    Returns
+    -------
+    DataFrame
+        One row per score, with the columns test, quality, measure, value (higher is better), p_value (NaN if not
+        available), n (number of model pairs), dropped (number of pairs without a value) and reason.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, labels = rng.standard_normal((60, 5)), rng.integers(0, 2, 60)
+    >>> wrong = [rng.random(60) < share for share in (0.1, 0.2, 0.3, 0.4)]
+    >>> probabilities = [np.eye(2)[np.where(flip, 1 - labels, labels)] for flip in wrong]
+    >>> models = [X + 4 * share * rng.standard_normal(X.shape) for share in (0.1, 0.2, 0.3, 0.4)]
+    >>> accuracy_correlation(models, probabilities, labels, ["CKA"])[["test", "quality", "measure", "n"]]
+           test   quality measure  n
+    0  accuracy  spearman     CKA  6
+    """
+    return ACCURACY.score_arrays(representations, probabilities, measures, seed, labels=labels)
+
+
+def _divergence(a: Output, b: Output) -> float:
+    return jensen_shannon(a.probabilities, b.probabilities)
+
+
+def _disagreement(a: Output, b: Output) -> float:
+    return disagreement(a.probabilities, b.probabilities)
+
+
+OUTPUT = ByPrediction(
+    name="output",
+    title="Output correlation",
+    claim="Models are less similar the more their predictions differ.",
+    rows=("jsd", "disagreement"),
+    # Ranks exclude the divergence, which would count the test twice.
+    counts={"disagreement": "spearman"},
+    differences={"jsd": _divergence, "disagreement": _disagreement},
+)
+
+
+def output_correlation(
+    representations: Models, probabilities: Models, measures: Choices = "ReSi", seed: Seed = 0
+) -> pd.DataFrame:
+    """Test whether models are less similar the more their outputs differ.
+
+    Outputs are compared in two ways: by the Jensen-Shannon divergence averaged over rows (`jsd`), and by the share of
+    rows for which the most probable classes differ (`disagreement`). The parameters (except `labels`) and the result
+    are those of `accuracy_correlation`.
+    """
+    return OUTPUT.score_arrays(representations, probabilities, measures, seed)
+
+
+LABEL_RANDOMIZATION = ByGroups(
+    name="label_randomization",
+    title="Label randomisation",
+    claim="Models trained on equally randomised labels are more similar than models trained on differently randomised "
+    "labels.",
+    rows=("label_randomization",),
+    counts={"label_randomization": "auprc"},
+    kind="labels",
+)
+
+
+def label_randomization(
+    groups: Mapping[str, Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
+) -> pd.DataFrame:
+    """Test whether models trained on equally randomised labels are closer to each other than to others.
+
+    Parameters
+    ----------
+    groups : mapping of group name to sequence of arrays
+        For each degree of randomisation, the representations of its models, all with the same rows. At least two groups
+        are needed. If a group has only one model, the scores are NaN and the column `reason` says why.
+    measures : str, measure or sequence of them
+        As for `compare`.
+    seed : int, Generator or None
+        Seed for measures that draw randomly.
+
+    Returns
+    -------
+    DataFrame
+        Columns as for `accuracy_correlation`. The scores `auprc` and `conformity` are means over the groups, from 0
+        to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> clean, noisy = rng.standard_normal((2, 60, 5))
+    >>> groups = {name: [X + 0.1 * rng.standard_normal(X.shape) for _ in range(3)]
+    ...           for name, X in (("0 %", clean), ("100 %", noisy))}
+    >>> label_randomization(groups, ["CKA"])[["quality", "measure", "value", "n"]]
+          quality measure  value   n
+    0       auprc     CKA    1.0  15
+    1  conformity     CKA    1.0  15
+    """
+    return LABEL_RANDOMIZATION.score_arrays(groups, measures, seed)
+
+
+SHORTCUT = ByGroups(
+    name="shortcut",
+    title="Shortcut affinity",
+    claim="Models trained on equally strong shortcuts are more similar than models trained on shortcuts of other "
+    "strengths.",
+    rows=("shortcut",),
+    counts={"shortcut": "auprc"},
+    kind="shortcut",
+    # Shortcuts without information are still a feature that models of the standard training lack.
+    zero_is_standard=False,
+)
+
+
+def shortcut_affinity(
+    groups: Mapping[str, Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
+) -> pd.DataFrame:
+    """Test whether models trained on equally strong shortcuts are closer to each other than to others.
+
+    The parameters and the result are those of `label_randomization`.
+    """
+    return SHORTCUT.score_arrays(groups, measures, seed)
+
+
+AUGMENTATION = ByGroups(
+    name="augmentation",
+    title="Augmentation",
+    claim="Models trained on equally augmented data are more similar than models trained on differently augmented "
+    "data.",
+    rows=("augmentation",),
+    counts={"augmentation": "auprc"},
+    kind="augmentation",
+)
+
+
+def augmentation(groups: Mapping[str, Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0) -> pd.DataFrame:
+    """Test whether models trained on equally augmented data are closer to each other than to others.
+
+    The parameters and the result are those of `label_randomization`.
+    """
+    return AUGMENTATION.score_arrays(groups, measures, seed)
+
+
+LAYER_MONOTONICITY = ByLayers(
+    name="layer_monotonicity",
+    title="Layer monotonicity",
+    claim="Layers of a model are less similar the more layers lie between them.",
+    rows=("layer_monotonicity",),
+    counts={"layer_monotonicity": "conformity"},
+)
+
+
+def layer_monotonicity(
+    models: Sequence[Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
+) -> pd.DataFrame:
+    """Test whether layers are less similar the more layers lie between them.
+
+    Parameters
+    ----------
+    models : sequence of sequences of arrays
+        The layers of each model from input to output, at least three, all with the same rows.
+    measures : str, measure or sequence of them
+        As for `compare`.
+    seed : int, Generator or None
+        Seed for measures that draw randomly.
+
+    Returns
+    -------
+    DataFrame
+        Columns as for `accuracy_correlation`, except that `n` and `dropped` count models. Scores are averaged over
+        models: `conformity` (0 to 1, share of the triples of layers that have the expected order), `spearman` (-1 to 1,
+        averaged over the layers of a model, as in the published tables) and `spearman_pooled` (-1 to 1, from all pairs
+        of layers at once).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> steps = np.random.default_rng(0).standard_normal((4, 50, 6))
+    >>> layer_monotonicity([steps.cumsum(axis=0)], ["CKA"])[["quality", "measure", "value"]].round(2)
+               quality measure  value
+    0       conformity     CKA   1.00
+    1         spearman     CKA   1.00
+    2  spearman_pooled     CKA   0.77
+    """
+    return LAYER_MONOTONICITY.score_arrays(models, measures, seed)
+
 
 Test = TypeVar("Test", bound=BenchmarkTest)
 ENTRY_POINTS = "shesha.benchmark.tests"

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from shesha_bench.catalogue import Catalogue
-from shesha_bench.data_and_network_types import Override
-from shesha_bench.model_descriptions import Plain
-from shesha_bench.vision.data_and_network_types import ImageData, ImageNetwork, Parts
-from shesha_bench.vision.hyperparameters import Hyper
-from shesha_bench.vision.sources import array_set, photographs
+import numpy as np
+
+from shesha_bench.catalogue import Catalogue, Override, Plain
+from shesha_bench.domains import hash_arrays
+from shesha_bench.vision.images import Hyper, ImageData, ImageNetwork, Images, Parts, array_set, photographs
 
 
 def _builder(builder: str, *arguments: Any) -> Callable[[int, Hyper, bool], Parts]:
-    """Return a build function that calls `builder` of network_parts.py, and so needs torch only then."""
+    """Return a build function that calls `builder` of networks.py, and so needs torch only then."""
 
     def build(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
-        from shesha_bench.vision import network_parts
+        from shesha_bench.vision import networks
 
-        parts: Parts = getattr(network_parts, builder)(n_classes, hyper, pretrained, *arguments)
+        parts: Parts = getattr(networks, builder)(n_classes, hyper, pretrained, *arguments)
         return parts
 
     return build
@@ -73,17 +73,17 @@ _VIT: dict[str, Plain] = {
 
 
 def _resnet(depth: int) -> ImageNetwork:
-    return ImageNetwork(build=_builder("resnet", depth), hyper=_CNN, suites=("paper",))
+    return ImageNetwork(build=_builder("resnet_parts", depth), hyper=_CNN, suites=("paper",))
 
 
 def _vgg(depth: int) -> ImageNetwork:
     # For images of 32 pixels, the last maps of a VGG have 2 x 2 pixels, so pooling to 4 x 4 would repeat values.
     overrides = {"CIFAR100": Override(hyper={"extent": 2})}
-    return ImageNetwork(build=_builder("vgg", depth), hyper=_CNN, overrides=overrides, suites=("paper",))
+    return ImageNetwork(build=_builder("vgg_parts", depth), hyper=_CNN, overrides=overrides, suites=("paper",))
 
 
 def _vit(name: str) -> ImageNetwork:
-    return ImageNetwork(build=_builder("vit", name), hyper=_VIT, suites=("paper",), tokens=True)
+    return ImageNetwork(build=_builder("vit_parts", name), hyper=_VIT, suites=("paper",), tokens=True)
 
 
 DATA = {
@@ -99,9 +99,9 @@ DATA = {
     "IN100": ImageData(read=photographs, hyper={"image_size": 224, "extent": 7}, suites=("paper",)),
 }
 NETWORKS = {
-    "ResNet": ImageNetwork(build=_builder("small_resnet"), hyper=_SMALL_CNN, suites=("small",)),
-    "VGG": ImageNetwork(build=_builder("small_vgg"), hyper={**_SMALL_CNN, "epochs": 9}, suites=("small",)),
-    "ViT": ImageNetwork(build=_builder("small_vit"), hyper=_SMALL_VIT, suites=("small",), tokens=True),
+    "ResNet": ImageNetwork(build=_builder("small_resnet_parts"), hyper=_SMALL_CNN, suites=("small",)),
+    "VGG": ImageNetwork(build=_builder("small_vgg_parts"), hyper={**_SMALL_CNN, "epochs": 9}, suites=("small",)),
+    "ViT": ImageNetwork(build=_builder("small_vit_parts"), hyper=_SMALL_VIT, suites=("small",), tokens=True),
     "RNet18": _resnet(18),
     "RNet34": _resnet(34),
     "RNet101": _resnet(101),
@@ -119,3 +119,39 @@ CATALOGUE = Catalogue(
     degrees={"label_randomization": (0, 0.5, 0.75), "shortcut": (0, 0.75, 1), "augmentation": (0.25, 0.5, 1)},
     sizes={"paper": (10, 5, 10), "small": (8, 4, 4)},
 )
+
+
+SUBSET_SEED = 2024
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Images for training, and test images from which representations are extracted."""
+
+    train: Images
+    test: Images
+    n_classes: int
+
+    def fingerprint(self) -> str:
+        """Hash everything that training and extraction use."""
+        return hash_arrays(self.train.fingerprint(), self.test.fingerprint(), str(self.n_classes))
+
+
+def load(dataset: str, hyper: Hyper) -> Dataset:
+    """Read the images of a data set; the hyperparameters select rows, size and padding."""
+    train, test = CATALOGUE.dataset(dataset).read(hyper)
+    n_classes = int(train.labels.max()) + 1
+    if test.labels.max() >= n_classes:
+        raise ValueError(f"{dataset}: test labels must be below {n_classes}, got {test.labels.max()}")
+    return Dataset(
+        _subsample(train, hyper.train_rows, "train_rows"), _subsample(test, hyper.test_rows, "test_rows"), n_classes
+    )
+
+
+def _subsample(images: Images, n_rows: int | None, name: str) -> Images:
+    if n_rows is None:
+        return images
+    n_images = len(images.labels)
+    if n_rows > n_images:
+        raise ValueError(f"{name} must be at most the number of images, {n_images}, got {n_rows}")
+    return images.subset(np.sort(np.random.default_rng(SUBSET_SEED).choice(n_images, n_rows, replace=False)))

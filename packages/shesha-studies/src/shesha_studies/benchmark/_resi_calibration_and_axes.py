@@ -16,11 +16,11 @@ from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import draw_permutations
 from shesha.support.types import Labels, Matrix
 from shesha.views import Representation
-from shesha_bench import MissingDataError, measure_quality
+from shesha_bench import MissingDataError
+from shesha_bench import scores as scoring
+from shesha_bench.catalogue import Model
 from shesha_bench.domains import domain
-from shesha_bench.model_descriptions import Model
-from shesha_bench.run_plan import required_models, trials
-from shesha_bench.suites import suite
+from shesha_bench.suites import required_models, suite, trials
 from shesha_studies.framework.study_decorator import Unreachable
 from shesha_studies.measures_of_stored_rows import measure_of_stored_rows
 
@@ -105,7 +105,7 @@ def _stability_differences(score: Callable[[Matrix], float], layers: Mapping[str
 
 def _auprc(values: Values, groups: Mapping[str, list[str]]) -> float:
     """Return how well the values of pairs separate pairs of the same setting from others."""
-    auprc, _ = measure_quality.groups(values, groups, closer="higher", symmetric=True)
+    auprc, _ = scoring.groups(values, groups, closer="higher", symmetric=True)
     return float(auprc.value)
 
 

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from shesha.support.types import Array
 from shesha_bench import published_runtimes, rank
-from shesha_bench.paper_tables import measure_type
+from shesha_bench.ranks import measure_type
 from shesha_studies.benchmark import _resi_scores_and_places as tables
 from shesha_studies.framework.facts import Fact, Facts, as_facts, over_draws
 

@@ -11,7 +11,7 @@ from shesha.charts import PALETTE
 from shesha.data import digits_network
 from shesha.support.types import Matrix
 from shesha_bench import rank, tests
-from shesha_bench.calibrated_measure import calibrated
+from shesha_bench.measure_entries import calibrated
 from shesha_studies.benchmark import _resi_scores_and_places as tables
 from shesha_studies.framework.facts import Facts, as_facts
 from shesha_studies.framework.page import Page, Picture

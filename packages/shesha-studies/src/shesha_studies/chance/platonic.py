@@ -11,7 +11,7 @@ import pandas as pd
 
 from shesha.calibration import calibrate_layers
 from shesha.support.types import Matrix
-from shesha_bench.data_folders import local_folder
+from shesha_bench.domains import local_folder
 from shesha_studies.chance._two_modality_models import (
     EPOCHS,
     SENTENCES,
