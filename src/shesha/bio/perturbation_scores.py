@@ -18,7 +18,7 @@ from shesha.bio.shifts_from_controls import (
 )
 from shesha.coherence.shared_rows import warn_of_shared_rows
 from shesha.inputs import validation as check
-from shesha.kernels.rounding_and_scaling import huge_unit, length_unit
+from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
 
@@ -258,7 +258,7 @@ def checked_effect_size(
     check.fraction(ci, "ci", closed=False)
     check.choice(metric, ("euclidean", "cohen"), "metric")
     generator(seed)
-    unit = huge_unit(controls, cells)
+    unit = safe_unit(controls, cells)
     controls, cells = controls / unit, cells / unit
     distance = float(np.linalg.norm(cells.mean(axis=0) - controls.mean(axis=0)))
     if metric == "euclidean":
