@@ -1,5 +1,7 @@
 """Labels as people have them: missing guides, numbers as controls, combined perturbations, undeclared donors."""
 
+import warnings
+
 import anndata
 import numpy as np
 import pandas as pd
@@ -144,3 +146,36 @@ def test_the_verb_of_the_headline_follows_the_numbers(n_moved, n_all, verb):
     data.obsm["X_pca"][moved] += 2
     headline = bio.coherence_table(data, "gene", n_draws=99).headline
     assert headline.startswith(f"{n_moved} of {n_all} perturbation") and verb in headline
+
+
+@pytest.mark.parametrize(
+    ("effect", "uneven", "name", "warned"),
+    [
+        (1.0, True, "lot", True),
+        (1.0, False, "lot", False),
+        (0.0, True, "lot", False),
+        (1.0, True, "leiden", False),
+    ],
+)
+def test_columns_that_act_like_batches_are_named(effect, uneven, name, warned):
+    rng = np.random.default_rng(3)
+    gene = np.repeat(["NT", "A"], [240, 80])
+    lot = np.where(rng.random(320) < np.where(gene == "A", 0.9 if uneven else 0.5, 0.5), "x", "y")
+    data = screen(gene, seed=3, **{name: lot})
+    data.obsm["X_pca"] += effect * (lot == "x")[:, None]
+    mixed = rng.permutation(320)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        bio.coherence_table(data[mixed], "gene", n_draws=19)
+    assert any(f"pass blocks='{name}'" in str(one.message) for one in found) == warned
+
+
+@pytest.mark.parametrize(("effect", "warned"), [(0.0, False), (1.0, True)])
+def test_controls_that_depend_in_file_order_are_noticed(effect, warned):
+    rng = np.random.default_rng(4)
+    data = screen(np.repeat(["NT", "A"], [240, 80]), seed=4)
+    data.obsm["X_pca"] += effect * np.repeat(rng.standard_normal((8, 6)), 40, axis=0)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        bio.coherence_table(data, "gene", n_draws=19)
+    assert any("control rows that follow one another" in str(one.message) for one in found) == warned

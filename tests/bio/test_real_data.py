@@ -23,6 +23,7 @@ def with_pca(file, columns, pca):
     return anndata.AnnData(obs=obs.set_index(obs.index.astype(str)), obsm={"X_pca": file[pca].astype(float)})
 
 
+@pytest.mark.filterwarnings("ignore:control rows that follow")
 def test_the_interferon_pathway_leads_and_fakes_correlate_nearly_as_much():
     adata = with_pca(arrays("papalexi2021"), ("target", "guide", "guide_fraction"), "pca50")
     adata = adata[adata.obs["guide_fraction"] >= 0.8].copy()

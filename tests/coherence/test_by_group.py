@@ -177,6 +177,7 @@ def test_groups_without_an_effect_are_rarely_significant(n, options):
     assert (hits <= 8).all()
 
 
+@pytest.mark.filterwarnings("ignore:control rows that follow")
 def test_a_batch_looks_like_an_effect_without_blocks_and_not_with_them():
     rng = np.random.default_rng(0)
     batch = np.repeat([0, 1, 1], [100, 100, 30])
@@ -188,6 +189,7 @@ def test_a_batch_looks_like_an_effect_without_blocks_and_not_with_them():
     assert held.p_value > 0.05
 
 
+@pytest.mark.filterwarnings("ignore:control rows that follow")
 def test_units_of_controls_play_whole_groups_and_every_choice_is_taken_once():
     rng = np.random.default_rng(0)
     guide = np.repeat(np.arange(8), [30, 30, 30, 30, 30, 30, 25, 25])

@@ -471,6 +471,7 @@ def test_labels_of_modalities_with_unequal_cells(tmp_path, labels):
         obs = pd.DataFrame({"type": np.array(["B", "NK", "T"])[kind]}, index=names)
         return anndata.AnnData(cell_rng.standard_normal((len(names), 5)) + kind[:, None], obs=obs)
 
+    mudata.set_options(pull_on_update=False)
     data = mudata.MuData({"rna": modality(cells), "adt": modality(cells[20:][::-1])})
     data.obs["kind"] = np.array(["B", "NK", "T"])[[int(name[1:]) % 3 for name in data.obs_names]]
     data.write(tmp_path / "cells.h5mu")

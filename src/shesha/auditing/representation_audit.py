@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.auditing.data_faults import find_faults
+from shesha.auditing.labels_from_features import are_labels_from_features
 from shesha.auditing.row_samples import RowSample
 from shesha.descriptors import descriptors
 from shesha.doubting import check_known_quantities, find_doubts
@@ -203,7 +204,10 @@ def _add_label_scores(
         except (TypeError, ValueError) as error:
             # Some scores require more, such as three classes, two rows per class, or features instead of distances.
             scores[variant.name] = _missing_estimate(variant.name, rows, str(error), settings)
-    return replace(finding, supervised=scores, supervised_chances=chances)
+    derived = False
+    if isinstance(rows, Rows) and not misfit:
+        derived = are_labels_from_features(rows, check.labels(labels, len(rows), min_classes=1)[0])
+    return replace(finding, supervised=scores, supervised_chances=chances, labels_from_features=derived)
 
 
 @dataclass

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,15 +14,18 @@ from shesha.bio._anndata_fields import data_matrix, label_text, labels, require_
 from shesha.bio.control_labels import Controls, combined_perturbations, find_controls
 from shesha.inputs import MissingRows, load_backed, split_names
 from shesha.inputs import validation as check
+from shesha.results.audit.label_classes import LabelClasses
 from shesha.support import argument_types as kinds
 from shesha.support import provenance
 from shesha.support.plurals import count
 from shesha.support.sampling_units import is_batch_name, is_unit_name, unit_labels
-from shesha.support.types import Index, Mask
-from shesha.support.warnings import MeasureWarning, warn
+from shesha.support.types import Index, Mask, Matrix
+from shesha.support.warnings import CalibrationWarning, MeasureWarning, warn
 
 _PIECE = 4096
 """Number of cells that are searched for NaN at a time."""
+_MOST_CONTROLS, _MOST_LEVELS, _PERMUTATIONS, _UNEVEN = 500, 50, 199, 1e-4
+"""Limits of the search for columns that act like batches: controls, values of a column, permutations, p of shares."""
 _CHECKED_ROWS = 200
 """Number of cells that are checked to distinguish raw counts from normalised values."""
 
@@ -92,6 +96,8 @@ def cell_design(
     is_control = np.isin(labels, controls.labels)
     declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
     undeclared = undeclared_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None)
+    if blocks is None:
+        _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared)
     within = values_by_name.get("blocks")
     if "per" in values_by_name:
         labels = np.where(is_control, labels, _join_labels(labels, values_by_name["per"]))
@@ -159,6 +165,73 @@ def undeclared_units(
     return notes
 
 
+def _warn_of_uneven_columns(
+    obs: Any, rows: Index, labels: NDArray[Any], is_control: Mask, matrix: Any, declared: set[str]
+) -> None:
+    """Warn of columns on which controls depend and whose values are uneven over perturbations, whatever their names."""
+    sample = rows[is_control][: _MOST_CONTROLS * 8 : 8] if is_control.sum() > 8 * _MOST_CONTROLS else rows[is_control]
+    sample = sample[:_MOST_CONTROLS]
+    found, values = [], None
+    for name in map(str, obs):
+        known = None if name in declared or is_batch_name(name) or is_unit_name(name) else unit_labels(obs[name])
+        if known is None or LabelClasses((), (), name).look_like_clusters:
+            continue
+        levels, codes = np.unique([str(value) for value in known], return_inverse=True)
+        counts = np.zeros((len(set(labels)), len(levels)))
+        np.add.at(counts, (np.unique(labels, return_inverse=True)[1], codes[rows]), 1)
+        # A column that the perturbation determines, such as its target, is no batch.
+        if (
+            len(levels) > _MOST_LEVELS
+            or ((counts > 0).sum(axis=1) < 2).all()
+            or _independence_p_value(counts) > _UNEVEN
+        ):
+            continue
+        if values is None:
+            values = _dense(matrix[sample])
+        if _depends_on(values, codes[sample]):
+            found.append(name)
+    if found:
+        listed, first = check.join_items(map(repr, found)), found[0]
+        warn(
+            f"controls differ between the values of {listed} in obs, whose shares differ between perturbations, so a "
+            f"part of the shifts may be an effect of {'it' if len(found) == 1 else 'them'}. If perturbations do not "
+            f"change {'it' if len(found) == 1 else 'them'} themselves, pass blocks={first!r}",
+            CalibrationWarning,
+        )
+
+
+def _independence_p_value(counts: Matrix) -> float:
+    """Return the p-value of the chi-squared test that rows and columns of counts are independent."""
+    from scipy.stats import chi2_contingency
+
+    counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
+    return float(chi2_contingency(counts).pvalue) if min(counts.shape) > 1 else 1.0
+
+
+def _depends_on(values: Matrix, codes: Index) -> bool:
+    """Return whether rows with one code are closer than random groups of these sizes, in all of 199 permutations."""
+    members = (codes == np.unique(codes)[:, None]).astype(np.float64)
+    if len(members) < 2 or members.sum(axis=1).min() < 2:
+        members = members[members.sum(axis=1) >= 2]
+    if len(members) < 2:
+        return False
+    values = values - values.mean(axis=0)
+
+    def between(lines: Matrix) -> float:
+        return float((((lines @ values) ** 2).sum(axis=1) / lines.sum(axis=1)).sum())
+
+    rng = np.random.default_rng(0)
+    observed = between(members)
+    return all(between(members[:, rng.permutation(len(values))]) < observed for _ in range(_PERMUTATIONS))
+
+
+def _dense(block: Any) -> Matrix:
+    """Return rows that may be sparse or lazy as an array."""
+    block = block.compute() if hasattr(block, "compute") else block
+    block = block.to_memory() if hasattr(block, "to_memory") else block
+    return np.nan_to_num(np.asarray(block.toarray() if hasattr(block, "toarray") else block, dtype=np.float64))
+
+
 class _SelectedRows:
     """Some rows of a matrix, selected without copying it."""
 
@@ -188,6 +261,19 @@ def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
         )
     values = adata.obsm[key]
     return split_names(load_backed(values) if hasattr(values, "columns") else values)[0], f"obsm[{key!r}]"
+
+
+@contextmanager
+def naming_missing_cells(source: str) -> Iterator[None]:
+    """Name the matrix and the option in errors about cells with NaN."""
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith("X must be finite"):
+            raise
+        raise ValueError(
+            f"adata.{source} must be finite, got NaN or infinity in some cells. To leave them out, pass missing='drop'"
+        ) from error
 
 
 def _complete_rows(matrix: Any) -> Mask:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from shesha.bio.cell_design import CellDesign, cell_design
+from shesha.bio.cell_design import CellDesign, cell_design, naming_missing_cells
 from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
 from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
@@ -251,7 +251,7 @@ def coherence(
 
 
 def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) -> CoherenceTable:
-    try:
+    with naming_missing_cells(design.source):
         scores = coherence_by_group(
             design.matrix,
             design.labels,
@@ -260,13 +260,6 @@ def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) ->
             groups=design.groups,
             **options,
         )
-    except ValueError as error:
-        if not str(error).startswith("X must be finite"):
-            raise
-        raise ValueError(
-            f"adata.{design.source} must be finite, got NaN or infinity in some cells. To leave them out, pass "
-            f"missing='drop'"
-        ) from error
     cosines = np.full(adata.n_obs, np.nan)
     cosines[design.rows] = scores.cosines
     notes = [*design.notes, f"shifts are computed in {design.source}; {design.controls}"]

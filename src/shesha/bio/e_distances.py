@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from shesha.bio.cell_design import cell_design
+from shesha.bio.cell_design import cell_design, naming_missing_cells
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
@@ -110,7 +110,10 @@ def e_distances(
         )
     draws = default_draws(len(compared), alpha, _DRAWS) if n_draws is None else check.count(n_draws, "n_draws")
     rows, null_seed = RowPieces(design.matrix), draw_seed(seed)
-    found = [_compare(rows, members[a], members[b], draws, (null_seed, place)) for place, (a, b) in enumerate(compared)]
+    with naming_missing_cells(design.source):
+        found = [
+            _compare(rows, members[a], members[b], draws, (null_seed, place)) for place, (a, b) in enumerate(compared)
+        ]
     adjusted = benjamini_hochberg([p for *_, p in found])
     return EDistances(
         pairs=tuple(

@@ -60,7 +60,8 @@ def perturbation_coherence(
     k : int
         Number of nearest controls, for 'knn'.
     regularization : float
-        Constant that is added to the variances of the controls, for 'whitened'.
+        Constant that is added to the variances of the controls, for 'whitened'. It has the squared unit of the features
+        and matches the public package, so bring features of very small variance to variance 1 first.
     seed : int, Generator or None
         Seed of the random subset of cells, which matches the public package.
     max_samples : int or None

@@ -17,16 +17,21 @@ from shesha.coherence.score_correlations import links
 from shesha.coherence.whitening import whitening_matrix
 from shesha.inputs import align_all_labels
 from shesha.inputs import validation as check
+from shesha.nulls.dependence import dependence
+from shesha.nulls.sampled_rows_for_checks import stretches
 from shesha.results import CoherenceTable
 from shesha.support.draws_for_corrections import default_draws
 from shesha.support.plurals import agree, count
 from shesha.support.seeds import draw_seed, number
 from shesha.support.types import Matrix, Seed
+from shesha.support.warnings import CalibrationWarning, warn
 
 Method = Literal["standard", "whitened", "knn"]
 METHODS: tuple[Method, ...] = get_args(Method)
 Null = Literal["controls", "pooled"]
 NULLS: tuple[Null, ...] = get_args(Null)
+_STRETCH = 128
+"""Number of consecutive controls in each of the stretches that are searched for dependence."""
 
 
 def coherence_by_group(
@@ -141,6 +146,8 @@ def coherence_by_group(
     draws = check.count(n_draws, "n_draws", minimum=0)
     shift_rows = _evidence_rows(rows, row_layout, matched)
     observed = evidence(shift_rows, row_layout, centred=not matched)
+    if draws and blocks is None and groups is None and not rows.sparse:
+        _warn_of_order(rows, row_layout)
     drawn = _no_null_groups(row_layout)
     null_seed = draw_seed(seed)
     if draws:
@@ -209,6 +216,17 @@ def _evidence_rows(rows: RowPieces, row_layout: Layout, k: int | None) -> RowPie
             controls = dense[row_layout.controls[row_layout.block[row_layout.controls] == block]]
             shifts[here] = nearest_control_shifts(dense[here], controls, k)
     return RowPieces(shifts, moved=False)
+
+
+def _warn_of_order(rows: RowPieces, row_layout: Layout) -> None:
+    """Warn if controls that follow one another resemble one another, as those of a batch do."""
+    controls = row_layout.controls[np.concatenate(stretches(len(row_layout.controls), _STRETCH))]
+    if dependence(rows.take(controls)).has_order:
+        warn(
+            "control rows that follow one another resemble one another, as rows of one batch or donor do. If they "
+            "are such rows, p-values are too small: pass blocks= or groups=",
+            CalibrationWarning,
+        )
 
 
 def _no_null_groups(row_layout: Layout) -> NullGroupScores:

@@ -149,6 +149,7 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     if lopsided or np.abs(np.diagonal(known)).max() > slack or np.abs(known - known.T).max() > slack:
         raise ValueError(
             f"{name} must be symmetric with a zero diagonal, got an asymmetric matrix or a nonzero diagonal"
+            + (f"; if it contains similarities, pass 1 - {name}" if np.allclose(np.diagonal(known), 1) else "")
         )
     return condensed, n
 

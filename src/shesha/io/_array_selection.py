@@ -107,11 +107,11 @@ def why_not(array: StoredArray, layer_axis: LayerAxis = "guess", distances: bool
 
 
 def _is_distances(shape: tuple[int, ...]) -> bool:
-    """Return whether an array could be a condensed triangle or a stack of square matrices."""
+    """Return whether an array could be a condensed triangle or a stack of square matrices, along the last axis too."""
     if len(shape) == 1:
         n = math.isqrt(2 * shape[0]) + 1
         return shape[0] > 0 and n * (n - 1) == 2 * shape[0]
-    return len(shape) == 3 and shape[1] == shape[2]
+    return len(shape) == 3 and (shape[1] == shape[2] or shape[0] == shape[1])
 
 
 def contents(
@@ -129,7 +129,7 @@ def contents(
     usable = {name: array for name, array in arrays.items() if name not in skipped}
     stacked = {name: distances and _is_distances(array.shape) for name, array in usable.items()}
     splits = {
-        name: split(array.shape, 0 if stacked[name] else layer_axis)
+        name: split(array.shape, (0 if array.shape[1] == array.shape[2] else 2) if stacked[name] else layer_axis)
         for name, array in usable.items()
         if len(array.shape) == 3
     }

@@ -65,7 +65,16 @@ class Trials:
         trials = cls.without_conditions(_trials_first(X, conditions, name), name, missing=missing)
         if conditions is None:
             return trials
-        columns = _columns(X if trials.source is None else trials.source, conditions, trials.n_total, name)
+        source = X if trials.source is None else trials.source
+        try:
+            columns = _columns(source, conditions, trials.n_total, name)
+        except ValueError as error:
+            n_columns = np.shape(X)[1]
+            if not str(error).endswith(f"trials, got {n_columns}") or n_columns == trials.n_total:
+                raise
+            raise ValueError(
+                f"{error}, which is the number of columns of {name}; if its rows are neurons, pass {name}.T"
+            ) from error
         known = ~np.any([_missing(column) for column in columns], axis=0)
         trials = trials.keep(known if trials.used is None else known[trials.used], "without a condition")
         columns = [trials.take(column) for column in columns]

@@ -219,7 +219,7 @@ def _ceiling(repeats: Matrix, scaled: Callable[[Matrix], Matrix]) -> tuple[Vecto
 
 def _rdms_as_matrix(rdms: ArrayLike) -> tuple[Matrix, int]:
     if hasattr(rdms, "get_matrices"):
-        raise TypeError(f"rdms must be an array of distances, got a {type(rdms).__name__}; pass its get_matrices()")
+        rdms = rdms.get_matrices()
     array = check.dense(rdms, "rdms")
     square = array.ndim == 3 and array.shape[1] == array.shape[2]
     if not (square or array.ndim == 2) or array.dtype.kind not in "fiu":

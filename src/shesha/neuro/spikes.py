@@ -12,7 +12,7 @@ from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
 from shesha.support import provenance
 from shesha.support.device_arrays import to_host
-from shesha.support.plurals import count
+from shesha.support.plurals import agree, count
 from shesha.support.warnings import MeasureWarning, warn
 
 
@@ -65,9 +65,25 @@ def spike_counts(
     trains = [_times(train, "spikes") for train in _trains(spikes, clusters)]
     begins = _onsets(onsets)
     edges = begins[:, None] + np.linspace(start, end, n_bins + 1)
+    _warn_of_windows_without_recording(trains, edges)
     counts = np.stack([np.diff(_places(train, edges), axis=1) for train in trains], axis=1)
     result: NDArray[np.int64] = counts.astype(np.int64)
     return result[:, :, 0] if n_bins == 1 else result
+
+
+def _warn_of_windows_without_recording(trains: list[NDArray[np.floating[Any]]], edges: NDArray[np.float64]) -> None:
+    """Warn if most windows are outside the recording, as with spikes in seconds and onsets in milliseconds."""
+    ends = [float(train[place]) for train in trains if len(train) for place in (0, -1)]
+    if not ends or not len(edges):
+        return
+    outside = int(((edges[:, -1] < min(ends)) | (edges[:, 0] > max(ends))).sum())
+    if 2 * outside > len(edges):
+        warn(
+            f"{outside} of {count(len(edges), 'window')} {agree(outside, 'is', 'are')} outside the time of the spikes "
+            f"({min(ends):g} to {max(ends):g}; windows from {edges.min():g} to {edges.max():g}), so counts are 0. "
+            "Pass spikes, onsets and window in one unit, such as seconds",
+            MeasureWarning,
+        )
 
 
 _ROUNDING = 4

@@ -133,7 +133,11 @@ def rank_models(
     check.fraction(alpha, "alpha", closed=False)
     check.fraction(confidence, "confidence", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
-    named = {"models": kinds.mapping(models, "models"), "data": _subjects(data)}
+    models = {
+        name: Rdm(model, f"models[{name!r}]") if hasattr(model, "get_matrices") else model
+        for name, model in kinds.mapping(models, "models").items()
+    }
+    named = {"models": models, "data": _subjects(data)}
     (models, data), along = select_layer_rows(named, {"groups": groups, "blocks": blocks}, rows=rows, missing=missing)
     problem = _check_problem(data, models, measure, along["groups"], along["blocks"], seed)
     wanted = check.optional_count(n_resamples, "n_resamples", minimum=20)
@@ -244,6 +248,8 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
 
 def _subjects(data: Any) -> dict[str, Any]:
     """Return the data of each subject, by name."""
+    if hasattr(data, "get_matrices"):
+        data = Rdm.stack(data, "data")
     if isinstance(data, Mapping):
         if not data:
             raise ValueError("data must contain at least one subject, got none")

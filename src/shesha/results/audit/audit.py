@@ -64,6 +64,8 @@ class RepresentationAudit(Result):
     """The feature split of random subsets of the features, each with as many features as the narrowest representation
     has; None if all representations have equally many.
     if all representations have equally many."""
+    labels_from_features: bool = False
+    """Whether rows near boundaries of classes have the labels that the features give them, as clusters have."""
 
     @property
     def ranking_score(self) -> Estimate | None:

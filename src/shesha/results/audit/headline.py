@@ -19,6 +19,7 @@ _CIRCULAR = (
     " If these labels are clusters of the same data, they agree with it by construction, even in noise: the p-value "
     "then says nothing about kinds of rows."
 )
+_DERIVED = "The labels follow the features of {} even near the boundaries of classes, as clusters do."
 _NAMED = 3
 """Most representations that a sentence lists by name."""
 
@@ -192,6 +193,9 @@ def _labels(audit: Audit) -> str:
         )
     most = f"maximum {audit.labels.highest_alignment:.2f}"
     circular = _CIRCULAR if audit.labels.look_like_clusters else ""
+    derived = [finding.name for finding in known if finding.labels_from_features]
+    if derived and not circular:
+        circular = f" {_DERIVED.format(list_names(derived, len(known)))}{_CIRCULAR}"
     return f"{intro} Rows of the same class are{where} (alignment {score}, {most}).{circular}"
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
 """How a significant score relates to chance, by the direction of its effect."""
 
+_TIE = 1e-12
+
 
 @dataclass(frozen=True)
 class TrialScore(NullSummary):
@@ -52,6 +54,11 @@ class TrialScore(NullSummary):
         return reaches_level(self.p_value, self.alpha)
 
     @property
+    def is_tested(self) -> bool:
+        """Whether some permutation gives another value than the recorded order."""
+        return self.has_null and not all(abs(draw - self.observed) <= _TIE for draw in self.null)
+
+    @property
     def _p_value_text(self) -> str:
         side = "below" if self.observed < self.null_mean else "above"
         return f"{abs(self.z):.3g} sd {side}" if self.z == self.z else "all draws equal"
@@ -77,7 +84,10 @@ class TrialScore(NullSummary):
             return "\n".join(wrap(f"{self.name}: not estimable ({self.reason})", page_width()))
         lines = [f"{self.name}: {self.observed:.4f}"]
         if self.has_null:
-            lines[0] += f", {'' if self.significant else 'not '}{SIDES[self.closer]} chance at {self.alpha:g}"
+            verdict = f"{'' if self.significant else 'not '}{SIDES[self.closer]} chance at {self.alpha:g}"
+            lines[0] += (
+                f", {verdict if self.is_tested else 'cannot be tested, because every permutation gives this value'}"
+            )
             lines.append(
                 f"  chance {self.null_mean:.4f} +- {self.null_sd:.2g} ({self._p_value_text}), p = {self.p_value:.3g} "
                 f"({self.n_permutations} {_score_sentence(self)})"

@@ -1,0 +1,79 @@
+"""Inputs in other units, axes and objects: read as meant, refused with the way out, or warned of."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import shesha
+from shesha.neuro import crossnobis, noise_ceiling, spike_counts, trial_split
+
+RNG = np.random.default_rng(0)
+SPIKES = [np.sort(RNG.uniform(0, 100, 300)) for _ in range(3)]
+ONSETS = np.arange(10) * 9 + 0.5
+SQUARES = np.abs(RNG.standard_normal((5, 6, 6))) + 3 * RNG.random((6, 6))
+SQUARES = (SQUARES + SQUARES.transpose(0, 2, 1)) * (1 - np.eye(6))
+
+
+class Rdms:
+    """An object with the methods of rsatoolbox's RDMs."""
+
+    def __init__(self, matrices, **descriptors):
+        self.matrices, self.pattern_descriptors = matrices, descriptors
+
+    def get_matrices(self):
+        return self.matrices
+
+
+@pytest.mark.parametrize(
+    ("onsets", "window", "warned"),
+    [(ONSETS, (0, 0.5), False), (ONSETS * 1000, (0, 500), True), (ONSETS[:1], (0, 0.5), False), ([], (0, 1), False)],
+)
+def test_windows_outside_the_recording_are_named(onsets, window, warned):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        spike_counts(SPIKES, onsets, window=window)
+    assert any("outside the time of the spikes" in str(one.message) for one in found) == warned
+
+
+@pytest.mark.parametrize(("shape", "hint"), [((20, 60), ", which .* pass X.T"), ((20, 59), "")])
+def test_neurons_in_rows_are_refused_with_the_transpose(shape, hint):
+    with pytest.raises(ValueError, match=f"conditions must have one entry for each of the 20 trials, got 60{hint}$"):
+        crossnobis(np.ones(shape), np.tile(np.arange(6), 10))
+
+
+def test_a_null_without_other_values_is_no_verdict():
+    shown = np.tile(np.arange(6), 10)
+    X = RNG.standard_normal((60, 8)) + RNG.standard_normal((6, 8))[shown]
+    text = str(trial_split(X, shown, how="random", n_permutations=19))
+    assert "cannot be tested, because every permutation gives this value" in " ".join(text.split())
+    assert "not above" not in text
+
+
+@pytest.mark.parametrize(
+    "stack",
+    [SQUARES, np.moveaxis(SQUARES, 0, 2), SQUARES[:, *np.triu_indices(6, k=1)], Rdms(SQUARES)],
+    ids=["first", "last", "condensed", "rsatoolbox"],
+)
+def test_stacks_of_distances(stack):
+    found = shesha.Rdm.stack(stack)
+    assert len(found) == 5
+    for one, square in zip(found, SQUARES, strict=True):
+        np.testing.assert_array_equal(one.condensed, square[np.triu_indices(6, k=1)])
+
+
+def test_distances_of_rsatoolbox_are_data_and_models():
+    names = np.array(list("fbdace"))
+    rdms = Rdms(SQUARES, index=np.arange(6), stimulus=names)
+    plain = shesha.rank_models(list(map(shesha.Rdm, SQUARES)), {"m": shesha.Rdm(SQUARES[0])}, n_resamples=20)
+    found = shesha.rank_models(rdms, {"m": Rdms(SQUARES[:1], stimulus=names)}, n_resamples=20)
+    assert found.models[0].value == plain.models[0].value
+    assert list(shesha.Rdm.stack(rdms)[0].names.values) == list(names)
+    np.testing.assert_array_equal(noise_ceiling(rdms).left_out, noise_ceiling(SQUARES).left_out)
+    with pytest.raises(ValueError, match=r"D must contain one RDM, got 5; pass shesha\.Rdm\.stack\(D\)"):
+        shesha.Rdm(rdms)
+
+
+def test_similarities_are_refused_with_the_conversion():
+    with pytest.raises(ValueError, match="if it contains similarities, pass 1 - D"):
+        shesha.Rdm(np.corrcoef(RNG.standard_normal((6, 9))))
