@@ -47,7 +47,7 @@ CALLS = {
     "audit": lambda X, Y: shesha.audit(X, n_bootstrap=20, n_permutations=19),
     "consensus": lambda X, Y: shesha.consensus({"1": X, "2": Y, "3": X[::-1]}),
     "rank": lambda X, Y: shesha.rank_models({"1": X, "2": X[:, ::2]}, Y),
-    "monitor": lambda X, Y: DriftMonitor(X, nulls=X, n_resamples=19).check(Y),
+    "monitor": lambda X, Y: DriftMonitor(X, n_resamples=99).check(Y),
 }
 
 
@@ -76,8 +76,7 @@ def measure(verb: str, shape: str, budget: str, limit: float) -> list[str]:
     start, command = time.monotonic(), [sys.executable, "-c", CALL, verb, shape]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
-        before = int(child.stdout.readline())
-        peak = before
+        before = peak = int(child.stdout.readline() or 0)
         while child.poll() is None and time.monotonic() < start + limit:
             time.sleep(0.1)
             if found := re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{child.pid}/status").read_text()):
@@ -87,7 +86,7 @@ def measure(verb: str, shape: str, budget: str, limit: float) -> list[str]:
             child.kill()
         else:
             last, _, note = child.stdout.read().strip().partition("|")
-            peak = int(last)
+            peak = int(last or peak)
     return [f"{(peak - before) // 1024:,}", f"{seconds:.0f}", note]
 
 

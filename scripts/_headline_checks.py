@@ -814,8 +814,8 @@ def cell_checks() -> Iterator[Check]:
     )
 
 
-UNCHANGED = (("^ok", TRUE), ("^watch", UNDECIDED), ("^alert", WRONG))
-CHANGED = (("^(ok|watch)", UNDECIDED), ("^alert", TRUE))
+UNCHANGED = (("^ok", TRUE), ("^(watch|not estimable)", UNDECIDED), ("^alert", WRONG))
+CHANGED = (("^(ok|watch|not estimable)", UNDECIDED), ("^alert", TRUE))
 
 
 def drift_checks() -> Iterator[Check]:

@@ -140,12 +140,17 @@ def judged(error: BaseException) -> tuple[str, str]:
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1]
     where = f"{_place(error.__traceback__)}: {type(error).__name__}: {str(error)[:160]}"
-    own = "/shesha/" in last.filename and last.lineno in _raised(last.filename)
+    own = _is_own(last.filename) and last.lineno in _raised(last.filename)
     if (isinstance(error, ImportError) and own) or (isinstance(error, FileNotFoundError) and error.filename):
         return "refused", where
     if not own or not isinstance(error, ValueError | TypeError | MemoryError | OSError | KeyError):
         return "FAULT", where
     return ("refused" if " must " in str(error) or not isinstance(error, ValueError | TypeError) else "FORM"), where
+
+
+def _is_own(file: str) -> bool:
+    """Return whether a file belongs to one of our packages."""
+    return bool({"shesha", "shesha_bench", "shesha_studies"} & set(Path(file).parts))
 
 
 @cache
@@ -158,7 +163,7 @@ def _raised(file: str) -> frozenset[int]:
 
 def _place(trace: TracebackType | None) -> str:
     """Return the last line of the library in the traceback of an error."""
-    own = [frame for frame in traceback.extract_tb(trace) if "/shesha/" in frame.filename]
+    own = [frame for frame in traceback.extract_tb(trace) if _is_own(frame.filename)]
     return f"{_short(own[-1].filename)}:{own[-1].lineno}" if own else "outside"
 
 

@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import io
 import json
+import os
 import shutil
 import sqlite3
 import sys
@@ -32,6 +33,7 @@ from fuzz_files import _edited, mutated
 
 import shesha
 from shesha.drift import CanaryEncodings, DriftMonitor
+from shesha.runs.store import _SEAL, _add_checksum
 
 X = np.random.default_rng(0).standard_normal((40, 6))
 Y = X[:, :4] + np.random.default_rng(1).standard_normal((40, 4))
@@ -183,13 +185,40 @@ def write_case(kind: str, good: Path, number: int, seed: int, folder: Path) -> P
     # Do not damage the input arrays of comparisons, because they are written again before each use.
     inside = sorted(path for path in target.rglob("*") if path.is_file() and (kind, path.suffix) != ("stores", ".npy"))
     chosen = inside[int(rng.integers(len(inside)))]
-    if chosen.suffix == ".json" and rng.random() < 0.7:
+    if kind in ("results", "monitor", "submissions", "stores") and rng.random() < 0.1:
+        _plant(target, chosen, rng)
+    elif chosen.suffix == ".json" and rng.random() < 0.7:
         chosen.write_text(json.dumps(_edited(json.loads(chosen.read_text()), rng)))
     elif chosen.suffix == ".sqlite" and rng.random() < 0.7:
         _edit_row(chosen, rng)
     else:
         chosen.write_bytes(mutated(chosen.read_bytes(), rng))
     return target
+
+
+_SCHEMA = (
+    "CREATE VIEW more AS SELECT * FROM {table}",
+    "CREATE TRIGGER gone AFTER INSERT ON {table} BEGIN DELETE FROM {table}; END",
+    "CREATE INDEX more ON {table} (abs({column}))",
+    "ALTER TABLE {table} ADD COLUMN more TEXT",
+    "DROP TABLE {table}",
+    "CREATE VIEW endless AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c",
+)
+"""Statements that change which tables, views and triggers a store has."""
+
+
+def _plant(target: Path, chosen: Path, rng: np.random.Generator) -> None:
+    """Replace a file, or one that a store keeps beside it, by a link, a pipe or a folder."""
+    endings = ("", "-wal", "-shm", "-journal", ".lock") if chosen.suffix == ".sqlite" else ("",)
+    place = chosen.with_name(chosen.name + endings[int(rng.integers(len(endings)))])
+    place.unlink(missing_ok=True)
+    make = (
+        lambda: place.symlink_to(target / "nothing"),
+        lambda: place.symlink_to("/dev/zero"),
+        lambda: os.mkfifo(place),
+        place.mkdir,
+    )
+    make[int(rng.integers(len(make)))]()
 
 
 def _edit_row(path: Path, rng: np.random.Generator) -> None:
@@ -202,12 +231,21 @@ def _edit_row(path: Path, rng: np.random.Generator) -> None:
         values = [value for (value,) in file.execute(f"SELECT {column} FROM {table}")]
         if not values:
             return
+        if rng.random() < 0.1:
+            statement = _SCHEMA[int(rng.integers(len(_SCHEMA)))]
+            with contextlib.suppress(sqlite3.OperationalError):
+                file.execute(statement.format(table=table, column=column))
+            return
         value = values[int(rng.integers(len(values)))]
         strange = [None, -1, 1.5, b"\xff\x00", "", "null", "[]", "{}", "NaN", '{"a":' * 2000, "9" * 30, float("inf")]
         new = strange[int(rng.integers(len(strange)))]
+        has_checksum = table == "result" and column == "value" and rng.random() < 0.9
         with contextlib.suppress(ValueError, TypeError):
             if rng.random() < 0.6:
-                new = json.dumps(_edited(json.loads(value), rng))
+                new = json.dumps(_edited(json.loads(value[_SEAL:] if has_checksum else value), rng))
+        if has_checksum and isinstance(new, str):
+            # Otherwise the checksum would reveal the edit before anything reads the values.
+            new = _add_checksum(new)
         with contextlib.suppress(sqlite3.IntegrityError, sqlite3.DataError):
             file.execute(f"UPDATE {table} SET {column} = ? WHERE {column} IS ?", (new, value))
 

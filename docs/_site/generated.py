@@ -37,8 +37,8 @@ SECTIONS = {
     "trust": (
         "Trust",
         "Measured error rates, differences from published code, design and performance.",
-        "../validation ../false_positives ../intervals ../coherence_rates ../monitoring_rates ../published_code "
-        "../performance ../design ../first_contribution contributing security code_of_conduct",
+        "../validation ../false_positives ../intervals ../coherence_rates ../headlines ../monitoring_rates "
+        "../published_code ../performance ../design ../first_contribution contributing security code_of_conduct",
     ),
     "experiments": (
         "Studies",

@@ -3,6 +3,7 @@
 import ast
 import sys
 import tomllib
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,17 @@ def test_without_a_package_its_command_says_in_one_line_what_to_install(monkeypa
         assert str(ended.exception) == (
             f'`shesha {name}` is in a separate package: pip install "{shesha.DISTRIBUTION}[{name}]"'
         )
+
+
+def test_a_package_that_cannot_be_loaded_stops_no_other_command(monkeypatch):
+    broken = EntryPoint("bench", "shesha_bench.no_such_module:bench", "shesha.commands")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **asked: [broken] if asked["name"] == "bench" else [])
+    app = typer.Typer()
+    add_package_commands(app)
+    app.command("other")(lambda: None)
+    assert CliRunner().invoke(app, ["other"]).exit_code == 0
+    message = str(CliRunner().invoke(app, ["bench", "run"]).exception)
+    assert message.startswith("`shesha bench` could not be loaded (No module named 'shesha_bench.no_such_module')")
 
 
 def test_with_a_package_its_commands_are_there():

@@ -147,6 +147,29 @@ def test_commands_read_maps_alike(tmp_path, invoke_main):
         assert "feature maps 20 x 4 x 3 x 3, flattened to 20 x 36" in " ".join(ended.out.split()), command
 
 
+@pytest.mark.parametrize("command", ["compare", "diff"])
+def test_texts_in_another_order_are_refused_beside_row_numbers(command, tmp_path, invoke_main):
+    other = np.random.default_rng(2).standard_normal((N, D))
+    for name, rows, vectors in (("old", ROWS, X), ("new", MIXED, other[MIXED])):
+        table = pd.DataFrame({"index": ROWS, "text": [f"t{i}" for i in rows], "embedding": list(vectors)})
+        table.to_parquet(tmp_path / f"{name}.parquet", index=False)
+    refused = invoke_main(command, tmp_path / "old.parquet", tmp_path / "new.parquet")
+    assert refused.status == 2
+    assert "column 'text' has the same values in old.parquet and new.parquet, in another order" in refused.err
+    assert "pass --id text; otherwise pass --by-position" in refused.err
+    ended = invoke_main(command, tmp_path / "old.parquet", tmp_path / "new.parquet", "--id", "text")
+    assert "rows matched by text, in another order" in " ".join(ended.out.split())
+
+
+def test_records_of_numpy_are_read_by_field(tmp_path, invoke_main):
+    for name, rows in (("old", ROWS), ("new", MIXED)):
+        records = np.zeros(N, dtype=[("id", "i8"), ("vec", "f4", (D,))])
+        records["id"], records["vec"] = 100 + 3 * rows, X[rows]
+        np.save(tmp_path / f"{name}.npy", records)
+    ended = invoke_main("compare", tmp_path / "old.npy", tmp_path / "new.npy", "--measures", "CKA")
+    assert " CKA 1.000" in ended.out and "rows matched by id, in another order" in " ".join(ended.out.split())
+
+
 @pytest.mark.filterwarnings("ignore::shesha.RowNamesWarning")
 def test_a_transposed_table_is_said(tmp_path, invoke_main):
     frame = pd.DataFrame(X.T, index=[f"dim_{k}" for k in range(D)], columns=[f"doc {i}" for i in range(N)])

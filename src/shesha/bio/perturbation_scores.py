@@ -18,7 +18,7 @@ from shesha.bio.shifts_from_controls import (
 )
 from shesha.coherence.shared_rows import warn_of_shared_rows
 from shesha.inputs import validation as check
-from shesha.kernels.rounding_and_scaling import huge_unit, length_unit
+from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
 
@@ -60,7 +60,8 @@ def perturbation_coherence(
     k : int
         Number of nearest controls, for 'knn'.
     regularization : float
-        Constant that is added to the variances of the controls, for 'whitened'.
+        Constant that is added to the variances of the controls, for 'whitened'. It has the squared unit of the features
+        and matches the public package, so bring features of very small variance to variance 1 first.
     seed : int, Generator or None
         Seed of the random subset of cells, which matches the public package.
     max_samples : int or None
@@ -258,7 +259,7 @@ def checked_effect_size(
     check.fraction(ci, "ci", closed=False)
     check.choice(metric, ("euclidean", "cohen"), "metric")
     generator(seed)
-    unit = huge_unit(controls, cells)
+    unit = safe_unit(controls, cells)
     controls, cells = controls / unit, cells / unit
     distance = float(np.linalg.norm(cells.mean(axis=0) - controls.mean(axis=0)))
     if metric == "euclidean":

@@ -33,6 +33,7 @@ from shesha.comparison.chance_and_intervals import Evidence
 from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
+from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.measures import Measure, choose
 from shesha.nulls.design_builder import exchange
 from shesha.results.changes.diff import Diff, LayerChange
@@ -45,6 +46,7 @@ from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Index, Seed
+from shesha.views import Representation
 
 MEASURES = ("RDM drift", "unbiased CKA")
 _NO_LEVEL = 0.9
@@ -362,10 +364,15 @@ def _evidence(scored: Index, known: dict[str, Any], confidence: float, seed: See
 
 def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
     """Select the examined rows of one layer from every encoding."""
-    before, after = (side[name].to_numpy.take_rows(rows) for side in (sides.before, sides.after))
-    again, also = (
-        [{name: side[name].to_numpy.take_rows(rows)} for side in group] for group in (sides.again, sides.also)
-    )
+    unit = safe_unit(*(side[name].to_numpy.rows for side in (sides.before, sides.after)))
+
+    def chosen(side: Mapping[str, Representation]) -> Representation:
+        whole = side[name].to_numpy
+        one = whole if np.array_equal(rows, np.arange(whole.n_rows)) else whole.take_rows(rows)
+        return one if unit == 1 else Representation(one.rows / unit, one.precision)
+
+    before, after = chosen(sides.before), chosen(sides.after)
+    again, also = ([{name: chosen(side)} for side in group] for group in (sides.again, sides.also))
     kinds, unchanged = zip(*NoiseFloor(again, also).pairs(name, before, after), strict=True)
     return LayerPair(name, sides.others[name], before, after, unchanged, kinds)
 

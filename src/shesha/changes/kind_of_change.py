@@ -10,6 +10,7 @@ from shesha.changes.index_recall import recall_of_each
 from shesha.changes.vector_errors import Pairs, error_limit, error_share
 from shesha.descriptors.spectrum import anisotropy, participation_ratio
 from shesha.kernels.neighbours import nearest_by_product
+from shesha.kernels.orthogonal_maps import rotate_rows
 from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
 from shesha.results.changes.kind_of_change import Kind, StructureChange
@@ -29,6 +30,8 @@ LOST = 0.05
 """Factor below which a rescaled feature counts as lost."""
 ROWS_PER_FEATURE = 2
 """With fewer rows per feature, no rotation can be ruled out."""
+_MANY_FEATURES = 4096
+"""Features above which a regression uses rotated rows, if there are fewer rows."""
 
 
 def structure_change(
@@ -211,8 +214,15 @@ def _recovered_neighbours(predicted: Matrix, target: Matrix, fold: Index) -> flo
 
 def _held_out_share(X: Matrix, Y: Matrix, fold: Index) -> float:
     """Return the share of Y's variance in held-out rows that ridge regression on X explains."""
+    X, Y = _few_columns(X), _few_columns(Y)
     predicted = predict_held_out(X, decompose_folds(X, fold, FOLDS), Y)
     return 1.0 - float(np.vdot(Y - predicted, Y - predicted) / np.vdot(Y, Y))
+
+
+def _few_columns(rows: Matrix) -> Matrix:
+    """Return rows in as few coordinates as rows if products of all features would take much memory."""
+    n, d = rows.shape
+    return rotate_rows(rows) if d > max(n, _MANY_FEATURES) else rows
 
 
 def _scaled_variance_share(X: Matrix, Y: Matrix) -> float:

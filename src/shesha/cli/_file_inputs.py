@@ -103,7 +103,7 @@ class RowOptions:
         `opened` describes the contents of the files, unless `read_representations` read each of them in a call.
         """
         from shesha.inputs import are_reordered
-        from shesha.io.columns_in_another_order import warn_of_other_orders
+        from shesha.io.columns_in_another_order import check_column_orders
 
         if len(files) < 2:
             return
@@ -122,7 +122,7 @@ class RowOptions:
                     "rows must be in one order if no column identifies them, got the same rows in another order. "
                     "Name the column of identifiers with --id, or pass --by-position to compare row i with row i"
                 )
-        warn_of_other_orders(opened or {path: it for side in files for path, it in getattr(side, "opened", {}).items()})
+        check_column_orders(opened or {path: it for side in files for path, it in getattr(side, "opened", {}).items()})
 
 
 EVERY_ROW = RowOptions()

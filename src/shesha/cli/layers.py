@@ -39,6 +39,7 @@ def layers_command(
         int, typer.Option(help="Number of permutations of the rows, the same for all layers.")
     ] = 200,
     alpha: Annotated[float, typer.Option(help="Significance level of the threshold.")] = 0.05,
+    key: Annotated[list[str] | None, typer.Option(help="Layer of the files to compare (may be repeated).")] = None,
     layer_axis: _file_inputs.LayerAxis = "guess",
     by_position: _file_inputs.ByPosition = False,
     identity: _file_inputs.Id = None,
@@ -67,6 +68,8 @@ def layers_command(
     outputs = _outputs.Outputs(json, plot, html, card, (*(files or ()), *(model or ()), texts, blocks, groups, within))
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     if models is not None:
+        if key:
+            raise ValueError("--key must be left out with --model, got both")
         exchanged = _design_options.read_design([models.file], blocks, groups, within, shift, block_length)
         if not exchanged.is_empty or rdm or card is not None or aggregate != "max":
             raise ValueError(
@@ -83,7 +86,7 @@ def layers_command(
     first, second = files
     exchanged = _design_options.read_design([first], blocks, groups, within, shift, block_length, rows=row_options)
     a, b = (
-        _file_inputs.read_representations([path], None, exchanged.columns, layer_axis, rows=row_options, distances=rdm)
+        _file_inputs.read_representations([path], key, exchanged.columns, layer_axis, rows=row_options, distances=rdm)
         for path in (first, second)
     )
     row_options.state_pairing(a, b)

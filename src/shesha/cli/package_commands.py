@@ -36,14 +36,17 @@ def add_package_commands(app: typer.Typer) -> None:
 
     for name, about in PACKAGES.items():
         points = list(entry_points(group=GROUP, name=name))
+        problem = "is in a separate package"
         if points:
-            app.add_typer(points[0].load(), name=name, short_help=about)
-        else:
-            _add_missing(app, name, about)
+            try:
+                app.add_typer(points[0].load(), name=name, short_help=about)
+                continue
+            except Exception as error:  # A package of another version must not stop the other commands.
+                problem = f"could not be loaded ({error})"
+        _add_missing(app, name, about, f'`shesha {name}` {problem}: pip install "{DISTRIBUTION}[{name}]"')
 
 
-def _add_missing(app: typer.Typer, name: str, about: str) -> None:
-    hint = f'`shesha {name}` is in a separate package: pip install "{DISTRIBUTION}[{name}]"'
+def _add_missing(app: typer.Typer, name: str, about: str, hint: str) -> None:
     any_words = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
     @app.command(name, short_help=f"{about} (not installed)", context_settings=any_words, help=hint)

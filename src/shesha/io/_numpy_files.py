@@ -26,9 +26,16 @@ def npy_arrays(path: Path) -> dict[str, StoredArray]:
         shape, dtype = _header(stream)
     if _is_bfloat16(dtype):
         return {path.stem: StoredArray(shape, np.dtype("f4"), partial(_bfloat16, path, shape))}
+    if dtype.names is not None and len(shape) == 1 and not dtype.hasobject:
+        return {name: _field(path, shape, name, dtype[name]) for name in dtype.names}
     if dtype.kind == "V" and dtype.names is None:
         return {path.stem: refused(_UNKNOWN.format(dtype.itemsize))}
     return {path.stem: StoredArray(shape, dtype, partial(_memory_map, path))}
+
+
+def _field(path: Path, shape: tuple[int, ...], name: str, dtype: np.dtype[Any]) -> StoredArray:
+    """Describe one field of an array of records, such as the vectors beside their ids."""
+    return StoredArray((*shape, *dtype.shape), dtype.base, lambda: np.asarray(_memory_map(path)[name]))
 
 
 def _is_bfloat16(dtype: np.dtype[Any]) -> bool:

@@ -17,8 +17,8 @@ _MOST_COLUMNS = 20
 _MOST_ROWS = 1_000_000
 
 
-def warn_of_other_orders(contents: Mapping[Path, Contents]) -> None:
-    """Warn if rows are paired by position although a column of two files has the same values in another order."""
+def check_column_orders(contents: Mapping[Path, Contents]) -> None:
+    """Refuse to pair rows by position if two files have the same distinct texts in another order; warn of numbers."""
     files = list(contents.items())
     if len(files) < 2:
         return
@@ -35,6 +35,11 @@ def warn_of_other_orders(contents: Mapping[Path, Contents]) -> None:
             continue
         if one.has_same_names(other) and not one.has_same_order(other):
             text = f"column {column!r} has the same values in {first.name} and {second.name}, in another order"
+            if one.kind == "text":
+                raise ValueError(
+                    f"{text}, but nothing else identifies the rows. If it does, pass ids={column!r} (--id {column}); "
+                    "otherwise pass --by-position"
+                )
             state(text)
             warn(
                 f"{text}, but rows are paired by position. If it identifies rows, pass ids={column!r} (--id {column})",

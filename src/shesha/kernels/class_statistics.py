@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.kernels.rounding_and_scaling import huge_unit, length_unit
+from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.types import Index, Labels, Matrix, Vector
 
@@ -224,7 +224,7 @@ def in_units_of_spread(X: Matrix) -> Matrix:
 def _class_rows(X: Matrix, codes: Labels) -> tuple[list[Matrix], Matrix]:
     """Deviations of each class's rows from the class mean, and the class means."""
     codes = np.unique(codes, return_inverse=True)[1]
-    X = X / huge_unit(X)
+    X = X / safe_unit(X)
     centred = X - X.mean(axis=0)
     means, counts = class_means(centred, codes)
     centred = centred[np.argsort(codes, kind="stable")]

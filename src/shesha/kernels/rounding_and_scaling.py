@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, cast
 
 import numpy as np
@@ -31,10 +30,10 @@ def clip_rounding(value: float, low: float, high: float) -> float:
     return cast(float, np.clip(value, low, high))
 
 
-def huge_unit(*sides: Matrix) -> float:
-    """Return a divisor that brings numbers whose squares would overflow to about 1; 1 for other numbers."""
-    top = max(float(np.abs(side).max(initial=0.0)) for side in sides)
-    return math.ldexp(1.0, math.frexp(top)[1] - 1) if top > _HUGE else 1.0
+def safe_unit(*sides: Matrix) -> float:
+    """Return a power of two that brings numbers whose squares would overflow or vanish to about 1; 1 for others."""
+    top = max(largest(side) for side in sides if side.size)
+    return length_unit(np.array([top])) if top > _HUGE or 0 < top < 1 / _HUGE else 1.0
 
 
 _EPS = float(np.finfo(np.float64).eps)

@@ -16,7 +16,7 @@ from shesha.inputs.class_labels import class_name
 from shesha.kernels.condition_distances import compress_columns
 from shesha.kernels.crossnobis import across_folds, across_runs, across_weighted_pairs
 from shesha.kernels.noise_covariance import additive_residuals, estimate_noise, residuals
-from shesha.kernels.rounding_and_scaling import huge_unit, length_unit
+from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
@@ -60,7 +60,7 @@ class Crossed:
         # With estimated noise, distances do not depend on units, so the data can be rescaled. Otherwise, squares could
         # overflow.
         estimated = covariance is not None and not isinstance(covariance, np.ndarray)
-        unit = length_unit(trials.rates) if estimated else huge_unit(trials.rates)
+        unit = length_unit(trials.rates) if estimated else safe_unit(trials.rates)
         if unit != 1.0 and not estimated:
             raise ValueError(
                 "X must contain numbers with finite squares if noise is not estimated, got entries up to "

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from shesha.inputs import validation as check
+from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.kernels.shapes import energy_distance, gaussian_distance
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trials import Conditions, Trials
@@ -149,6 +150,9 @@ def stochastic_shape(
         )
     n_splits = check.count(n_splits, "n_splits")
     first, second = _matched_clouds(X, Y, conditions, conditions if conditions_of_Y is None else conditions_of_Y)
+    unit = safe_unit(*first, *second)
+    first, second = ([cloud / unit for cloud in side] for side in (first, second))
+    scale = unit if kind == "gaussian" else unit**0.5
     rng = generator(seed)
     with single_threaded_blas():
         square = _squared(first, second, kind, weight)
@@ -156,11 +160,11 @@ def stochastic_shape(
     between, within_first, within_second = halves.mean(axis=0)
     return StochasticShape(
         kind=kind,
-        distance=_root(square),
-        corrected=_root(between - 0.5 * (within_first + within_second)),
-        half_distance=_root(between),
-        first_floor=_root(within_first),
-        second_floor=_root(within_second),
+        distance=scale * _root(square),
+        corrected=scale * _root(between - 0.5 * (within_first + within_second)),
+        half_distance=scale * _root(between),
+        first_floor=scale * _root(within_first),
+        second_floor=scale * _root(within_second),
         weight=float(weight),
         n_conditions=len(first),
         fewest_trials=min(len(cloud) for cloud in (*first, *second)),

@@ -169,7 +169,7 @@ def test_scores_that_are_no_numbers_are_refused(tmp_path, value):
 
 
 def test_a_copy_of_a_submission_is_refused(tmp_path):
-    write(tmp_path, "CKA", range(8))
+    write(tmp_path, "CKA", np.linspace(0, 1, 8))
     (tmp_path / "copy.json").write_bytes((tmp_path / "small" / "CKA.json").read_bytes())
     with pytest.raises(ValueError, match="must be the only submission of CKA, got two of small"):
         leaderboard(tmp_path)
@@ -184,6 +184,23 @@ def test_measures_whose_names_differ_in_signs_keep_files_of_their_own(tmp_path):
     assert measure_file(tmp_path, first) == place
     other.write_text("half of a")
     assert measure_file(tmp_path, second) == other
+
+
+def test_names_of_a_page_show_themselves_and_nothing_else(tmp_path):
+    write(tmp_path, "odd", np.full(8, 0.8))
+    (file,) = tmp_path.rglob("odd.json")
+    content = json.loads(file.read_text()) | {"measure": "<img src=x onerror=alert(1)>\n# Best | [link](http://x)"}
+    file.write_text(json.dumps(content))
+    write(tmp_path, "CKA", np.full(8, 0.5))
+    page = leaderboard_page(tmp_path)
+    assert "<img" not in page and "\n# Best" not in page
+    assert r"&lt;img src=x onerror=alert(1)&gt;\\n\# Best \| \[link\](http://x)" in page
+
+
+def test_a_score_outside_the_bounds_of_its_quality_is_refused(tmp_path):
+    write(tmp_path, "CKA", np.full(8, 1.5))
+    with pytest.raises(ValueError, match=r"auprc must be between 0 and 1, got 1\.5"):
+        leaderboard_page(tmp_path)
 
 
 def cell(task: str, test: str = "accuracy") -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import typer
 from shesha.cli import package_commands as shared
 from shesha.cli.package_commands import echo
 from shesha.support.plurals import count
+from shesha.support.visible_text import visible_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -282,7 +283,7 @@ def export_command(
     shared.require_writable(output)
     shared.require_separate({"OUTPUT": output}, [store])
     frame = every_comparison(store) if comparisons else results(store, find_suite(suite))
-    shared.write(output, frame.to_csv(index=False))
+    shared.write(output, frame.map(visible_cell).to_csv(index=False))
 
 
 @bench.command("report")

@@ -23,6 +23,7 @@ from shesha.support.atomic_files import write_text
 from shesha.support.regular_files import read_json
 from shesha.support.seeds import generator
 from shesha.support.types import Seed
+from shesha.support.visible_text import visible_markdown
 from shesha_bench.ranks import CELL, base_name, published
 from shesha_bench.store import Entry, Store
 from shesha_bench.stored_results import (
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 
 FORMAT = 1
+_BOUNDS = {"auprc": (0, 1), "conformity": (0, 1), "spearman": (-1, 1), "spearman_pooled": (-1, 1)}
+"""Smallest and largest value of each quality."""
 _PLACE = ("domain", "dataset", "architecture", "pooling")
 _KEY = ("suite", "measure", *_PLACE, "test", "quality")
 
@@ -143,7 +146,10 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
         for score in submission["scores"]:
             where = {name: kinds.text(score[name], name) for name in (*_PLACE, "test", "quality")}
             jackknife = tuple(_finite(value) for value in score["without_training"])
-            yield {**texts, **where, "value": _finite(score["value"]), "left": jackknife}
+            value, (low, high) = _finite(score["value"]), _BOUNDS.get(where["quality"], (-np.inf, np.inf))
+            if any(not low <= one <= high for one in (value, *jackknife) if one == one):
+                raise ValueError(f"{where['quality']} must be between {low} and {high}, got {value}")
+            yield {**texts, **where, "value": value, "left": jackknife}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{path} must be a submission of format {FORMAT}, got another file: {error}") from error
 
@@ -281,13 +287,18 @@ def leaderboard_page(folder: str | Path, *, suite: str | None = None, seed: Seed
         As for `leaderboard`.
     """
     board, scores = leaderboard(folder, suite=suite, seed=seed), _counting_scores(folder, suite)
-    lines = [f"# Leaderboard: suite {scores['suite'].iloc[0]}", "", _HEAD, ""]
+    lines = [f"# Leaderboard: suite {visible_markdown(scores['suite'].iloc[0])}", "", _HEAD, ""]
     for domain, rows in board.groupby("domain", sort=False):
-        lines += [f"## {str(domain).capitalize()}", "", _basis(rows, scores[scores["domain"] == domain]), ""]
+        lines += [
+            f"## {visible_markdown(str(domain)).capitalize()}",
+            "",
+            _basis(rows, scores[scores["domain"] == domain]),
+            "",
+        ]
         head = ["measure", "position", "mean rank", "score", "calibrated"]
         cells = [
             [
-                row["measure"].replace("_", r"\_"),
+                visible_markdown(row["measure"]),
                 _places(row),
                 *(_number(row[key]) for key in ("mean_rank", "score", "calibrated")),
             ]
@@ -309,7 +320,9 @@ _HEAD = (
 def _basis(rows: pd.DataFrame, scores: pd.DataFrame) -> str:
     """Describe the tasks and tests on which the positions are based."""
     used = _complete(scores)[0]
-    tasks = sorted({f"{a} on {b}" for a, b in zip(used["architecture"], used["dataset"], strict=True)})
+    tasks = sorted(
+        {visible_markdown(f"{a} on {b}") for a, b in zip(used["architecture"], used["dataset"], strict=True)}
+    )
     tests = ", ".join(sorted(set(used["test"])))
     text = f"{len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} ({', '.join(tasks)}); tests: {tests}."
     if len(tasks) == 1:

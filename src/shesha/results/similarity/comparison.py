@@ -101,7 +101,8 @@ class Comparison(Result):
             advice = [*_reading_advice(with_value), note]
             lines += ["", *(line for text in advice for line in wrap(text, page_width(), hanging=""))]
         if with_value and calibrated and self.exchanged not in ("", "all rows"):
-            lines.append(f"Permuted under the null: {self.exchanged}.")
+            both = " Value and chance level both include the differences between blocks." * ("blocks" in self.exchanged)
+            lines += wrap(f"Permuted under the null: {self.exchanged}.{both}", page_width(), hanging="")
         repeated = [score for score in with_value if score.over_repeats is not None]
         if repeated:
             lines += [

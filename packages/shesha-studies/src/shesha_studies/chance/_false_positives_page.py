@@ -46,9 +46,7 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     sections = {
         "measures": ("Measures", _measures_table),
         "scores": ("Scores of one representation", _rates_table),
-        "designs": ("Rows that depend on one another", _rates_table),
         "groups": ("Groups of cells without an effect", _rates_table),
-        "doubts": ("Doubts", _doubts_table),
     }
     tables = tuple((title, tabulate(rows[rows.part == part])) for part, (title, tabulate) in sections.items())
     return Page("", tables, (_picture(_independent_rates(rows)),))
@@ -111,13 +109,6 @@ def _rates_table(rows: pd.DataFrame) -> pd.DataFrame:
     table = lines[BY].assign(**{"false positives": cells})
     table = table.merge(power[BY].assign(power=_cells(power)), "left", BY).fillna({"power": "-"})
     return table.rename(columns={"n": "rows"})
-
-
-def _doubts_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """How often each doubt is raised about data that give no cause, and about data that do."""
-    table = pool_rates(rows, ["truth", "data", "score"])
-    table["the warning would be"] = table.truth.map({"nothing": "wrong", "signal": "right"})
-    return table.assign(raised=_cells(table))[["data", "score", "the warning would be", "raised"]]
 
 
 def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:

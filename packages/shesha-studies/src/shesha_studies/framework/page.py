@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_MOST_LINES = 10
+_MOST_LINES = 8
 """Number of lines of a table that a page shows; the files beside it have all."""
 UNANSWERED = "No answer: the cells of this run do not decide the question, or the study states none."
 

@@ -100,7 +100,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         pictures.append(Picture("steering_causal", figure, shows))
         title = f"{CAUSAL}: rank correlations with max drop over ten layers and three poolings"
         page_tables.append((title, correlation_table(causal)))
-        page_tables.append((f"{CAUSAL}: max drop and controls (means over layers)", controls_table(causal)))
     notes = (SINK,) if causal else ()
     return Page("", tuple(page_tables), tuple(pictures), notes, answers=statistics.published_numbers(tables, published))
 
