@@ -56,3 +56,27 @@ def test_bad_options_end_with_a_message(invoke_main, place, more, message):
     ended = invoke_main("rank", place / "models.npz", "--data", place / "data.npz", *more)
     assert ended.status == 2
     assert message in ended.err
+
+
+def test_stacks_of_distances_are_subjects_in_every_form(tmp_path, invoke):
+    """Square matrices along the first or last axis, and condensed ones, give one ranking."""
+    rng = np.random.default_rng(0)
+    subjects = np.abs(rng.standard_normal((5, 9, 9))) + 3 * rng.random((9, 9))
+    subjects = (subjects + subjects.transpose(0, 2, 1)) * (1 - np.eye(9))
+    np.savez(tmp_path / "models.npz", near=subjects.mean(0), far=subjects[0][::-1, ::-1])
+    stacks = {"first": subjects, "last": subjects.transpose(1, 2, 0), "row": subjects[:, *np.triu_indices(9, k=1)]}
+    answers = set()
+    for name, stack in stacks.items():
+        np.save(tmp_path / f"{name}.npy", stack)
+        options = ("--rdm", "--resamples", "20", "--permutations", "19")
+        ended = invoke("rank", tmp_path / "models.npz", "--data", tmp_path / f"{name}.npy", *options)
+        assert ended.status == 0, ended
+        answers.add(ended.out[ended.out.index("  model ") :])
+    assert len(answers) == 1
+
+
+def test_distances_are_compared_by_measures_of_distances(tmp_path, invoke):
+    stack = np.abs(np.random.default_rng(0).standard_normal((3, 45)))
+    np.save(tmp_path / "stack.npy", stack)
+    ended = invoke("compare", tmp_path / "stack.npy", "--rdm")
+    assert "RSA (higher is closer)" in ended.out and "unbiased CKA" not in ended.out

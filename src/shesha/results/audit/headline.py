@@ -122,6 +122,9 @@ _SENTENCES: dict[str, Callable[[str, Sequence[RepresentationAudit]], str]] = {
 def _no_scores_sentence(audit: Audit) -> str:
     if any(finding.supervised for finding in audit.representations):
         return "A distance matrix allows label agreement only; stability needs the features."
+    reasons = list(dict.fromkeys(finding.reason for finding in audit.representations))
+    if len(reasons) == 1 and reasons[0]:
+        return f"No representation could be scored: {reasons[0].rstrip('.')}."
     return "No representation could be scored. The reasons are listed under Data."
 
 
