@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -134,7 +134,7 @@ def rank_models(
     check.fraction(confidence, "confidence", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
     models = {
-        name: Rdm(model, f"models[{name!r}]") if hasattr(model, "get_matrices") else model
+        name: Rdm(cast(Any, model), f"models[{name!r}]") if hasattr(model, "get_matrices") else model
         for name, model in kinds.mapping(models, "models").items()
     }
     named = {"models": models, "data": _subjects(data)}
