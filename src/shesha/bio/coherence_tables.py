@@ -16,8 +16,8 @@ from shesha.inputs import validation as check
 from shesha.results import CoherenceTable
 from shesha.support import argument_types as kinds
 from shesha.support import provenance
-from shesha.support.plurals import agree, count
 from shesha.support.types import Seed
+from shesha.support.wording import agree, count
 
 if TYPE_CHECKING:
     from anndata import AnnData

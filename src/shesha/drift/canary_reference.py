@@ -16,9 +16,9 @@ from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
 from shesha.measures import Measure
 from shesha.support.device_arrays import input_precision
-from shesha.support.item_lists import join_items
 from shesha.support.provenance import state
 from shesha.support.types import Index, Labels, Matrix
+from shesha.support.wording import join_items
 from shesha.views import Representation, align_rows
 
 Stored = dict[str, NDArray[Any]]

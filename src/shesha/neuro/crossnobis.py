@@ -22,11 +22,11 @@ from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
 from shesha.support import memory, provenance
-from shesha.support.default_draw_counts import N_PERMUTATIONS
-from shesha.support.plurals import count
+from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.provenance import keep_statements
 from shesha.support.types import Labels, Matrix, Seed
 from shesha.support.warnings import MeasureWarning, warn
+from shesha.support.wording import count
 
 Estimate = Literal["ledoit-wolf", "diagonal"]
 ESTIMATES: tuple[Estimate, ...] = get_args(Estimate)
