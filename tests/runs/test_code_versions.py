@@ -114,7 +114,6 @@ NOT_IN_STORES = {
     "shesha.kernels.noise_covariance",
     "shesha.kernels.shapes",
     "shesha.kernels.threads",
-    "shesha.nulls.null_summary",
     "shesha.nulls.linear_moments",
     "shesha.stability.scores.encoder_stability",
     "shesha.stability.scores.rdm_drift",
