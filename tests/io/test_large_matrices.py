@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shesha.io import UnreadableFileError
-from shesha.io._array_selection import _is_distances
+from shesha.io.array_selection import _is_distances
 from shesha.io.large_matrices import copy_large_files, open_matrix
 
 pa = pytest.importorskip("pyarrow")

@@ -14,7 +14,7 @@ from shesha.cli._outputs import echo
 from shesha.support.provenance import ignore_statements, state, state_left_out
 
 if TYPE_CHECKING:
-    from shesha.io._array_selection import Contents
+    from shesha.io.array_selection import Contents
 
 FORMATS = (
     "npy, npz, safetensors, pt, parquet, feather, csv, tsv, json, jsonl, txt, vec, bin, fvecs, mat, h5, h5ad, h5mu, "
