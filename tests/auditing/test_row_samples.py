@@ -21,10 +21,10 @@ def test_scores_of_labels_come_from_sampled_rows_with_intervals_that_hold_the_va
     options = {"n_bootstrap": 30, "n_permutations": 19, "pairs": 20_000}
     monkeypatch.setenv("SHESHA_MEMORY", "1G")
     whole = shesha.audit(X, y, **options).representations[0]
-    monkeypatch.setenv("SHESHA_MEMORY", "4M")
+    monkeypatch.setenv("SHESHA_MEMORY", "6M")
     found = shesha.audit(X, y, **options)
     few = found.representations[0]
-    size = 4 * 2**20 // (64 * 16)
+    size = 6 * 2**20 // (64 * 16)
     assert set(few.supervised) == set(whole.supervised)
     for name, estimate in few.supervised.items():
         expected = whole.supervised[name]
