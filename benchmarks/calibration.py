@@ -26,7 +26,7 @@ import numpy as np
 import shesha
 import shesha.measures as measures
 from shesha.calibration import null_scores
-from shesha.calibration.calibration_input import truncate_components
+from shesha.calibration.permutation_scores import truncate_components
 from shesha.report import markdown_line, markdown_table
 from shesha.support.atomic_files import write_text
 from shesha.views import Representation

@@ -24,10 +24,9 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from shesha.drift import DriftMonitor, rank_p_values, two_sample
-from shesha.drift.alarm_threshold import AlarmRule
-from shesha.drift.drift_scores import choose_measures, drifts
-from shesha.drift.sequential_evidence import Evidence
+from shesha.drift import DriftMonitor, canary_check, two_sample
+from shesha.drift.canary_check import choose_measures, drifts
+from shesha.drift.sequential_evidence import AlarmRule, Evidence
 from shesha.report import markdown_table
 from shesha.support.atomic_files import write_text
 from shesha.views import Representation
@@ -161,7 +160,7 @@ def false_alarms(
         drawn = rng.permutation(np.delete(np.arange(len(pool)), reference))[: K + 1]
         for level, at in enumerate(LEVELS):
             for measure in range(scores.shape[2]):
-                limit = rank_p_values.threshold(scores[reference, drawn[1:], measure], at)
+                limit = canary_check.threshold(scores[reference, drawn[1:], measure], at)
                 found[i, level, measure] = scores[reference, drawn[0], measure] > limit
     labels = ("RDM drift (alert)", "unbiased CKA", "Procrustes", "neighbours")
     for measure, label in enumerate(labels):
@@ -249,12 +248,12 @@ def delays(
             reference = rng.integers(REFERENCES)
             order = rng.permutation(np.delete(np.arange(len(pool)), reference))[:K]
             null = scores[reference, order, 0]
-            alerts.append(new[reference, rng.integers(PER_SHIFT), 0] > rank_p_values.threshold(null, 0.01))
+            alerts.append(new[reference, rng.integers(PER_SHIFT), 0] > canary_check.threshold(null, 0.01))
             for target, kept in checks.items():
                 evidence = Evidence()
                 while not evidence.alarm_since and evidence.number < 500:
                     score = float(new[reference, rng.integers(PER_SHIFT), 0])
-                    evidence = evidence.update(rank_p_values.p_value(score, null), AlarmRule(target, K))
+                    evidence = evidence.update(canary_check.p_value(score, null), AlarmRule(target, K))
                 kept.append(evidence.alarm_since or 500)
         others = [
             np.mean([detector(pool[r].astype(float), one.astype(float)) for r in range(2) for one in encodings])

@@ -116,11 +116,6 @@ def test_files_do_not_import_each_other_in_circles() -> None:
     TopologicalSorter(graph).prepare()
 
 
-def test_no_file_outgrows_one_idea() -> None:
-    long = {str(path.relative_to(SOURCE)): n for path in files() if (n := len(path.read_text().splitlines())) > 600}
-    assert not long
-
-
 def test_public_names_are_those_listed() -> None:
     assert [name for name in dir(shesha) if not name.startswith("__")] == shesha.__all__
     assert shesha.__all__ == sorted(shesha.__all__)

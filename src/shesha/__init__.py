@@ -33,12 +33,11 @@ if TYPE_CHECKING:
     from shesha.citations.cite import cite
     from shesha.comparison.compare import compare
     from shesha.comparison.layer_grid import compare_layers
-    from shesha.comparison.models_with_reference_within_classes import compare_several_within
     from shesha.comparison.noise_ceiling import noise_ceiling
     from shesha.comparison.pairwise import compare_all
     from shesha.comparison.procrustes_consensus import consensus, mean_shape
     from shesha.comparison.unit_matching import match_units
-    from shesha.comparison.within_classes import compare_within
+    from shesha.comparison.within_classes import compare_several_within, compare_within
     from shesha.doubting.doubts import doubts
     from shesha.moments.layer_pair_sums import LayerMoments
     from shesha.moments.moments import Moments

@@ -5,11 +5,11 @@ import time
 from pathlib import Path
 
 import shesha
-from shesha.auditing import _audit_with_store
+from shesha.auditing import stored_audits
 
 if __name__ == "__main__":
     folder, store, calls = sys.argv[1:]
-    found_in = _audit_with_store.audit_subject
+    found_in = stored_audits.audit_subject
 
     def noted(subject, *others):
         """Note the call, and leave time to be killed."""
@@ -18,5 +18,5 @@ if __name__ == "__main__":
         time.sleep(0.1)
         return found_in(subject, *others)
 
-    _audit_with_store.audit_subject = noted
+    stored_audits.audit_subject = noted
     shesha.audit(folder, store=store, n_bootstrap=10, n_permutations=19)

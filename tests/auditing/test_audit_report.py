@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.auditing.score_meanings import meanings
+from shesha.auditing.audit import meanings
 from shesha.results import LabelClasses
 
 MEANINGS = meanings()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from shesha import audit
-from shesha.auditing import data_faults
+from shesha.auditing import representation_audit
 from shesha.results import Faults
 from shesha.views import Rows
 
@@ -22,7 +22,7 @@ block_sizes = st.integers(1, 20)
 
 
 def find_faults(X):
-    return data_faults.find_faults(Rows(X, min_rows=0, min_columns=0))
+    return representation_audit.find_faults(Rows(X, min_rows=0, min_columns=0))
 
 
 def faults_by_loops(X):
@@ -39,7 +39,7 @@ def faults_by_loops(X):
 
 
 def blocks_of(entries):
-    return mock.patch.object(data_faults, "_ENTRIES", entries)
+    return mock.patch.object(representation_audit, "_ENTRIES", entries)
 
 
 @given(matrices, block_sizes)

@@ -6,7 +6,7 @@ import pytest
 import shesha
 from shesha.data import digits_network
 from shesha.report import as_text
-from shesha.results.audit.first_screen import SCREEN, first_screen
+from shesha.results.audit.report import SCREEN, first_screen
 from shesha.results.audit.verdict import verdict
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.auditing.row_samples import RowSample
+from shesha.auditing.representation_audit import RowSample
 from shesha.views import Rows
 
 

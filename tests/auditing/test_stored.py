@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from shesha import Audit, MeasureWarning, Rdm, compare_all
-from shesha.auditing import _audit_with_store, _settings_key, drift_path
-from shesha.comparison import representation_locations
+from shesha.auditing import drift_path, stored_audits
+from shesha.comparison import input_manifest
 from shesha.results import RepresentationAudit
 from shesha.runs import ResultStore
 
@@ -41,7 +41,7 @@ def store(tmp_path):
 def calls(monkeypatch):
     """The shapes of what is audited, and one line per drift that is computed."""
     found = []
-    found_in, inner = _audit_with_store.audit_subject, drift_path.RankedRdm.inner
+    found_in, inner = stored_audits.audit_subject, drift_path.RankedRdm.inner
 
     def counted(subject, *others):
         found.append(subject.shape)
@@ -51,7 +51,7 @@ def calls(monkeypatch):
         found.append("drift")
         return inner(self, other)
 
-    monkeypatch.setattr(_audit_with_store, "audit_subject", counted)
+    monkeypatch.setattr(stored_audits, "audit_subject", counted)
     monkeypatch.setattr(drift_path.RankedRdm, "inner", compared)
     return found
 
@@ -170,7 +170,7 @@ def test_other_options_labels_and_code_are_audited_anew(folder, classes, store, 
     for other in OTHERS.values():
         quick_audit(only, **{"y": classes, "store": store, **other})
     assert len(calls) == len(OTHERS) + 1
-    monkeypatch.setattr(_settings_key, "_version", lambda: "another")
+    monkeypatch.setattr(stored_audits, "_version", lambda: "another")
     quick_audit(only, classes, store=store)
     assert len(calls) == len(OTHERS) + 2
 
@@ -201,7 +201,7 @@ def test_a_file_that_cannot_be_read_is_left_out_with_its_reason(folder, arrays, 
 
 
 def test_a_file_that_changes_meanwhile_has_a_reason_and_only_for_now(folder, arrays, store, quick_audit, monkeypatch):
-    array = representation_locations.InFile.array
+    array = input_manifest.InFile.array
 
     def gone(self):
         if self.name == "middle":
@@ -209,7 +209,7 @@ def test_a_file_that_changes_meanwhile_has_a_reason_and_only_for_now(folder, arr
         return array(self)
 
     with monkeypatch.context() as patching:
-        patching.setattr(representation_locations.InFile, "array", gone)
+        patching.setattr(input_manifest.InFile, "array", gone)
         found = quick_audit(folder, store=store)
     assert found["middle"].reason == "FileNotFoundError: no such file: middle.npy"
     assert (found["middle"].n_samples, found["middle"].n_features) == (60, 12)
@@ -231,7 +231,7 @@ def test_what_does_not_fit_is_not_kept(folder, arrays, store, quick_audit, monke
         assert "must fit the memory budget" in expected["late"].reason
         assert quick_audit(folder, store=store) == expected
         with ResultStore(store, create=False) as opened:
-            assert list(opened.items(_audit_with_store.AUDITS)) == []
+            assert list(opened.items(stored_audits.AUDITS)) == []
         patching.setenv("SHESHA_MEMORY", "100k")
         # Of all pairs of rows some are drawn where all do not fit.
         sampled = quick_audit(arrays)
@@ -243,7 +243,7 @@ def test_what_does_not_fit_is_not_kept(folder, arrays, store, quick_audit, monke
 def test_few_files_are_in_memory_together(tmp_path, rng, quick_audit, monkeypatch):
     for number in range(60):
         np.savez(tmp_path / f"step{number:02}.npz", X=rng.standard_normal((20, 6)))
-    alive, most, load = [], [0], _audit_with_store.Subject.load
+    alive, most, load = [], [0], stored_audits.Subject.load
 
     def watched(self):
         source = load(self)
@@ -251,7 +251,7 @@ def test_few_files_are_in_memory_together(tmp_path, rng, quick_audit, monkeypatc
         most[0] = max(most[0], sum(one() is not None for one in alive))
         return source
 
-    monkeypatch.setattr(_audit_with_store.Subject, "load", watched)
+    monkeypatch.setattr(stored_audits.Subject, "load", watched)
     ranked = []
     view = drift_path._Steps._view
 
@@ -294,14 +294,14 @@ def test_findings_come_back_from_plain_values(arrays, classes, quick_audit):
 
 
 def test_all_code_behind_the_numbers_counts():
-    names = {one.function.__module__ for one in _settings_key.audit_parts()}
+    names = {one.function.__module__ for one in stored_audits.audit_parts()}
     assert {
         "shesha.stability.scores.feature_split",
         "shesha.stability.scores.label_alignment",
         "shesha.descriptors.spectrum",
     } <= names
-    assert _audit_with_store._modules(in_workers=True) == tuple(
-        dict.fromkeys(one.function.__module__ for one in _settings_key.audit_parts())
+    assert stored_audits._modules(in_workers=True) == tuple(
+        dict.fromkeys(one.function.__module__ for one in stored_audits.audit_parts())
     )
 
 

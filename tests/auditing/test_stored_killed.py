@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shesha.auditing import _audit_with_store
+from shesha.auditing import stored_audits
 
 HERE = Path(__file__).parent
 N_FILES, PATIENCE = 6, 120.0
@@ -51,5 +51,5 @@ def test_killed_it_ends_with_the_same_findings(tmp_path, quick_audit, monkeypatc
     # Each kill loses what was under way.
     assert N_FILES <= sum(begun.values()) <= N_FILES + 2
     arrays = {path.stem: np.load(path) for path in sorted(folder.iterdir())}
-    monkeypatch.setattr(_audit_with_store, "audit_subject", lambda *_: pytest.fail("audits again"))
+    monkeypatch.setattr(stored_audits, "audit_subject", lambda *_: pytest.fail("audits again"))
     assert quick_audit(folder, store=store) == quick_audit(arrays)

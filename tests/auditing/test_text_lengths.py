@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 import shesha
 from shesha.cli._app import app
-from shesha.doubting.token_count_covariate import text_lengths
+from shesha.doubting.doubts import text_lengths
 from shesha.io import read
-from shesha.io.token_counts import recorded_token_counts, shared_token_counts
+from shesha.io.read import recorded_token_counts, shared_token_counts
 
 TOLD = "controlling for number of tokens, feature_split changes from"
 QUICK = {"n_bootstrap": 0, "n_permutations": 0}
@@ -30,7 +30,7 @@ def n_tokens():
 @pytest.fixture(params=["safetensors", "zarr"])
 def file(request, tmp_path, n_tokens):
     """A file as an extraction writes it."""
-    from shesha.extract._byte_layout import lay_out
+    from shesha.extract._resumable_files import lay_out
 
     pytest.importorskip(request.param)
     X = rows_of_lengths(n_tokens)

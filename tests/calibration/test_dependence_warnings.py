@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from shesha import CalibrationWarning
-from shesha.calibration import dependence_warnings
-from shesha.calibration.dependence_warnings import _warn_of_covariates, warn_of_dependence
+from shesha.calibration import single_pair
+from shesha.calibration.single_pair import _warn_of_covariates, warn_of_dependence
 from shesha.views import Covariates, Rdm, Representation
 
 
@@ -64,8 +64,8 @@ def met(monkeypatch):
         kept["options"] = options
         return kept["rate"]
 
-    monkeypatch.setattr(dependence_warnings, "p_value_within_design", p_value)
-    monkeypatch.setattr(dependence_warnings, "false_positive_rate", rate)
+    monkeypatch.setattr(single_pair, "p_value_within_design", p_value)
+    monkeypatch.setattr(single_pair, "false_positive_rate", rate)
     return kept
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shesha import CalibrationWarning, calibrate
-from shesha.calibration.calibrated_pair_doubts import (
+from shesha.calibration.single_pair import (
     add_doubt,
     add_saturation,
     doubts_of_pair,

@@ -6,7 +6,7 @@ import pytest
 
 import shesha
 from shesha.calibration.best_layer_pair import check_layers
-from shesha.calibration.calibration_input import covariate_design, require_inputs_as_rows
+from shesha.calibration.permutation_scores import covariate_design, require_inputs_as_rows
 from shesha.measures import get
 from shesha.views import Covariates, Rdm, Representation
 

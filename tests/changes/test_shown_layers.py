@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from shesha.results.changes.diff_text import choose_layers
+from shesha.results.changes.diff_report import choose_layers
 
 NAN = float("nan")
 

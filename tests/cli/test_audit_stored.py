@@ -6,10 +6,10 @@ import pytest
 
 import shesha
 from shesha import MeasureWarning
-from shesha.auditing import _audit_with_store
+from shesha.auditing import stored_audits
 from shesha.cli._option_names_in_messages import name_options
 from shesha.report import as_text
-from shesha.results.audit.sections import sections
+from shesha.results.audit.report import sections
 from shesha.results.paper_sentences import sentence_sections
 
 QUICK = ("--bootstrap", "10", "--permutations", "19")
@@ -44,7 +44,7 @@ def test_a_directory_gives_the_report_of_its_arrays(invoke, folder, tmp_path, ex
 def test_a_second_run_computes_nothing(invoke, folder, tmp_path, expected, strict_json, monkeypatch):
     args = ("audit", folder, "--labels", "kind", *QUICK, "--store", tmp_path / "a.sqlite", "--json", "-")
     first = invoke(*args)
-    monkeypatch.setattr(_audit_with_store, "audit_subject", lambda *_: pytest.fail("audits again"))
+    monkeypatch.setattr(stored_audits, "audit_subject", lambda *_: pytest.fail("audits again"))
     assert invoke(*args) == first
     assert strict_json(first.out)["ranking"] == list(expected.ranking)
 

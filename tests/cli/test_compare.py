@@ -51,7 +51,7 @@ def test_many_rows_and_chosen_measures_are_calibrated_on_request_only(invoke, fo
     assert "Raw values" in invoke(*pair, "--pairs", "200").out
     distances = ("compare", folder / "dX.npy", folder / "dY.npy", "--rdm")
     assert "above chance" in invoke(*distances).out
-    monkeypatch.setattr("shesha.cli._compare_modes.MOST_ROWS_CALIBRATED", 39)
+    monkeypatch.setattr("shesha.cli.compare.MOST_ROWS_CALIBRATED", 39)
     assert "Raw values" in invoke(*pair).out
     assert "Raw values" in invoke(*distances).out
 

@@ -4,8 +4,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from shesha.cli._app import app
-from shesha.cli._help_panels import ALL, FEW, FIRST, PANELS, RARE
+from shesha.cli._app import ALL, FEW, FIRST, PANELS, RARE, app
 
 COMMANDS = {name: one for name, one in typer.main.get_command(app).commands.items() if len(one.params) >= FEW}
 NAMES = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.cli import _compare_large_files as large
+from shesha.cli import compare as large
 from shesha.moments import Moments
 
 CHANCE = {"calibrate": False, "n_draws": 20, "alpha": 0.05}

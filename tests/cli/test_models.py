@@ -12,7 +12,7 @@ tokenizers = pytest.importorskip("tokenizers")
 pytest.importorskip("safetensors")
 
 import shesha  # noqa: E402
-from shesha.cli._text_inputs import parse_texts, read_texts  # noqa: E402
+from shesha.cli._model_inputs import parse_texts, read_texts  # noqa: E402
 from shesha.extract import encode  # noqa: E402
 from shesha.io import read  # noqa: E402
 
@@ -205,14 +205,14 @@ def test_layers_of_two_models_are_compared_without_keeping_them(invoke, place, t
 
 
 def test_strips_of_layers_give_what_one_pass_gives(place, monkeypatch):
-    from shesha.comparison.moment_layer_grid import compare_models
+    from shesha.comparison.moment_scores import compare_models
     from shesha.measures import get
 
     models = [str(place / "first"), str(place / "second")]
     whole = compare_models(models, texts(), get("CKA"))
     asked = []
     monkeypatch.setattr(
-        "shesha.comparison.moment_layer_grid.grid_bytes", lambda first, second: asked.append(1) or len(first) * 10**13
+        "shesha.comparison.moment_scores.grid_bytes", lambda first, second: asked.append(1) or len(first) * 10**13
     )
     strips = compare_models(models, texts(), get("CKA"))
     assert asked
@@ -222,7 +222,7 @@ def test_strips_of_layers_give_what_one_pass_gives(place, monkeypatch):
 def test_strips_of_layers_keep_to_the_memory_budget(monkeypatch):
     import tracemalloc
 
-    from shesha.comparison import moment_layer_grid
+    from shesha.comparison import moment_scores
     from shesha.measures import get
 
     rng = np.random.default_rng(0)
@@ -232,12 +232,12 @@ def test_strips_of_layers_keep_to_the_memory_budget(monkeypatch):
         for start in range(0, 2_000, 250):
             yield [{name: rows[start : start + 250] for name, rows in model.items()} for model in models]
 
-    monkeypatch.setattr(moment_layer_grid, "stream_layers", stream)
+    monkeypatch.setattr(moment_scores, "stream_layers", stream)
     peaks = {}
     for budget in ("1G", "80M"):
         monkeypatch.setenv("SHESHA_MEMORY", budget)
         tracemalloc.start()
-        found = moment_layer_grid.compare_models(models, range(2_000), get("CKA"))
+        found = moment_scores.compare_models(models, range(2_000), get("CKA"))
         peaks[budget] = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert len(found.scores) == 64

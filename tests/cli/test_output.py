@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha.auditing.score_meanings import meanings
+from shesha.auditing.audit import meanings
 from shesha.cli._option_names_in_messages import name_options
 from shesha.cli.audit import _UNORDERED, audit_command
 from shesha.report import as_text
-from shesha.results.audit.sections import sections
+from shesha.results.audit.report import sections
 from shesha.results.paper_sentences import sentence_sections
 
 MEANINGS = meanings()

@@ -17,7 +17,7 @@ from shesha.coherence import (
     pairwise_cosine,
     spread,
 )
-from shesha.coherence.control_pool import Pool
+from shesha.coherence.controls import Pool
 from shesha.coherence.null_group_sums import members, null_group_reference, windows
 from shesha.results import CoherenceTable
 from shesha.support.warnings import CalibrationWarning

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from shesha.coherence import control_pool, expected_mean_cosine
+from shesha.coherence import controls as control_pool
+from shesha.coherence import expected_mean_cosine
 from shesha.coherence import nearest_controls as nearest
-from shesha.coherence.control_pool import Pool, build_pool
+from shesha.coherence.controls import Pool, build_pool, whitening_matrix
+from shesha.coherence.group_scores import _variance_of_mean
 from shesha.coherence.nearest_controls import nearest_control_shifts, nearest_controls
-from shesha.coherence.standard_errors import _variance_of_mean
-from shesha.coherence.whitening import whitening_matrix
 
 
 @pytest.mark.parametrize("panel", [1, 100, 1 << 22])

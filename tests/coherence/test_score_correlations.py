@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from shesha.coherence.coherence_by_group import links
 from shesha.coherence.null_groups import NullGroupScores
-from shesha.coherence.score_correlations import links
 
 K = 39
 

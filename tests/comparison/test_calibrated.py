@@ -9,7 +9,7 @@ import pytest
 
 import shesha
 from shesha import compare
-from shesha.comparison._subset_intervals import N_SUBSETS
+from shesha.comparison.chance_and_intervals import N_SUBSETS
 from shesha.nulls.null_summary import summarise
 from shesha.views import Rdm
 
@@ -192,7 +192,7 @@ def test_truncation_compares_the_leading_components(pair):
 def test_p_values_are_corrected_by_the_maximum_over_the_draws_of_all_measures(pair, found):
     """The oracle: `calibrate` of each measure with the same permutations, and their nulls side by side."""
     from shesha.comparison.chance_and_intervals import Evidence
-    from shesha.nulls.max_statistic import max_statistic_p_values
+    from shesha.nulls.null_summary import max_statistic_p_values
 
     rng = np.random.default_rng(5)
     X, Y = rng.standard_normal((40, 5)), rng.standard_normal((40, 4))

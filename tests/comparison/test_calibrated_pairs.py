@@ -6,11 +6,11 @@ import pytest
 
 import shesha
 from shesha import CalibrationWarning, compare_all
-from shesha.comparison import _pair_blocks
-from shesha.comparison.content_fingerprints import fingerprint
+from shesha.comparison import resumable_pairs
+from shesha.comparison.input_manifest import fingerprint
 from shesha.nulls import exchange
-from shesha.nulls.max_statistic import max_statistic_p_values
-from shesha.nulls.permutations_per_representation import RepresentationPermutations
+from shesha.nulls.null_summary import max_statistic_p_values
+from shesha.nulls.permutations import RepresentationPermutations
 from shesha.views import Representation
 
 NAMES = ["CKA", "RSA", "mutual kNN(k=4)", "OrthProc", "LinReg"]
@@ -147,7 +147,7 @@ def test_a_stored_run_goes_on_with_the_same_null(arrays, tmp_path, monkeypatch):
     whole = compare_all(arrays, NAMES, **asked)
     compare_all({name: arrays[name] for name in "ab"}, NAMES, store=store, **asked)
     assert table(compare_all(arrays, NAMES, store=store, **asked)).equals(table(whole))
-    monkeypatch.setattr(_pair_blocks, "compare_block", None)  # Nothing is left to do.
+    monkeypatch.setattr(resumable_pairs, "compare_block", None)  # Nothing is left to do.
     renamed = {name.upper(): arrays[name] for name in "abcd"}
     again = compare_all(renamed, NAMES, store=store, **asked)
     assert again.matrix("CKA", "corrected_p_value").to_numpy()[0, 1] == 1 / (DRAWS + 1)

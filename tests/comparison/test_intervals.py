@@ -6,8 +6,7 @@ from scipy.stats import t
 
 import shesha.measures as measures
 from shesha import compare
-from shesha.comparison._subset_intervals import N_SUBSETS, draw_subsets, interval
-from shesha.comparison.chance_and_intervals import Evidence
+from shesha.comparison.chance_and_intervals import N_SUBSETS, Evidence, draw_subsets, interval
 from shesha.comparison.engine import group_by_view
 from shesha.results import Score
 from shesha.views import Representation

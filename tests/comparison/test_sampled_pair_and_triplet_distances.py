@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from shesha.comparison import sampled_pair_and_triplet_distances as tuple_distances_module
-from shesha.comparison.sampled_pair_and_triplet_distances import tuple_distances
+from shesha.comparison import sampled_scores as tuple_distances_module
+from shesha.comparison.sampled_scores import tuple_distances
 from shesha.kernels.distances import METRICS
 from shesha.views import UndirectedRowsError
 from shesha.views.row_source import RowSource

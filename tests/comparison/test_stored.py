@@ -12,7 +12,8 @@ import pytest
 
 import shesha.measures as measures
 from shesha import MeasureWarning, Rdm, compare_all
-from shesha.comparison import _pair_blocks, _resumable_runs, input_manifest, representation_locations
+from shesha.comparison import input_manifest, resumable_pairs
+from shesha.comparison import input_manifest as representation_locations
 from shesha.runs import ResultStore
 from shesha.views import Features
 
@@ -132,7 +133,7 @@ def test_a_copy_is_compared_once(folder, store, logged):
 def test_options_seeds_and_versions_are_kept_apart(folder, store, monkeypatch):
     def n_kept():
         with ResultStore(store, create=False) as opened:
-            return sum(1 for _ in opened.items(_pair_blocks.CELLS))
+            return sum(1 for _ in opened.items(resumable_pairs.CELLS))
 
     compare_all(folder, "mutual kNN(k=3)", store=store)
     compare_all(folder, "mutual kNN(k=4)", store=store)
@@ -142,7 +143,7 @@ def test_options_seeds_and_versions_are_kept_apart(folder, store, monkeypatch):
     assert n_kept() == 30
     compare_all(folder, "sliced Wasserstein", store=store, seed=2)
     assert n_kept() == 40
-    monkeypatch.setattr(_pair_blocks, "code_version", lambda _: "another")
+    monkeypatch.setattr(resumable_pairs, "code_version", lambda _: "another")
     compare_all(folder, "mutual kNN(k=3)", store=store)
     assert n_kept() == 50
 
@@ -239,7 +240,7 @@ def test_few_files_are_in_memory_together(tmp_path, rng, store, monkeypatch):
         return source
 
     monkeypatch.setattr(representation_locations.InFile, "load", watched)
-    monkeypatch.setattr(_pair_blocks, "_recent", representation_locations.RecentRepresentations())
+    monkeypatch.setattr(resumable_pairs, "_recent", representation_locations.RecentRepresentations())
     monkeypatch.setenv("SHESHA_MEMORY", "64M")
     found = compare_all(tmp_path, ["MagDiff"], store=store)
     assert len(found.scores) == 60 * 59 / 2
@@ -261,7 +262,7 @@ def test_ctrl_c_keeps_what_is_done(folder, store, mark, monkeypatch):
             raise KeyboardInterrupt
         return float(a.rows[0, 0] * b.rows[0, 0])
 
-    monkeypatch.setattr(_pair_blocks, "BLOCK", 2)
+    monkeypatch.setattr(resumable_pairs, "BLOCK", 2)
     found = compare_all(folder, ["MagDiff", stopped], store=store)
     assert found.interrupted
     reasons = [one.score.reason for one in found.scores if one.score.measure == "stopped"]
@@ -378,8 +379,8 @@ def test_a_store_of_another_version_is_refused(folder, store):
 
 
 def test_arrays_for_other_processes_are_gone_afterwards(layers, tmp_path, store):
-    (tmp_path / f"a.sqlite{_resumable_runs._ARRAYS}").mkdir()
-    (tmp_path / f"a.sqlite{_resumable_runs._ARRAYS}" / "left.npy").write_bytes(b"by a run that was killed")
+    (tmp_path / f"a.sqlite{resumable_pairs._ARRAYS}").mkdir()
+    (tmp_path / f"a.sqlite{resumable_pairs._ARRAYS}" / "left.npy").write_bytes(b"by a run that was killed")
     tokens = {name: X.reshape(40, 1, -1) for name, X in layers.items()}
     found = compare_all(tokens, "CKA", store=store, workers=2, layer_axis=None)
     assert found.matrix("CKA").equals(compare_all(tokens, "CKA", layer_axis=None).matrix("CKA"))

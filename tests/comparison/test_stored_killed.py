@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from shesha import compare_all
-from shesha.comparison import _pair_blocks
+from shesha.comparison import resumable_pairs
 from shesha.measures import registry as registry
 from shesha.runs import ResultStore
 
@@ -54,7 +54,7 @@ def table(found):
 def cells(store):
     """Return the keys and values that a store keeps."""
     with ResultStore(store, create=False) as opened:
-        return {key: text.split(",")[0] for key, text in opened.items(_pair_blocks.CELLS)}
+        return {key: text.split(",")[0] for key, text in opened.items(resumable_pairs.CELLS)}
 
 
 def lines(path):
@@ -108,7 +108,7 @@ def test_killed_again_and_again_it_ends_with_the_same_numbers(folder, tmp_path, 
 
 
 def test_a_pair_that_kills_its_worker_costs_its_block_and_only_for_now(folder, tmp_path, own, monkeypatch):
-    monkeypatch.setattr(_pair_blocks, "BLOCK", 2)
+    monkeypatch.setattr(resumable_pairs, "BLOCK", 2)
     store, calls = tmp_path / "a.sqlite", tmp_path / "calls"
     arrays = {path.stem: np.load(path) for path in sorted(folder.iterdir())[:4]}
     expected = compare_all(arrays, own[:1])

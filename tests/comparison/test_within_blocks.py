@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from shesha import bio, compare, compare_within
-from shesha.comparison.block_mixing import batch_silhouette, block_mixing, ilisi
+from shesha.comparison.within_classes import batch_silhouette, block_mixing, ilisi
 
 
 def cells(seed=0, n=240, n_types=2, n_batches=2, d=8, shift=4.0):

@@ -13,7 +13,7 @@ from scipy.stats import ortho_group
 
 import shesha
 from shesha.descriptors import descriptor, descriptors, registry
-from shesha.inputs.invariances import INVARIANCES
+from shesha.inputs.validation import INVARIANCES
 from shesha.views import Plain, Representation
 
 N = 42

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2_contingency, f_oneway, rankdata
 
 from shesha.doubting.confounder_doubts import _association
-from shesha.doubting.covariate_share import functions
+from shesha.doubting.doubt_input import functions
 
 RNG = np.random.default_rng(0)
 

@@ -10,8 +10,7 @@ from scipy.stats import norm
 
 import shesha
 from shesha import doubts
-from shesha.doubting.covariate_share import CovariateShare, functions
-from shesha.doubting.target_score import Headline
+from shesha.doubting.doubt_input import CovariateShare, Headline, functions
 from shesha.nulls.dependence import dependence
 
 N, D = 120, 24

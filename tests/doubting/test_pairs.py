@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.doubting.cka_without_rows import cka_without_each
+from shesha.doubting.pair_doubts import cka_without_each
 from shesha.measures import cka
 from shesha.views import Gram, Representation
 

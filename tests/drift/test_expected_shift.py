@@ -9,9 +9,16 @@ import pytest
 from scipy.stats import binom, binomtest, kstest
 
 from shesha.drift import conformal_stream
-from shesha.drift.martingales import JUMPS, composite_jumper, first_alarm
+from shesha.drift.conformal_stream import (
+    JUMPS,
+    composite_jumper,
+    count_distribution,
+    expected_counts,
+    first_alarm,
+    group_ranks,
+    weighted_ranks,
+)
 from shesha.drift.stream_evidence import Stream
-from shesha.drift.stream_ranks import count_distribution, expected_counts, group_ranks, weighted_ranks
 
 ALPHA = 0.05
 

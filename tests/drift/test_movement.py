@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ortho_group
 
-from shesha.drift.row_movement import class_means, movement
+from shesha.drift.canary_check import class_means, movement
 from shesha.kernels.distances import standard_rows
 
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shesha.drift.alarm_threshold import AlarmRule, least_run_length
-from shesha.drift.sequential_evidence import Evidence
+from shesha.drift.sequential_evidence import AlarmRule, Evidence, least_run_length
 from shesha.drift.stream_evidence import Stream
 from shesha.support.sqlite import StoreError
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from shesha.drift import canary_check
-from shesha.drift.conformal_stream import _verdict
-from shesha.drift.martingales import composite_jumper
+from shesha.drift.conformal_stream import _verdict, composite_jumper
 
 
 def setting(codes, classes, n, floor=None):

@@ -27,7 +27,7 @@ X = np.random.default_rng(0).standard_normal((50, 4))
 @pytest.mark.parametrize("pool", ["mean", None])
 def test_a_file_holds_what_memory_would(bert, tokens, tmp_path, monkeypatch, ending, pool):
     # Small pieces, so that one array is several.
-    monkeypatch.setattr("shesha.extract._byte_layout._CHUNK", 200)
+    monkeypatch.setattr("shesha.extract._resumable_files._CHUNK", 200)
     model, out = bert(), tmp_path / f"x{ending}"
     expected = activations(model, tokens, pool=pool, batch_size=3)
     found = activations(model, tokens, pool=pool, batch_size=3, out=out)
@@ -45,7 +45,7 @@ def test_a_file_holds_what_memory_would(bert, tokens, tmp_path, monkeypatch, end
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_pieces_of_a_store_can_be_read_alone(tower, tmp_path, monkeypatch, ending):
-    monkeypatch.setattr("shesha.extract._byte_layout._CHUNK", 16 * 7)
+    monkeypatch.setattr("shesha.extract._resumable_files._CHUNK", 16 * 7)
     out = tmp_path / f"x{ending}"
     found = activations(tower, X, out=out, batch_size=8)
     if ending == ".zarr":

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from shesha.extract._fingerprints import model_fingerprint  # noqa: E402
+from shesha.extract._input_rows import model_fingerprint  # noqa: E402
 from shesha.extract.pretrained import find_source, load_model  # noqa: E402
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}

@@ -10,7 +10,7 @@ transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 safetensors = pytest.importorskip("safetensors.torch")
 
-from shesha.extract import adapters, encode  # noqa: E402
+from shesha.extract import encode, pretrained  # noqa: E402
 from shesha.extract.pretrained import find_source, load_model  # noqa: E402
 from shesha.support.provenance import collect_statements  # noqa: E402
 
@@ -396,7 +396,7 @@ def test_adapters_that_cannot_be_loaded_say_how_to_merge(tmp_path, tokenizer, mo
     adapted(**BERT, folder=folder, base=base, tokenizer=tokenizer)
     advice = r"model must be an adapter .*Merge it first, with .*merge_and_unload\(\)\.save_pretrained.*{}"
     with monkeypatch.context() as patched:
-        patched.setattr(adapters, "find_spec", lambda name: None)
+        patched.setattr(pretrained, "find_spec", lambda name: None)
         with pytest.raises(ValueError, match=advice.format("peft, which loads adapters, is not installed")):
             encode(folder, TEXTS)
     other = tmp_path / "other"
@@ -421,7 +421,7 @@ def test_the_lines_that_merge_an_adapter_work(tmp_path, tokenizer, monkeypatch):
     base, folder = tmp_path / "base", tmp_path / "lora"
     adapted(**BERT, folder=folder, base=base, tokenizer=tokenizer)
     found = encode(folder, TEXTS)
-    lines = adapters._merge_advice(folder, str(base)).split("`")[1]
+    lines = pretrained._merge_advice(folder, str(base)).split("`")[1]
     monkeypatch.chdir(tmp_path)
     exec(lines, {})
     merged = encode("merged", TEXTS)

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from shesha.inputs._xarray import coordinate_values, is_labelled, make_data_array, transpose_axes
+from shesha.inputs._other_libraries import coordinate_values, is_labelled, make_data_array, transpose_axes
 
 xarray = pytest.importorskip("xarray")
 ROLES = (("trial", "presentation"), ("neuron", "unit"), ("time", "bin"))

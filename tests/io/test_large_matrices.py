@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from shesha.io import UnreadableFileError
 from shesha.io._array_selection import _is_distances
-from shesha.io.large_matrices import open_matrix
-from shesha.io.memory_mapped_copies import copy_large_files
+from shesha.io.large_matrices import copy_large_files, open_matrix
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

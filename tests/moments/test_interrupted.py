@@ -152,7 +152,7 @@ def test_lists_of_lists_are_batches():
 
 
 def test_an_unused_state_of_a_refused_file_does_not_stay(tmp_path, monkeypatch):
-    from shesha.cli._compare_large_files import compare_large
+    from shesha.cli.compare import compare_large
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     X, Y = pair(500)

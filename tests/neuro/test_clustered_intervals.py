@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import t as student
 
-from shesha.neuro.clustered_intervals import jackknife_correlation
+from shesha.neuro.score_correlations import jackknife_correlation
 
 
 def correlation_of(x: np.ndarray, y: np.ndarray):

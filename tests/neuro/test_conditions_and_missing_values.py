@@ -19,7 +19,7 @@ from shesha.neuro import (
     wuc,
 )
 from shesha.neuro import noise_ceiling as ceiling
-from shesha.neuro.tracked_neuron_table import check_tracked, shared_neurons
+from shesha.neuro.session_drift import check_tracked, shared_neurons
 
 RNG = np.random.default_rng(0)
 SHOWN = RNG.permutation(np.tile(np.arange(1, 13), 10))

@@ -132,8 +132,7 @@ def _designs() -> dict[str, tuple[Any, Any, Any]]:
 def test_pairs_have_the_distances_of_all_conditions_for_every_exchange(design: str, noise: Any) -> None:
     from shesha.neuro._trials import Trials
     from shesha.neuro.crossnobis import Crossed, run_codes
-    from shesha.neuro.crossnobis_significance import _exchanges
-    from shesha.neuro.exchanged_pairs import exchanged_distances
+    from shesha.neuro.crossnobis_significance import _exchanges, exchanged_distances
 
     X, shown, runs = _designs()[design]
     if noise == "per run" and runs is None:

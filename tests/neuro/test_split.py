@@ -7,7 +7,7 @@ from scipy.stats import spearmanr
 
 import shesha
 from shesha.neuro import discriminability, trial_split, wuc
-from shesha.neuro.trial_halves import Halves
+from shesha.neuro._trials import Halves
 
 FAST = {"n_permutations": 0}
 ALL = {"trials_per_half": "all", **FAST}

@@ -17,8 +17,7 @@ from shesha.neuro import (
     session_table,
     trial_split,
 )
-from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interval
-from shesha.neuro.score_correlations import partial_rank_correlation
+from shesha.neuro.score_correlations import jackknife_correlation, mean_interval, partial_rank_correlation
 
 RNG = np.random.default_rng(8)
 AREAS = np.array(["VISp"] * 14 + ["CA1"] * 12 + ["root"] * 20 + ["MOs"] * 4)

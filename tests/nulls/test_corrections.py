@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from shesha import CalibrationWarning, benjamini_hochberg, calibrate_many, holm
-from shesha.nulls.corrections import draws_needed
+from shesha.nulls.null_summary import draws_needed
 
 
 def test_holm_by_hand():

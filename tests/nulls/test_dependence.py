@@ -22,8 +22,7 @@ from shesha import (
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls import dependence, exchange
 from shesha.nulls.dependence import _is_discrete
-from shesha.nulls.design_warnings import undeclared_dependence
-from shesha.nulls.neighbours_within_design import p_value_within_design
+from shesha.nulls.design_warnings import p_value_within_design, undeclared_dependence
 from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
 from shesha.results.audit.dependence import LEVEL
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import norm
 
 from shesha.nulls import exchange
-from shesha.nulls.matching_on_one_covariate import _FEWEST, _LEFT, _PRICES, MOST_ROWS, cut_into_strata
-from shesha.nulls.residual_confounding import strata_excess
+from shesha.nulls.design_builder import _FEWEST, _LEFT, _PRICES, MOST_ROWS, cut_into_strata
+from shesha.nulls.design_warnings import strata_excess
 
 
 def best_cut(values):

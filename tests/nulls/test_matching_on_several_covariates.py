@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.nulls.matching_on_several_covariates import match_by_distance
+from shesha.nulls.design_builder import match_by_distance
 
 
 @pytest.mark.parametrize("n", [12, 40, 400])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shesha.nulls import holm, summarise
-from shesha.nulls.max_statistic import max_statistic_p_values
+from shesha.nulls.null_summary import max_statistic_p_values
 
 WAYS = pytest.mark.parametrize("closer", ["higher", "lower"])
 

@@ -11,7 +11,7 @@ import pytest
 
 import shesha
 from shesha import bio, coherence, neuro, steering
-from shesha.nulls.corrections import benjamini_hochberg, default_draws, draws_needed, holm, undecided
+from shesha.nulls.null_summary import benjamini_hochberg, default_draws, draws_needed, holm, undecided
 
 N = 40
 
@@ -133,12 +133,9 @@ CORRECTING = {
     "rank_layers": steered_layers,
 }
 ELSEWHERE = {
-    "bio/analysis": "p-values of regressions are not limited by a number of draws",
-    "comparison/moment_layer_grid.py": "exact p-values",
     "comparison/moment_scores.py": "exact p-values, and draws that count as one test: see the test below",
     "comparison/procrustes_consensus.py": "p-values of a normal distribution",
     "neuro/session_drift.py": "maximum over shared draws: tests/neuro",
-    "plot/heat_maps.py": "marks p-values of the caller",
     "ranking": "p-values of t distributions, and the maximum over shared draws",
 }
 """Rooms and files that correct for several tests and are not in the table, with the reason."""
@@ -147,7 +144,7 @@ FILES = {
     "calibration/best_layer_pair.py",
     "calibration/many_pairs.py",
     "changes/class_distance_changes.py",
-    "coherence/result_rows.py",
+    "coherence/coherence_by_group.py",
     "comparison/chance_and_intervals.py",
     "comparison/unit_matching.py",
     "comparison/within_classes.py",
@@ -160,7 +157,7 @@ def test_every_file_that_corrects_for_several_tests_is_known():
     source = Path(shesha.__file__).parent
     calls = re.compile(r"(?<!def )\b(holm|benjamini_hochberg|max_statistic_p_values|multipletests|correct)\(")
     found = {str(path.relative_to(source)) for path in source.rglob("*.py") if calls.search(path.read_text("utf-8"))}
-    found -= {"nulls/corrections.py", "nulls/max_statistic.py"}
+    found -= {"nulls/null_summary.py"}
     assert {name for name in found - FILES if not name.startswith(tuple(ELSEWHERE))} == set()
     assert found >= FILES
 

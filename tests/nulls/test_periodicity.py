@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from shesha import CalibrationWarning, calibrate
-from shesha.nulls.dependence import dependence
-from shesha.nulls.periodicity import _phase_agreement, find_period
+from shesha.nulls.dependence import _phase_agreement, dependence, find_period
 
 N, PERIOD = 200, 24.3
 PHASE = 2 * np.pi * np.arange(N) / PERIOD

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from shesha.nulls import exchange
-from shesha.nulls.matching_on_one_covariate import match_by_quantity
-from shesha.nulls.permutations_per_representation import RepresentationPermutations
+from shesha.nulls.design_builder import match_by_quantity
+from shesha.nulls.permutations import RepresentationPermutations
 
 BLOCKS = np.arange(30) // 10
 JOINT = RepresentationPermutations(exchange(30, blocks=BLOCKS), 50, 4)

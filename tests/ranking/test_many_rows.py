@@ -5,9 +5,9 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from shesha import Rdm, rank_models
-from shesha.ranking import resampled_correlations
-from shesha.ranking.chance_p_values import fewer_rows
+from shesha.ranking import resampling
 from shesha.ranking.rank_models import _check_problem
+from shesha.ranking.resampling import fewer_rows
 
 FEW = {"n_resamples": 100, "n_permutations": 19}
 
@@ -29,7 +29,7 @@ def widths(found):
 def test_influence_stands_in_for_ranking_again(monkeypatch, measure, n_subjects):
     data, models = case(100, n_subjects)
     again = rank_models(data, models, measure, **FEW)
-    monkeypatch.setattr(resampled_correlations, "RANKED_AGAIN", 0)
+    monkeypatch.setattr(resampling, "RANKED_AGAIN", 0)
     found = rank_models(data, models, measure, **FEW)
     assert [one.value for one in found] == [one.value for one in again]
     np.testing.assert_allclose(widths(found), widths(again), rtol=0.06)

@@ -8,10 +8,9 @@ from scipy.stats import spearmanr
 
 import shesha
 from shesha import Rdm, noise_ceiling, rank_models
-from shesha.ranking.distance_vectors import DistanceVectors
-from shesha.ranking.explained_variance import variance_shares
+from shesha.ranking.problem import DistanceVectors
 from shesha.ranking.rank_models import _check_problem
-from shesha.ranking.resampled_correlations import pair_weights
+from shesha.ranking.resampling import pair_weights, variance_shares
 
 N = 24
 DRAW = np.random.default_rng(3)

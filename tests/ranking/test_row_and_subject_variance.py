@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.ranking.row_and_subject_variance import Resampled, RowResamples
+from shesha.ranking.problem import Resampled, RowResamples
 
 
 def dual_bootstrap(double, subjects, rows, n_subjects, n_rows):

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.results.audit.name_lists import list_names
+from shesha.results.audit.verdict import list_names
 from shesha.results.changes.diff import MeasureChange
-from shesha.results.changes.diff_text import cell, choose_layers
-from shesha.results.changes.sentences import diff_claim, format_number, headline
-from shesha.support.shortened_names import shorten
+from shesha.results.changes.diff_report import cell, choose_layers, diff_claim, format_number, headline
+from shesha.support.wording import shorten
 
 
 @dataclass

@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha.results.base import Result
-from shesha.results.equality import values_equal
+from shesha.results.base import Result, values_equal
 from shesha.results.json_loading import kind_name, kinds
 
 ARRAYS = {"SteeringVector"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from shesha.results.field_type_checks import fits
+from shesha.results.json_loading import fits
 
 FIT = [
     ((1.0, 2), tuple[float, ...]),

@@ -7,28 +7,23 @@ from types import SimpleNamespace
 import pytest
 
 from shesha.results import MeasureChange
-from shesha.results.audit.headline import _format_range
-from shesha.results.changes import sentences
-from shesha.results.changes.diff_text import cell
-from shesha.results.similarity import (
-    comparison,
-    comparison_pages,
-    consensus,
-    model_ranking_text,
-    pair_sentences,
-    pairwise_tables,
-)
+from shesha.results.audit.verdict import _format_range
+from shesha.results.changes import diff_report
+from shesha.results.changes.diff_report import cell
+from shesha.results.similarity import comparison, comparison_pages, consensus, model_ranking
+from shesha.results.similarity import comparison as pair_sentences
+from shesha.results.similarity import comparison_pages as pairwise_tables
 from shesha.support.memory import readable
-from shesha.support.shortened_names import shorten
+from shesha.support.wording import shorten
 
 NAN = float("nan")
 FORMATTERS = {
-    "change": sentences.format_number,
-    "model": model_ranking_text.format_decimals,
+    "change": diff_report.format_number,
+    "model": model_ranking.format_decimals,
     "page": pair_sentences.format_number,
     "consensus": consensus._format_number,
     "pairs": pairwise_tables._format_number,
-    "share": model_ranking_text.format_share,
+    "share": model_ranking.format_share,
     "p": comparison._format_p,
     "p of a page": comparison_pages._format_p_value,
     "known": comparison._format_known,
@@ -78,8 +73,8 @@ def test_ranges_of_one_number_are_that_number():
     assert _format_range({3, 1200, 40}) == "3 to 1,200"
     assert comparison.format_range(0.0, math.inf) == "from 0"
     assert comparison.format_range(-1.0, 1.0) == "-1 to 1"
-    assert model_ranking_text.format_interval(NAN, NAN) == ""
-    assert model_ranking_text.format_interval(0.1, 0.25) == "[0.100, 0.250]"
+    assert model_ranking.format_interval(NAN, NAN) == ""
+    assert model_ranking.format_interval(0.1, 0.25) == "[0.100, 0.250]"
 
 
 def test_neighbours_are_lost_in_per_cent():

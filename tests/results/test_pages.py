@@ -97,7 +97,7 @@ def test_the_page_of_a_comparison_has_chance_or_says_that_there_is_none():
 
 
 def test_the_first_table_of_a_comparison_has_the_measures_to_read_first():
-    from shesha.results.similarity.recommended_measure_names import RECOMMENDED
+    from shesha.results.similarity.score import RECOMMENDED
 
     X, Y = np.random.default_rng(0).standard_normal((2, 30, 5))
     known = shesha.compare(X, Y, ["LinReg", *RECOMMENDED, "MagDiff", "GULP", "EOS"]).page()
@@ -358,7 +358,7 @@ def test_a_comparison_without_its_chance_level_gets_no_card(layers, tmp_path):
 
 
 def test_a_folder_has_a_fingerprint_of_all_that_is_in_it(tmp_path):
-    from shesha.cli._input_description import fingerprint, what_was_run
+    from shesha.cli._outputs import fingerprint, what_was_run
 
     inner = tmp_path / "layers.zarr"
     (inner / "a").mkdir(parents=True)

@@ -12,8 +12,8 @@ import pytest
 
 import shesha
 import shesha.measures as measures
-from shesha.auditing._settings_key import FOLLOWED, list_audit_code
-from shesha.comparison._all_pairs_calibration import calibrated_code
+from shesha.auditing.stored_audits import FOLLOWED, list_audit_code
+from shesha.comparison.resumable_pairs import calibrated_code
 from shesha.measures import code_version
 from shesha.runs import code_versions, version_of_code
 
@@ -114,7 +114,6 @@ NOT_IN_STORES = {
     "shesha.kernels.noise_covariance",
     "shesha.kernels.shapes",
     "shesha.kernels.threads",
-    "shesha.nulls.corrections",
     "shesha.nulls.linear_moments",
     "shesha.stability.scores.encoder_stability",
     "shesha.stability.scores.rdm_drift",

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.stats import ortho_group
 
 import shesha
-from shesha.inputs.invariances import INVARIANCES
+from shesha.inputs.validation import INVARIANCES
 from shesha.stability import registered_variants
 from shesha.views import Representation
 

@@ -6,7 +6,7 @@ import pytest
 import shesha
 from shesha.inputs.validation import shape
 from shesha.neuro import session_drift, trial_split
-from shesha.support.plurals import agree, count
+from shesha.support.wording import agree, count
 
 
 def test_a_number_agrees_with_its_word() -> None:

@@ -8,37 +8,138 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import runs
-from shesha.auditing._stored_or_computed_values import StoredValues
 from shesha.auditing.drift_path import measure_drift
 from shesha.auditing.equal_width_scores import equal_width_scores
 from shesha.auditing.fingerprinted_representation import Subject
 from shesha.auditing.representation_audit import Settings, align_with_rows, audit_representation
-from shesha.auditing.score_meanings import meanings
+from shesha.auditing.stored_audits import StoredValues
+from shesha.comparison.input_manifest import Files, IndexedInput, InFile, index_file, index_files
+from shesha.comparison.input_manifest import InputIndex as Contents
+from shesha.descriptors import Descriptor, descriptors
 from shesha.doubting import text_lengths
 from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.inputs.matrix_shapes import one_row_per_input
+from shesha.io.large_matrices import copy_large_files
 from shesha.kernels.distances import METRICS, Metric
 from shesha.nulls.permutations import Design, nonempty_arguments
-from shesha.results import Audit, DriftPath, LabelClasses, RepresentationAudit
+from shesha.results import Audit, DriftPath, LabelClasses, Meaning, RepresentationAudit
+from shesha.runs import ResultStore
+from shesha.stability import Variant, registered_variants
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.stability.evaluation import resolve_design
 from shesha.support import argument_types as kinds
-from shesha.support.default_draw_counts import N_BOOTSTRAP, N_PERMUTATIONS
 from shesha.support.device_arrays import array_shape
+from shesha.support.draw_counts import N_BOOTSTRAP, N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.progress import mute_progress, track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator
 from shesha.support.types import Seed
-from shesha.support.warnings import NotEstimableWarning
+from shesha.support.warnings import MeasureWarning, NotEstimableWarning, warn
 from shesha.views import Rdm, Representation, Rows, hint_of_distances, restrict, rows_or_distances
+
+
+def meanings() -> dict[str, Meaning]:
+    """Return the title, meaning and limits of each number of an audit, in the order of the report."""
+    rows = [variant for variant in registered_variants().values() if variant.audited and variant.needs == "rows"]
+    labels = [variant for variant in registered_variants().values() if variant.audited and variant.needs_labels]
+    parts: list[Variant | Descriptor] = [*rows, *descriptors().values(), *labels]
+    return {
+        part.name: Meaning(part.title, f"{part.means} {part.means_not}", part.means, part.means_not)
+        for part in parts
+        if part.audited
+    }
+
+
+def stored_subjects(
+    representations: Any, layer_axis: LayerAxis, store: ResultStore, ids: str | None = None
+) -> dict[str, Subject]:
+    """Describe each array or file under its name; skip unreadable files with a warning."""
+    files = _find_files(representations, layer_axis)
+    if files is None:
+        return _mapping_subjects(representations, layer_axis, store, ids)
+    return _file_subjects(files if ids is None else replace(files, ids=ids), store)
+
+
+def map_large_files(representations: Any, stack: ExitStack) -> Any:
+    """Replace files that neither fit in memory nor can be memory-mapped with temporary copies, and warn."""
+    is_path_list = (
+        isinstance(representations, list | tuple) and bool(representations) and all(map(kinds.is_path, representations))
+    )
+    if not is_path_list and not kinds.is_path(representations):
+        return representations
+    paths = representations if is_path_list else [representations]
+    copies = copy_large_files(
+        stack.enter_context, [Path(path) for path in paths], lambda text: warn(text, MeasureWarning)
+    )
+    used = [new if new != Path(old) else old for new, old in zip(copies, paths, strict=True)]
+    return used if is_path_list else used[0]
+
+
+def _find_files(representations: Any, layer_axis: LayerAxis) -> Files | None:
+    """Return the input as `Files` if it consists of paths, or None if it consists of arrays."""
+    if isinstance(representations, Files):
+        return representations
+    if kinds.is_path(representations):
+        return Files([representations], layer_axis=layer_axis, as_it_is=True, flatten=True)
+    is_list = isinstance(representations, Sequence) and not isinstance(representations, str) and len(representations)
+    if is_list and all(map(kinds.is_path, representations)):
+        return Files(list(representations), layer_axis=layer_axis, as_it_is=True, flatten=True)
+    return None
+
+
+def _file_subjects(files: Files, store: ResultStore) -> dict[str, Subject]:
+    """Describe each file; skip unreadable ones with a warning."""
+    index = index_files(files, store)
+    index.warn_of_left_out()
+    if not index.known:
+        reasons = "; ".join(f"{path}: {reason}" for path, reason in index.left_out.items())
+        raise ValueError(f"representations must contain at least one readable array, got none; {reasons}".rstrip("; "))
+    return {name: _subject_from_index(known) for name, known in index.known.items()}
+
+
+def _mapping_subjects(
+    representations: Any, layer_axis: LayerAxis, store: ResultStore, ids: str | None
+) -> dict[str, Subject]:
+    """Describe each named array and each array in a named file."""
+    named = representations if isinstance(representations, Mapping) else {"X": representations}
+    if not named:
+        raise ValueError("representations must contain at least one matrix, got none")
+    index, subjects, repeated = Contents(), dict[str, Subject](), list[str]()
+    for label, value in split_layers(named, layer_axis).items():
+        new = _array_subjects(str(label), value, layer_axis, store, index, ids)
+        repeated += [repr(name) for name in new if name in subjects]
+        subjects |= new
+    if repeated:
+        raise ValueError(f"representations must have distinct names, got {', '.join(repeated)} more than once")
+    index.warn_of_left_out()
+    if not subjects:
+        raise ValueError(f"representations must contain at least one readable array, got {index.left_out}")
+    return subjects
+
+
+def _array_subjects(
+    name: str, value: Any, layer_axis: LayerAxis, store: ResultStore, index: Contents, ids: str | None
+) -> dict[str, Subject]:
+    if kinds.is_path(value):
+        files = Files([Path(value)], layer_axis=layer_axis, as_it_is=True, flatten=True, ids=ids)
+        return {key: _subject_from_index(known) for key, known in index_file(name, files, store, index).items()}
+    value = one_row_per_input(value, name)
+    return {name: Subject.in_memory(rows_or_distances(value, name, min_rows=0, min_columns=0))}
+
+
+def _subject_from_index(entry: IndexedInput) -> Subject:
+    assert isinstance(entry.place, InFile)
+    return Subject(entry.place, entry.shape, entry.fingerprint, entry.names)
+
 
 _RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs", "seed")
 Data = ArrayLike | Rdm | Representation | Rows
@@ -165,8 +266,8 @@ def audit(
         subjects, y, settings = _restrict_rows(subjects, y, settings, rows, missing)
         return _audit_subjects(subjects, y, settings, _audit_in_turn, StoredValues())
     # These modules import all measures, which an audit of arrays in memory does not need.
-    from shesha.auditing._array_and_file_inputs import map_large_files, stored_subjects
-    from shesha.auditing._audit_with_store import audit_with_store
+    pass
+    from shesha.auditing.stored_audits import audit_with_store
 
     with ExitStack() as copies, runs.open_for_writing(store) as opened_store:
         # Workers on other machines cannot read local copies.

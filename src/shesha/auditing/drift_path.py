@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 
 from shesha import runs
-from shesha.auditing._stored_or_computed_values import StoredValues
 from shesha.auditing.fingerprinted_representation import Subject
+from shesha.auditing.stored_audits import StoredValues
 from shesha.kernels.distances import Metric
 from shesha.results import DriftPath, RepresentationAudit
 from shesha.stability.estimators.split_scores import exact_bytes

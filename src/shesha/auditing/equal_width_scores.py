@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from shesha.auditing._settings_key import settings_key
-from shesha.auditing._stored_or_computed_values import StoredValues
 from shesha.auditing.fingerprinted_representation import Subject
 from shesha.auditing.representation_audit import Settings
+from shesha.auditing.stored_audits import StoredValues, settings_key
 from shesha.results import Estimate, RepresentationAudit
-from shesha.results.field_type_checks import require_types
+from shesha.results.json_loading import require_types
 from shesha.stability import registered_variants
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate, resolve_design

@@ -67,7 +67,7 @@ class Subject:
         if not isinstance(self.place, Rows | Rdm):
             return self.known_fingerprint
         # The module of this function imports all measures, which an audit without a store does not need.
-        from shesha.comparison.content_fingerprints import fingerprint_as_it_is
+        from shesha.comparison.input_manifest import fingerprint_as_it_is
 
         return fingerprint_as_it_is(self.place)
 
@@ -77,7 +77,7 @@ class Subject:
         shape = (len(order), *self.shape[1:])
         if isinstance(self.place, Rows | Rdm):
             return Subject(take_rows(self.place, order), shape, names=names)
-        from shesha.comparison.content_fingerprints import reordered_fingerprint
+        from shesha.comparison.input_manifest import reordered_fingerprint
 
         return Subject(self.place.take_rows(order), shape, reordered_fingerprint(self.fingerprint, order), names)
 

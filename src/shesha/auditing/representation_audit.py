@@ -8,16 +8,15 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from shesha.auditing.data_faults import find_faults
 from shesha.auditing.labels_from_features import are_labels_from_features
-from shesha.auditing.row_samples import RowSample
 from shesha.descriptors import descriptors
 from shesha.doubting import check_known_quantities, find_doubts
 from shesha.inputs import Names, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric, find_undirected_rows
+from shesha.kernels.repeated_rows import hash_rows, repeats, row_keys
 from shesha.nulls.dependence import find_dependence
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
@@ -27,12 +26,76 @@ from shesha.stability import Variant, registered_variants
 from shesha.stability.chance import as_chance
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate, resolve_design
-from shesha.support.item_lists import join_items
+from shesha.support import memory
 from shesha.support.memory import MemoryBudgetError
-from shesha.support.plurals import count
-from shesha.support.types import Index, Vector
+from shesha.support.seeds import spawn
+from shesha.support.types import Array, Index, Seed, Vector
 from shesha.support.warnings import NotEstimable
+from shesha.support.wording import count, join_items
 from shesha.views import Rdm, Rows
+
+_ENTRIES = 1 << 18
+
+
+def find_faults(X: Rows) -> Faults:
+    """Find non-finite values, zero rows, repeated rows and constant columns; X may be on disk."""
+    keys = row_keys(X.shape[1])
+    first = X.read(slice(0, 1))[0]
+    constant = np.ones(X.shape[1], dtype=bool)
+    bad_entries, bad_rows, zero_rows, hashes = 0, [], [], []
+    for start, block in X.blocks(_ENTRIES):
+        bad = ~np.isfinite(block)
+        bad_entries += int(bad.sum())
+        bad_rows.append(start + np.flatnonzero(bad.any(axis=1)))
+        zero_rows.append(start + np.flatnonzero(~block.any(axis=1)))
+        constant &= (block == first).all(axis=0)
+        hashes.append(hash_rows(block, keys))
+    return Faults(
+        not_finite=bad_entries,
+        not_finite_rows=_as_integers(np.concatenate(bad_rows)),
+        zero_rows=_as_integers(np.concatenate(zero_rows)),
+        duplicate_rows=_as_integers(repeats(np.concatenate(hashes))),
+        constant_columns=_as_integers(np.flatnonzero(constant)),
+    )
+
+
+def _as_integers(numbers: NDArray[np.intp]) -> tuple[int, ...]:
+    return tuple(map(int, numbers))
+
+
+_PURPOSE = 7
+"""Key of a separate random stream, so that this sample does not change any other random draws."""
+_SHARE = 64
+"""Bytes budgeted per entry of a sampled row: the entry itself, distances to classes, and resamples."""
+
+
+@dataclass(frozen=True)
+class RowSample:
+    """A sample of rows with their labels and exchange design."""
+
+    rows: Rows
+    labels: Array
+    exchange: Exchange | None
+    note: str
+
+    @classmethod
+    def draw(cls, rows: Rows, labels: Array, exchange: Exchange | None, seed: Seed) -> RowSample:
+        """Draw as many rows as fit in memory, without replacement, and keep their original order."""
+        n, d = rows.shape
+        size = min(n, max(4, memory.memory_budget() // (_SHARE * d)))
+        chosen = np.sort(spawn(seed, _PURPOSE).choice(n, size, replace=False))
+        return cls(
+            rows.take(chosen),
+            labels[chosen],
+            None if exchange is None else exchange.take(chosen),
+            f"{size:,} of {n:,} rows, drawn at random, were used, because not all rows fit the memory budget. Value, "
+            "interval and chance level refer to this number of rows; the interval includes the sampling error",
+        )
+
+    def describe(self, estimate: Estimate) -> Estimate:
+        """Add a note about the sample to an estimate."""
+        return replace(estimate, warnings=(*estimate.warnings, self.note))
+
 
 _MIN_ROWS = 4
 _FREE_METRIC = "cosine"

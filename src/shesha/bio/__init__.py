@@ -12,18 +12,21 @@ from shesha.bio.anndata_scores import (
 )
 from shesha.bio.coherence_tables import coherence, coherence_table, coherence_test
 from shesha.bio.control_labels import Controls, find_controls
-from shesha.bio.discordance import discordance
+from shesha.bio.documented_analyses import (
+    PerturbationInterval,
+    discordance,
+    magnitude_matched_comparison,
+    perturbation_interval,
+    split_half_reproducibility,
+)
 from shesha.bio.e_distances import e_distances
 from shesha.bio.integration import integration_table, integration_test
-from shesha.bio.magnitude_matched_comparison import magnitude_matched_comparison
-from shesha.bio.perturbation_intervals import PerturbationInterval, perturbation_interval
 from shesha.bio.perturbation_scores import (
     perturbation_coherence,
     perturbation_coherence_knn,
     perturbation_coherence_whitened,
     perturbation_effect_size,
 )
-from shesha.bio.split_half_reproducibility import split_half_reproducibility
 from shesha.support.warnings import GuessedControlsWarning
 
 perturbation_stability = perturbation_coherence

@@ -9,8 +9,7 @@ from anndata import AnnData
 
 from shesha.bio import coherence_tables, integration
 from shesha.results import CoherenceTable
-from shesha.results.similarity.models_with_reference_within_classes import SeveralWithinClasses
-from shesha.results.similarity.within_classes import WithinClasses
+from shesha.results.similarity.within_classes import SeveralWithinClasses, WithinClasses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from shesha.bio._anndata_fields import iterate_perturbations
-from shesha.bio.perturbation_scores import perturbation_coherence, perturbation_effect_size
-from shesha.bio.shifts_from_controls import Method, Metric
+from shesha.bio.perturbation_scores import Method, Metric, perturbation_coherence, perturbation_effect_size
 from shesha.support.types import Seed
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from shesha.inputs import validation as check
 from shesha.results import CoherenceTable
 from shesha.support import argument_types as kinds
 from shesha.support import provenance
-from shesha.support.plurals import agree, count
 from shesha.support.types import Seed
+from shesha.support.wording import agree, count
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -114,7 +114,7 @@ def coherence_table(
     }
     columns = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
     design = cell_design(adata, groupby, **columns, missing=missing)  # type: ignore[arg-type]
-    return _score_cells(adata, design, options)  # type: ignore[arg-type]
+    return _score_cells(adata, design, options)
 
 
 def coherence_test(

@@ -12,13 +12,13 @@ from shesha.bio.cell_design import cell_design, naming_missing_cells
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
-from shesha.nulls.corrections import benjamini_hochberg
+from shesha.nulls.null_summary import benjamini_hochberg
 from shesha.results.coherence.e_distances import EDistance, EDistances
 from shesha.support import provenance
-from shesha.support.draws_for_corrections import default_draws
-from shesha.support.plurals import count
+from shesha.support.draw_counts import default_draws
 from shesha.support.seeds import draw_seed, number
 from shesha.support.types import Index, Matrix, Seed
+from shesha.support.wording import count
 
 if TYPE_CHECKING:
     from anndata import AnnData

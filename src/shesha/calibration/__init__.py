@@ -4,7 +4,7 @@ from shesha.calibration.best_layer_pair import calibrate_layers
 from shesha.calibration.many_pairs import calibrate_many
 from shesha.calibration.permutation_scores import DrawError, null_scores, shared, side_by_side
 from shesha.calibration.single_pair import calibrate
-from shesha.nulls.corrections import benjamini_hochberg, holm
+from shesha.nulls.null_summary import benjamini_hochberg, holm
 
 __all__ = [
     "DrawError",

@@ -2,32 +2,240 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.calibration.calibrated_pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
-from shesha.calibration.calibration_input import prepare
-from shesha.calibration.dependence_warnings import warn_of_dependence
-from shesha.calibration.grid_aggregates import Aggregate, best_total, reducer, totals
-from shesha.calibration.grid_permutation_scores import grid_scores
-from shesha.calibration.single_pair import collect, plain_options
+from shesha.calibration import permutation_scores as null_kernel
+from shesha.calibration.permutation_scores import (
+    DrawError,
+    function_arguments,
+    make_views,
+    prepare,
+    prepare_measure,
+    require_inputs_as_rows,
+    truncate_components,
+)
+from shesha.calibration.single_pair import (
+    collect,
+    doubts_of_pair,
+    leave_out_scorer,
+    plain_options,
+    warn_of_dependence,
+    weigh_doubts,
+)
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
+from shesha.measures import Measure, as_measure
+from shesha.measures._lookup import PlainMeasure
 from shesha.measures.registry import Choice
-from shesha.nulls.max_statistic import max_statistic_p_values
-from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
+from shesha.nulls.null_summary import best_value, max_statistic_p_values, require_attainable_maximum, summarise
 from shesha.nulls.permutations import Design, draw_permutations, identity_first
 from shesha.results import CalibratedLayers, Dependence, Doubts
-from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, layer_sequence
-from shesha.support.layer_order import layers_by_depth
+from shesha.support.natural_order import layers_by_depth
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
-from shesha.support.types import Matrix, Seed, Vector
-from shesha.views import Rdm, Representation, check_named_arrays, layers_in_one_order, select_layer_rows
+from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import (
+    Rdm,
+    Representation,
+    check_named_arrays,
+    layers_in_one_order,
+    move_to_one_device,
+    select_layer_rows,
+)
+
+Aggregate = str | Callable[[Matrix], float]
+
+TOP = 10
+"""Number of pairs that 'top_k' averages."""
+
+
+def _maximum(grid: Matrix) -> float:
+    return float(grid.max())
+
+
+def _row_maximum(grid: Matrix) -> float:
+    return float(grid.max(axis=1).mean())
+
+
+def _mean_of_largest(grid: Matrix) -> float:
+    k = min(TOP, grid.size)
+    return float(np.partition(grid, grid.size - k, axis=None)[grid.size - k :].mean())
+
+
+def _mean(grid: Matrix) -> float:
+    return float(grid.mean())
+
+
+AGGREGATES: dict[str, Callable[[Matrix], float]] = {
+    "max": _maximum,
+    "row_max": _row_maximum,
+    "top_k": _mean_of_largest,
+    "mean": _mean,
+}
+
+
+def reducer(aggregate: Aggregate, closer: str) -> Callable[[Matrix], float]:
+    """Return the function that computes an aggregate; named aggregates adapt to the measure's direction."""
+    if isinstance(aggregate, str):
+        check.choice(aggregate, tuple(AGGREGATES), "aggregate")
+        reduce = AGGREGATES[aggregate]
+        return reduce if closer == "higher" else lambda grid: -reduce(-grid)
+    if not callable(aggregate):
+        raise TypeError(f"aggregate must be a name or a function of the grid, got {aggregate!r}")
+    return lambda grid: aggregate(grid.copy())
+
+
+def totals(reduce: Callable[[Matrix], float], grids: Matrix) -> Vector:
+    """Return the aggregate of each grid, starting with the observed one; NaN if a grid lacks a score."""
+    values = np.array([_total(reduce, grid, draw) for draw, grid in enumerate(grids)])
+    if np.isnan(values[0]):
+        raise ValueError("aggregate must return a number for the observed grid, got NaN")
+    return values
+
+
+def _total(reduce: Callable[[Matrix], float], grid: Matrix, draw: int) -> float:
+    if np.isnan(grid).any():
+        return float("nan")
+    try:
+        value = reduce(grid)
+    except Exception as error:
+        where = "the observed grid" if draw == 0 else f"the grid of draw {draw}"
+        raise DrawError(f"aggregate failed for {where}: {type(error).__name__}: {error}") from error
+    if np.ndim(value) != 0:
+        raise ValueError(f"aggregate must return one number for a grid, got an array of shape {np.shape(value)}")
+    return check.real_number(value, "what aggregate returns")
+
+
+def best_total(reduced: Vector, closer: str, bounds: tuple[float, float], maximum: float | None) -> float | None:
+    """Return the best possible value of the aggregate; none if values outside the measure's bounds occur."""
+    low, high = bounds
+    known = reduced[~np.isnan(reduced)]
+    on_scale = bool(((known >= low) & (known <= high)).all())
+    return best_value(closer, bounds if on_scale else (-np.inf, np.inf), maximum)
+
+
+def grid_scores(
+    rows: dict[str, Representation],
+    columns: dict[str, Representation],
+    given: dict[str, Mapping[Any, Any]],
+    measure: Choice,
+    options: dict[str, Any],
+    truncate: int | float | None,
+    seed: Seed,
+    orders: list[Index],
+) -> tuple[Measure, Iterator[Matrix]]:
+    """Return the measure and an iterator over score grids, one per permutation of the second model's rows.
+
+    Parameters
+    ----------
+    rows, columns : dict of str to Representation
+        The layers of both models.
+    given : dict of str to mapping
+        The layers as the user passed them, by argument name. A user function receives these objects.
+    measure, options, truncate, seed
+        As for `calibrate_layers`.
+    orders : list of permutations of the rows
+
+    Raises
+    ------
+    ValueError
+        If a layer is not suitable for the measure. The message names the layer.
+    """
+    requested = as_measure(measure)
+    if isinstance(requested, PlainMeasure):
+        raw = {f"{side}[{place!r}]": layer for side, layers in given.items() for place, layer in layers.items()}
+        arrays = function_arguments(raw, [*rows.values(), *columns.values()], truncate)
+        x, y = arrays[: len(rows)], arrays[len(rows) :]
+        function_grids = null_kernel.function_scores(lambda p, q: requested.function(p, q, **options), x, y, orders)
+        return requested, function_grids
+    chosen = prepare_measure(requested, options, truncate=truncate, seed=seed)
+    require_inputs_as_rows(chosen, *rows.values(), *columns.values())
+    layers = move_to_one_device([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
+    sides = layers[: len(rows)], layers[len(rows) :]
+    parts = _parts(*sides)
+    scores = [_part_scores(chosen, sides, part, truncate, orders, [*rows, *columns]) for part in parts]
+    return chosen, _assemble_grid(scores, parts, (len(rows), len(columns)))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Pairs of layers whose feature maps are pooled to the same grid; `grid` is None if there are no maps."""
+
+    grid: tuple[int, int] | None
+    pairs: tuple[tuple[int, int], ...]
+
+    @property
+    def rows(self) -> list[int]:
+        return sorted({i for i, _ in self.pairs})
+
+    @property
+    def columns(self) -> list[int]:
+        return sorted({j for _, j in self.pairs})
+
+
+def _parts(rows: list[Representation], columns: list[Representation]) -> list[_Part]:
+    """Group the pairs by the size to which their feature maps are pooled."""
+    pairs_by_grid: dict[tuple[int, int] | None, list[tuple[int, int]]] = {}
+    for i, a in enumerate(rows):
+        for j, b in enumerate(columns):
+            maps = [layer.shape for layer in (a, b) if len(layer.shape) == 4]
+            grid = (min(s[2] for s in maps), min(s[3] for s in maps)) if maps else None
+            pairs_by_grid.setdefault(grid, []).append((i, j))
+    return [_Part(grid, tuple(pairs)) for grid, pairs in pairs_by_grid.items()]
+
+
+def _part_scores(
+    measure: Measure,
+    sides: tuple[list[Representation], list[Representation]],
+    part: _Part,
+    truncate: int | float | None,
+    orders: list[Index],
+    names: list[str],
+) -> Iterator[Matrix]:
+    part_rows, others = part.rows, [len(sides[0]) + k for k in part.columns]
+    layers = [*sides[0], *sides[1]]
+
+    folded = [layers[k].fold("columns", part.grid) for k in (*part_rows, *others)]
+    try:
+        chosen = [truncate_components(layer, truncate) for layer in folded]
+        rows, columns = chosen[: len(part_rows)], chosen[len(part_rows) :]
+        for a in rows:
+            for b in columns:
+                measure.require_comparable(a, b)
+        views = [make_views(measure, side, keep=False) for side in (rows, columns)]
+    except NotEstimable as reason:
+        culprit = _culprit(measure, folded, [names[k] for k in (*part_rows, *others)])
+        raise ValueError(f"every layer must be suitable for {measure.name}, got {culprit}{reason}") from None
+    return null_kernel.grids(measure, views[0], views[1], orders)
+
+
+def _culprit(measure: Measure, layers: list[Representation], names: list[str]) -> str:
+    """Name the first layer for which the view cannot be computed, if a single layer is at fault."""
+    for name, layer in zip(names, layers, strict=True):
+        try:
+            measure.look(layer)
+        except NotEstimable:
+            return f"layer {name}: "
+    return ""
+
+
+def _assemble_grid(scores: list[Iterator[Matrix]], parts: list[_Part], shape: tuple[int, int]) -> Iterator[Matrix]:
+    for drawn_parts in zip(*scores, strict=True):
+        full_grid = np.full(shape, np.nan)
+        for part, grid in zip(parts, drawn_parts, strict=True):
+            row, column = ({k: position for position, k in enumerate(which)} for which in (part.rows, part.columns))
+            for i, j in part.pairs:
+                full_grid[i, j] = grid[row[i], column[j]]
+        yield full_grid
+
 
 Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
 

@@ -11,9 +11,9 @@ from shesha.calibration.permutation_scores import DrawError
 from shesha.calibration.single_pair import calibrate
 from shesha.inputs import validation as check
 from shesha.measures.registry import Choice
-from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, default_draws, draws_needed, holm
+from shesha.nulls.null_summary import CORRECTIONS, Correction, benjamini_hochberg, default_draws, draws_needed, holm
 from shesha.results import Calibrated, CalibratedMany
-from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.progress import mute_progress, track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator, number

@@ -2,29 +2,306 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.calibration.calibrated_pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
-from shesha.calibration.calibration_input import Subject, covariate_design, prepare
-from shesha.calibration.dependence_warnings import warn_of_dependence
+from shesha.calibration.permutation_scores import Subject, covariate_design, prepare
+from shesha.doubting import diagnostic_rows, find_pair_doubts
+from shesha.doubting.pair_doubts import cluster_doubt, few_rows_doubt, saturated_measures, saturation, width
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
+from shesha.measures import as_measure
+from shesha.measures._lookup import PlainMeasure
 from shesha.measures.registry import Choice
+from shesha.nulls.dependence import find_dependence
+from shesha.nulls.design_builder import exchange
+from shesha.nulls.design_warnings import false_positive_rate, p_value_within_design, warn_of_series
 from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
-from shesha.nulls.permutations import Design, draw_permutations, identity_first
-from shesha.results import Calibrated
-from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.nulls.permutations import Design, draw_permutations, identity_first, nonempty_arguments
+from shesha.results import Calibrated, Dependence, Doubt, Doubts
+from shesha.results.audit.dependence import LEVEL
+from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Index, Matrix, Seed
-from shesha.support.warnings import NotEstimable
-from shesha.views import Rdm, select_rows
+from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
+from shesha.views import Adjusted, Covariates, Gram, Rdm, Representation, select_rows
+
+_DRAWS, _LEVEL = 199, 0.005
+"""Number of permutations, and the p-value that both sides must reach to report an interaction."""
+_MOST_INTERACTION_ROWS = 2048
+"""Maximum number of rows that a test uses."""
+_MOST_COLUMNS = 16
+"""Maximum number of columns that the product of two covariates may have to be tested."""
+_DISTINCT = 1e-6
+"""Smallest part of a product's direction, beyond the covariates themselves, that is worth testing."""
+
+
+def interactions(rows: Sequence[Matrix], covariates: Covariates) -> list[tuple[str, str]]:
+    """Return pairs of covariates on whose product the residuals of both sides still depend.
+
+    The share of the residuals' variance along the product is compared with the shares along permuted products. The
+    covariates are regressed out of the permuted products, because residuals have no variance along the covariates.
+
+    Parameters
+    ----------
+    rows : sequence of arrays of shape (n_samples, n_features)
+        Residuals of each side.
+    covariates : Covariates
+        Covariates that were regressed out of both sides.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.standard_normal((2, 100))
+    >>> covariates = Covariates.build({"a": a, "b": b}, 100)
+    >>> noise, follows = rng.standard_normal((100, 5)), rng.standard_normal((100, 5)) + (a * b)[:, None]
+    >>> len(interactions([follows, follows], covariates)), len(interactions([follows, noise], covariates))
+    (1, 0)
+    """
+    rng = np.random.default_rng(0)
+    n = len(rows[0])
+    chosen = (
+        np.arange(n) if n <= _MOST_INTERACTION_ROWS else np.sort(rng.choice(n, _MOST_INTERACTION_ROWS, replace=False))
+    )
+    basis = np.linalg.qr(np.column_stack([np.ones(len(chosen)), covariates.basis[chosen]]))[0]
+    sides = [_residuals(side[chosen], basis) for side in rows]
+    pairs = []
+    for first, second in combinations(covariates.parts, 2):
+        products = _products(covariates.parts[first][chosen], covariates.parts[second][chosen], basis)
+        if not products.shape[1]:
+            continue
+        drawn = (products, *(products[rng.permutation(len(chosen))] for _ in range(_DRAWS)))
+        directions = [np.linalg.qr(_residuals(product, basis))[0] for product in drawn]
+        if all(_p_value(directions, side) <= _LEVEL for side in sides):
+            pairs.append((first, second))
+    return pairs
+
+
+def _products(a: Matrix, b: Matrix, basis: Matrix) -> Matrix:
+    """Return orthonormal directions of the products of two covariates, beyond the covariates themselves."""
+    if a.shape[1] * b.shape[1] > _MOST_COLUMNS:
+        return np.empty((len(a), 0))
+    products = (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
+    u, sizes, _ = np.linalg.svd(_residuals(products, basis), full_matrices=False)
+    return np.asarray(u[:, sizes > _DISTINCT * float(np.linalg.norm(products))])
+
+
+def _residuals(columns: Matrix, basis: Matrix) -> Matrix:
+    return np.asarray(columns - basis @ (basis.T @ columns))
+
+
+def _p_value(directions: Sequence[Matrix], side: Matrix) -> float:
+    """Return the p-value of the first set of directions, compared with the permuted sets that follow."""
+    projections = (np.concatenate(directions, axis=1).T @ side) ** 2
+    shares = projections.sum(axis=1).reshape(len(directions), -1).sum(axis=1)
+    return float(np.mean(shares >= shares[0]))
+
+
+_MOST_ROWS = 4096
+_TOO_OFTEN = 0.1
+"""Smallest estimated false-positive rate at which a warning is raised."""
+
+
+def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates, design: Design) -> None:
+    """Warn if the smooth fit left enough of the covariates' effect to make unrelated data seem related."""
+    for name, quantity in covariates.numbers.items():
+        order = np.argsort(quantity, kind="stable")
+        order = order[np.unique(np.linspace(0, len(order) - 1, _MOST_ROWS).astype(np.intp))]
+        p_value = p_value_within_design(exchange(len(order)), *(side[order] for side in rows))
+        reason = (
+            f"rows with similar values have similar features, p = {p_value:.1g}"
+            if p_value <= LEVEL
+            else _excess(rows, covariates, design)
+        )
+        if reason:
+            warn(
+                f"features still depend on {name} after a smooth fit ({reason}), so p-values may be too small. Add "
+                "columns that describe the effect (such as the sine and cosine of a period), replace it by labels of "
+                "a few rows each, or use more rows",
+                CalibrationWarning,
+            )
+    for first, second in interactions(rows, covariates):
+        warn(
+            f"features still depend on the product of {first} and {second}, as if the effect of one depended on the "
+            "other. P-values may be too small. Pass the product as a further covariate (for a label, one column per "
+            "class)",
+            CalibrationWarning,
+        )
+
+
+def _excess(rows: Sequence[Matrix], covariates: Covariates, design: Design) -> str:
+    """Describe the false-positive rate caused by what remains of a covariate's effect; empty if it is low.
+
+    Only a single numeric covariate is checked. With several, rows that are similar in all of them are too rarely
+    similar in each one to distinguish an effect from noise.
+    """
+    if len(covariates.numbers) > 1:
+        return ""
+    arguments = nonempty_arguments(design)
+    strata = (
+        exchange(len(rows[0]), **arguments) if set(arguments) - {"blocks"} else covariates.design(design.get("blocks"))
+    )
+    # Series and groups are not permuted row by row, so their own memory is no effect of the covariate.
+    drawn = strata if strata.shift or strata.group is not None else None
+    quantity = next(iter(covariates.numbers.values()))
+    # A spline with twice as many terms models the part of the effect that the first spline missed.
+    n_terms = 2 * covariates.n_taken + 2
+    rate = false_positive_rate(quantity, strata.block, *rows, n_terms=n_terms, taken=covariates.basis, design=drawn)
+    return f"about {100 * rate:.0f} % of unrelated data would be called related at 5 %" if rate >= _TOO_OFTEN else ""
+
+
+def warn_of_dependence(
+    sides: Sequence[Representation], design: Design, permutations: ArrayLike | None
+) -> Dependence | None:
+    """Warn if rows look dependent and no design is declared, or if the declared design does not fit them.
+
+    Returns the detected dependence if there is no design, otherwise None.
+    """
+    if permutations is not None or any(side.has_distances_only for side in sides):
+        return None
+    # Residuals are checked if available, because neighbouring rows may be similar due to the covariates alone.
+    sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
+    rows = [side.to_numpy.rows.reshape(side.n_rows, -1) for side in sides]
+    if all(isinstance(side, Adjusted) for side in sides):
+        _warn_of_covariates(rows, next(side.covariates for side in sides if isinstance(side, Adjusted)), design)
+    if nonempty_arguments(design):
+        warn_of_series(rows, design)
+        return None
+    dependence = find_dependence([diagnostic_rows(side) for side in sides], screened=True)
+    if dependence.is_dependent:
+        warn(f"permuting all rows may give too many false positives: {dependence.text}", CalibrationWarning)
+    return dependence
+
+
+_NO_WARNING = ("order", "alternating order", "duplicates", "copies")
+"""Doubts that raise no warning, because another warning or the score itself already shows the problem."""
+_OF_ROWS = ("few rows", "rare cluster")
+"""Doubts that list rows with a strong influence on the score."""
+_MOVED = 0.2
+"""Smallest reported effect of rows: change in the score / distance from chance to perfect agreement."""
+
+
+def doubts_of_pair(
+    sides: Sequence[Representation], design: Design, dependence: Dependence | None = None, *, only_cheap: bool = False
+) -> Doubts:
+    """Find doubts about two representations; the row order is checked only if no design is declared."""
+    sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
+    return find_pair_doubts(sides, order=not nonempty_arguments(design), dependence=dependence, only_cheap=only_cheap)
+
+
+def add_saturation(
+    doubts: Doubts, chance: Mapping[str, tuple[float, float, float]], sides: Sequence[Representation]
+) -> Doubts:
+    """Add a doubt if measures saturate; `chance` gives each measure's null mean, worst and best value."""
+    widths = tuple(0 if side.has_distances_only else int(np.prod(side.shape[1:])) for side in sides)
+    doubt = saturation(saturated_measures(chance), sides[0].n_rows, widths)
+    return doubts if doubt is None else replace(doubts, found=(doubt, *doubts.found))
+
+
+def width_doubt(sides: Sequence[Representation], cka: float) -> Doubt | None:
+    """Return the doubt that most of CKA is due to chance, if it applies; uses views still in memory."""
+    if not np.isfinite(cka) or any(side.has_distances_only or len(side.shape) > 2 for side in sides):
+        return None
+    first, second = (cast(Gram, as_measure("CKA").look(side)) for side in sides)
+
+    def unbiased() -> float:
+        try:
+            return first.unbiased_alignment(second, cka)
+        except NotEstimable:
+            return float("nan")
+
+    widths = tuple(side.shape[1] for side in sides)
+    return width(cka, first.mean_inner(second), unbiased, sides[0].n_rows, widths)
+
+
+def add_doubt(doubts: Doubts, new_doubt: Doubt | None) -> Doubts:
+    """Insert a doubt so that the doubts stay sorted by effect, largest first."""
+    if new_doubt is None:
+        return doubts
+    return replace(doubts, found=tuple(sorted((new_doubt, *doubts.found), key=lambda doubt: -doubt.effect)))
+
+
+def replace_row_effects(
+    doubts: Doubts, measure: str, n_rows: int, observed: float, scale: float, without: Callable[[Index], float]
+) -> Doubts:
+    """Replace a few rows' effect on CKA with their effect on the calibrated measure; drop small effects.
+
+    `without` takes the rows that remain and returns their score. The effect is the change in the score divided by
+    `scale`, the distance from chance to the best value.
+    """
+    if not scale > 0:
+        return doubts
+    kept_doubts = []
+    for doubt in doubts:
+        # If only a sample of the rows was checked, a cluster may have members that the doubt does not list.
+        if doubt.name not in _OF_ROWS or (doubt.name == "rare cluster" and doubts.n_looked_at < n_rows):
+            kept_doubts.append(doubt)
+            continue
+        try:
+            score = without(np.setdiff1d(np.arange(n_rows), doubt.rows))
+        except NotEstimable:
+            score = float("nan")
+        effect = abs(score - observed) / scale
+        if effect >= _MOVED:
+            measured = few_rows_doubt(measure, doubt.rows, observed, score, effect)
+            kept_doubts.append(
+                measured if doubt.name == "few rows" else cluster_doubt(measure, doubt.rows, observed, score, effect)
+            )
+    return replace(doubts, found=tuple(sorted(kept_doubts, key=lambda doubt: -doubt.effect)))
+
+
+def leave_out_scorer(
+    subject: Subject, measure: Choice, options: dict[str, Any], truncate: int | float | None, seed: Seed
+) -> Callable[[Index], float] | None:
+    """Return a function that scores the given remaining rows; None if the measure is a user function."""
+    if isinstance(as_measure(measure), PlainMeasure):
+        return None
+
+    def score(rows: Index) -> float:
+        first, second = (side.take_rows(rows) for side in subject.sides)
+        few = prepare(first, second, measure, options, truncate=truncate, seed=seed)
+        return float(next(iter(few.scores([np.arange(len(rows))])))[0, 0])
+
+    return score
+
+
+def weigh_doubts(
+    doubts: Doubts,
+    subject: Subject,
+    observed: float,
+    null_mean: float,
+    null_sd: float,
+    best: float | None,
+    without: Callable[[Index], float] | None,
+) -> Doubts:
+    """Express the doubts about a pair as effects on the calibrated measure, and warn of them."""
+    if best is not None:
+        doubts = add_saturation(doubts, {subject.name: (null_mean, _worst_bound(subject), best)}, subject.sides)
+    if without is not None:
+        scale = null_sd * 3 if best is None else abs(best - null_mean)
+        doubts = replace_row_effects(doubts, subject.name, subject.n_rows, observed, scale, without)
+    warn_of_doubts(doubts)
+    return doubts
+
+
+def _worst_bound(subject: Subject) -> float:
+    """Return the bound of the measure that means no similarity."""
+    low, high = subject.bounds
+    return low if subject.closer == "higher" else high
+
+
+def warn_of_doubts(doubts: Doubts) -> None:
+    """Warn of problems that change how a p-value or a score should be interpreted."""
+    for doubt in doubts:
+        if doubt.name not in _NO_WARNING:
+            warn(f"{doubt.name}: {doubt.text}. {doubt.advice}", CalibrationWarning)
 
 
 @keep_statements

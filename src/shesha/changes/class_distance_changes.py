@@ -13,7 +13,7 @@ from shesha.changes.verdicts_by_noise_floor import noise_limit
 from shesha.inputs import validation as check
 from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import Metric, condensed_distances
-from shesha.nulls.max_statistic import max_statistic_p_values
+from shesha.nulls.null_summary import max_statistic_p_values
 from shesha.nulls.permutations import Design, draw_permutations
 from shesha.results.changes.kind_of_change import ClassChange
 from shesha.support.seeds import spawn

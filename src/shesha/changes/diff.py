@@ -11,26 +11,26 @@ from numpy.typing import ArrayLike
 
 from shesha.changes.class_distance_changes import note_of_classes
 from shesha.changes.index_recall import IndexTest, index_change
-from shesha.changes.layer_changes import LayerPair, layer_change
-from shesha.changes.layer_details import layer_details
+from shesha.changes.layer_details import LayerPair, layer_change, layer_details
 from shesha.changes.layer_matching import Match
-from shesha.changes.layer_sources import Reader, Sides, read_sides
-from shesha.changes.moved_rows import METRIC, losses_by_class, moved_rows
-from shesha.changes.noise_floor import NoiseFloor
-from shesha.changes.row_map import labels_of_rows, map_rows
-from shesha.changes.row_selection import (
+from shesha.changes.layer_sources import NoiseFloor, Reader, Sides, read_sides
+from shesha.changes.moved_rows import (
+    METRIC,
     count_neighbours,
     draw_rows,
     indexed_layer,
     indexed_vectors,
     label_rows,
+    losses_by_class,
+    moved_rows,
     name_rows,
     pair_of_names,
     per_row,
     require_usable_rows,
 )
+from shesha.changes.row_map import labels_of_rows, map_rows
 from shesha.comparison.chance_and_intervals import Evidence
-from shesha.drift.drift_scores import Choice, choose_measures
+from shesha.drift.canary_check import Choice, choose_measures
 from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import safe_unit
@@ -41,7 +41,7 @@ from shesha.results.changes.row_map import RowMap
 from shesha.results.changes.vector_index_verdict import IndexChange, IndexMetric
 from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis
-from shesha.support.layer_order import join_names
+from shesha.support.natural_order import join_names
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number

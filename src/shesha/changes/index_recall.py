@@ -7,18 +7,56 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
+from scipy.stats import t
 
-from shesha.changes.row_intervals import deal_folds, mean_interval
 from shesha.inputs import validation as check
 from shesha.kernels.neighbours import nearest_by_distance, nearest_by_product
 from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
 from shesha.results.changes.vector_index_verdict import IndexAdvice, IndexChange, IndexMetric, Recall
 from shesha.support.device_arrays import smallest
-from shesha.support.plurals import count
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Labels, Matrix, Seed, Vector
+from shesha.support.wording import count
 from shesha.views import Representation
+
+
+def deal_folds(n: int, groups: Labels | None, n_folds: int, rng: np.random.Generator) -> Index:
+    """Assign rows, or whole groups of rows, to folds at random."""
+    if groups is None:
+        return np.asarray(rng.permutation(n) % n_folds)
+    return np.asarray((rng.permutation(int(groups.max()) + 1) % n_folds)[groups])
+
+
+def mean_interval(
+    values: Vector, confidence: float, groups: Labels | None, *, bounds: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the interval of the mean over rows like these, or over groups of rows.
+
+    Rows of one group may depend on each other in any way. If all values are at a bound, the interval ends where that
+    result would have half the error probability.
+
+    Examples
+    --------
+    >>> low, high = mean_interval(np.ones(40), 0.95, None, bounds=(0.0, 1.0))
+    >>> round(low, 3), high
+    (0.912, 1.0)
+    """
+    mean, units = float(values.mean()), np.arange(len(values)) if groups is None else groups
+    n_units = int(units.max()) + 1
+    if n_units < 2:
+        return float("nan"), float("nan")
+    sums = np.bincount(units, values - mean) / len(values)
+    error = float(np.sqrt(n_units / (n_units - 1) * (sums**2).sum()))
+    half = float(t.ppf(0.5 + confidence / 2, n_units - 1)) * error
+    low, high = max(bounds[0], mean - half), min(bounds[1], mean + half)
+    reach = (bounds[1] - bounds[0]) * (1 - ((1 - confidence) / 2) ** (1 / n_units))
+    if (values == bounds[1]).all():
+        low = bounds[1] - reach
+    if (values == bounds[0]).all():
+        high = bounds[0] + reach
+    return low, high
+
 
 FOLDS = 2
 """Number of folds. Maps find rows they were fitted to too easily, so each fold uses the other's map."""

@@ -1,22 +1,427 @@
-"""Describe what changed in one layer: the kind of change, the classes that moved, and how separable they are."""
+"""What changed in one layer: by how much, the kind of change, and the classes that moved."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.stats import t
 
 from shesha.changes.class_distance_changes import ClassTest, class_changes, comparable_classes
-from shesha.changes.class_separation import separation_change
-from shesha.changes.kind_of_change import FOLDS, structure_change
-from shesha.changes.layer_changes import LayerPair
-from shesha.changes.row_intervals import deal_folds
-from shesha.changes.vector_errors import error_limit
-from shesha.results.changes.kind_of_change import StructureChange
+from shesha.changes.index_recall import deal_folds, recall_of_each
+from shesha.changes.verdicts_by_noise_floor import REPLACED, judge, noise_limit
+from shesha.comparison.chance_and_intervals import Evidence
+from shesha.comparison.engine import Group, make_score
+from shesha.descriptors.spectrum import anisotropy, participation_ratio
+from shesha.drift.canary_check import drifts
+from shesha.kernels.neighbours import nearest_by_product
+from shesha.kernels.orthogonal_maps import rotate_rows
+from shesha.kernels.regression import decompose_folds, predict_held_out
+from shesha.kernels.threads import single_threaded_blas
+from shesha.measures import Measure
+from shesha.results.changes.diff import LayerChange, MeasureChange
+from shesha.results.changes.kind_of_change import Kind, SeparationChange, StructureChange
 from shesha.support.seeds import spawn
-from shesha.support.types import Array, Index, Labels, Seed
+from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import Representation
+
+Pairs = Sequence[tuple[Representation, Representation]]
+_ROUNDING = 1e-9
+
+
+def error_share(predicted: Matrix, target: Matrix) -> float:
+    """Return the squared error as a share of the variance of the target.
+
+    Examples
+    --------
+    >>> error_share(np.array([[0.0], [2.0]]), np.array([[1.0], [3.0]]))
+    1.0
+    """
+    centred, missed = target - target.mean(axis=0), target - predicted
+    variance, error = float(np.vdot(centred, centred)), float(np.vdot(missed, missed))
+    return error / variance if variance > 0 else 0.0 if error == 0 else float("inf")
+
+
+def error_limit(unchanged: Pairs) -> float:
+    """Return the share of the variance by which noise may change vectors, by the rule of the limit of a drift."""
+    # The rule doubles a distance, so it applies to the root of the squared error.
+    limit = noise_limit([np.sqrt(error_share(b.to_numpy.rows, a.to_numpy.rows)) for a, b in unchanged])
+    return max(_ROUNDING, 0.0 if np.isnan(limit) else limit**2)
+
+
+def vectors_differ(before: Representation, after: Representation, unchanged: Pairs) -> bool:
+    """Return whether vectors have other features, or differ by more than noise."""
+    if before.shape != after.shape:
+        return True
+    return error_share(before.to_numpy.rows, after.to_numpy.rows) > error_limit(unchanged)
+
+
+FOLDS = 5
+EXPLAINED = 0.9
+"""A map names the kind of change only if it explains at least this share of the variance of held-out rows."""
+AS_GOOD = 2.0
+"""A simpler map is preferred if its error is at most this multiple of the smallest error."""
+RECOVERED = 0.5
+"""Share of the neighbours of held-out rows that an orthogonal map must recover to count as a rotation."""
+COLLAPSED = 0.5
+"""A representation has collapsed if at most this share of its effective rank remains."""
+LOST = 0.05
+"""Factor below which a rescaled feature counts as lost."""
+ROWS_PER_FEATURE = 2
+"""With fewer rows per feature, no rotation can be ruled out."""
+_MANY_FEATURES = 4096
+"""Features above which a regression uses rotated rows, if there are fewer rows."""
+
+
+def structure_change(
+    layer: str, before: Representation, after: Representation, unchanged: Pairs, fold: Index, *, beyond_noise: bool
+) -> StructureChange:
+    """Describe how the vectors of a layer changed.
+
+    Parameters
+    ----------
+    layer : str
+        Name of the layer.
+    before, after : Representation
+        The same rows before and after the change.
+    unchanged : sequence of pairs
+        Pairs of encodings that differ only by noise.
+    fold : array of shape (n_rows,)
+        Fold of each row; maps are fitted to the other folds.
+    beyond_noise : bool
+        Whether the geometry changed by more than noise.
+    """
+    X, Y = (np.asarray(side.rows, dtype=float) for side in (before, after))
+    old, new = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    with single_threaded_blas():
+        # With few rows, even the old vectors cannot be fully predicted from themselves, so the share that is then
+        # unexplained is not new structure.
+        linear, ceiling = _held_out_share(old, new, fold), _held_out_share(old, old, fold)
+        candidates = [(kind, error_share(*fit), fit) for kind, fit in _candidates(X, Y, fold)]
+        limit = error_limit(unchanged)
+        best = min([1.0 - linear, *(error for _, error, _ in candidates)])
+        enough = min(1 - EXPLAINED, max(limit, AS_GOOD * best))
+        kind, explained, recovered = _simplest(candidates, enough, fold)
+        unexplained = float(np.clip(1.0 - linear / ceiling, 0.0, 1.0)) if ceiling > 0 else float("nan")
+        ranks = [participation_ratio(side.rows) for side in (before, after)]
+        shared = _scaled_variance_share(old, new)
+        if beyond_noise:
+            if ranks[1] <= COLLAPSED * ranks[0] and (kind is None or _lost_features(old, new, kind)):
+                kind = "collapse"
+            elif kind in (None, "none"):
+                kind = _less_specific(shared, unexplained, old, new, fold)
+        elif kind is None:
+            kind = "untested" if _has_too_few_rows(X, Y, candidates) else "none"
+    shares = [anisotropy(side.rows) for side in (before, after)]
+    scale = float(np.sqrt(np.vdot(new, new) / np.vdot(old, old)))
+    return StructureChange(
+        layer=layer,
+        kind=kind,
+        kept=shared,
+        linear=linear,
+        new=unexplained,
+        scale=scale,
+        rank_before=ranks[0],
+        rank_after=ranks[1],
+        anisotropy_before=shares[0],
+        anisotropy_after=shares[1],
+        explained=explained,
+        neighbours=recovered,
+        n_rows=len(X),
+        n_features=max(X.shape[1], Y.shape[1]),
+    )
+
+
+def _simplest(
+    candidates: Sequence[tuple[Kind, float, tuple[Matrix, Matrix]]], enough: float, fold: Index
+) -> tuple[Kind | None, float, float]:
+    """Return the first kind whose error is small enough, the share it explains, and the neighbours it recovers."""
+    for kind, error, fit in candidates:
+        if not error <= enough:
+            continue
+        if kind != "rotation":
+            return kind, 1.0 - error, float("nan")
+        recovered = _recovered_neighbours(*fit, fold)
+        if recovered >= RECOVERED:
+            return kind, 1.0 - error, recovered
+    return None, float("nan"), float("nan")
+
+
+def _less_specific(shared: float, unexplained: float, old: Matrix, new: Matrix, fold: Index) -> Kind:
+    """Return the kind of a change that no specific map explains."""
+    if shared >= EXPLAINED:
+        return "small moves"
+    if not unexplained > 1 - EXPLAINED:
+        return "mixing of features"
+    ceiling = _held_out_share(new, new, fold)
+    kept = _held_out_share(new, old, fold) / ceiling if ceiling > 0 else 0.0
+    return "new dimensions" if kept >= EXPLAINED else "new structure"
+
+
+def _has_too_few_rows(X: Matrix, Y: Matrix, candidates: Sequence[tuple[Kind, float, tuple[Matrix, Matrix]]]) -> bool:
+    """Whether vectors differ, in the same geometry, and the rows are too few to fit a rotation."""
+    is_different = not any(error <= 1 - EXPLAINED for kind, error, _ in candidates if kind == "none")
+    return is_different and len(X) < ROWS_PER_FEATURE * max(X.shape[1], Y.shape[1])
+
+
+def _candidates(X: Matrix, Y: Matrix, fold: Index) -> Iterator[tuple[Kind, tuple[Matrix, Matrix]]]:
+    """Yield kinds of change from the simplest on, each with its prediction of held-out rows and their values."""
+    if X.shape == Y.shape:
+        yield "none", (X, Y)
+        yield "rescaling", (_held_out(X, Y, fold, _rescale), Y)
+        yield "row rescaling", (_unit(X), _unit(Y))
+        yield "offset", (_held_out(X, Y, fold, _shift), Y)
+        yield "feature scaling", (_held_out(X, Y, fold, _rescale_features), Y)
+    else:
+        width = min(X.shape[1], Y.shape[1])
+        kind: Kind = "new features" if width == X.shape[1] else "fewer features"
+        yield kind, (_unit(X[:, :width]), _unit(Y[:, :width]))
+    yield "rotation", (_held_out(X, Y, fold, _rotate), Y)
+    # A rotation about the origin in which every row may also change its length.
+    yield "rotation", (_held_out(_unit(X), _unit(Y), fold, _rotate_about_origin), _unit(Y))
+
+
+def _held_out(X: Matrix, Y: Matrix, fold: Index, fit: Callable[[Matrix, Matrix, Matrix], Matrix]) -> Matrix:
+    """Predict the rows of each fold by a map fitted to the rows outside it."""
+    predicted = np.empty_like(Y)
+    for part in range(FOLDS):
+        out = fold == part
+        if out.any():
+            predicted[out] = fit(X[~out], Y[~out], X[out])
+    return predicted
+
+
+def _rescale(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
+    return np.asarray(rows * (float(np.vdot(X, Y)) / max(float(np.vdot(X, X)), _tiny())))
+
+
+def _shift(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
+    mean, target = X.mean(axis=0), Y.mean(axis=0)
+    return np.asarray(target + _rescale(X - mean, Y - target, rows - mean))
+
+
+def _rescale_features(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
+    mean, target = X.mean(axis=0), Y.mean(axis=0)
+    return np.asarray(target + (rows - mean) * _feature_factors(X - mean, Y - target))
+
+
+def _rotate(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
+    mean, target = X.mean(axis=0), Y.mean(axis=0)
+    return np.asarray(target + _rotate_about_origin(X - mean, Y - target, rows - mean))
+
+
+def _rotate_about_origin(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
+    """Map rows by the orthogonal map and scale that best fit X to Y (Schönemann 1966)."""
+    # With fewer rows than features, the map is computed in the space that the rows span.
+    bases = [np.linalg.qr(side.T)[0] if len(side) < side.shape[1] else None for side in (X, Y)]
+    a, b = (side if base is None else side @ base for side, base in zip((X, Y), bases, strict=True))
+    u, values, right = np.linalg.svd(a.T @ b, full_matrices=False)
+    mapped = (rows if bases[0] is None else rows @ bases[0]) @ (u @ right)
+    scale = values.sum() / max(float(np.vdot(X, X)), _tiny())
+    return np.asarray(scale * (mapped if bases[1] is None else mapped @ bases[1].T))
+
+
+def _feature_factors(old: Matrix, new: Matrix) -> Matrix:
+    return np.asarray((old * new).sum(axis=0) / np.maximum((old * old).sum(axis=0), _tiny()))
+
+
+def _lost_features(old: Matrix, new: Matrix, kind: Kind) -> bool:
+    """Whether a rescaling of features left at most half of the features."""
+    return kind == "feature scaling" and float((np.abs(_feature_factors(old, new)) < LOST).mean()) >= 1 - COLLAPSED
+
+
+def _unit(rows: Matrix) -> Matrix:
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), _tiny()))
+
+
+def _tiny() -> float:
+    return float(np.finfo(float).tiny)
+
+
+def _recovered_neighbours(predicted: Matrix, target: Matrix, fold: Index) -> float:
+    """Return the share of nearest neighbours in held-out rows that mapped old vectors find among new vectors."""
+    queries, vectors = _unit(predicted), _unit(target)
+    found, total = 0.0, 0
+    for part in range(FOLDS):
+        rows = np.flatnonzero(fold == part)
+        if len(rows) > 2:
+            truth = nearest_by_product(vectors[rows], max(1, min(10, (len(rows) - 1) // 10))).lists
+            found += float(recall_of_each(queries[rows], vectors[rows], truth).sum())
+            total += len(rows)
+    return found / total if total else float("nan")
+
+
+def _held_out_share(X: Matrix, Y: Matrix, fold: Index) -> float:
+    """Return the share of Y's variance in held-out rows that ridge regression on X explains."""
+    X, Y = _few_columns(X), _few_columns(Y)
+    predicted = predict_held_out(X, decompose_folds(X, fold, FOLDS), Y)
+    return 1.0 - float(np.vdot(Y - predicted, Y - predicted) / np.vdot(Y, Y))
+
+
+def _few_columns(rows: Matrix) -> Matrix:
+    """Return rows in as few coordinates as rows if products of all features would take much memory."""
+    n, d = rows.shape
+    return rotate_rows(rows) if d > max(n, _MANY_FEATURES) else rows
+
+
+def _scaled_variance_share(X: Matrix, Y: Matrix) -> float:
+    """Return the share of Y's variance that X explains up to a common scale: a squared cosine."""
+    if X.shape != Y.shape:
+        return float("nan")
+    return float(np.vdot(X, Y) ** 2 / (np.vdot(X, X) * np.vdot(Y, Y)))
+
+
+def separation_change(
+    layer: str,
+    before: Representation,
+    after: Representation,
+    codes: Labels,
+    fold: Index,
+    *,
+    confidence: float,
+    groups: Labels | None = None,
+) -> SeparationChange:
+    """Measure how well a linear classifier predicts the classes of held-out rows, before and after.
+
+    Ridge regression predicts class indicators, and each row is assigned to the class with the largest prediction
+    relative to its size. All classes have equal weight.
+    """
+    sizes = np.bincount(codes)
+    with single_threaded_blas():
+        right = [_correctly_classified(side.rows, codes, fold) for side in (before, after)]
+    weights = 1.0 / (len(sizes) * sizes[codes])
+    start, end = (float(weights @ correct) for correct in right)
+    half = _half_width(weights, right[1] - right[0], groups, confidence)
+    # A difference of accuracies lies between -1 and 1.
+    low, high = max(-1.0, end - start - half), min(1.0, end - start + half)
+    return SeparationChange(layer, start, end, low, high, 1.0 / len(sizes), confidence=confidence)
+
+
+def _half_width(weights: Vector, differences: Vector, groups: Labels | None, confidence: float) -> float:
+    """Return half the width of the interval of a difference between two accuracies.
+
+    Rows vary, and so do the classifiers, which share most of their training rows. Therefore the variance over rows, or
+    over groups of rows, is multiplied by the factor of Nadeau and Bengio (2003). One row that improves and one that
+    becomes worse are added, as Agresti and Min (2005) do, because few rows may all be classified alike by chance.
+    """
+    n, residuals = len(weights), weights * (differences - weights @ differences)
+    units = np.arange(n) if groups is None else groups
+    n_units = int(units.max()) + 1
+    if n_units < 2:
+        return float("nan")
+    variance = n_units / (n_units - 1) * float((np.bincount(units, residuals) ** 2).sum()) + 2 / (n + 2) ** 2
+    training = 1.0 + FOLDS / (FOLDS - 1)
+    return float(t.ppf(0.5 + confidence / 2, n_units - 1) * np.sqrt(training * variance))
+
+
+def _correctly_classified(rows: Matrix, codes: Labels, fold: Index) -> Vector:
+    X = rows - rows.mean(axis=0)
+    sizes = np.bincount(codes)
+    shares = sizes / len(codes)
+    targets = np.eye(len(sizes))[codes] - shares
+    predicted = predict_held_out(X, decompose_folds(X, fold, FOLDS), targets)
+    # Predictions are divided by the class's share of the rows, so that rare classes can be chosen.
+    return np.asarray((predicted / shares).argmax(axis=1) == codes, dtype=float)
+
+
+NAN = float("nan")
+_DRIFT_OF_UNRELATED_ROWS = {"RDM drift": 2 * REPLACED, "unbiased CKA": 2 * REPLACED}
+"""For other measures, this drift is computed with permuted rows."""
+_SHUFFLING, _SHUFFLES = 23, 3
+
+
+@dataclass(frozen=True)
+class LayerPair:
+    """A layer before and after the change, with pairs of encodings that differ only by noise."""
+
+    name: str
+    other: str
+    before: Representation
+    after: Representation
+    unchanged: tuple[tuple[Representation, Representation], ...]
+    """Pairs of encodings that differ only by noise."""
+    kinds: tuple[str, ...]
+    """Which noise each pair has, such as that of re-encodings or of further runs of the same change."""
+
+
+def layer_change(pair: LayerPair, measures: Sequence[Measure], evidence: Evidence) -> LayerChange:
+    """Score the change of a layer by every measure and compare it with noise; the first measure decides."""
+    values, reasons = drifts(measures, pair.before, pair.after)
+    noise = _noise(pair, measures)
+    scores = []
+    for i, measure in enumerate(measures):
+        low, high, note = NAN, NAN, reasons[i]
+        if np.isfinite(values[i]):
+            low, high, note = _interval(measure, pair, float(values[i]), evidence)
+        most = float(np.nanmax(noise[:, i])) if np.isfinite(noise[:, i]).any() else NAN
+        scores.append(MeasureChange(measure.name, float(values[i]), low, high, most, note, label=_label(measure)))
+    limit = noise_limit(noise[:, 0].tolist())
+    first = scores[0]
+    replaced = _drift_of_unrelated_rows(measures[0], pair) / 2
+    verdict = judge(first.change, first.low, limit, replaced)
+    return LayerChange(
+        *(pair.name, pair.other, verdict, first.change, first.low, first.high, first.noise, limit, tuple(scores)),
+        replaced_above=replaced,
+        vectors_differ=vectors_differ(pair.before, pair.after, pair.unchanged),
+        floors=_floors(pair, noise[:, 0]),
+    )
+
+
+def _label(measure: Measure) -> str:
+    """Return what a change is called: for a similarity that is 1 for equal rows, 1 minus the similarity."""
+    base = measure.name.partition("(")[0]
+    if base == "mutual kNN":
+        return "neighbours lost"
+    if measure.self_value == 0 and measure.closer == "lower":
+        return base
+    return f"1 - {base}" if measure.self_value == 1 and measure.closer == "higher" else f"change of {base}"
+
+
+def _drift_of_unrelated_rows(measure: Measure, pair: LayerPair) -> float:
+    """Return the drift of unrelated geometries, of which half separates changed from replaced layers."""
+    known = _DRIFT_OF_UNRELATED_ROWS.get(measure.name.partition("(")[0])
+    if known is not None:
+        return known
+    orders = [np.random.default_rng([_SHUFFLING, k]).permutation(pair.before.n_rows) for k in range(_SHUFFLES)]
+    found = [float(drifts([measure], pair.before, pair.after.take_rows(order))[0][0]) for order in orders]
+    return float(np.mean(found)) if np.isfinite(found).all() else 2 * REPLACED
+
+
+def _floors(pair: LayerPair, noise: Vector) -> dict[str, float]:
+    """Return the largest drift of each kind of pairs that differ only by noise."""
+    floors: dict[str, float] = {}
+    for kind, drift in zip(pair.kinds, noise.tolist(), strict=True):
+        floors[kind] = float(np.fmax(floors.get(kind, NAN), drift))
+    return floors
+
+
+def _noise(pair: LayerPair, measures: Sequence[Measure]) -> Matrix:
+    rows = [drifts(measures, first, other)[0] for first, other in pair.unchanged]
+    return np.array(rows).reshape(-1, len(measures))
+
+
+def _interval(measure: Measure, pair: LayerPair, change: float, evidence: Evidence) -> tuple[float, float, str]:
+    """Return the interval of a drift, or the reason why there is none."""
+    assert measure.self_value is not None
+    if change == 0.0:
+        return 0.0, 0.0, ""
+    sides = pair.before, pair.after
+    try:
+        rows = list(evidence.score_subsets(Group((measure,), ((),)), [measure], sides))
+    except NotEstimable as reason:
+        return NAN, NAN, f"no interval: {reason}"
+    on_subsets: Vector = np.array(rows)[:, 0]
+    value = measure.self_value + change if measure.closer == "lower" else measure.self_value - change
+    score = evidence.add_interval(make_score(measure, value, 0.0, ""), on_subsets)
+    if not score.has_interval:
+        return NAN, NAN, score.note
+    if measure.closer == "lower":
+        return score.interval_low - measure.self_value, score.interval_high - measure.self_value, ""
+    return measure.self_value - score.interval_high, measure.self_value - score.interval_low, ""
+
 
 _DEALING = 51
 _SAME_FOR_ALL = {"none", "rescaling", "row rescaling", "offset", "rotation"}

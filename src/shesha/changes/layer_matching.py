@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from shesha.support import provenance
-from shesha.support.layer_order import join_names, name_parts
-from shesha.support.plurals import count
+from shesha.support.natural_order import join_names, name_parts
+from shesha.support.wording import count
 
 Match = Mapping[str, str] | Literal["name", "position"] | None
 Parts = tuple[str | int, ...]

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.changes.moved_rows import METRIC, neighbours_lost
-from shesha.changes.row_selection import count_neighbours, pair_of_names
+from shesha.changes.moved_rows import METRIC, count_neighbours, neighbours_lost, pair_of_names
 from shesha.inputs import MissingRows, Names, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shesha.support.optional import require
-from shesha.support.shortened_names import shorten
+from shesha.support.wording import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,6 +14,21 @@ from shesha.cli._file_inputs import EVERY_ROW, RowOptions, load_labels
 if TYPE_CHECKING:
     from shesha.nulls.permutations import Design
 
+
+Workers = Annotated[int | None, typer.Option(help="Number of local processes; default: one per core.")]
+WorkersOfSeveral = Annotated[
+    int | None,
+    typer.Option(help="Number of local processes that share the work; default: 1, with several threads."),
+]
+Scheduler = Annotated[str | None, typer.Option(help="Address of a Dask scheduler to use instead of local processes.")]
+
+
+def require_workers(workers: int | None) -> None:
+    """Refuse fewer than one process."""
+    if workers is not None and workers < 1:
+        raise ValueError(f"--workers must be at least 1, got {workers}")
+
+
 _NO_COLUMN = "column must be "
 """Beginning of the error message about an unknown column."""
 _WHERE = "FILE (or FILE:COLUMN) with one label per row, or COLUMN of the first FILE"

@@ -103,7 +103,7 @@ class RowOptions:
         `opened` describes the contents of the files, unless `read_representations` read each of them in a call.
         """
         from shesha.inputs import are_reordered
-        from shesha.io.columns_in_another_order import check_column_orders
+        from shesha.io.read import check_column_orders
 
         if len(files) < 2:
             return
@@ -156,10 +156,9 @@ def read_representations(
     from shesha.inputs import NamedRows
     from shesha.inputs.matrix_shapes import one_row_per_input, state_narrow
     from shesha.io import open_file
-    from shesha.io.read import state_skipped
+    from shesha.io.read import ReadArrays, shared_token_counts, state_skipped
     from shesha.io.representation_names import full_name, short_paths
-    from shesha.io.token_counts import ReadArrays, shared_token_counts
-    from shesha.support.plurals import count
+    from shesha.support.wording import count
     from shesha.views import Rdm
 
     axis = parse_layer_axis(layer_axis)

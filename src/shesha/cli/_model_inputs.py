@@ -5,12 +5,101 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shesha.cli._outputs import echo
-from shesha.cli._text_inputs import parse_texts, read_texts
+from shesha.support.regular_files import read_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+_TABLES = (".csv", ".tsv", ".parquet")
+_NAMES = ("text", "texts", "sentence", "sentences")
+"""Names by which the column of texts is recognised if there are several columns of text."""
+
+
+def parse_texts(texts: str | None, files: list[Path]) -> tuple[Path, str | None]:
+    """Return the file and the column of the texts, given `--texts` and FILE.
+
+    ``--texts`` is a file, a file and a column (``reviews.csv:sentence``), or a column of FILE. Without ``--texts``, the
+    texts are read from FILE.
+    """
+    if len(files) > 1:
+        raise ValueError(f"FILE must be one file of texts with --model, got {', '.join(map(str, files))}")
+    if texts is None:
+        if not files:
+            raise ValueError("--texts must name a file of texts (one per line, or a table) with --model, got none")
+        return _require_existing(files[0]), None
+    if files:
+        return _require_existing(files[0]), texts
+    before, colon, column = texts.rpartition(":")
+    if colon and column and not Path(texts).exists() and Path(before).exists():
+        return Path(before), column
+    return _require_existing(Path(texts)), None
+
+
+def _require_existing(path: Path) -> Path:
+    if not path.exists():
+        raise FileNotFoundError(f"--texts must be an existing file, or a column of FILE, got {path}")
+    return path
+
+
+def read_texts(path: Path, column: str | None) -> list[str]:
+    """Read one text per row; missing texts in a table are an error, because labels belong to the rows."""
+    ending = path.suffix.lower()
+    if ending in _TABLES:
+        return _read_table_column(path, column)
+    if ending != ".txt":
+        raise ValueError(f"--texts must end in .txt, {', '.join(_TABLES)}, got {path}")
+    if column is not None:
+        raise ValueError(f"--texts must be a .txt file without a column, got {path}:{column}")
+    texts = read_lines(path, "--texts")
+    if not texts:
+        raise ValueError(f"--texts must contain one text per line, got the empty file {path}")
+    return texts
+
+
+def _read_table_column(path: Path, column: str | None) -> list[str]:
+    table = _table(path)
+    chosen = _column(path, table, column)
+    missing = [row for row, there in enumerate(table[chosen].notna()) if not there]
+    if missing:
+        raise ValueError(f"{chosen} in {path} must have a text in every row, got none in row {missing[0]}")
+    return [str(text) for text in table[chosen]]
+
+
+def _table(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    from shesha.io._tables import csv_frame
+    from shesha.support.optional import require
+
+    if path.suffix.lower() == ".parquet":
+        require("pyarrow.parquet", "files")
+        return pd.read_parquet(path, engine="pyarrow")
+    # In a column of texts, "None" and "NA" are words, not missing values.
+    return csv_frame(path, "\t" if path.suffix.lower() == ".tsv" else ",", keep_default_na=False)
+
+
+def _column(path: Path, table: pd.DataFrame, column: str | None) -> str:
+    words = [str(name) for name in table if not _is_numbers(table[name])]
+    if column is not None:
+        if column not in table:
+            raise ValueError(f"--texts must name a column of {path} ({', '.join(map(str, table))}), got {column!r}")
+        return column
+    likely = words if len(words) == 1 else [name for name in words if name.lower() in _NAMES]
+    if len(likely) != 1:
+        offered = ", ".join(f"{path}:{name}" for name in words) or "none of words"
+        raise ValueError(f"--texts must name a column of the table, one of {offered}, got {path}")
+    return likely[0]
+
+
+def _is_numbers(column: pd.Series) -> bool:
+    return column.dtype.kind in "iufbcmM"
+
 
 Model = Annotated[
     list[str] | None,

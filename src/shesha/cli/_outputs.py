@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,15 +13,41 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shesha.cli._input_description import what_was_run
 from shesha.cli._option_names_in_messages import name_values
-from shesha.support import atomic_files, output_paths
+from shesha.support import atomic_files
+from shesha.support import atomic_files as output_paths
 from shesha.support.optional import require
 from shesha.support.provenance import add_statements, collected_statements
-from shesha.support.visible_text import visible
+from shesha.support.wording import visible
 
 if TYPE_CHECKING:
     from shesha.report import Page
+
+    pass
+
+
+def describe_inputs(files: Sequence[Path], model: object) -> str:
+    """Return a name for the data on a card: the files, or the model that produced the data."""
+    return ", ".join(path.name for path in files) or str(model)
+
+
+def what_was_run(files: Sequence[Path]) -> dict[str, str]:
+    """Return the command and a fingerprint of each file, from which readers can identify the files."""
+    facts = {"command": shlex.join(["shesha", *sys.argv[1:]])}
+    return facts | {f"file {path}": fingerprint(path) for path in files if path.exists()}
+
+
+def fingerprint(path: Path) -> str:
+    """Return a file's size and SHA-256, or for a folder a hash over the names and hashes of its files."""
+    if path.is_dir():
+        inside = sorted(file for file in path.rglob("*") if file.is_file())
+        lines = [f"{file.relative_to(path).as_posix()} {fingerprint(file)}" for file in inside]
+        all_digests = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        return f"{len(inside):,} files, SHA-256 {all_digests} of their names and hashes"
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return f"{path.stat().st_size:,} bytes, SHA-256 {digest}"
+
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as in shells."""
@@ -286,7 +314,7 @@ def as_json(content: dict[str, Any]) -> str:
     import json
 
     from shesha._version import __version__
-    from shesha.results.plain_values import replace_non_json
+    from shesha.results.base import replace_non_json
 
     return json.dumps(replace_non_json({"shesha": __version__, **content}), indent=2, allow_nan=False)
 

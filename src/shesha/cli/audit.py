@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs, _worker_options
-from shesha.cli._input_description import describe_inputs
+from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
+from shesha.cli import _design_options as _worker_options
 from shesha.cli._option_names_in_messages import name_options
-from shesha.cli._outputs import echo
-from shesha.support.default_draw_counts import N_BOOTSTRAP, N_PERMUTATIONS
+from shesha.cli._outputs import describe_inputs, echo
+from shesha.support.draw_counts import N_BOOTSTRAP, N_PERMUTATIONS
 
 if TYPE_CHECKING:
     from shesha.report import Section
@@ -181,7 +181,7 @@ def _map_large(context: typer.Context, files: list[Path], inside: Sequence[str])
     """Return the files, with temporary copies of those that neither fit in memory nor can be mapped."""
     if len(set(files)) < len(files):
         return files
-    from shesha.io.memory_mapped_copies import copy_large_files
+    from shesha.io.large_matrices import copy_large_files
 
     return copy_large_files(context.with_resource, files, lambda text: echo(f"shesha: {text}", err=True), inside)
 
@@ -255,8 +255,7 @@ def show(
 ) -> None:
     """Print the report and write the requested files; exit with status 2 if something was not scored."""
     from shesha.report import as_text
-    from shesha.results.audit.first_screen import first_screen
-    from shesha.results.audit.sections import sections
+    from shesha.results.audit.report import first_screen, sections
 
     meanings = {name: meaning.line for name, meaning in result.meanings.items()}
     parts = (
@@ -284,7 +283,7 @@ def show(
 
 def _next_commands(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path]) -> Section:
     """Return up to two further commands, one of which shows all numbers."""
-    from shesha.results.audit.first_screen import next_steps
+    from shesha.results.audit.report import next_steps
 
     typed = ["shesha", *sys.argv[1:]]
     best = result.ranking[:2]

@@ -72,7 +72,7 @@ def demo_command(
 
 def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -> Iterator[_Step]:
     from shesha.report import Column, Table
-    from shesha.results.similarity.recommended_measure_names import RECOMMENDED
+    from shesha.results.similarity.score import RECOMMENDED
 
     pair = f"shesha compare {out / 'untrained.npz'} {out / 'trained.npz'} --key {_LAYER}"
     page = audited.page()
@@ -113,7 +113,7 @@ def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -
 
 def _first_table(audited: Audit) -> Part:
     from shesha.report import Table
-    from shesha.results.audit.first_screen import first_screen
+    from shesha.results.audit.report import first_screen
 
     return next(part for section in first_screen(audited) for part in section.parts if isinstance(part, Table))
 

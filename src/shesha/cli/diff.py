@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, cast
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
-from shesha.cli._text_inputs import parse_texts, read_texts
+from shesha.cli._model_inputs import parse_texts, read_texts
 from shesha.results.changes.vector_index_verdict import IndexMetric
 
 _MODEL = (

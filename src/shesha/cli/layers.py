@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
-from shesha.support.plurals import count
+from shesha.support.wording import count
 
 
 def layers_command(
@@ -105,8 +105,8 @@ def layers_command(
 
 
 def _compare_models(models: _model_inputs.FromModels, measure: str, project: int | None, seed: int) -> Any:
-    from shesha.cli._text_inputs import read_texts
-    from shesha.comparison.moment_layer_grid import compare_models
+    from shesha.cli._model_inputs import read_texts
+    from shesha.comparison.moment_scores import compare_models
     from shesha.measures import as_measure, takes_moments
 
     chosen = as_measure(measure)

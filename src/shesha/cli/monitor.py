@@ -3,24 +3,199 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
-from shesha.cli._canary_encodings import Canaries
-from shesha.cli._monitor_inputs import (
-    column_of_ids,
-    monitor_files,
-    parse_about,
-    read_matrix,
-    read_stacks,
-    refuse_with_model,
-)
-from shesha.cli._monitor_text import markdown, status_lines
+from shesha.cli._model_inputs import parse_texts, read_texts
 from shesha.cli._outputs import echo
 from shesha.support.provenance import collected_statements
+
+if TYPE_CHECKING:
+    from shesha.drift import DriftMonitor
+    from shesha.results import DriftVerdict
+
+
+_NAME = 60
+"""Number of characters of each text that become part of its row's name."""
+_KEPT = ("pool", "max_tokens", "batch_size", "dtype")
+"""Properties of an encoding that are recorded as its circumstances."""
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """A model and the texts that it encodes.
+
+    Attributes
+    ----------
+    model : str
+        The value of `--model`, as typed.
+    file : Path
+        The file with the texts.
+    texts : list of str
+        The canary texts.
+    encoding : dict
+        Arguments for `shesha.extract.encode`.
+    """
+
+    model: str
+    file: Path
+    texts: list[str]
+    encoding: dict[str, Any]
+
+    @classmethod
+    def read(
+        cls, model: str | None, texts: str | None, given: Path | None, what: str, **encoding: Any
+    ) -> Canaries | None:
+        """Return the model and its texts; None if a file of encoded rows was given instead."""
+        if model is None:
+            if texts is not None:
+                raise ValueError("--texts must come with --model, got --texts alone")
+            if given is None:
+                raise ValueError(f"Missing argument '{what}': pass it, or name a model with --model")
+            return None
+        if given is not None:
+            raise ValueError(f"{what} must be left out with --model, got {given}: pass the texts with --texts")
+        file, column = parse_texts(texts, [])
+        chosen = {name: value for name, value in encoding.items() if value is not None}
+        return cls(model, file, read_texts(file, column), chosen)
+
+    def reencode(self, folder: Path, n: int, *, half: bool, seed: int) -> tuple[Any, Any, dict[str, str]]:
+        """Return the reference with row names, its re-encodings, and the circumstances."""
+        from shesha.drift.canary_encodings import encode_canaries
+
+        canaries = encode_canaries(self.model, self.texts, folder, n=n, half=half, seed=seed, encoding=self.encoding)
+        echo(
+            f"{folder} contains {n} re-encodings of {canaries.layer}. Rerun with more --reencodings, or delete "
+            "the folder."
+        )
+        return self._name_rows(canaries.reference), canaries, self._circumstances(canaries.layer, canaries.info)
+
+    def encode_now(self, layer: str | None) -> tuple[Any, dict[str, str]]:
+        """Return the rows of a layer (by default that of the whole model) with names, and the circumstances."""
+        from shesha.extract import encode
+        from shesha.extract.layer_names import output_layer
+
+        options = {**self.encoding, **({"layers": [layer]} if layer else {})}
+        layers = encode(self.model, self.texts, **options)
+        name = output_layer(list(layers))
+        return self._name_rows(layers[name]), self._circumstances(name, layers.info)
+
+    def _name_rows(self, rows: Any) -> Any:
+        """Name each row by its number and the beginning of its text, so that verdicts can identify it."""
+        import pandas as pd
+
+        names = [f"{i}: {' '.join(text.split())[:_NAME]}" for i, text in enumerate(self.texts)]
+        return pd.DataFrame(rows, index=names)
+
+    def _circumstances(self, layer: str, info: Mapping[str, Any]) -> dict[str, str]:
+        """Return the circumstances to record, with which later checks compare their own."""
+        known = {name: str(info[name]) for name in _KEPT if info.get(name) is not None}
+        return {"model": self.model, "layer": layer, **known, "torch": str(info["versions"]["torch"])}
+
+
+def refuse_with_model(**options: Any) -> None:
+    """Refuse options that cannot be combined with --model."""
+    for name, there in options.items():
+        if there:
+            raise ValueError(f"--{name} must be left out with --model, got both")
+
+
+def read_matrix(
+    path: Path, key: str | None, labels_inside: Any = None, rows: _file_inputs.RowOptions = _file_inputs.EVERY_ROW
+) -> Any:
+    """Read the single matrix of a file."""
+    matrices = _file_inputs.read_representations(
+        [path], None if key is None else [key], labels_inside, "none", rows=rows
+    )
+    if len(matrices) != 1:
+        raise ValueError(f"FILE must contain one matrix, got {', '.join(matrices)} in {path}: choose with --key")
+    return next(iter(matrices.values()))
+
+
+def read_stacks(
+    paths: list[Path], key: str | None, rows: _file_inputs.RowOptions = _file_inputs.EVERY_ROW
+) -> list[Any]:
+    """Read matrices; each matrix in a stack counts as one."""
+    arrays = _file_inputs.read_representations(paths, None if key is None else [key], None, "0", rows=rows)
+    return list(arrays.values())
+
+
+def monitor_files(folder: Path) -> list[Path]:
+    """Return the files of a monitor, which no output may overwrite."""
+    from shesha.drift.monitor_files import ABOUT, HISTORY
+
+    if not folder.is_dir():
+        return [folder]
+    return sorted({*folder.glob("arrays-*.npz"), *folder.glob(f"{HISTORY}*"), folder / ABOUT, folder / HISTORY})
+
+
+def column_of_ids(drift_monitor: DriftMonitor) -> str | None:
+    """Return the column that --id named when the monitor was made; None if its ids are found without a name."""
+    names = drift_monitor.names
+    return names.column if names is not None and names.chosen == "column" else None
+
+
+def parse_about(about: list[str] | None) -> dict[str, str]:
+    """Return the settings passed with --about, by name."""
+    pairs = [pair.partition("=") for pair in about or ()]
+    for name, equals, _ in pairs:
+        if not name or not equals:
+            raise ValueError(f"--about must be NAME=TEXT, got {name!r}")
+    return {name: text for name, _, text in pairs}
+
+
+def markdown(verdict: DriftVerdict) -> str:
+    """Return a verdict as Markdown for the summary of a CI job."""
+    from shesha.report import markdown_table
+
+    rows = [
+        [
+            score.tier,
+            score.measure,
+            *(f"{value:.3g}" for value in (score.drift, score.threshold, score.p_value)),
+            "beyond" if score.beyond else "",
+        ]
+        for score in verdict.scores
+    ]
+    table = markdown_table(["", "measure", "drift", "threshold", "p", ""], rows)
+    sentences = [verdict.reason, verdict.advice, *verdict.notes]
+    # Text from files must not be interpreted as markup.
+    plain = [text.replace("<", "&lt;").replace("`", "'") for text in sentences if text]
+    return "\n\n".join([f"### shesha monitor: {verdict.state}", table, *plain]) + "\n"
+
+
+def status_lines(checks: list[dict[str, Any]], updates: list[dict[str, Any]]) -> list[str]:
+    """Return a table of earlier checks and of earlier updates."""
+    from shesha.report import columns
+
+    lines = []
+    if checks:
+        rows = [["check", "state", "drift", "p", "evidence"]]
+        for event in checks:
+            first, sequence = event["scores"][0], event["sequence"]
+            numbers = [_short(first["drift"]), _short(first["p_value"])]
+            rows.append(
+                [event["at"], event["state"], *numbers, _short(sequence["shiryaev_roberts"] if sequence else None)]
+            )
+        lines += columns(rows, "<<>>>")
+    if updates:
+        rows = [["update", "state", "new rows", "evidence (log10)"]]
+        rows += [
+            [update["at"], update["state"], f"{update['n_seen']:,}", f"{update['log10_martingale']:.1f}"]
+            for update in updates
+        ]
+        lines += ["", *columns(rows, "<<>>")] if lines else columns(rows, "<<>>")
+    return lines or ["no checks and no updates yet"]
+
+
+def _short(number: float | None) -> str:
+    return "" if number is None else f"{number:.3g}"
+
 
 monitor = typer.Typer(
     name="monitor",
@@ -134,7 +309,7 @@ def init_command(
 ) -> None:
     """Create a monitor from canary rows and their re-encodings by the unchanged model."""
     from shesha.drift import DriftMonitor
-    from shesha.drift.monitor_setting_checks import LEVEL
+    from shesha.drift.monitor import LEVEL
     from shesha.results.base import texts_of_statements
 
     options = {"layers": layers, "pool": pool, "batch_size": batch_size, "device": device}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import typer
 
 from shesha._version import DISTRIBUTION
+from shesha.cli._design_options import Scheduler, Workers
 from shesha.cli._outputs import (
     INTERRUPTED,
     Html,
@@ -19,7 +20,6 @@ from shesha.cli._outputs import (
     save_picture,
     write,
 )
-from shesha.cli._worker_options import Scheduler, Workers
 
 GROUP = "shesha.commands"
 """Entry point group through which other packages add commands."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _outputs
-from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.draw_counts import N_PERMUTATIONS
 
 
 def rank_command(

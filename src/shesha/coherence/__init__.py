@@ -4,11 +4,9 @@ The same scores apply to single cells (perturbed cells against controls) and to 
 paired differences).
 """
 
-from shesha.coherence.coherence_by_group import coherence_by_group
-from shesha.coherence.expected_under_noise import expected_mean_cosine
+from shesha.coherence.coherence_by_group import coherence, coherence_by_group
 from shesha.coherence.paired_differences import coherence_of_differences
-from shesha.coherence.scores import magnitude, mean_cosine, pairwise_cosine, snr, spread
-from shesha.coherence.single_group import coherence
+from shesha.coherence.scores import expected_mean_cosine, magnitude, mean_cosine, pairwise_cosine, snr, spread
 
 __all__ = [
     "coherence",

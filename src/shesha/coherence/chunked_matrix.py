@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shesha.inputs import split_names
 from shesha.inputs import validation as check
-from shesha.inputs.overflow_limits import require_squarable
+from shesha.inputs.validation import require_squarable
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 

@@ -1,30 +1,174 @@
-"""Coherence of groups of rows relative to controls, compared with null groups of the same size."""
+"""Coherence of one or many groups of rows relative to controls, compared with null groups of the same size."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.coherence.chunked_matrix import RowPieces
-from shesha.coherence.group_scores import evidence
+from shesha.coherence.controls import warn_of_shared_rows, whitening_matrix
+from shesha.coherence.group_scores import Evidence, evidence
 from shesha.coherence.nearest_controls import nearest_control_shifts
 from shesha.coherence.null_groups import NullGroupScores, score_null_groups
-from shesha.coherence.result_rows import lines
 from shesha.coherence.row_roles import FEWEST_CONTROLS, LARGE, Layout, layout
-from shesha.coherence.score_correlations import links
-from shesha.coherence.whitening import whitening_matrix
 from shesha.inputs import align_all_labels
 from shesha.inputs import validation as check
+from shesha.inputs.validation import require_squarable
 from shesha.nulls.dependence import dependence
+from shesha.nulls.null_summary import benjamini_hochberg, summarise
 from shesha.nulls.sampled_rows_for_checks import stretches
-from shesha.results import CoherenceTable
-from shesha.support.draws_for_corrections import default_draws
-from shesha.support.plurals import agree, count
+from shesha.results import Coherence, CoherenceTable, Link
+from shesha.support.draw_counts import default_draws
 from shesha.support.seeds import draw_seed, number
-from shesha.support.types import Matrix, Seed
+from shesha.support.types import Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
+from shesha.support.wording import agree, count
+
+_NO_SPREAD = 1e-7
+"""Ratio of spread to magnitude below which the spread is mere rounding error."""
+
+
+def lines(
+    row_layout: Layout, observed: Evidence, drawn: NullGroupScores, alpha: float, confidence: float
+) -> list[Coherence]:
+    """Return one result per group: its scores with intervals, chance levels and p-values.
+
+    Parameters
+    ----------
+    row_layout : Layout
+    observed : Evidence
+    drawn : NullGroupScores
+    alpha, confidence : float
+        Significance level of the thresholds, and confidence level of the intervals.
+    """
+    margins = [
+        _margin(errors, observed.degrees, confidence)
+        for errors in (observed.mean_cosine_error, observed.pairwise_error)
+    ]
+    result = [
+        Coherence(
+            name=name,
+            n=int(observed.n[g]),
+            coherence=float(observed.mean_cosine[g]),
+            ci_low=float(np.maximum(observed.mean_cosine[g] - margins[0][g], -1)),
+            ci_high=float(np.minimum(observed.mean_cosine[g] + margins[0][g], 1)),
+            unbiased=float(observed.pairwise[g]),
+            unbiased_ci_low=float(np.maximum(observed.pairwise[g] - margins[1][g], -1)),
+            unbiased_ci_high=float(np.minimum(observed.pairwise[g] + margins[1][g], 1)),
+            magnitude=float(observed.magnitude[g]),
+            unbiased_magnitude=_signed_root(observed.magnitude[g] ** 2 - observed.noise[g]),
+            spread=float(observed.spread[g]),
+            snr=_ratio(float(observed.magnitude[g]), float(observed.spread[g])),
+            n_controls=len(row_layout.controls),
+            n_draws=len(drawn.scores[g]),
+            alpha=alpha,
+            confidence=confidence,
+            reason=drawn.reasons[g],
+            **_null_fields(observed, g, drawn.scores[g], alpha),
+        )
+        for g, name in enumerate(row_layout.names)
+    ]
+    # The unbiased coherence decides, because it means the same for groups of all sizes.
+    adjusted = benjamini_hochberg([line.unbiased_p for line in result])
+    return [replace(line, p_adjusted=float(p)) for line, p in zip(result, adjusted, strict=True)]
+
+
+def _null_fields(evidence: Evidence, g: int, scores: Matrix, alpha: float) -> dict[str, Any]:
+    """Return the chance levels and p-values of a group's three scores."""
+    if not len(scores) or evidence.mean_cosine[g] != evidence.mean_cosine[g]:
+        return {}
+    # Noise alone makes a mean shift longer, and groups differ in noise, so magnitudes are tested relative to their
+    # noise.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        excess = evidence.magnitude[g] / np.sqrt(evidence.noise[g])
+    observed = (evidence.mean_cosine[g], evidence.pairwise[g], evidence.magnitude[g], excess)
+    best = (1.0, 1.0, None, None)
+    mean, pair, size, beyond_noise = (
+        summarise(float(value), scores[:, i], "higher", alpha, top)
+        for i, (value, top) in enumerate(zip(observed, best, strict=True))
+    )
+    return {
+        **{name: getattr(mean, name) for name in ("null_mean", "null_sd", "threshold", "score", "p_value")},
+        "unbiased_chance": pair.null_mean,
+        "unbiased_p": pair.p_value,
+        "magnitude_chance": size.null_mean,
+        "magnitude_p": beyond_noise.p_value,
+    }
+
+
+def _margin(error: Vector, degrees: Vector, confidence: float) -> Vector:
+    from scipy.special import stdtrit
+
+    with np.errstate(invalid="ignore"):
+        return np.asarray(error * stdtrit(np.where(degrees > 0, degrees, np.nan), 0.5 + confidence / 2))
+
+
+def _ratio(magnitude: float, spread: float) -> float:
+    """Return magnitude divided by spread; NaN if all rows are equal."""
+    return magnitude / spread if spread > _NO_SPREAD * magnitude else float("nan")
+
+
+def _signed_root(square: float) -> float:
+    return float(np.sign(square) * np.sqrt(abs(square)))
+
+
+_FEWEST_GROUPS = 5
+_MEAN, _PAIR, _MAGNITUDE = range(3)
+"""Columns in the arrays of null group scores."""
+
+
+def links(groups: Sequence[Coherence], drawn: NullGroupScores) -> tuple[Link, ...]:
+    """Correlate magnitude with plain and unbiased coherence, over groups and over null groups.
+
+    Parameters
+    ----------
+    groups : sequence of Coherence
+    drawn : NullGroupScores
+        Scores of the null groups, in the order of `groups`.
+    """
+    n_draws = max((len(scores) for scores in drawn.scores), default=0)
+    used = [g for g, scores in enumerate(drawn.scores) if len(scores) == n_draws and groups[g].has_null]
+    if len(used) < _FEWEST_GROUPS or not n_draws:
+        return ()
+    fake = np.stack([drawn.scores[g] for g in used], axis=1)
+    return (
+        _link(groups, used, "magnitude", "coherence", fake[..., _MAGNITUDE], fake[..., _MEAN]),
+        _link(groups, used, "magnitude", "unbiased", fake[..., _MAGNITUDE], fake[..., _PAIR]),
+    )
+
+
+def _link(
+    groups: Sequence[Coherence], used: list[int], first: str, second: str, fake_first: Matrix, fake_second: Matrix
+) -> Link:
+    real = [np.array([[getattr(groups[g], name) for g in used]]) for name in (first, second)]
+    rho = float(_spearman(*real)[0])
+    chance = _spearman(fake_first, fake_second)
+    low, high = np.nanquantile(chance, [0.025, 0.975])
+    return Link(
+        first=first,
+        second="unbiased coherence" if second == "unbiased" else second,
+        rho=rho,
+        chance=float(np.nanmean(chance)),
+        chance_low=float(low),
+        chance_high=float(high),
+        p_value=float((1 + (chance >= rho - 1e-12).sum()) / (len(chance) + 1)),
+    )
+
+
+def _spearman(a: Matrix, b: Matrix) -> Vector:
+    """Return the rank correlation between corresponding rows of two tables."""
+    from scipy.stats import rankdata
+
+    ranks = [rankdata(values, axis=1) for values in (a, b)]
+    centred = [values - values.mean(axis=1, keepdims=True) for values in ranks]
+    length = np.sqrt((centred[0] ** 2).sum(axis=1) * (centred[1] ** 2).sum(axis=1))
+    with np.errstate(invalid="ignore"):
+        return np.asarray((centred[0] * centred[1]).sum(axis=1) / length)
+
 
 Method = Literal["standard", "whitened", "knn"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -266,3 +410,62 @@ def _notes(row_layout: Layout, drawn: NullGroupScores, *, is_drawn: bool) -> tup
             "instead, as with null='pooled'"
         )
     return tuple(notes)
+
+
+def coherence(
+    X: ArrayLike,
+    controls: ArrayLike,
+    *,
+    method: Method = "standard",
+    k: int = 50,
+    shrinkage: float | None = None,
+    null: Null = "controls",
+    n_draws: int | None = None,
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    seed: Seed = 0,
+) -> Coherence:
+    """Test whether rows move together, away from the controls, more than by chance.
+
+    Parameters
+    ----------
+    X : array of shape (n, n_features)
+        The rows of one group.
+    controls : array of shape (n_controls, n_features)
+        The controls. Rows of X that also occur here would bias the score, so a warning states how many there are.
+    method, k, shrinkage, null, n_draws, alpha, confidence, seed
+        See `coherence_by_group`.
+
+    Returns
+    -------
+    Coherence
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> print(coherence(rng.normal(size=(20, 30)) + 0.5, rng.normal(size=(200, 30)), n_draws=199))
+    group: unbiased coherence 0.217 [0.160, 0.274] for 20 rows against 200 controls, p = 0.005 (199 draws); coherence
+    0.506 (chance 0.228), magnitude 3.06
+    """
+    rows = require_squarable(check.matrix(X, "X", min_rows=2))
+    others = require_squarable(check.matrix(controls, "controls", min_rows=1), "controls")
+    if rows.shape[1] != others.shape[1]:
+        raise ValueError(f"controls must have as many features as X ({rows.shape[1]}), got {others.shape[1]}")
+    warn_of_shared_rows(others, rows, controls_name="controls", rows_name="X")
+    labels = np.repeat(["control", "group"], [len(others), len(rows)])
+    table = coherence_by_group(
+        np.concatenate([others, rows]),
+        labels,
+        "control",
+        method=method,
+        k=k,
+        shrinkage=shrinkage,
+        null=null,
+        n_draws=n_draws,
+        min_size=2,
+        alpha=alpha,
+        confidence=confidence,
+        seed=seed,
+    )
+    return table.groups[0]

@@ -3,17 +3,359 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shesha.coherence.chunked_matrix import RowPieces
-from shesha.coherence.group_sums_by_block import Parts
+from shesha.coherence.null_group_sums import scores_of_sums
 from shesha.coherence.row_roles import Layout
 from shesha.coherence.scores import NO_DIRECTION
-from shesha.coherence.shift_summary import Shifts
-from shesha.coherence.standard_errors import control_variances, row_variances
-from shesha.coherence.unit_pairs import PAIR, UnitSums
 from shesha.support.types import Index, Matrix, Vector
+
+
+class Parts:
+    """Rows by group and block, with functions that sum over these parts or assign values to their rows."""
+
+    def __init__(self, rows: RowPieces, layout: Layout, *, centred: bool) -> None:
+        self.rows, self.layout, self.centred = rows, layout, centred
+        self.shape = layout.n_groups, layout.n_blocks
+        self.code = layout.part
+        self.inside = np.flatnonzero(self.code >= 0)
+        self.group: Index = layout.group[self.inside]
+        self.sizes = layout.part_sizes()
+        self.n = self.sizes.sum(axis=1)
+        self.references = self._references() if centred else np.zeros((layout.n_blocks, rows.shape[1]))
+
+    def _references(self) -> Matrix:
+        """Return the mean of the controls in each block."""
+        n_blocks = self.layout.n_blocks
+        counts = np.bincount(self.layout.block[self.layout.controls], minlength=n_blocks)
+        return np.asarray(self.rows.sums(self.layout.control_block, n_blocks)[0] / np.maximum(counts, 1)[:, None])
+
+    def row_sums(self, weights: Matrix | None = None) -> NDArray[np.float64]:
+        """Sum the rows of each part, minus their reference, with weights: (k, n_groups, n_blocks, n_features).
+
+        Parameters
+        ----------
+        weights : array of shape (k, n), optional
+            Default: one set, with weight 1 for every row.
+        """
+        weights = (
+            np.ones((1, len(self.code))) if weights is None else np.where(self.code >= 0, np.nan_to_num(weights), 0.0)
+        )
+        sums = self.rows.sums(self.code, self.shape[0] * self.shape[1], weights).reshape(len(weights), *self.shape, -1)
+        for of_set, row_weights in zip(sums, weights, strict=True):
+            of_set -= self.sums(row_weights)[..., None] * self.references
+        return sums
+
+    def products(self, *vectors: NDArray[np.float64]) -> Matrix:
+        """Return inner products of each row, minus its reference, with its group's or part's vectors: (k, n).
+
+        Parameters
+        ----------
+        *vectors : arrays of shape (n_groups, n_features) or (n_groups, n_blocks, n_features)
+        """
+        d = self.rows.shape[1]
+        full = [np.broadcast_to(v if v.ndim == 3 else v[:, None], (*self.shape, d)) for v in vectors]
+        products = self.rows.products(self.code, np.stack([v.reshape(-1, d) for v in full], axis=1)).T
+        return np.stack(
+            [
+                product - self.spread_to_rows((v * self.references).sum(axis=-1))
+                for product, v in zip(products, full, strict=True)
+            ]
+        )
+
+    def squared_lengths(self) -> Vector:
+        """Return the squared length of each row minus its reference; NaN outside all groups."""
+        on_block = np.broadcast_to(self.references, (*self.shape, self.rows.shape[1]))
+        projections = self.rows.products(self.code, on_block.reshape(-1, 1, self.rows.shape[1]))[:, 0]
+        reference = self.spread_to_rows((self.references**2).sum(axis=1)[None])
+        return np.maximum(0.0, self.rows.squared_lengths() - 2 * projections + reference)
+
+    def spread_to_rows(self, numbers: NDArray[np.float64] | Index) -> Vector:
+        """Assign to each row the value of its group or part; NaN outside all groups."""
+        shaped = numbers[:, None] if numbers.ndim == 1 else numbers
+        return np.append(np.broadcast_to(shaped, self.shape).ravel(), np.nan)[self.code]
+
+    def sums(self, values: Vector) -> Matrix:
+        """Sum values of the rows over each part: (n_groups, n_blocks)."""
+        counted = np.bincount(self.code[self.inside], values[self.inside], self.shape[0] * self.shape[1])
+        return np.asarray(counted.reshape(self.shape), dtype=np.float64)
+
+    def means(self, values: Vector) -> Vector:
+        """Return the mean of values of the rows over each group."""
+        return np.asarray(self.sums(values).sum(axis=1) / self.n)
+
+
+@dataclass(frozen=True)
+class Shifts:
+    """Summaries of shifts from which the scores and their standard errors are computed."""
+
+    mean: Matrix
+    """Mean shift of each group."""
+    size: Vector
+    """Length of the mean shift; NaN if it is zero."""
+    inverse: Vector
+    """One over the length of each row's shift; 0 if the shift is zero."""
+    cosine: Vector
+    """Cosine between each row's shift and the mean shift of its group."""
+    units: Matrix
+    """Sum of the unit shifts of each group."""
+    directed: Vector
+    """Number of rows in each group with a nonzero shift; NaN if there are fewer than two."""
+    mean_cosine: Vector
+    pairwise: Vector
+
+
+PAIR = 1
+"""Column of the pairwise cosine in the arrays of scores."""
+
+
+def between_units(total: Matrix, units: Matrix, counts: Matrix) -> Vector:
+    """Return the mean cosine over pairs of rows from different units.
+
+    Parameters
+    ----------
+    total : array of shape (..., n_features)
+        Sum of the unit shifts of a group.
+    units : array of shape (..., n_units)
+        Squared length of the sum of the unit shifts of each sampling unit.
+    counts : array of shape (..., n_units)
+        Number of nonzero shifts of each sampling unit.
+    """
+    n = counts.sum(axis=-1)
+    n_pairs = n**2 - (counts**2).sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(((total**2).sum(axis=-1) - units.sum(axis=-1)) / np.where(n_pairs > 0, n_pairs, np.nan))
+
+
+@dataclass(frozen=True)
+class UnitSums:
+    """Sums over the rows of each sampling unit of a group."""
+
+    group: Index
+    """Group of each sampling unit."""
+    row_unit: Index
+    """Sampling unit of each row; -1 outside all groups."""
+    directions: Matrix
+    """Sum of the unit shifts of each sampling unit."""
+    shifts: Matrix
+    counts: Vector
+    """Number of nonzero shifts."""
+
+    @classmethod
+    def build(cls, parts: Parts, inverse: Vector) -> UnitSums:
+        """Add up the shifts of each unit, and their directions."""
+        layout = parts.layout
+        assert layout.unit is not None
+        keys = np.stack([parts.group, layout.unit[parts.inside], layout.block[parts.inside]])
+        cells, cell = np.unique(keys, axis=1, return_inverse=True)
+        pairs, unit_of_cell = np.unique(cells[:2], axis=1, return_inverse=True)
+        codes = np.full(len(layout.group), -1)
+        codes[parts.inside] = cell.ravel()
+        weights = np.stack([np.where(codes >= 0, inverse, 0.0), (codes >= 0).astype(np.float64)])
+        sums = parts.rows.sums(codes, cells.shape[1], weights)
+        added = np.stack([np.bincount(cell.ravel(), row[parts.inside], cells.shape[1]) for row in weights])
+        sums -= added[:, :, None] * parts.references[cells[2]]
+        per_unit = np.zeros((2, pairs.shape[1], sums.shape[2]))
+        for k in range(2):
+            np.add.at(per_unit[k], unit_of_cell.ravel(), sums[k])
+        row_unit = np.full(len(layout.group), -1)
+        row_unit[parts.inside] = unit_of_cell.ravel()[cell.ravel()]
+        counts = np.bincount(row_unit[parts.inside], inverse[parts.inside] > 0, pairs.shape[1]).astype(np.float64)
+        return cls(pairs[0], row_unit, per_unit[0], per_unit[1], counts)
+
+    def of_group(self, g: int) -> Index:
+        """Return the units of a group."""
+        return np.flatnonzero(self.group == g)
+
+    def mean_cosines(self, n_groups: int) -> Vector:
+        """Return the mean cosine over pairs from different units, for each group."""
+        return np.array([self._mean_cosine(self.of_group(g)) for g in range(n_groups)])
+
+    def _mean_cosine(self, units: Index) -> float:
+        vectors = self.directions[units]
+        return float(between_units(vectors.sum(axis=0), (vectors**2).sum(axis=1), self.counts[units]))
+
+    def jackknife_variances(self, n_groups: int) -> Vector:
+        """Return the variance of each group's mean cosine, from leaving out one unit at a time."""
+        variances = np.full(n_groups, np.nan)
+        for g in range(n_groups):
+            units = self.of_group(g)
+            if len(units) > 2:
+                values = np.array([self._mean_cosine(np.delete(units, k)) for k in range(len(units))])
+                variances[g] = (len(units) - 1) * values.var()
+        return variances
+
+    def slopes(self, parts: Parts, shifts: Shifts) -> NDArray[np.float64]:
+        """Return the derivatives of the mean cosine with respect to the reference of each block."""
+        others = shifts.units[self.group] - self.directions
+        (projections,) = parts_products(parts, self.row_unit, others)
+        turned = parts.row_sums((projections * shifts.inverse**3)[None])[0]
+        n_blocks = parts.shape[1]
+        place = self.row_unit[parts.inside] * n_blocks + parts.layout.block[parts.inside]
+        added = np.bincount(place, shifts.inverse[parts.inside], len(self.group) * n_blocks).reshape(-1, n_blocks)
+        totals = np.zeros_like(turned)
+        np.add.at(totals, self.group, added[:, :, None] * others[:, None])
+        counts = [self.counts[self.of_group(g)] for g in range(parts.shape[0])]
+        n_pairs = np.array([one.sum() ** 2 - (one**2).sum() for one in counts], dtype=np.float64)
+        return np.asarray(2 * (turned - totals) / np.where(n_pairs > 0, n_pairs, np.nan)[:, None, None])
+
+    def sign_flips(self, g: int, squares: float, n: int, n_draws: int, seed: int) -> Matrix:
+        """Return the scores of a group under random signs of its units: (n_draws, 4).
+
+        Parameters
+        ----------
+        g : int
+            Code of the group.
+        squares : float
+            Sum of the squared lengths of its shifts.
+        n : int
+            Number of its rows.
+        n_draws, seed : int
+            If there are at most `n_draws` different choices of signs, each is used once.
+        """
+        units = self.of_group(g)
+        signs = unit_signs(len(units), n_draws, np.random.default_rng([seed, g]))
+        if not len(signs):
+            return np.empty((0, 4))
+        directions, shifts, counts = self.directions[units], self.shifts[units], self.counts[units]
+        turned = signs @ directions
+        scores = scores_of_sums(
+            turned, signs @ shifts, counts.sum(keepdims=True), np.array([squares]), np.zeros(1), np.array([n])
+        )
+        scores[:, PAIR] = between_units(turned, (directions**2).sum(axis=1)[None], counts[None])
+        return scores
+
+
+def parts_products(parts: Parts, codes: Index, vectors: Matrix) -> Matrix:
+    """Return the inner product of each row, minus its reference, with the vector of its code: (1, n)."""
+    products = parts.rows.products(codes, vectors[:, None])[:, 0]
+    references = np.einsum("ij,ij->i", parts.references[parts.layout.block[parts.inside]], vectors[codes[parts.inside]])
+    products[parts.inside] -= references
+    return np.asarray(products[None])
+
+
+def unit_signs(n_units: int, n_draws: int, rng: np.random.Generator) -> Matrix:
+    """Return signs of the units: all choices except the observed one and its opposite, or random draws."""
+    if n_units <= 1 + np.log2(n_draws + 1):
+        # Scores do not change if all units change sign, so the first unit keeps its sign.
+        choices = [(1.0, *rest) for rest in product((1.0, -1.0), repeat=max(0, n_units - 1))][1:]
+        return np.array(choices, dtype=np.float64).reshape(len(choices), n_units)
+    return rng.choice([-1.0, 1.0], size=(n_draws, n_units))
+
+
+_HELD_CONTROLS = 4096
+"""Maximum number of controls, evenly spaced, from which the standard error of their mean is computed."""
+
+
+def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray[np.float64]]:
+    """Return the variances of both scores over a group's rows, their degrees of freedom, and slopes.
+
+    Parameters
+    ----------
+    parts : Parts
+    shifts : Shifts
+
+    Returns
+    -------
+    variances : array of shape (2, n_groups)
+        Of the mean cosine and of the pairwise cosine.
+    degrees : array of shape (n_groups,)
+        Degrees of freedom: the number of units minus one.
+    slopes : array of shape (2, n_groups, n_blocks, n_features)
+        Derivatives of both scores with respect to the reference of each block.
+    """
+    direction = shifts.mean / shifts.size[:, None]
+    # The derivative of the mean cosine with respect to the direction of the mean shift is the component of the mean
+    # unit shift that is orthogonal to this direction.
+    across = shifts.units / shifts.directed[:, None] - shifts.mean_cosine[:, None] * direction
+    to_units, to_across = parts.products(shifts.units, across)
+    to_units *= shifts.inverse
+    there, cosine = shifts.inverse > 0, np.nan_to_num(shifts.cosine)
+    n, directed, size = (parts.spread_to_rows(values) for values in (parts.n, shifts.directed, shifts.size))
+    # The components of shifts that are orthogonal to the mean shift have mean zero, so the second term needs no
+    # centring.
+    of_mean = np.where(there, cosine - parts.spread_to_rows(shifts.mean_cosine), 0.0) * n / directed + to_across / size
+    of_pair = np.where(there, (to_units - 1) / (directed - 1) - parts.spread_to_rows(shifts.pairwise), 0.0)
+    of_pair *= n / directed
+    variances, degrees = _variances(parts, np.stack([of_mean, of_pair]))
+    # This is the jackknife factor for a mean over pairs, each of which contains two rows.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Two rows form a single pair, whose cosine has no standard error.
+        variances[1] *= 4 * ((shifts.directed - 1) / (shifts.directed - 2)) ** 2
+    return variances, degrees, _slopes(parts, shifts, across, np.stack([cosine, to_units]))
+
+
+def _slopes(parts: Parts, shifts: Shifts, across: Matrix, projections: Matrix) -> NDArray[np.float64]:
+    """Return the derivatives of both scores with respect to the references."""
+    turned = parts.row_sums(projections * shifts.inverse**2)
+    total = parts.sums(shifts.inverse)[:, :, None]
+    n, size = shifts.directed[:, None, None], shifts.size[:, None]
+    direction = shifts.mean / size
+    share = (parts.sizes / parts.n[:, None])[:, :, None]
+    turned[0] = (turned[0] - total * direction[:, None]) / n - share * (across / size)[:, None]
+    turned[1] = 2 * (turned[1] - total * shifts.units[:, None]) / (n * (n - 1))
+    return turned
+
+
+def _variances(parts: Parts, values: Matrix) -> tuple[Matrix, Vector]:
+    """Return the variance of each group's mean value; values of a unit are summed before squaring."""
+    group, values, n_groups = parts.group, values[:, parts.inside], parts.shape[0]
+    if parts.layout.unit is not None:
+        codes, unit_codes = np.unique(np.stack([group, parts.layout.unit[parts.inside]]), axis=1, return_inverse=True)
+        values = np.stack([np.bincount(unit_codes.ravel(), row, codes.shape[1]) for row in values])
+        group = codes[0]
+    n_units = np.bincount(group, minlength=n_groups).astype(np.float64)
+    squares = np.stack([np.bincount(group, row**2, n_groups) for row in values])
+    spare = n_units / np.where(n_units > 1, n_units - 1, np.nan)
+    return squares * spare / parts.n**2, n_units - 1
+
+
+def control_variances(parts: Parts, slopes: NDArray[np.float64]) -> tuple[Matrix, Vector]:
+    """Return the variances of both scores and of the mean shift due to the sampling of controls.
+
+    Parameters
+    ----------
+    parts : Parts
+    slopes : array of shape (2, n_groups, n_blocks, n_features)
+
+    Returns
+    -------
+    variances : array of shape (2, n_groups)
+        Of the mean cosine and of the pairwise cosine.
+    noise : array of shape (n_groups,)
+        Variance of the references, summed over features.
+    """
+    layout = parts.layout
+    variances, noise = np.zeros((2, parts.shape[0])), np.zeros(parts.shape[0])
+    for block in range(parts.shape[1]) if parts.centred else ():
+        rows = layout.controls[layout.block[layout.controls] == block]
+        if not len(rows):
+            continue
+        control_rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), _HELD_CONTROLS)).astype(np.intp)]
+        controls, reference = parts.rows.take(control_rows), parts.references[block]
+        for k, slope in enumerate(slopes[:, :, block]):
+            variances[k] += _variance_of_mean(
+                controls @ slope.T - reference @ slope.T, layout.unit, control_rows, len(rows)
+            )
+        squares = controls.multiply(controls).sum() if hasattr(controls, "toarray") else float((controls**2).sum())
+        scatter = (squares - len(control_rows) * float(reference @ reference)) / max(1, len(control_rows) - 1)
+        noise += (parts.sizes[:, block] / parts.n) ** 2 * max(0.0, scatter) / len(rows)
+    return variances, noise
+
+
+def _variance_of_mean(values: Matrix, unit: Index | None, control_rows: Index, n: int) -> Vector:
+    """Return the variance of a mean of n rows, from deviations of stored rows (one column per group)."""
+    if unit is not None:
+        codes, unit_codes = np.unique(unit[control_rows], return_inverse=True)
+        if len(codes) > 1:
+            sums = np.zeros((len(codes), values.shape[1]))
+            np.add.at(sums, unit_codes, values)
+            return np.asarray((sums**2).sum(axis=0) * len(codes) / (len(codes) - 1) / len(control_rows) ** 2)
+    return np.asarray((values**2).sum(axis=0) / max(1, len(control_rows) - 1) / n)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.coherence.control_pool import Pool
+from shesha.coherence.controls import Pool
 from shesha.coherence.null_group_sums import Tally
 from shesha.kernels.threads import parallel
 from shesha.support.device_arrays import smallest

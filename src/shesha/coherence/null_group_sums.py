@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.coherence.control_pool import Pool
+from shesha.coherence.controls import Pool
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.support.types import Index, Matrix, Vector
 

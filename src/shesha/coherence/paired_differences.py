@@ -6,16 +6,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.coherence.chunked_matrix import RowPieces
-from shesha.coherence.group_scores import evidence
+from shesha.coherence.coherence_by_group import lines
+from shesha.coherence.group_scores import PAIR, between_units, evidence, unit_signs
 from shesha.coherence.null_group_sums import scores_of_sums
 from shesha.coherence.null_groups import NullGroupScores
-from shesha.coherence.result_rows import lines
 from shesha.coherence.row_roles import Layout
 from shesha.coherence.scores import NO_DIRECTION
-from shesha.coherence.unit_pairs import PAIR, between_units, unit_signs
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
-from shesha.inputs.overflow_limits import require_squarable
+from shesha.inputs.validation import require_squarable
 from shesha.results import Coherence
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.support.plurals import count
 from shesha.support.types import Index, Mask
+from shesha.support.wording import count
 
 FEWEST_CONTROLS = 5
 """Minimum number of controls whose mean can serve as a reference."""

@@ -2,12 +2,11 @@
 
 from shesha.comparison.compare import compare
 from shesha.comparison.layer_grid import compare_layers
-from shesha.comparison.models_with_reference_within_classes import compare_several_within
 from shesha.comparison.noise_ceiling import noise_ceiling
 from shesha.comparison.pairwise import compare_all
 from shesha.comparison.procrustes_consensus import consensus, mean_shape
 from shesha.comparison.unit_matching import match_units
-from shesha.comparison.within_classes import compare_within
+from shesha.comparison.within_classes import compare_several_within, compare_within
 
 __all__ = [
     "compare",

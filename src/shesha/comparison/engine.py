@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from shesha.calibration.calibration_input import TOGETHER
+from shesha.calibration.permutation_scores import TOGETHER
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
 from shesha.results import PairScore, Score

@@ -1,50 +1,250 @@
-"""Index of the inputs of a comparison: names, shapes and fingerprints, without the values."""
+"""The inputs of a comparison: where they are stored, their names, shapes and fingerprints."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from threading import Lock
+from typing import Any, Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shesha.comparison.content_fingerprints import (
-    fingerprint,
-    fingerprint_as_it_is,
-    reordered_fingerprint,
-)
-from shesha.comparison.representation_locations import InFile, InMemoryRepresentation, RepresentationLocation
 from shesha.inputs import Names, orders
 from shesha.inputs.matrix_shapes import is_one_hot, one_row_per_input
 from shesha.io import open_file
-from shesha.io.file_checks import require_existing
-from shesha.io.file_endings import file_stem
+from shesha.io.file_checks import UnreadableFileError, file_stem, require_existing
 from shesha.io.formats import find_format, formats, is_readable, is_table
 from shesha.io.json_vectors import is_own_result
 from shesha.io.representation_names import full_name, short_paths
-from shesha.results.field_type_checks import fits
+from shesha.results.json_loading import fits
 from shesha.runs import ResultStore
 from shesha.support import argument_types as kinds
-from shesha.support.file_stamps import file_stamp
-from shesha.support.item_lists import join_names
+from shesha.support.atomic_files import file_stamp, replacing
 from shesha.support.layer_axis import LayerAxis
-from shesha.support.plurals import count
 from shesha.support.progress import track
 from shesha.support.provenance import state
+from shesha.support.types import Index
 from shesha.support.types import Index as Order
 from shesha.support.warnings import MeasureWarning, warn
+from shesha.support.wording import count, join_names
 from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_or_distances
+
+
+def require_unchanged(path: Path, stamp: str) -> None:
+    """Refuse a file whose stamp has changed since the command first read it."""
+    if file_stamp(path) != stamp:
+        raise UnreadableFileError(f"{path} must not change while the command runs, got a file that has changed")
+
+
+_HASHED_ENTRIES = 1 << 18
+"""Number of values that are hashed together."""
+
+
+def fingerprint(source: Representation) -> str:
+    """Hash the values, shape and precision of a representation."""
+    array = plain_array(source)
+    kind = f"{'distances' if source.has_distances_only else 'features'} {source.shape} {source.precision!r}"
+    digest = hashlib.sha256(kind.encode())
+    digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
+    return digest.hexdigest()[:24]
+
+
+def reordered_fingerprint(fingerprint: str, order: Index) -> str:
+    """Return the fingerprint of the same content with its rows in another order."""
+    return hashlib.sha256(fingerprint.encode() + np.asarray(order, dtype=np.int64).tobytes()).hexdigest()[:24]
+
+
+def fingerprint_as_it_is(X: Rows | Rdm) -> str:
+    """Hash values as stored, which may be NaN or infinite, reading one stretch of rows at a time."""
+    if isinstance(X, Rdm):
+        return fingerprint(Representation.build(X))
+    kind = "sparse" if X.is_sparse else str(X.sample.dtype)
+    digest = hashlib.sha256(f"as it is {kind} {X.shape} {X.precision!r}".encode())
+    for _, block in X.blocks(_HASHED_ENTRIES):
+        digest.update(np.ascontiguousarray(block).view(np.uint8).data if block.size else b"")
+    return digest.hexdigest()[:24]
+
+
+def plain_array(source: Representation) -> NDArray[np.float64]:
+    """Return the values of a representation as a NumPy array; distances are in condensed form."""
+    host = source.to_numpy
+    if host.has_distances_only:
+        return host.condensed_distances("euclidean")[0]
+    return host.rows
+
+
+class RepresentationLocation(Protocol):
+    """A place from which a representation can be read."""
+
+    def take_rows(self, order: Index) -> RepresentationLocation:
+        """Return the same location with its rows in another order."""
+        ...
+
+    def load(self) -> Representation:
+        """Return the representation; raise OSError or ValueError if it cannot be read."""
+        ...
+
+
+@dataclass(frozen=True)
+class InMemoryRepresentation:
+    """A representation in memory."""
+
+    source: Representation
+
+    def take_rows(self, order: Index) -> InMemoryRepresentation:
+        """Return the same location with its rows in another order."""
+        return InMemoryRepresentation(self.source.take_rows(order))
+
+    def load(self) -> Representation:
+        """Return the representation."""
+        return self.source
+
+
+@dataclass(frozen=True)
+class InFile:
+    """An array in a file that must not change after it was indexed."""
+
+    path: str
+    name: str
+    keys: tuple[str, ...] | None
+    """Name of the array to read, or names of the columns if the file is a table."""
+    distances: bool
+    layer_axis: LayerAxis
+    stamp: str
+    no_features: tuple[str, ...] = ()
+    """Names of table columns that contain labels instead of features."""
+    ids: str | None = None
+    """Column or array that identifies the rows, and so is no feature."""
+    transpose: bool = False
+    """Whether features are in the rows of the file."""
+    flatten: bool = False
+    """Whether feature maps and token sequences are read as matrices."""
+    order: bytes = b""
+    """Row numbers in the requested order, as bytes; empty for the order of the file."""
+
+    def take_rows(self, order: Index) -> InFile:
+        """Return the same location with some of its rows, or all in another order."""
+        rows = self._order[order] if self.order else np.asarray(order, dtype=np.int64)
+        return replace(self, order=rows.astype(np.int64).tobytes())
+
+    def load(self) -> Representation:
+        """Read the representation from the file."""
+        array = self.array()
+        if not self.distances:
+            return Representation.build(array, self.name)
+        rdm = Rdm(array, self.name)
+        return Representation.build(rdm.take_rows(self._order) if self.order else rdm)
+
+    @property
+    def _order(self) -> Index:
+        return np.frombuffer(self.order, dtype=np.int64).astype(np.intp)
+
+    def array(self) -> Any:
+        """Open the file and return its array unchecked; it is memory-mapped or sparse if the format allows."""
+        path = Path(self.path)
+        require_unchanged(path, self.stamp)
+        opened = open_file(
+            path,
+            keys=self.keys,
+            labels_column=self.no_features or None,
+            layer_axis=self.layer_axis,
+            distances=self.distances,
+            ids=self.ids,
+            transpose=self.transpose,
+            flatten=self.flatten,
+        )
+        array = opened.representations[self.name]
+        array = one_row_per_input(array, self.name) if self.flatten and not self.distances else array
+        return array[self._order] if self.order and not self.distances else array
+
+
+@dataclass(frozen=True)
+class SpooledRepresentation:
+    """A representation that this run wrote to a file so that other processes can read it."""
+
+    path: str
+    distances: bool
+    precision: float
+
+    @classmethod
+    def write(cls, source: Representation, path: Path) -> SpooledRepresentation:
+        """Write a representation to a file."""
+        array = plain_array(source)
+        with replacing(path) as draft, draft.open("wb") as file:
+            np.save(file, array, allow_pickle=False)
+        return cls(str(path), source.has_distances_only, source.precision)
+
+    def load(self) -> Representation:
+        """Read the representation, with the same numbers and precision."""
+        array = np.load(self.path, allow_pickle=False)
+        return Representation(Rdm(array) if self.distances else array, self.precision)
+
+
+def array_bytes(shape: tuple[int, ...]) -> int:
+    """Return the memory of a representation with this shape; (n,) means distances between n rows."""
+    n_numbers = math.prod(shape) if len(shape) > 1 else shape[0] * (shape[0] - 1) // 2
+    return 8 * n_numbers
+
+
+class RecentRepresentations:
+    """A cache of the representations that this process used last, limited in bytes."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[RepresentationLocation, Representation] = OrderedDict()
+        self._lock = Lock()
+
+    def load(
+        self, places: Mapping[str, RepresentationLocation], room: int
+    ) -> tuple[dict[str, Representation], dict[str, str]]:
+        """Return representations by name; also return, for those that cannot be read, the reason why."""
+        loaded: dict[str, Representation] = {}
+        unreadable: dict[str, str] = {}
+        needed = set(places.values())
+        # If several threads read at once, their representations together could exceed the memory limit.
+        with self._lock:
+            for name, place in places.items():
+                try:
+                    loaded[name] = self._get(place, needed, room)
+                except (OSError, ValueError, MemoryError) as error:
+                    unreadable[name] = f"cannot be read: {error or type(error).__name__}"
+        return loaded, unreadable
+
+    def _get(
+        self, place: RepresentationLocation, needed: Collection[RepresentationLocation], room: int
+    ) -> Representation:
+        if isinstance(place, InMemoryRepresentation):
+            return place.source
+        if place not in self._kept:
+            self._make_room(needed, room)
+            self._kept[place] = place.load()
+        self._kept.move_to_end(place)
+        return self._kept[place]
+
+    def _make_room(self, needed: Collection[RepresentationLocation], room: int) -> None:
+        sizes = {place: array_bytes(source.shape) for place, source in self._kept.items()}
+        # The next representation is assumed to be as large as the largest one in memory.
+        total = sum(sizes.values()) + max(sizes.values(), default=0)
+        for place in [place for place in self._kept if place not in needed]:
+            if total <= room:
+                return
+            del self._kept[place]
+            total -= sizes[place]
+
 
 FILES = "file"
 """Name under which a store keeps the index of files."""
 _ENTRIES = 1 << 20
 _RECORD = {"stamp": str, "reason": str, "arrays": list, "skipped": dict[str, str]}
-_ARRAY = tuple[str, list, str, bool]
+_ARRAY = tuple[str, list, str, bool]  # type: ignore[type-arg]
 """Types of what a store keeps on a file, and on each of its arrays."""
 _MOST_NAMED = 20
 """Maximum number of left-out files that are named individually."""
@@ -113,7 +313,7 @@ class IndexedInput:
 
 
 @dataclass
-class Index:
+class InputIndex:
     """The indexed representations by name, and the inputs that were left out."""
 
     known: dict[str, IndexedInput] = field(default_factory=dict)
@@ -146,7 +346,7 @@ class Index:
             warn(f"{names} look like distances between rows; if they are, use Rdm or --rdm", MeasureWarning)
 
 
-def index_files(files: Files, store: ResultStore) -> Index:
+def index_files(files: Files, store: ResultStore) -> InputIndex:
     """Index every array of every file; a file that cannot be read is left out, with the reason.
 
     Raises
@@ -156,7 +356,7 @@ def index_files(files: Files, store: ResultStore) -> Index:
     ValueError
         If a path is repeated, or a directory contains no readable file.
     """
-    index = Index()
+    index = InputIndex()
     # The store itself may be in a given directory.
     paths = list(_expand_paths(files.paths, index, store.path.name, files.distances))
     repeated = [str(path) for path in dict.fromkeys(paths) if paths.count(path) > 1]
@@ -171,12 +371,12 @@ def index_files(files: Files, store: ResultStore) -> Index:
 
 def index_mapping(
     representations: Mapping[Any, Any], store: ResultStore, *, hashed: bool, options: Mapping[str, Any] | None = None
-) -> Index:
+) -> InputIndex:
     """Index arrays and the arrays of files by name; without `hashed`, no two arrays count as equal.
 
     `options` are fields of `Files`, which say how to read the files.
     """
-    index = Index()
+    index = InputIndex()
     for label, value in representations.items():
         name = str(label)
         new = (
@@ -199,7 +399,7 @@ def _index_array(value: Any, name: str, hashed: bool) -> IndexedInput:
     )
 
 
-def index_file(label: str, files: Files, store: ResultStore, index: Index) -> dict[str, IndexedInput]:
+def index_file(label: str, files: Files, store: ResultStore, index: InputIndex) -> dict[str, IndexedInput]:
     """Index the arrays of one file under a given label instead of the file's name."""
     path = Path(files.paths[0])
     if is_folder(path, distances=files.distances):
@@ -209,7 +409,7 @@ def index_file(label: str, files: Files, store: ResultStore, index: Index) -> di
 
 
 def _expand_paths(
-    paths: Iterable[str | os.PathLike[str]], index: Index, own_prefix: str, distances: bool
+    paths: Iterable[str | os.PathLike[str]], index: InputIndex, own_prefix: str, distances: bool
 ) -> Iterator[Path]:
     """Yield each given file and the supported files in each directory, sorted; record the others."""
     for value in paths:
@@ -248,7 +448,7 @@ def too_narrow(arrays: Mapping[str, Any], keys: Any, fewest: int) -> dict[str, s
     return {name: f"{reason}; it is read only if --key names it" for name, reason in few.items()}
 
 
-def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Iterator[tuple[str, IndexedInput]]:
+def _arrays(path: Path, files: Files, store: ResultStore, index: InputIndex) -> Iterator[tuple[str, IndexedInput]]:
     """Yield the arrays of a file, from the index in the store if the file has not changed."""
     request: list[Any] = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
     if files.as_it_is or files.no_features or files.ids:

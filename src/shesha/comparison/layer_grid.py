@@ -8,10 +8,10 @@ from typing import cast
 
 from shesha.calibration.best_layer_pair import Layers, check_layers, layer_mapping
 from shesha.comparison import engine
-from shesha.comparison._resumable_runs import require_same_rows
 from shesha.comparison.compare import seed_measures
-from shesha.comparison.moment_layer_grid import compare_layer_moments
+from shesha.comparison.moment_scores import compare_layer_moments
 from shesha.comparison.pairwise import arrange_scores
+from shesha.comparison.resumable_pairs import require_same_rows
 from shesha.inputs import MissingRows, RowChoice
 from shesha.measures import as_measure
 from shesha.measures.registry import Choice

@@ -1,28 +1,32 @@
-"""Compare representations with any number of rows, using only sums over the rows."""
+"""Compare representations, or all layers of two models, with any number of rows by sums over the rows."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, product
+from math import sqrt
+from typing import Any
 
 import numpy as np
+from scipy.stats import t
 
-from shesha.comparison._subset_intervals import FEWEST_CLUSTERS
-from shesha.comparison.chance_and_intervals import add_note, add_null
+from shesha.comparison.chance_and_intervals import FEWEST_CLUSTERS, add_note, add_null
 from shesha.comparison.engine import failure, make_score, missing_score, score_not_reached
+from shesha.extract import stream_layers
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
-from shesha.moments import Moments, SummedRepresentation, Sums, compact_parts, leave_one_out, merge_all
-from shesha.nulls.corrections import holm
+from shesha.moments import LayerMoments, Moments, SummedRepresentation, Sums, compact_parts, leave_one_out, merge_all
+from shesha.moments.layer_pair_sums import grid_bytes
 from shesha.nulls.linear_moments import KernelSums, PearsonNull, inner_product_null
-from shesha.nulls.max_statistic import max_statistic_p_values
-from shesha.nulls.null_summary import best_value, summarise
+from shesha.nulls.null_summary import best_value, holm, max_statistic_p_values, summarise
 from shesha.nulls.restricted_permutations import require_enough_draws
-from shesha.results import Comparison, Score
+from shesha.results import Comparison, LayerComparison, PairScore, Score
+from shesha.support import memory
 from shesha.support.progress import track
-from shesha.support.seeds import generator, number
+from shesha.support.seeds import draw_seed, generator, number
 from shesha.support.types import Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Gram
@@ -308,3 +312,217 @@ def _root(products: Matrix) -> Matrix:
     """Return a matrix whose product with its transpose is `products`."""
     values, vectors = np.linalg.eigh(products)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+_GROUPS = 16
+"""Number of groups of directions, each of which is left out in turn to estimate the error."""
+_CONFIDENCE = 0.95
+
+
+def correct_projection(
+    score: Score, sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool], *, unbiased: bool
+) -> tuple[Score, float]:
+    """Correct a score for the bias of the projection and add its error; also return the correction factor."""
+    norms = [kernel_sums(sums, place, unbiased).squared_norm for place in pair]
+    true = [
+        _squared_norm(sums, place, unbiased=unbiased) if was else norm
+        for place, was, norm in zip(pair, projected, norms, strict=True)
+    ]
+    if not min(true) > 0:
+        return add_note(score, "the projection has too few directions for an estimate: pass a larger project"), 1.0
+    factor = sqrt(norms[0] * norms[1] / (true[0] * true[1]))
+    value = min(score.value * factor, 1.0)
+    cross = sums.cross_products(*pair)[:-1, :-1] ** 2
+    error = float(cross.sum()) / sqrt(true[0] * true[1]) * _relative_error(sums, pair, projected)
+    half = float(t.ppf(0.5 + _CONFIDENCE / 2, _GROUPS - 1)) * error
+    note = f"estimated from {_widths(sums, pair, projected)}, with a standard error of {error:.2g}"
+    changed = replace(
+        score,
+        value=value,
+        sampling_error=error,
+        sampling_low=max(value - half, 0.0 if not unbiased else -1.0),
+        sampling_high=min(value + half, 1.0),
+    )
+    return add_note(changed, note), factor
+
+
+def _widths(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool]) -> str:
+    known = [str(sums.sides[place].n_features) for place, was in zip(pair, projected, strict=True) if was]
+    return f"random projections on {' and '.join(dict.fromkeys(known))} directions"
+
+
+def _squared_norm(sums: Sums, place: int, *, unbiased: bool) -> float:
+    """Return an unbiased estimate of the kernel's squared norm before projection, from projected features."""
+    side, n, k = sums.sides[place], sums.n_rows, sums.sides[place].n_features
+    product = _off_diagonal(side.features) * k / (k - 1)
+    if unbiased:
+        trace = side.squared_norm
+        lengths = (float(side.products[-1, -1]) + trace**2 / n) / (1 + 2 / k)
+        product += -n / (n - 2) * lengths + (trace**2 - 2 * product / k) / ((n - 1) * (n - 2))
+    return product
+
+
+def _off_diagonal(block: Matrix) -> float:
+    return float((block**2).sum() - (np.diagonal(block) ** 2).sum())
+
+
+def _relative_error(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool]) -> float:
+    """Return the relative standard error of the alignment, from leaving out groups of directions in turn."""
+    cross = sums.cross_products(*pair)[:-1, :-1] ** 2
+    variance = 0.0
+    for place, was, squares in zip(pair, projected, (cross, cross.T), strict=True):
+        if was:
+            logs = np.log(_leave_groups_out(sums.sides[place].features, squares.sum(axis=1)))
+            variance += (len(logs) - 1) * float(logs.var())
+    return sqrt(variance)
+
+
+def _leave_groups_out(block: Matrix, cross: Matrix) -> Matrix:
+    """Return the alignment without each group of directions, up to a constant factor."""
+    k, squares = len(block), block**2
+    estimates = []
+    for left_out in np.array_split(np.arange(k), min(_GROUPS, k)):
+        is_kept = np.ones(k, dtype=bool)
+        is_kept[left_out] = False
+        inner = squares[np.ix_(is_kept, is_kept)]
+        norm = float(inner.sum() - np.trace(inner)) / (is_kept.sum() * (is_kept.sum() - 1))
+        estimates.append(float(cross[is_kept].mean()) / sqrt(norm))
+    return np.array(estimates)
+
+
+_FEWEST_ROWS = 4
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """Some layers of the first model, with the moments of these and of all layers of the second model."""
+
+    names: tuple[str, ...]
+    moments: LayerMoments
+
+    @property
+    def sums(self) -> Sums:
+        """The sums over all layers."""
+        return self.moments.sums()
+
+
+def compare_layer_moments(moments: LayerMoments, measure: Measure) -> LayerComparison:
+    """Compare all pairs of layers; kernel alignments have p-values with Holm's correction for the pairs."""
+    _require_estimable(moments, measure)
+    n_rows = moments.sums().n_rows
+    strip = _Strip(moments.first_names, moments)
+    grid = _grid(measure, [_pairs(measure, strip)], moments.first_names, moments.second_names)
+    return replace(grid, n_rows=n_rows)
+
+
+def compare_models(
+    models: Sequence[Any],
+    data: Sequence[Any],
+    measure: Measure,
+    *,
+    project: int | None = None,
+    seed: Seed = 0,
+    names: tuple[str, str] | tuple[()] = (),
+    **options: Any,
+) -> LayerComparison:
+    """Run two models on the same inputs, batch by batch, and compare every pair of their layers.
+
+    Activations are not stored. If the sums for all pairs of layers exceed the memory budget, the layers of the first
+    model are processed in strips, and each strip needs its own pass over the inputs.
+
+    Parameters
+    ----------
+    models : two models
+        As for `shesha.extract.encode`.
+    data : sequence
+        Texts or images.
+    measure : Measure
+        A measure that depends only on means and products.
+    project, seed
+        As for `LayerMoments`.
+    names : pair of str
+        Names of the models in the result. Default: no names.
+    **options
+        As for `shesha.extract.stream_layers`.
+    """
+    number = draw_seed(seed)
+    _require_estimable(LayerMoments(project=project, seed=number), measure)
+    steps: list[list[PairScore]] = []
+    first: tuple[str, ...] = ()
+    remaining: list[str] | None = None
+    second: tuple[str, ...] = ()
+    while remaining is None or remaining:
+        strip, remaining = _sum_strip(models, data, LayerMoments(project=project, seed=number), remaining, options)
+        first, second = (*first, *strip.names), strip.moments.second_names
+        # Only the scores of a strip are kept, because the sums of all strips would exceed the memory budget.
+        steps.append(list(_pairs(measure, strip)))
+    return replace(_grid(measure, steps, first, second), seed=number, names=names, n_rows=len(data))
+
+
+def _sum_strip(
+    models: Sequence[Any], data: Sequence[Any], moments: LayerMoments, names: list[str] | None, options: Any
+) -> tuple[_Strip, list[str]]:
+    """Sum over the inputs for as many layers as fit in memory; also return the names of the other layers."""
+    chosen: list[str] = []
+    for first, second in stream_layers(models, data, **options):
+        if not chosen:
+            names = list(first) if names is None else names
+            chosen = _strip(names, first, second, moments)
+        moments.update({name: first[name] for name in chosen}, second)
+    assert names is not None
+    return _Strip(tuple(chosen), moments), names[len(chosen) :]
+
+
+def _require_estimable(moments: LayerMoments, measure: Measure) -> None:
+    """Refuse measures for which the error due to a random projection is unknown."""
+    if moments.projection is not None and not has_exact_moments(measure):
+        raise ValueError(
+            f"measure must be a kernel alignment with project, such as CKA or unbiased CKA, got {measure.name}"
+        )
+
+
+def _strip(names: list[str], first: Any, second: Any, moments: LayerMoments) -> list[str]:
+    """Return as many leading layers as fit in memory together with all layers of the other model."""
+    widths = {name: moments.width(int(first[name].shape[1])) for name in names}
+    others = [moments.width(int(layer.shape[1])) for layer in second.values()]
+    budget, strip = memory.memory_budget(), list(names)
+    while len(strip) > 1 and grid_bytes([widths[name] for name in strip], others) > budget:
+        strip.pop()
+    return strip
+
+
+def _grid(
+    measure: Measure, parts: Iterable[Iterable[PairScore]], first: tuple[str, ...], second: tuple[str, ...]
+) -> LayerComparison:
+    scores: list[PairScore] = []
+    interrupted = False
+    try:
+        scores.extend(track(chain.from_iterable(parts), len(first) * len(second), "pairs of layers"))
+    except KeyboardInterrupt:
+        interrupted = True
+    done = {(pair_score.first, pair_score.second) for pair_score in scores}
+    missing = [PairScore(i, j, score_not_reached(measure)) for i, j in product(first, second) if (i, j) not in done]
+    return LayerComparison(first, second, (*_correct_pairs(scores), *missing), measure.closer, interrupted=interrupted)
+
+
+def _pairs(measure: Measure, strip: _Strip) -> Iterator[PairScore]:
+    sums, moments = strip.sums, strip.moments
+    sides = [SummedRepresentation(sums, place, precision) for place, precision in enumerate(moments.precisions)]
+    for (i, first), (j, other) in product(enumerate(strip.names), enumerate(moments.second_names, len(strip.names))):
+        score, factor = score_sums(measure, (sides[i], sides[j])), 1.0
+        projected = moments.projected[i], moments.projected[j]
+        if score.has_value and any(projected):
+            score, factor = correct_projection(score, sums, (i, j), projected, unbiased=is_unbiased(measure))
+        if score.has_value and has_exact_moments(measure) and sums.n_rows >= _FEWEST_ROWS:
+            score = add_exact_null(measure, score, sums, (i, j), 0.05, factor)
+        elif score.has_value:
+            score = add_note(score, "no chance level: sums over rows give a chance level for kernel alignments only")
+        yield PairScore(first, other, score)
+
+
+def _correct_pairs(scores: Sequence[PairScore]) -> list[PairScore]:
+    corrected = holm([pair_score.score.p_value for pair_score in scores])
+    return [
+        replace(pair_score, score=replace(pair_score.score, corrected_p_value=float(p)))
+        for pair_score, p in zip(scores, corrected, strict=True)
+    ]

@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike
 
 from shesha import runs
 from shesha.comparison import engine
-from shesha.comparison._all_pairs_calibration import Request, build_request
-from shesha.comparison._resumable_runs import Run, require_same_rows
 from shesha.comparison.chance_and_intervals import require_calibrate
 from shesha.comparison.compare import seed_measures
 from shesha.comparison.input_manifest import Files
+from shesha.comparison.resumable_pairs import Request, Run, build_request, require_same_rows
 from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.inputs.matrix_shapes import state_shapes
@@ -25,7 +24,7 @@ from shesha.measures.registry import Choice, metric_of_rows
 from shesha.nulls.permutations import Design
 from shesha.results import PairScore, PairwiseComparison
 from shesha.support.argument_types import is_path
-from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import draw_seed, number

@@ -9,18 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t
 
-from shesha.comparison._subset_intervals import FEWEST_CLUSTERS, interval, n_kept
-from shesha.comparison.chance_and_intervals import Evidence
+from shesha.comparison.chance_and_intervals import FEWEST_CLUSTERS, Evidence, interval, n_kept
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels import shapes as kernel
 from shesha.kernels.orthogonal_maps import triangular_factor
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import single_threaded_blas
-from shesha.nulls.corrections import draws_needed, holm
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.design_warnings import undeclared_dependence
-from shesha.nulls.null_summary import summarise
+from shesha.nulls.null_summary import draws_needed, holm, summarise
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results.similarity.consensus import Consensus, Member
 from shesha.support import argument_types as kinds

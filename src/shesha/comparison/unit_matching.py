@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.calibration.dependence_warnings import warn_of_dependence
+from shesha.calibration.single_pair import warn_of_dependence
 from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.kernels.unit_matching import Edges, match_candidates
 from shesha.nulls import benjamini_hochberg, draw_permutations, summarise
-from shesha.nulls.corrections import draws_needed
+from shesha.nulls.null_summary import draws_needed
 from shesha.nulls.permutations import Design
 from shesha.results.similarity.unit_matching import UnitMatching
 from shesha.support.progress import track

@@ -1,8 +1,8 @@
-"""Compare two representations within each class of rows, and within each block of a class."""
+"""Compare representations within each class of rows and each block, and how well blocks are mixed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log
 from typing import Any
@@ -10,32 +10,131 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.comparison._pair_in_memory import PairRequest, compare_in_memory
-from shesha.comparison.block_mixing import block_mixing
 from shesha.comparison.chance_and_intervals import add_note, add_null, correct_p_values
-from shesha.comparison.compare import seed_measures
+from shesha.comparison.compare import PairRequest, compare_in_memory, seed_measures
 from shesha.comparison.sampled_scores import Sampling
 from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice, metric_of_rows
-from shesha.nulls.corrections import benjamini_hochberg
 from shesha.nulls.design_builder import equal_groups, exchange
-from shesha.nulls.null_summary import best_value, summarise
+from shesha.nulls.null_summary import benjamini_hochberg, best_value, summarise
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, PairScore, Score
-from shesha.results.similarity.within_classes import WithinClasses
+from shesha.results.similarity.within_classes import SeveralWithinClasses, WithinClasses
+from shesha.support import argument_types as kinds
 from shesha.support import provenance
-from shesha.support.default_draw_counts import N_PERMUTATIONS
 from shesha.support.device_arrays import to_host
-from shesha.support.draws_for_corrections import default_draws
+from shesha.support.draw_counts import N_PERMUTATIONS, default_draws
 from shesha.support.natural_order import natural_key
-from shesha.support.plurals import count
 from shesha.support.progress import track
 from shesha.support.seeds import number
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
+from shesha.support.wording import count
 from shesha.views import Rdm, Representation, select_rows
+
+SILHOUETTE, ILISI = "batch silhouette", "iLISI"
+_FEWEST = 5
+"""Minimum number of rows that a block must have in a class, because single rows have no silhouette."""
+_MOST_ROWS = 2_000
+"""Largest number of rows of a class for which all silhouettes are computed, and of rows whose neighbours are found."""
+_NEIGHBOURS, _PERPLEXITY = 90, 30
+"""As in the published code of LISI: the effective number of neighbours is a third of their number."""
+_STEPS, _TOLERANCE = 50, 1e-5
+_PANEL = 256
+
+
+def block_mixing(rows: Matrix, classes: NDArray[np.str_], blocks: NDArray[np.str_]) -> dict[str, float]:
+    """Return the batch silhouette and iLISI of a representation: 1 if blocks are mixed, 0 if they are separate.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+    classes, blocks : arrays of str of shape (n,)
+
+    Returns
+    -------
+    dict
+        'batch silhouette' is the mean over classes of 1 - |silhouette of the blocks| (Buttner et al. 2019), and 'iLISI'
+        the median over rows of the effective number of blocks among the neighbours, rescaled to 0 to 1 (Korsunsky et
+        al. 2019). NaN if there is a single block.
+    """
+    return {SILHOUETTE: batch_silhouette(rows, classes, blocks), ILISI: ilisi(rows, blocks)}
+
+
+def batch_silhouette(rows: Matrix, classes: NDArray[np.str_], blocks: NDArray[np.str_]) -> float:
+    """Return the mean over classes of 1 - |silhouette of the blocks|."""
+    values = []
+    for name in np.unique(classes):
+        inside = np.flatnonzero(classes == name)
+        _, codes, counts = np.unique(blocks[inside], return_inverse=True, return_counts=True)
+        kept = counts[codes] >= _FEWEST
+        if (counts >= _FEWEST).sum() > 1:
+            inside = inside[kept]
+            if len(inside) > _MOST_ROWS:
+                inside = np.sort(np.random.default_rng(0).choice(inside, _MOST_ROWS, replace=False))
+            values.append(float((1 - np.abs(_silhouettes(rows[inside], blocks[inside]))).mean()))
+    return float(np.mean(values)) if values else float("nan")
+
+
+def _silhouettes(rows: Matrix, labels: NDArray[np.str_]) -> Vector:
+    """Return the silhouette of each row; 0 for the only row of a label."""
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    members = np.eye(len(counts))[codes]
+    own = codes[:, None] == np.arange(len(counts))
+    totals = np.concatenate([distances @ members for _, distances in _distances(rows, np.arange(len(rows)))])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        inside = totals[own] / (counts[codes] - 1)
+        outside = np.where(own, np.inf, totals / counts).min(axis=1)
+        values = (outside - inside) / np.maximum(inside, outside)
+    return np.where(counts[codes] > 1, np.nan_to_num(values), 0.0)
+
+
+def ilisi(rows: Matrix, blocks: NDArray[np.str_]) -> float:
+    """Return the median effective number of blocks among the neighbours of a row, rescaled to 0 to 1."""
+    names, codes = np.unique(blocks, return_inverse=True)
+    n, k = len(rows), min(_NEIGHBOURS, len(rows) - 1)
+    if len(names) < 2 or k < 3:
+        return float("nan")
+    queries = np.arange(n)
+    if n > _MOST_ROWS:
+        queries = np.sort(np.random.default_rng(0).choice(n, _MOST_ROWS, replace=False))
+    simpson = []
+    for panel, distances in _distances(rows, queries):
+        distances[np.arange(len(panel)), panel] = np.inf
+        near = np.argpartition(distances, k - 1, axis=1)[:, :k]
+        weights = _neighbour_weights(np.take_along_axis(distances, near, axis=1), min(_PERPLEXITY, k / 3))
+        shares = np.stack([(weights * (codes[near] == code)).sum(axis=1) for code in range(len(names))], axis=1)
+        simpson.append((shares**2).sum(axis=1))
+    effective = float(np.median(1 / np.concatenate(simpson)))
+    return float(np.clip((effective - 1) / (len(names) - 1), 0.0, 1.0))
+
+
+def _neighbour_weights(distances: Matrix, perplexity: float) -> Matrix:
+    """Return weights of neighbours that decrease with distance, with the requested entropy."""
+    shifted = distances - distances.min(axis=1, keepdims=True)
+    beta, low, high = np.ones(len(distances)), np.zeros(len(distances)), np.full(len(distances), np.inf)
+    for _ in range(_STEPS):
+        weights = np.exp(-shifted * beta[:, None])
+        total = weights.sum(axis=1)
+        weights /= total[:, None]
+        excess = np.log(total) + beta * (shifted * weights).sum(axis=1) - np.log(perplexity)
+        if (np.abs(excess) < _TOLERANCE).all():
+            break
+        low, high = np.where(excess > 0, beta, low), np.where(excess > 0, high, beta)
+        beta = np.where(np.isinf(high), 2 * beta, (low + high) / 2)
+    return np.asarray(weights)
+
+
+def _distances(rows: Matrix, queries: Index) -> Iterator[tuple[Index, Matrix]]:
+    """Yield panels of rows with their Euclidean distances to all rows."""
+    from scipy.spatial.distance import cdist
+
+    for start in range(0, len(queries), _PANEL):
+        panel = queries[start : start + _PANEL]
+        yield panel, cdist(rows[panel], rows)
+
 
 MEASURES = ("RSA", "mutual kNN", "CKA")
 """Default measures, which compare all distances, nearest neighbours, and the largest variances."""
@@ -458,3 +557,77 @@ def _equal_groups(
         rows = rows[np.isin(group[rows].astype(str), large)]
         chosen.append(rows[equal_groups(group[rows].astype(str), seed=0)])
     return chosen, reasons
+
+
+@provenance.keep_statements
+def compare_several_within(
+    reference: ArrayLike,
+    others: Mapping[str, ArrayLike],
+    labels: ArrayLike,
+    measures: Choice | Iterable[Choice] = MEASURES,
+    *,
+    name: str = "reference",
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    min_rows: int = 20,
+    min_group: int = 5,
+    n_permutations: int | None = None,
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    rows: RowChoice = "same",
+    missing: MissingRows = "refuse",
+    seed: Seed = 0,
+) -> SeveralWithinClasses:
+    """Compare several representations with one reference within each class, to see which preserves most.
+
+    `compare_within` compares each representation with the reference, always with the same rows and permutations.
+
+    Parameters
+    ----------
+    reference : array of shape (n_samples, n_features)
+        Reference with which all others are compared, such as the data before an integration.
+    others : mapping of str to array of shape (n_samples, n_features)
+        One or more representations, such as the embeddings from several integration methods.
+    labels : array of shape (n_samples,)
+        The class of each row. Rows without a label (None, NaN) are left out.
+    measures
+        As for `compare`.
+    name : str
+        Name of the reference in tables.
+    blocks, groups, min_rows, min_group, n_permutations, alpha, confidence, rows, missing, seed
+        As for `compare_within`.
+
+    Returns
+    -------
+    SeveralWithinClasses
+        All comparisons, with `to_frame()` and `plot()`; ``["name"]`` selects one. The result prints a sentence for
+        each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> types = np.repeat(["B", "T"], 40)
+    >>> X = rng.standard_normal((80, 10)) + 3 * (types == "T")[:, None]
+    >>> lost = np.where((types == "T")[:, None], rng.standard_normal((80, 10)) + 3, X)
+    >>> found = compare_several_within(X, {"rotated": X[:, ::-1], "lost": lost}, types, "RSA", n_permutations=99)
+    >>> found["rotated"].kept, found["lost"].lost
+    (('B', 'T'), ('T',))
+    """
+    if not kinds.mapping(others, "others"):
+        raise ValueError("others must contain at least one representation, got none")
+    if name in others:
+        raise ValueError(f"name must differ from the names of others, got {name!r}")
+    design: dict[str, Any] = {"blocks": blocks, "groups": groups, "min_rows": min_rows, "min_group": min_group}
+    options: dict[str, Any] = {"n_permutations": n_permutations, "alpha": alpha, "confidence": confidence}
+    along: dict[str, Any] = {"labels": labels, "blocks": blocks, "groups": groups}
+    sides, along = select_rows(
+        {name: reference, **{str(k): v for k, v in others.items()}}, along, rows=rows, missing=missing
+    )
+    reference, others = sides[name], {other: sides[str(other)] for other in others}
+    labels, design = along["labels"], design | {"blocks": along["blocks"], "groups": along["groups"]}
+    comparisons = [
+        compare_within(reference, array, labels, measures, names=(name, str(other)), **design, **options, seed=seed)
+        for other, array in others.items()
+    ]
+    return SeveralWithinClasses(name, tuple(comparisons))

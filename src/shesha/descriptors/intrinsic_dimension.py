@@ -15,12 +15,12 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.report import columns
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result
-from shesha.results.citation_sources import add_source
 from shesha.results.paper_sentences import claim
-from shesha.support.plurals import count
+from shesha.results.sentence_parts import add_source
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
+from shesha.support.wording import count
 from shesha.views import NeighbourDistances, Rdm, Representation, Rows, rows_or_distances
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.inputs.invariances import check_invariances
+from shesha.inputs.validation import check_invariances
 from shesha.kernels.threads import single_threaded_blas
 from shesha.moments import SummedRepresentation
 from shesha.report import options_in_words
-from shesha.support.entry_points import load_marks
+from shesha.support.optional import load_marks
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, Rows, View, rows_or_distances
 from shesha.views.one_view_score import ViewScore, find_score, register_score, score_card

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha.doubting._registry import doubt
-from shesha.doubting.covariate_share import CovariateShare
-from shesha.doubting.doubt_input import Subject
-from shesha.doubting.order_doubts import classes_follow_order
+from shesha.doubting.doubt_input import CovariateShare, Subject, doubt
+from shesha.doubting.row_doubts import classes_follow_order
 from shesha.results import Doubt
 from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Labels, Vector

@@ -1,24 +1,107 @@
-"""The subject of doubts: the rows of one or two representations, with covariates."""
+"""The subject of doubts, its target score, what remains of it after controls, and the registry of checks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from math import erfc, sqrt
+from typing import Any, Literal
 
 import numpy as np
 
-from shesha.doubting.target_score import Headline
+from shesha.kernels.condensed_matrices import permutation_products
 from shesha.kernels.distances import Metric
+from shesha.kernels.feature_halves import Partition
 from shesha.kernels.neighbour_distances import separate_clusters
+from shesha.kernels.ranks import midranks
 from shesha.kernels.repeated_rows import row_hashes
 from shesha.nulls.dependence import find_dependence
 from shesha.nulls.sampled_rows_for_checks import DiagnosticRows, stretches
-from shesha.results import Dependence
+from shesha.results import Dependence, Doubt
 from shesha.support.device_arrays import column_medians, squared_lengths
 from shesha.support.types import Index, Labels, Matrix, Vector
-from shesha.views import Rows
+from shesha.support.warnings import NotEstimable
+from shesha.views import RankedRdm, Representation, Rows, SplitHalves
+
+_N_DRAWS = 8
+"""Number of partitions; few suffice, because a score and its partial score use the same ones."""
+_SPANNED = 1e-8
+"""Squared singular value below which a direction spanned by unit-length functions is rounding error."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A mean rank correlation between distances: of two halves of the features, or of two representations."""
+
+    name: str
+    n_rows: int
+    first: Matrix
+    second: Matrix
+    """Centred ranks of unit length, of shape (n_correlations, n_pairs); 0 for pairs without a distance."""
+
+    @classmethod
+    def from_halves(cls, rows: Matrix, metric: Metric, seed: int, *, rotated: bool = False) -> Headline:
+        """Build the feature split of the given rows, or their basis-averaged split if `rotated`."""
+        view = SplitHalves.build(Representation.build(rows), metric=metric, rotated=rotated)
+        draw = view.sampler(seed)
+        # Ranks are computed during each visit, because the next visit overwrites the partition.
+        ranked = view.visit(
+            [draw() for _ in range(_N_DRAWS)], lambda _, partition: _all_pair_ranks(partition, len(rows))
+        )
+        known = [pair for pair in ranked if pair is not None]
+        if not known:
+            raise NotEstimable("in every split, all distances within one half of the features are equal")
+        name = "basis_averaged_split" if rotated else "feature_split"
+        first, second = (np.stack(side) for side in zip(*known, strict=True))
+        return cls(name, len(rows), first, second)
+
+    @classmethod
+    def from_pair(cls, X: Matrix, Y: Matrix, metric: Metric) -> Headline:
+        """Build the rank correlation between the distances of two representations (RSA)."""
+        views = [RankedRdm.build(Representation.build(side), metric=metric) for side in (X, Y)]
+        first, second = (np.asarray(view.ranks)[None] for view in views)
+        return cls("RSA", len(X), first, second)
+
+    @cached_property
+    def value(self) -> float:
+        """The mean correlation."""
+        return float(np.einsum("ij,ij->i", self.first, self.second).mean())
+
+    def permuted_scores(self, orders: Sequence[Index]) -> Vector:
+        """Return the score after each permutation of the rows of one side."""
+        sides = zip(self.first, self.second, strict=True)
+        products = [permutation_products(first, second, self.n_rows, orders) for first, second in sides]
+        return np.asarray(np.mean(products, axis=0))
+
+    def partial_score(self, explaining: Matrix) -> float:
+        """Return the partial rank correlation, controlling for functions of row pairs, (functions, pairs)."""
+        centred = explaining - explaining.mean(axis=1, keepdims=True)
+        lengths = np.linalg.norm(centred, axis=1)
+        used = lengths > 1e-9 * max(1.0, float(lengths.max(initial=0.0)))
+        unit = centred[used] / lengths[used, None]
+        # There are few functions and many pairs, so the span is computed from the small Gram matrix.
+        sizes, turned = np.linalg.eigh(unit @ unit.T)
+        spanned = sizes > _SPANNED
+        basis = unit.T @ (turned[:, spanned] / np.sqrt(sizes[spanned]))
+        rest = [side - (side @ basis) @ basis.T for side in (self.first, self.second)]
+        length = np.sqrt(np.prod([np.einsum("ij,ij->i", side, side) for side in rest], axis=0))
+        # If the functions explain the ranks completely, nothing remains to correlate, and the score is 0.
+        cosines = np.where(length > 1e-9, np.einsum("ij,ij->i", *rest) / np.maximum(length, 1e-9), 0.0)
+        return float(cosines.mean())
+
+
+def _all_pair_ranks(partition: Partition, n: int) -> tuple[Vector, Vector] | None:
+    """Return the ranks of the distances between all pairs of rows, with 0 for undefined distances."""
+    ranked = partition.unit_ranks()
+    if ranked is None:
+        return None
+    if partition.kept is None:
+        return ranked
+    full_ranks = np.zeros((2, n * (n - 1) // 2))
+    full_ranks[:, partition.kept] = ranked
+    return full_ranks[0], full_ranks[1]
+
 
 _LENGTH = 64
 """Number of rows in each of the four stretches from which the target score is computed."""
@@ -231,3 +314,126 @@ def _n_far(lengths: Vector) -> int:
     n = len(lengths)
     outlying = int((lengths > _FAR * np.median(lengths)).sum())
     return max(min(_LONGEST, max(1, n // 50)), min(_MOST_FAR, outlying, n // 10))
+
+
+DoubtFunction = Callable[[Subject], Doubt | None]
+SubjectKind = Literal["rows", "pair", "both"]
+
+
+@dataclass(frozen=True)
+class RegisteredDoubt:
+    """A registered check, with its name and the kind of subject that it applies to."""
+
+    name: str
+    function: DoubtFunction = field(repr=False)
+    of: SubjectKind
+    cheap: bool
+    """Whether the check uses only sums over rows, which cost little compared with one null distribution."""
+
+
+_marked: dict[str, RegisteredDoubt] = {}
+
+
+def doubt(name: str, *, of: SubjectKind = "rows", cheap: bool = False) -> Callable[[DoubtFunction], DoubtFunction]:
+    """Register a function that checks a subject (rows, a pair or both) and returns a doubt or None."""
+
+    def mark(function: DoubtFunction) -> DoubtFunction:
+        _marked[f"{name}, {of}"] = RegisteredDoubt(name, function, of, cheap)
+        return function
+
+    return mark
+
+
+def registered_doubts() -> list[RegisteredDoubt]:
+    """Return every marked function with its name and subjects, in the order of registration."""
+    return list(_marked.values())
+
+
+def marked_functions() -> list[DoubtFunction]:
+    """Return every registered function; stores use them to detect changes of the code."""
+    return [check.function for check in _marked.values()]
+
+
+_N_SHUFFLED = 19
+"""Number of times a covariate is shuffled to obtain its p-value."""
+_FEW_LEVELS = 8
+"""Labels with up to this many values get one effect for each pair of values. Labels with more values get one effect for
+equal labels, and one for each of the most frequent values.
+"""
+
+
+@dataclass(frozen=True)
+class CovariateShare:
+    """The part of a score that a covariate of the rows explains."""
+
+    headline: Headline
+    quantity: Vector | Labels
+    name: str
+    clusters: Index | None = None
+    """Cluster labels of the rows; clusters are controlled for in addition to the covariate."""
+
+    @cached_property
+    def partial_score(self) -> float:
+        """The score after controlling for the covariate (and the clusters)."""
+        return self._residual_score(self.quantity)
+
+    @cached_property
+    def whole(self) -> float:
+        """The score before controlling for the covariate, but controlling for clusters if there are any."""
+        if self.clusters is None:
+            return self.headline.value
+        return self.headline.partial_score(functions(self.clusters))
+
+    @property
+    def effect(self) -> float:
+        """The part of the score that the covariate explains; all of it if the partial score has the opposite sign."""
+        return min(
+            1.0, max(0.0, max(0.0, self._positive_sign(self.whole)) - max(0.0, self._positive_sign(self.partial_score)))
+        )
+
+    def p_value(self, rng: np.random.Generator) -> float:
+        """Return the p-value of the explained part, compared with what shuffled covariates explain."""
+        orders = [rng.permutation(len(self.quantity)) for _ in range(_N_SHUFFLED)]
+        scores = np.array([self._positive_sign(self._residual_score(self.quantity[order])) for order in orders])
+        spread = max(float(scores.std(ddof=1)) * sqrt(1 + 1 / _N_SHUFFLED), 1e-6)
+        return 0.5 * erfc(float(scores.mean() - self._positive_sign(self.partial_score)) / spread / sqrt(2))
+
+    def _residual_score(self, quantity: Vector | Labels) -> float:
+        explaining = functions(quantity)
+        if self.clusters is not None:
+            explaining = np.concatenate([functions(self.clusters), explaining])
+        return self.headline.partial_score(explaining)
+
+    def _positive_sign(self, score: float) -> float:
+        """Return the score times the sign of the target score."""
+        return float(np.sign(self.headline.value)) * score
+
+
+def functions(quantity: Vector | Labels) -> Matrix:
+    """Return functions of row pairs, (functions, pairs), that model a covariate's effects on distances.
+
+    A row that is noisier or shorter than others is farther from all of them in any half of the features. Each distance
+    then contains effects of its two rows, which the halves share even if the data have no geometry.
+    """
+    i, j = np.triu_indices(len(quantity), k=1)
+    if quantity.dtype.kind == "f":
+        ranks = (midranks(quantity.astype(np.float64))[0] + 0.5) / len(quantity) - 0.5
+        a, b = ranks[i], ranks[j]
+        return np.stack([a + b, a**2 + b**2, a**3 + b**3, a * b, np.abs(a - b)])
+    codes = np.unique(quantity, return_inverse=True)[1]
+    n_levels = int(codes.max()) + 1
+    if n_levels <= _FEW_LEVELS:
+        low, high = np.minimum(codes[i], codes[j]), np.maximum(codes[i], codes[j])
+        return _indicators(low * n_levels + high)
+    levels = np.zeros((n_levels, len(i)))
+    positions = np.arange(len(i))
+    np.add.at(levels, (codes[i], positions), 1.0)
+    np.add.at(levels, (codes[j], positions), 1.0)
+    same = (codes[i] == codes[j]).astype(np.float64)
+    return np.concatenate([same[None], levels[np.bincount(codes).argsort()[::-1][:_FEW_LEVELS]]])
+
+
+def _indicators(codes: Index) -> Matrix:
+    """Return one indicator row per code, except for the last, because all indicators sum to a constant."""
+    values = np.unique(codes)[:-1]
+    return (codes == values[:, None]).astype(np.float64) if len(values) else np.zeros((1, len(codes)))

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.doubting._registry import registered_doubts
-from shesha.doubting.doubt_input import Subject
-from shesha.doubting.token_count_covariate import text_lengths
+from shesha.doubting.doubt_input import Subject, registered_doubts
 from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
@@ -21,6 +19,37 @@ from shesha.support.provenance import keep_statements
 from shesha.support.types import Index, Labels, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Rdm, Representation, Rows, rows_or_distances, select_rows
+
+NAME = "number of tokens"
+
+
+def text_lengths(representations: Any) -> dict[str, Vector]:
+    """Return the number of tokens of each row as a covariate; empty if it is unknown or constant.
+
+    Length alone can separate texts, because the mean-pooled rows of longer texts lie closer to a common direction.
+    `Activations` and the files that an extraction writes record the numbers of tokens.
+
+    Examples
+    --------
+    >>> text_lengths({"layer": np.zeros((3, 2))})
+    {}
+    """
+    counts = getattr(representations, "n_tokens", None)
+    if counts is None and (paths := _paths(representations)):
+        from shesha.io.read import shared_token_counts
+
+        counts = shared_token_counts(paths)
+    return {} if counts is None or len(set(counts)) < 2 else {NAME: np.array(counts, dtype=np.float64)}
+
+
+def _paths(representations: Any) -> list[Any]:
+    """Return the paths in an input that is a path, several paths, a mapping of paths, or `Files`."""
+    paths = getattr(representations, "paths", representations)
+    if isinstance(paths, Mapping):
+        paths = list(paths.values())
+    inputs = paths if isinstance(paths, list | tuple) else [paths]
+    return [path for path in inputs if isinstance(path, str | os.PathLike)]
+
 
 _FEWEST = 12
 """Minimum number of rows for the checks."""

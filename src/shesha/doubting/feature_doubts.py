@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha.doubting._registry import doubt
-from shesha.doubting.doubt_input import Subject
+from shesha.doubting.doubt_input import Subject, doubt
 from shesha.kernels.rounding_and_scaling import centred_units, is_constant, z_scores
 from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector

@@ -2,25 +2,281 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import floor, isnan
 from typing import Any
 
 import numpy as np
 
-from shesha.drift import rank_p_values
 from shesha.drift.canary_reference import Reference, check_same_rows, require_count
-from shesha.drift.drift_scores import drifts, half_samples, tiers
-from shesha.drift.noise_floor import NoiseFloor
-from shesha.drift.row_movement import class_means, row_movement
 from shesha.inputs import MissingRows, RowChoice, orders, split_names
 from shesha.inputs import validation as check
-from shesha.measures import Measure
+from shesha.kernels.distances import PANEL
+from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.measures import Measure, choose
 from shesha.results import DriftScore, Moved
+from shesha.results.drift.verdict import LIMIT_CONFIDENCE
 from shesha.support.provenance import state
-from shesha.support.types import Labels, Vector
-from shesha.views import Representation, select_rows
+from shesha.support.types import Index, Labels, Matrix, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import Representation, aligned, select_rows
+
+Choice = str | Measure | Callable[..., float]
+TIERS = {"RDM drift": "primary", "unbiased CKA": "confirm", "Procrustes similarity": "early", "mutual kNN": "local"}
+"""Role of each default measure in the verdict; with other measures, the first is primary."""
+DEFAULT = tuple(TIERS)
+_NEIGHBOURS = 10
+ROUNDING = 1e-12
+"""Drift below which a representation counts as unchanged, because rounding alone can cause it."""
+
+
+def choose_measures(measures: Iterable[Choice] | Choice | None, n_rows: int) -> list[Measure]:
+    """Return the measures of a monitor, starting with the primary one."""
+    if measures is None:
+        k = min(_NEIGHBOURS, max(1, (n_rows - 1) // 3))
+        return [*choose(DEFAULT[:-1]), choose(DEFAULT[-1])[0].with_options(k=k, metric="cosine")]
+    chosen = choose(measures)
+    for measure in chosen:
+        if not measure.paired or measure.self_value is None:
+            raise ValueError(
+                f"measures must compare the same rows and have a known value for unchanged rows, got {measure.name}; "
+                "for new inputs use update or two_sample"
+            )
+    return chosen
+
+
+def tiers(measures: Sequence[Measure]) -> list[str]:
+    """Return the role of each measure; the first is primary and raises the alarm."""
+    return [
+        "primary",
+        *(TIERS.get(measure.name.partition("(")[0], "other").replace("primary", "other") for measure in measures[1:]),
+    ]
+
+
+def drifts(measures: Sequence[Measure], before: Representation, after: Representation) -> tuple[Vector, list[str]]:
+    """Return the drift by each measure (0 means no change), and the reasons for missing values."""
+    values, reasons = np.full(len(measures), np.nan), [""] * len(measures)
+    with single_threaded_blas():
+        for i, measure in enumerate(measures):
+            try:
+                values[i] = drift(measure, before, after)
+            except NotEstimable as reason:
+                reasons[i] = str(reason)
+    return values, reasons
+
+
+def drift(measure: Measure, before: Representation, after: Representation) -> float:
+    """Return how far a measure is from its value for unchanged rows, or raise NotEstimable with a reason."""
+    a, b = aligned(before, after, measure.view.folding)
+    measure.require_comparable(a, b)
+    value = measure.compare_views(measure.look(a), measure.look(b))
+    if not np.isfinite(value):
+        raise NotEstimable("the measure has no finite value for these rows")
+    assert measure.self_value is not None
+    difference = value - measure.self_value if measure.closer == "lower" else measure.self_value - value
+    # The last digits differ between machines. Such differences must not raise an alarm if all null drifts are equal.
+    return 0.0 if abs(difference) < ROUNDING else difference
+
+
+def half_samples(
+    measures: Sequence[Measure],
+    before: Representation,
+    after: Representation,
+    n_draws: int,
+    rng: np.random.Generator,
+    groups: Labels | None = None,
+) -> Mapping[str, Vector]:
+    """Return, for each measure, the drifts of random halves of the rows, or groups; NaN where a half has no value.
+
+    Scores of halves that are drawn without replacement vary as much as those of bootstrap samples. Bootstrap samples,
+    however, contain copies of rows, which are neighbours in both encodings and would hide drift.
+    """
+    units = np.arange(before.n_rows) if groups is None else groups
+    n = int(units.max()) + 1
+    draws = np.empty((n_draws, len(measures)))
+    for draw in range(n_draws):
+        rows: Index = np.flatnonzero(np.isin(units, rng.permutation(n)[: n // 2]))
+        draws[draw], _ = drifts(measures, before.take_rows(rows), after.take_rows(rows))
+    return {measure.name: draws[:, i] for i, measure in enumerate(measures)}
+
+
+def row_movement(before: Representation, after: Representation) -> Vector:
+    """Return how far each row moved relative to the others; all NaN if any row is zero."""
+    try:
+        return movement(before.cached("unit rows", lambda: before.standard("cosine")), after.standard("cosine"))
+    except NotEstimable:
+        return np.full(before.n_rows, np.nan)
+
+
+def movement(before: Matrix, after: Matrix) -> Vector:
+    """Return 1 - correlation of each row's distances to all other rows, in two sets of unit rows.
+
+    The result is invariant to rotations, and the widths may differ. A row that is equally far from all others has NaN.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((6, 3))
+    >>> X /= np.linalg.norm(X, axis=1, keepdims=True)
+    >>> movement(X, X[:, ::-1]).round(12)
+    array([0., 0., 0., 0., 0., 0.])
+    """
+    n = len(before)
+
+    def part(start: int) -> Vector:
+        a, b = (_profiles(rows, start, n) for rows in (before, after))
+        a -= b
+        # Half the squared distance of unit vectors equals 1 - r, and is accurate even if 1 - r is tiny.
+        half_distances: Vector = 0.5 * np.einsum("ij,ij->i", a, a)
+        return half_distances
+
+    return np.concatenate(list(parallel(part, range(0, n, PANEL))))
+
+
+def _profiles(rows: Matrix, start: int, n: int) -> Matrix:
+    """Return similarities of a panel's rows to all others, centred and of unit length; 0 with themselves."""
+    products = rows[start : start + PANEL] @ rows.T
+    rows_of_panel = np.arange(len(products))
+    products[rows_of_panel, rows_of_panel + start] = 0.0
+    products -= products.sum(axis=1, keepdims=True) / (n - 1)
+    products[rows_of_panel, rows_of_panel + start] = 0.0
+    lengths = np.sqrt(np.einsum("ij,ij->i", products, products))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        products /= np.where(lengths > 1e-12, lengths, np.nan)[:, None]
+    return products
+
+
+def class_means(moved: Vector, codes: Labels, n_classes: int) -> Vector:
+    """Return the mean movement of the rows in each class.
+
+    Examples
+    --------
+    >>> class_means(np.array([0.1, 0.3, 0.5]), np.array([0, 0, 1]), 2)
+    array([0.2, 0.5])
+    """
+    known = np.isfinite(moved)
+    totals = np.bincount(codes[known], moved[known], minlength=n_classes)
+    return totals / np.maximum(1, np.bincount(codes[known], minlength=n_classes))
+
+
+def fewest_for(level: float) -> int:
+    """Return the minimum number of null scores with which a p-value can reach a level.
+
+    Examples
+    --------
+    >>> fewest_for(0.01), fewest_for(0.05)
+    (99, 19)
+    """
+    # The tolerance allows for the rounding error of 1 / level.
+    return int(np.ceil(1 / level - 1e-9)) - 1
+
+
+def p_value(score: float, null: Vector) -> float:
+    """Return (1 + b) / (K + 1), where b of K null scores are at least as large; NaN for a missing score.
+
+    If the score and the null scores are exchangeable, the probability that the p-value is at most u is at most u, for
+    any distribution.
+
+    Examples
+    --------
+    >>> p_value(2.0, np.array([1.0, 2.0, 3.0]))
+    0.75
+    """
+    return float("nan") if isnan(score) else (1 + int(np.count_nonzero(null >= score))) / (len(null) + 1)
+
+
+def allowed_exceedances(n_nulls: int, level: float) -> int:
+    """Return how many scores, including the observed one, may be at least as large for p to reach the level."""
+    return floor(level * (n_nulls + 1) * (1 + 1e-9))
+
+
+def threshold(null: Vector, level: float) -> float:
+    """Return the null score that must be exceeded for a p-value at the level; infinite if none can be.
+
+    Examples
+    --------
+    >>> threshold(np.arange(99.0), 0.05)
+    94.0
+    """
+    k = allowed_exceedances(len(null), level)
+    return float(np.partition(null, len(null) - k)[len(null) - k]) if k else float("inf")
+
+
+def false_alarm_limit(n_nulls: int, level: float, confidence: float = LIMIT_CONFIDENCE) -> float:
+    """Return an upper confidence limit for the rate at which unchanged encodings exceed the threshold.
+
+    The threshold is the k-th largest of K null scores, with k = level (K + 1). The rate at which further scores exceed
+    it is therefore random, with distribution Beta(k, K + 1 - k) and mean k / (K + 1).
+
+    Examples
+    --------
+    >>> round(false_alarm_limit(99, 0.01), 4), round(false_alarm_limit(999, 0.01), 4)
+    (0.0298, 0.0157)
+    """
+    from scipy.special import betaincinv
+
+    k = allowed_exceedances(n_nulls, level)
+    return float(betaincinv(k, n_nulls + 1 - k, confidence)) if k else 0.0
+
+
+@dataclass(frozen=True)
+class NoiseFloor:
+    """Drifts of K re-encodings, and the largest movements of rows and classes among them."""
+
+    drifts: Matrix
+    """Drift of each re-encoding by each measure, of shape (n_reencodings, n_measures)."""
+    rows: Vector
+    """For each row, its largest movement in any re-encoding."""
+    classes: Vector
+    """For each class, its largest movement in any re-encoding."""
+
+    def __len__(self) -> int:
+        """Return the number of re-encodings."""
+        return len(self.drifts)
+
+    def take(self, kept: Index, classes: Sequence[int]) -> NoiseFloor:
+        """Return the floor of some of the rows and classes; drifts stay those of all rows."""
+        return NoiseFloor(self.drifts, self.rows[kept], self.classes[list(classes)])
+
+    @classmethod
+    def build(
+        cls,
+        nulls: Iterable[Any],
+        reference: Representation,
+        measures: Sequence[Measure],
+        codes: Labels | None,
+        n_classes: int,
+    ) -> NoiseFloor:
+        """Score re-encodings one at a time, without keeping them in memory."""
+        rows_of_scores: list[Vector] = []
+        rows, classes = np.zeros(reference.n_rows), np.zeros(n_classes)
+        for k, null in enumerate(nulls):
+            encoding = check_same_rows(null, reference, f"nulls[{k}]")
+            rows_of_scores.append(drifts(measures, reference, encoding)[0])
+            moved = row_movement(reference, encoding)
+            rows = np.fmax(rows, moved)
+            if codes is not None:
+                classes = np.fmax(classes, class_means(moved, codes, n_classes))
+        if not rows_of_scores:
+            raise ValueError("nulls must contain at least one re-encoding of the same rows, got none")
+        scores = np.array(rows_of_scores)
+        if np.isnan(scores[:, 0]).all():
+            raise ValueError(f"nulls must have a value of {measures[0].name}, got none from {len(scores)} re-encodings")
+        # A missing drift may have been of any size, so it counts as infinite.
+        return cls(np.where(np.isnan(scores), np.inf, scores), rows, classes)
+
+
+def many(nulls: Any) -> Iterable[Any]:
+    """Iterate over re-encodings, given as an array (K, n, d), a mapping, or any iterable of matrices."""
+    if hasattr(nulls, "shape") and not hasattr(nulls, "values"):
+        if len(nulls.shape) != 3:
+            raise ValueError(f"nulls must be re-encodings (K, n_rows, n_features), got shape {tuple(nulls.shape)}")
+        return (nulls[k] for k in range(len(nulls)))
+    if isinstance(nulls, str | bytes) or not isinstance(nulls, Iterable):
+        raise TypeError(f"nulls must be an iterable of matrices, got {check.join_items([nulls])}")
+    return iter(nulls.values()) if hasattr(nulls, "values") else iter(nulls)
+
 
 _MOST_ROWS = 5
 _MOST_CLASSES = 10
@@ -104,7 +360,7 @@ def run_check(current: Any, setting: Setting) -> CheckResult:
 
 
 def _missing_scores(setting: Setting, reason: str) -> list[DriftScore]:
-    limits = [rank_p_values.threshold(null, setting.level) for null in _nulls(setting)]
+    limits = [threshold(null, setting.level) for null in _nulls(setting)]
     limits_of_measures = zip(setting.measures, setting.tiers, limits, strict=True)
     return [
         DriftScore(measure.name, tier, np.nan, limit, np.nan, reason=reason)
@@ -114,7 +370,7 @@ def _missing_scores(setting: Setting, reason: str) -> list[DriftScore]:
 
 def _nulls(setting: Setting) -> list[Vector]:
     if setting.unchanged is None:
-        return [np.full(rank_p_values.fewest_for(setting.level), setting.tolerance)] * len(setting.measures)
+        return [np.full(fewest_for(setting.level), setting.tolerance)] * len(setting.measures)
     return list(setting.unchanged.drifts.T)
 
 
@@ -122,9 +378,9 @@ def _rank_among_reencodings(setting: Setting, values: Vector, reasons: list[str]
     """Rank the drift by each measure among the drifts of the re-encodings."""
     scores = []
     for i, null in enumerate(_nulls(setting)):
-        value, limit = float(values[i]), rank_p_values.threshold(null, setting.level)
+        value, limit = float(values[i]), threshold(null, setting.level)
         usual = float(null[np.isfinite(null)].mean()) if np.isfinite(null).any() else np.nan
-        known = (setting.measures[i].name, setting.tiers[i], value, limit, rank_p_values.p_value(value, null))
+        known = (setting.measures[i].name, setting.tiers[i], value, limit, p_value(value, null))
         scores.append(DriftScore(*known, unchanged=usual, beyond=value > limit, reason=reasons[i]))
     return scores
 
@@ -142,8 +398,8 @@ def _test_tolerance(setting: Setting, after: Representation, values: Vector, rea
         if np.isfinite(value) and len(drawn):
             around = value + drawn - drawn.mean()
             # The lower confidence limit is the k-th smallest of K values, with k = level (K + 1).
-            low = -rank_p_values.threshold(-around, setting.level)
-            p = rank_p_values.p_value(-setting.tolerance, -around)
+            low = -threshold(-around, setting.level)
+            p = p_value(-setting.tolerance, -around)
         known = (measure.name, setting.tiers[i], value, setting.tolerance, p)
         drifts.append(DriftScore(*known, low=low, beyond=low > setting.tolerance, reason=reasons[i]))
     return drifts

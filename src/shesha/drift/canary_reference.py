@@ -16,9 +16,9 @@ from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
 from shesha.measures import Measure
 from shesha.support.device_arrays import input_precision
-from shesha.support.item_lists import join_items
 from shesha.support.provenance import state
 from shesha.support.types import Index, Labels, Matrix
+from shesha.support.wording import join_items
 from shesha.views import Representation, align_rows
 
 Stored = dict[str, NDArray[Any]]
@@ -167,7 +167,7 @@ class Reference:
         names = None
         if "names" in arrays:
             stored, guessed = arrays["names"], bool(plain.get("are_ids_guessed"))
-            chosen = plain.get("ids_chosen_by") or ""
+            chosen: Any = plain.get("ids_chosen_by") or ""
             names = Names(lambda: stored, doubtful=guessed, column=plain.get("id_column") or "", chosen=chosen)
         rotates = all(map(_rotates, measures))
         return cls(

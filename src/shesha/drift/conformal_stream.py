@@ -7,17 +7,178 @@ from math import log10
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 
-from shesha.drift.martingales import composite_jumper, first_alarm
 from shesha.drift.row_dependence import dependence_text
-from shesha.drift.stream_evidence import ReferenceDistribution
-from shesha.drift.stream_ranks import group_ranks, weighted_ranks
-from shesha.drift.stream_update import FEWEST
+from shesha.drift.stream_evidence import BETS, FEWEST, ReferenceDistribution
 from shesha.inputs import validation as check
 from shesha.results import StreamVerdict
 from shesha.results.drift.verdict import State
 from shesha.support.seeds import generator, number
-from shesha.support.types import Seed, Vector
+from shesha.support.types import Labels, Mask, Matrix, Seed, Vector
+
+JUMPS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+"""Jump rates of the composite jumper, from 1e-4 (bets rarely change) to 1 (capital is redistributed at each row)."""
+
+
+def composite_jumper(p_values: Matrix, jumps: tuple[float, ...] = JUMPS) -> Matrix:
+    """Return log10 of the mean of simple jumper martingales with several rates, after each p-value.
+
+    A simple jumper bets 1 + e (p - 1/2) for several values of e. With each p-value, it redistributes a share of its
+    capital, the rate, over all bets. Small rates suit lasting shifts, and large rates suit shifts that come and go.
+    With the mean over several rates, no rate has to be chosen. Its expected value is 1 if p-values are independent and
+    uniform, so the probability that it ever reaches 1 / alpha is at most alpha (Ville). With the default rates, it is
+    always at least 1 / 5, because the martingale with rate 1 is constant.
+
+    Parameters
+    ----------
+    p_values : array of shape (n_streams, n_rows)
+    jumps : tuple of float
+        Rates in [0, 1]. A single rate gives a simple jumper.
+
+    Returns
+    -------
+    array of shape (n_streams, n_rows)
+
+    References
+    ----------
+    Vovk, Petej, Nouretdinov, Ahlberg, Carlsson and Gammerman 2021, "Retrain or not retrain: conformal test martingales
+    for change-point detection" (the composite jumper).
+
+    Examples
+    --------
+    >>> composite_jumper(np.full((1, 100), 0.1)).round(1)[0, [9, 99]]
+    array([ 0.7, 13.6])
+    """
+    n_streams, n_rows = p_values.shape
+    rates = np.asarray(jumps)[:, None]
+    capital = np.full((n_streams, len(jumps), len(BETS)), 1 / (len(jumps) * len(BETS)))
+    wealth, level = np.empty((n_streams, n_rows)), np.zeros(n_streams)
+    for row in range(n_rows):
+        capital = (1 - rates) * capital + rates * capital.mean(axis=2, keepdims=True)
+        capital *= 1 + BETS * (p_values[:, row, None, None] - 0.5)
+        total = capital.sum(axis=(1, 2))
+        # The capital is rescaled to sum to 1, to avoid overflow and underflow.
+        capital /= total[:, None, None]
+        level = level + np.log10(total)
+        wealth[:, row] = level
+    return wealth
+
+
+def first_alarm(log10_martingale: Vector, log10_threshold: float) -> int:
+    """Return the number of the first row that reaches the threshold, counted from 1; 0 if none does.
+
+    Examples
+    --------
+    >>> first_alarm(np.array([0.1, 1.2, 0.4]), 1.0), first_alarm(np.array([0.1]), 1.0)
+    (2, 0)
+    """
+    above = np.flatnonzero(log10_martingale >= log10_threshold - 1e-12)
+    return int(above[0]) + 1 if len(above) else 0
+
+
+def group_ranks(scores: Vector, groups: Labels, n_reference: int, rng: np.random.Generator) -> Vector:
+    """Return the p-value of each new score among earlier scores of its group; ties are broken at random.
+
+    The p-values are independent and uniform if the rows within each group are exchangeable, in whatever order the
+    groups occur (Mondrian conformal predictors: Vovk, Gammerman and Shafer 2005). With a single group, they are
+    ordinary conformal p-values.
+
+    Examples
+    --------
+    >>> scores = np.array([1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 2.5])
+    >>> groups = np.array([0, 0, 0, 1, 1, 1, 0])
+    >>> group_ranks(scores, groups, 6, np.random.default_rng(0)).round(3)
+    array([0.409])
+    """
+    parts = rng.random(len(scores) - n_reference)
+    ranks = np.empty(len(parts))
+    for i, part in enumerate(parts):
+        row = n_reference + i
+        earlier = scores[:row][groups[:row] == groups[row]]
+        above = np.count_nonzero(earlier > scores[row])
+        equal = np.count_nonzero(earlier == scores[row]) + 1
+        ranks[i] = (above + part * equal) / (len(earlier) + 1)
+    return ranks
+
+
+def weighted_ranks(scores: Vector, weights: Vector, n_reference: int, rng: np.random.Generator) -> Vector:
+    """Return the weighted conformal p-value of each new score among all earlier scores.
+
+    `weights` is the density of new rows divided by that of the reference, up to a constant factor. Suppose that the
+    rows so far are known, but not which t of them are new. The probability that a given set of t rows is the new one is
+    then proportional to the product of its weights. A single row is therefore new with the inclusion probability of
+    conditional Poisson sampling, and each new row is equally likely (1 / t) to be the latest. The resulting p-values
+    are independent and uniform (Prinster, Han, Liu and Saria 2025). Sums of these probabilities over rows are computed
+    exactly from the distributions of two counts.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng
+    >>> scores = np.array([3.0, 1.0, 2.0, 2.5])
+    >>> weighted_ranks(scores, np.ones(4), 3, rng(0)), group_ranks(scores, np.zeros(4, int), 3, rng(0))
+    (array([0.40924042]), array([0.40924042]))
+    """
+    parts = rng.random(len(scores) - n_reference)
+    ranks = np.empty(len(parts))
+    for i, part in enumerate(parts):
+        previous, odds, last = scores[: n_reference + i + 1], weights[: n_reference + i + 1], scores[n_reference + i]
+        above, equal = expected_counts(odds, i + 1, (previous > last, previous == last))
+        ranks[i] = (above + part * equal) / (i + 1)
+    return ranks
+
+
+def expected_counts(odds: Vector, n_drawn: int, parts: tuple[Mask, ...]) -> list[float]:
+    """Return the expected number of drawn rows in each part, for sets weighted by products of odds.
+
+    Examples
+    --------
+    >>> odds = np.array([1.0, 2.0, 3.0])
+    >>> expected_counts(odds, 1, (np.array([False, True, True]),))
+    [0.8333...]
+    >>> expected_counts(odds, 2, (np.array([False, True, True]),))  # sets have 2, 3 and 6 of 11
+    [1.5454...]
+    """
+    possible = odds > 0
+    if np.count_nonzero(possible) == n_drawn:
+        return [float(np.count_nonzero(possible & part)) for part in parts]
+    chances = _scale_odds(odds, n_drawn)
+    counts_of_parts = []
+    for part in parts:
+        inside, outside = count_distribution(chances[part]), count_distribution(chances[~part])
+        counts = np.arange(max(0, n_drawn - len(outside) + 1), min(n_drawn, len(inside) - 1) + 1)
+        joint = inside[counts] * outside[n_drawn - counts]
+        counts_of_parts.append(float(counts @ joint / joint.sum()))
+    return counts_of_parts
+
+
+def _scale_odds(odds: Vector, n_drawn: int) -> Vector:
+    """Return inclusion probabilities whose odds are proportional to `odds` and which sum to `n_drawn`."""
+    scaled = odds / odds.max()
+
+    def surplus(log_factor: float) -> float:
+        grown = np.exp(log_factor) * scaled
+        return float((grown / (1 + grown)).sum()) - n_drawn
+
+    factor = np.exp(brentq(surplus, -50.0, 200.0, xtol=1e-6))
+    chances: Vector = factor * scaled / (1 + factor * scaled)
+    return chances
+
+
+def count_distribution(chances: Vector) -> Vector:
+    """Return the distribution of how many independent events occur, computed without subtractions.
+
+    Examples
+    --------
+    >>> count_distribution(np.array([0.5, 0.5, 0.5]))
+    array([0.125, 0.375, 0.375, 0.125])
+    """
+    distributions = [np.array([1 - chance, chance]) for chance in chances] or [np.ones(1)]
+    while len(distributions) > 1:
+        odd = distributions[-1:] if len(distributions) % 2 else []
+        distributions = [np.convolve(a, b) for a, b in zip(distributions[::2], distributions[1::2], strict=False)] + odd
+    return distributions[0]
+
 
 _STRANGEST = 5
 _MOST_WEIGHTED = 2000

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.charts import curves
-from shesha.drift import monitor_files, rank_p_values
-from shesha.drift.alarm_threshold import AlarmRule
-from shesha.drift.canary_check import CheckResult, Setting, differences, restrict_check, run_check
+from shesha.drift import canary_check, monitor_files
+from shesha.drift.canary_check import (
+    CheckResult,
+    Choice,
+    NoiseFloor,
+    Setting,
+    choose_measures,
+    differences,
+    many,
+    restrict_check,
+    run_check,
+)
 from shesha.drift.canary_reference import Reference, restrict_encodings
-from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.drift.history import History, InMemory, Kind, write_or_warn
-from shesha.drift.monitor_setting_checks import check_level, importable_name, plain_about
-from shesha.drift.noise_floor import NoiseFloor, many
-from shesha.drift.sequential_evidence import Evidence
-from shesha.drift.stream_evidence import Stream
-from shesha.drift.stream_update import Updates
-from shesha.drift.verdict_advice import advice, decide_state
+from shesha.drift.sequential_evidence import AlarmRule, Evidence
+from shesha.drift.stream_evidence import Stream, Updates
 from shesha.inputs import MissingRows, Names, RowChoice, split_names
 from shesha.inputs import validation as check
 from shesha.measures import Measure, get
-from shesha.results import DriftVerdict, StreamVerdict
+from shesha.results import CheckSequence, DriftScore, DriftVerdict, StreamVerdict
+from shesha.results.drift.verdict import State
 from shesha.support import argument_types as kinds
 from shesha.support.device_arrays import array_shape
 from shesha.support.provenance import keep_statements
@@ -37,6 +42,109 @@ from shesha.views import select_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+_NEW = "If the change was intended, make a new reference and new re-encodings."
+_SUSPECTS = (
+    "Compare model revision, tokenizer, pooling, precision, batch size and library versions with those of the "
+    "reference."
+)
+
+
+def decide_state(scores: Sequence[DriftScore], tolerance: float, sequence: CheckSequence | None) -> State:
+    """Return the state; only the primary score, or its evidence over many checks, can raise an alert."""
+    primary = scores[0]
+    if primary.drift != primary.drift:
+        return "not estimable"
+    alert = primary.beyond if sequence is None else sequence.alarm_since > 0
+    if alert and (primary.drift > tolerance or sequence is not None):
+        return "alert"
+    return "watch" if any(score.beyond for score in scores) else "ok"
+
+
+def advice(state: State, scores: Sequence[DriftScore], alarm_since: int = 0) -> str:
+    """Return advice for a state; `alarm_since` is the check that raised an unacknowledged alarm, or 0."""
+    if state == "ok" and alarm_since:
+        return (
+            "This check alone shows no change, but the evidence of all checks raised an alarm at check "
+            f"{alarm_since}, which is not acknowledged. Inspect the checks since then, then acknowledge the alarm."
+        )
+    tiers_beyond = {score.tier for score in scores if score.beyond}
+    if state == "ok":
+        return "Nothing."
+    if state == "not estimable":
+        return f"Inspect the encodings first, because the model may be broken. {_SUSPECTS}"
+    if state == "watch":
+        if "primary" in tiers_beyond:
+            return (
+                "The change is real, but within the tolerance or below the alarm threshold. Encode once more, and "
+                "measure task performance if the change remains."
+            )
+        if tiers_beyond == {"early"}:
+            return (
+                "Only Procrustes similarity changed, which often reacts first. Encode once more. If the change "
+                "remains, inspect the rows above."
+            )
+        return "Encode once more. If the change remains, inspect the rows above and measure task performance."
+    if "confirm" in tiers_beyond:
+        return (
+            "The leading directions changed too (CKA), so task performance may drop. Measure performance now. "
+            f"{_SUSPECTS} {_NEW}"
+        )
+    return f"Distances changed, but the leading directions did not (CKA). Measure task performance. {_SUSPECTS} {_NEW}"
+
+
+LEVEL = 0.01
+FEWEST_IN_A_ROW = 19
+"""Minimum number of re-encodings for accumulating evidence over checks."""
+
+
+def check_level(
+    false_alarm: float | None, run_length: float | None, unchanged: NoiseFloor | None, n_resamples: int
+) -> float:
+    """Return the significance level of one check; raise ValueError if it cannot be reached."""
+    n_resamples = check.count(n_resamples, "n_resamples", minimum=19)
+    if run_length is not None:
+        if false_alarm is not None:
+            raise ValueError(
+                "false_alarm and run_length must not both be given, got both; pass the one that controls the alerts"
+            )
+        check.require_at_least(run_length, "run_length", 2.0)
+        if unchanged is None or len(unchanged) < FEWEST_IN_A_ROW:
+            got = "none" if unchanged is None else str(len(unchanged))
+            raise ValueError(
+                f"run_length must be used with at least {FEWEST_IN_A_ROW} nulls, got {got}; fewer re-encodings do not "
+                "determine the noise of many checks"
+            )
+        return max(LEVEL, 1 / (len(unchanged) + 1))
+    level = LEVEL if false_alarm is None else check.fraction(false_alarm, "false_alarm", closed=False)
+    there = n_resamples if unchanged is None else len(unchanged)
+    if there < canary_check.fewest_for(level):
+        name = "n_resamples" if unchanged is None else "nulls"
+        raise ValueError(
+            f"false_alarm must be at least {1 / (there + 1):.3g} with {there} {name}, got {level:g}; pass at least "
+            f"{canary_check.fewest_for(level)}"
+        )
+    return level
+
+
+def plain_about(about: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return the recorded settings as strings."""
+    if about is not None and not isinstance(about, Mapping):
+        raise TypeError(f"about must map names to texts, got {type(about).__name__}")
+    return {str(name): str(value) for name, value in (about or {}).items()}
+
+
+def importable_name(measure: Measure) -> str:
+    """Return the name by which a later process finds the measure; refuse measures that have none."""
+    try:
+        known = get(measure.name)
+    except ValueError:
+        known = None
+    if known is None or cast(Any, known).function is not measure.function:
+        raise ValueError(f"measures must have importable names to be saved, got {measure.name}")
+    return measure.name
+
 
 TOLERANCE = 0.05
 """Default tolerance without re-encodings: the published detection threshold."""
@@ -366,7 +474,7 @@ class DriftMonitor:
             setting.level,
             float("nan")
             if setting.unchanged is None
-            else rank_p_values.false_alarm_limit(len(setting.unchanged), setting.level),
+            else canary_check.false_alarm_limit(len(setting.unchanged), setting.level),
             setting.tolerance,
             rows=outcome.rows,
             classes=outcome.classes,

@@ -8,10 +8,10 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.drift.rank_p_values import p_value, threshold
+from shesha.drift.canary_check import p_value, threshold
 from shesha.drift.row_dependence import dependence_text
 from shesha.inputs import validation as check
-from shesha.inputs.overflow_limits import require_squarable
+from shesha.inputs.validation import require_squarable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.results import TwoSample
 from shesha.support import memory

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,21 +12,269 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from shesha._version import __version__
-from shesha.extract._attention_sink_warning import FirstTokens
-from shesha.extract._extraction_result import Activations
-from shesha.extract._fingerprints import model_fingerprint
-from shesha.extract._input_rows import Batch, Rows, token_counts
-from shesha.extract._resumable_files import open_draft, read_finished, require_same
-from shesha.extract.hooks import REPEAT, Summary, record_outputs, to_numpy_precision
-from shesha.extract.input_axes import FIRST, N_FIRST, InputAxis, find_input_axis
-from shesha.extract.layer_names import EMBEDDING
+from shesha.extract._input_rows import Batch, Rows, model_fingerprint, token_counts
+from shesha.extract._resumable_files import Activations, open_draft, read_finished, require_same
+from shesha.extract.layer_names import EMBEDDING, INPUT
 from shesha.extract.model_state import evaluation_mode, move_to_device
 from shesha.extract.pooling import Pooled
 from shesha.support.progress import track
 from shesha.support.provenance import state
 from shesha.support.types import Array, Index
+from shesha.support.warnings import PoolingWarning, warn
+
+_LONG = 10.0
+"""Norm relative to the other tokens above which the first token dominates the mean of all tokens."""
+
+
+class FirstTokens:
+    """For each layer, the norm of each input's first token relative to the other tokens."""
+
+    def __init__(self) -> None:
+        self._ratios: dict[str, list[Tensor]] = {}
+
+    def see(self, layer: str, states: Tensor, mask: Tensor | None) -> None:
+        """Record the output of a layer if its shape is (n, n_tokens, d)."""
+        if states.ndim != 3 or states.shape[1] < 2 or not states.is_floating_point():
+            return
+        lengths = torch.linalg.vector_norm(states.detach().float(), dim=-1)
+        real = torch.ones_like(lengths, dtype=torch.bool) if mask is None else mask
+        if real.shape != lengths.shape:
+            return
+        place = real.int().argmax(dim=1, keepdim=True)
+        others = real.scatter(1, place, False)
+        mean = lengths.masked_fill(~others, 0).sum(dim=1) / others.sum(dim=1)
+        # For inputs of a single token, the ratio is NaN, because the mean of the others is 0 / 0.
+        self._ratios.setdefault(layer, []).append(lengths.gather(1, place).squeeze(1) / mean)
+
+    def warn(self) -> None:
+        """Warn of layers in which, for most inputs, the first token has a much larger norm than the others."""
+        medians = {layer: float(torch.cat(ratios).nanmedian()) for layer, ratios in self._ratios.items()}
+        ruled = {layer: ratio for layer, ratio in medians.items() if ratio > _LONG}
+        if not ruled:
+            return
+        longest = max(ruled, key=lambda layer: ruled[layer])
+        layers = list(ruled)
+        named = (
+            layers[0] if len(layers) == 1 else f"{len(layers)} of {len(medians)} layers ({layers[0]} to {layers[-1]})"
+        )
+        warn(
+            f"the first token dominates the mean in {named}. In {longest}, its norm is {ruled[longest]:.0f} times that "
+            "of other tokens. Such an attention sink hardly depends on the input, so mean-pooled rows mainly reflect "
+            "the number of tokens. Use pool='later' to leave out the first token, or pool='last' to take the last one",
+            PoolingWarning,
+        )
+
+
+Summary = Callable[[str, Tensor], Tensor]
+"""Function that takes a module's name and its first output tensor, and returns the value to store."""
+REPEAT = "#"
+"""Separator between a module's name and the number of the call, used from the second call on."""
+
+
+class Recording:
+    """Values recorded in one forward pass, by name, in the order of execution."""
+
+    def __init__(self, summary: Summary) -> None:
+        self.found: dict[str, Tensor] = {}
+        self.mask: Tensor | None = None
+        """Mask (n, n_steps) of the valid steps of the value being recorded, if it is a packed sequence."""
+        self._summary = summary
+        self._calls: dict[str, int] = {}
+
+    def clear(self) -> None:
+        """Discard the recorded values before another pass."""
+        self.found, self._calls = {}, {}
+
+    def take(self, name: str, value: Any) -> None:
+        """Record one value; if a module runs again in the same pass, the value gets a new name."""
+        tensor, self.mask = first_output(value)
+        if tensor is None:
+            raise ValueError(f"layers must return tensors, got {type(value).__name__} from {name}")
+        self._calls[name] = self._calls.get(name, 0) + 1
+        self.found[self.call_name(name)] = _detach_copy(self._summary(name, tensor.detach()), tensor)
+
+    def call_name(self, name: str) -> str:
+        """Return the name of the value being recorded, which contains the number of the call from the second on."""
+        call = self._calls[name]
+        return name if call == 1 else f"{name}{REPEAT}{call}"
+
+
+def first_output(value: Any) -> tuple[Tensor | None, Tensor | None]:
+    """Return the first tensor in nested tuples, lists and mappings, and the mask of a packed sequence.
+
+    A packed sequence is padded to (n, n_steps, ...), in the order of the inputs. Without a tensor, both are None.
+    """
+    if isinstance(value, Tensor):
+        return value, None
+    if isinstance(value, PackedSequence):
+        padded, lengths = pad_packed_sequence(value, batch_first=True)
+        return padded, (torch.arange(padded.shape[1]) < lengths[:, None]).to(padded.device)
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple | list) else ()
+    return next((found for item in inner if (found := first_output(item))[0] is not None), (None, None))
+
+
+def _detach_copy(kept: Tensor, source: Tensor) -> Tensor:
+    """Copy a value that shares memory with the model, because later in-place operations would change it."""
+    return kept.clone() if kept.untyped_storage().data_ptr() == source.untyped_storage().data_ptr() else kept
+
+
+@contextmanager
+def record_outputs(model: nn.Module, names: Sequence[str], summary: Summary) -> Iterator[Recording]:
+    """Within a context, record the outputs of the named modules, or their inputs (``name:input``)."""
+    recording = Recording(summary)
+    hooks = []
+    try:
+        for name in names:
+            module = model.get_submodule(name.removesuffix(INPUT))
+            if name.endswith(INPUT):
+                hooks.append(module.register_forward_pre_hook(_input_hook(recording, name), with_kwargs=True))
+            else:
+                hooks.append(module.register_forward_hook(_output_hook(recording, name)))
+        yield recording
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _output_hook(recording: Recording, name: str) -> Callable[[nn.Module, Any, Any], None]:
+    return lambda _, __, output: recording.take(name, output)
+
+
+def _input_hook(recording: Recording, name: str) -> Callable[[nn.Module, Any, dict[str, Any]], None]:
+    return lambda _, args, named: recording.take(name, (*args, *named.values()))
+
+
+def to_numpy_precision(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Move values to the CPU; half precision and integers are converted to single precision."""
+    return {name: value.to("cpu", _precision(value)) for name, value in values.items()}
+
+
+def _precision(value: Tensor) -> torch.dtype:
+    if value.is_complex():
+        raise TypeError(f"layers must return real numbers, got {value.dtype}")
+    return torch.float64 if value.dtype == torch.float64 else torch.float32
+
+
+N_FIRST = 3
+"""Number of inputs in the first of the two batches; the second batch lacks its first input."""
+_SAME, _SAME_IN_HALF = 1e-2, 1e-1
+"""Mean relative difference up to which outputs are equal. Batches of other sizes round differently."""
+
+
+@dataclass(frozen=True)
+class InputAxis:
+    """Where the inputs of a batch are in an output.
+
+    Attributes
+    ----------
+    axis : int
+        The axis that numbers the inputs.
+    parts : int
+        Number of entries of each input along this axis, such as time steps or windows that were folded into it.
+    interleaved : bool
+        Whether the entries of one input are `n` places apart rather than next to each other.
+
+    Examples
+    --------
+    >>> steps_first = torch.arange(6).reshape(3, 2)
+    >>> InputAxis(1).inputs_first(steps_first, 2)
+    tensor([[0, 2, 4],
+            [1, 3, 5]])
+    >>> InputAxis(0, 3).inputs_first(torch.arange(6), 2)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
+
+    axis: int = 0
+    parts: int = 1
+    interleaved: bool = False
+
+    def inputs_first(self, output: Tensor, n: int) -> Tensor:
+        """Return the output with one entry per input along the first axis, and its parts along the second."""
+        if self.axis >= output.ndim or output.shape[self.axis] != n * self.parts:
+            raise ValueError(
+                f"outputs must have {self.parts} entries for each of the {n} inputs along axis {self.axis}, got shape "
+                f"{tuple(output.shape)}; choose other layers, or pass a callable as pool"
+            )
+        moved = output.movedim(self.axis, 0)
+        if self.parts == 1:
+            return moved
+        rest = moved.shape[1:]
+        if self.interleaved:
+            return moved.reshape(self.parts, n, *rest).movedim(1, 0)
+        return moved.reshape(n, self.parts, *rest)
+
+    @property
+    def text(self) -> str:
+        """The decision in words; empty for inputs along the first axis."""
+        if self.parts > 1:
+            return f"axis {self.axis} holds {self.parts} entries of each input"
+        return f"axis {self.axis} numbers the inputs" if self.axis else ""
+
+
+FIRST = InputAxis()
+
+
+def find_input_axis(output: Tensor, without_first: Tensor, *, compared: bool = True) -> InputAxis | None:
+    """Return where the inputs are; None if no axis numbers them.
+
+    The axis must have as many entries per input in both batches, and the outputs of the inputs that both batches
+    contain must be equal. Otherwise, the layer mixes its inputs.
+
+    Parameters
+    ----------
+    output : Tensor
+        Output for a batch of `N_FIRST` inputs.
+    without_first : Tensor
+        Output for the same batch without its first input.
+    compared : bool
+        Whether to compare the values; False for models that draw random numbers.
+
+    Raises
+    ------
+    ValueError
+        If an axis has the right lengths, but the outputs of one input depend on the other inputs.
+    """
+    possible = list(_possible_axes(output, without_first))
+    if not possible:
+        return None
+    if not compared:
+        return possible[0]
+    fitting = [axis for axis in possible if _agrees(axis, output, without_first)]
+    if not fitting:
+        raise ValueError("rows depend on the other inputs of the batch")
+    # Several fit only if the output is the same for all inputs or parts.
+    return fitting[0]
+
+
+def _possible_axes(output: Tensor, without_first: Tensor) -> Iterator[InputAxis]:
+    if output.ndim != without_first.ndim:
+        return
+    for axis in range(output.ndim):
+        before, after = output.shape[axis], without_first.shape[axis]
+        parts = before // N_FIRST
+        others = [
+            size for place, size in enumerate(zip(output.shape, without_first.shape, strict=True)) if place != axis
+        ]
+        if not parts or before != parts * N_FIRST or after != parts * (N_FIRST - 1) or any(a != b for a, b in others):
+            continue
+        yield InputAxis(axis, parts)
+        if parts > 1:
+            yield InputAxis(axis, parts, interleaved=True)
+
+
+def _agrees(axis: InputAxis, output: Tensor, without_first: Tensor) -> bool:
+    before = axis.inputs_first(output, N_FIRST)[1:].reshape(N_FIRST - 1, -1).double()
+    after = axis.inputs_first(without_first, N_FIRST - 1).reshape(N_FIRST - 1, -1).double()
+    before, after = torch.nan_to_num(before), torch.nan_to_num(after)
+    scale = torch.linalg.vector_norm(before, dim=1) + torch.linalg.vector_norm(after, dim=1)
+    differences = 2 * torch.linalg.vector_norm(before - after, dim=1) / scale.clamp_min(torch.finfo(torch.float64).tiny)
+    limit = _SAME if output.dtype in (torch.float32, torch.float64) else _SAME_IN_HALF
+    return bool(differences.mean() <= limit)
+
 
 _VERIFIED: WeakKeyDictionary[nn.Module, set[tuple[frozenset[str], int]]] = WeakKeyDictionary()
 """Sets of layers whose first axis was found to number the inputs, by model; models often run again."""

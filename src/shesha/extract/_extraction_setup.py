@@ -10,10 +10,20 @@ from typing import Any
 
 from torch import nn
 
-from shesha.extract import _timm_loading
-from shesha.extract._images import ImageRows, Process, are_images, has_class_token, image_processor
-from shesha.extract._input_rows import Rows
-from shesha.extract._texts import check_texts, prompt_length, token_limit, token_rows
+from shesha.extract import pretrained
+from shesha.extract._input_rows import (
+    ImageRows,
+    Process,
+    Rows,
+    are_images,
+    check_texts,
+    has_class_token,
+    image_processor,
+    prompt_length,
+    token_limit,
+    token_rows,
+)
+from shesha.extract.model_state import unwrap_model
 from shesha.extract.pooling import Pool, Pooled, either, pool_name, pooling, pooling_after_prompt
 from shesha.extract.pretrained import (
     ADAPTER,
@@ -27,9 +37,8 @@ from shesha.extract.pretrained import (
     load_reader,
 )
 from shesha.extract.sentence_encoder import SentenceEncoder, read_sentence_encoder, sentence_encoder_parts
-from shesha.extract.wrapped_models import unwrap_model
-from shesha.support.plurals import count
 from shesha.support.provenance import state
+from shesha.support.wording import count
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,7 @@ def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], r
     if name.startswith(TIMM):
         if kind == "texts":
             raise ValueError(f"data must be images for {name}, got texts; pass paths of image files as pathlib.Path")
-        network, process = _timm_loading.load(name.removeprefix(TIMM))
+        network, process = pretrained.load(name.removeprefix(TIMM))
         return Opened(network, network, reader or process, None, name)
     source = find_source(name)
     full_model = load_model(name, source)

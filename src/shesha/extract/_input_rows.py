@@ -2,18 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
-from shesha.extract._fingerprints import Digest
 from shesha.support.device_arrays import to_host
+from shesha.support.optional import require
 from shesha.support.types import Index
+
+_SAMPLED = 1024
+_WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+class Digest:
+    """A hash over a sequence of arrays and texts."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.blake2b(digest_size=16)
+
+    def add_text(self, text: str) -> Self:
+        """Add a text to the hash."""
+        self._hash.update(f"{len(text)}:{text}".encode())
+        return self
+
+    def array(self, name: str, values: Any) -> Self:
+        """Add an array with its name, type and shape to the hash, one chunk of rows at a time."""
+        self.add_text(f"{name} {values.dtype} {tuple(values.shape)}")
+        step = max(1, 2**20 // max(1, int(np.prod(values.shape[1:]))))
+        for start in range(0, len(values), step):
+            part = values[start : start + step]
+            part = _bits(part).cpu().numpy() if isinstance(part, Tensor) else np.ascontiguousarray(part)
+            self._hash.update(part.tobytes())
+        return self
+
+    def text(self) -> str:
+        """Return the hash as hexadecimal digits."""
+        return self._hash.hexdigest()
+
+
+def model_fingerprint(model: nn.Module) -> str:
+    """Return a fingerprint of a model's class and weights, without copying the weights.
+
+    The bits of the entries are summed as integers. This sum is exact, and changes if any single entry changes. In
+    addition, a sample of entries distinguishes most tensors that have the same entries in another order.
+    """
+    digest = Digest().add_text(f"{type(model).__module__}.{type(model).__qualname__}")
+    for name, tensor in model.state_dict().items():
+        if not isinstance(tensor, Tensor):
+            continue
+        bits = _bits(tensor.detach()).flatten()
+        sample = bits[:: max(1, len(bits) // _SAMPLED)].cpu().numpy()
+        total = int(bits.sum(dtype=torch.int64))
+        digest.add_text(f"{name} {tensor.dtype} {tuple(tensor.shape)} {total}").array("sample", sample)
+    return digest.text()
+
+
+def _bits(tensor: Tensor) -> Tensor:
+    """Return the entries of a tensor as integers with the same bits."""
+    if tensor.is_complex():
+        return _bits(torch.view_as_real(tensor.resolve_conj()))
+    if not tensor.dtype.is_floating_point:
+        return tensor
+    return tensor.contiguous().view(_WORDS[tensor.element_size()])
+
 
 MASK = "attention_mask"
 IDS = "input_ids"
@@ -300,3 +359,126 @@ def _require_tokens(there: NDArray[np.bool_]) -> None:
     if len(empty):
         numbers = ", ".join(map(str, empty[:5])) + (", ..." if len(empty) > 5 else "")
         raise ValueError(f"inputs must have at least one token per row, got none in rows {numbers}")
+
+
+_UNLIMITED = 10**9
+"""Token limit from which on a tokenizer counts as unlimited."""
+_FIELDS = (IDS, "token_type_ids")
+
+
+def check_texts(data: Any) -> list[str]:
+    """Check that the data are texts, and return them as a list of strings."""
+    if isinstance(data, str):
+        raise TypeError("data must be a sequence of texts or images, got a single text")
+    texts = list(data)
+    bad = next((number for number, text in enumerate(texts) if not isinstance(text, str)), None)
+    if bad is not None:
+        raise TypeError(f"data must contain texts only, got {_what(texts[bad])} in row {bad}")
+    return [str(text) for text in texts]
+
+
+def _what(value: Any) -> str:
+    """Describe an entry that is not a text; None, NaN and NA count as missing."""
+    from pandas import isna
+
+    return "none" if np.ndim(value) == 0 and isna(value) else type(value).__name__
+
+
+def token_rows(
+    texts: Sequence[str], tokenizer: Any, *, chat: bool, max_tokens: int | None, pad: int
+) -> tuple[TokenRows, int]:
+    """Return the tokens of texts, and the number of texts that were truncated."""
+    if chat:
+        texts = [_as_message(tokenizer, text) for text in texts]
+    limit = {} if max_tokens is None else {"truncation": True, "max_length": max_tokens}
+    # The chat template already adds the special tokens.
+    options = {"add_special_tokens": not chat, "padding": False}
+    encoded = tokenizer(list(texts), **options, **limit)
+    rows = make_rows({name: encoded[name] for name in _FIELDS if name in encoded}, pad)
+    assert isinstance(rows, TokenRows)
+    lengths = rows.lengths()
+    assert lengths is not None
+    if max_tokens is None or not (full := np.flatnonzero(lengths >= max_tokens)).size:
+        return rows, 0
+    # Texts that just fit are as long as truncated ones, so their whole length is needed. A warning about long texts
+    # would be misleading here.
+    whole = tokenizer([texts[int(row)] for row in full], **options, truncation=False, verbose=False)[IDS]
+    return rows, sum(len(tokens) > max_tokens for tokens in whole)
+
+
+def prompt_length(prompt: str, tokenizer: Any) -> int:
+    """Return the number of tokens that a prompt adds at the beginning, with special tokens before it."""
+    tokens = tokenizer([prompt])[IDS][0]
+    return len(tokens) - (len(tokens) > 0 and tokens[-1] in tokenizer.all_special_ids)
+
+
+def _as_message(tokenizer: Any, text: str) -> str:
+    message = [{"role": "user", "content": text}]
+    return str(tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True))
+
+
+def token_limit(tokenizer: Any, model: Any, declared: int | None) -> int | None:
+    """Return the token limit that a sentence encoder declares, or that of the tokenizer, at most the model's.
+
+    None means that there is no limit.
+    """
+    own = getattr(tokenizer, "model_max_length", None) if declared is None else declared
+    limits = (own, getattr(getattr(model, "config", None), "max_position_embeddings", None))
+    known = [int(limit) for limit in limits if limit is not None and 0 < limit < _UNLIMITED]
+    return min(known, default=None)
+
+
+Process = Callable[[list[Any]], torch.Tensor]
+"""Function that takes images and returns pixels of shape (n, 3, height, width)."""
+
+
+class ImageRows:
+    """Images in memory (arrays or Pillow images), or in files that are opened batch by batch."""
+
+    def __init__(self, images: Sequence[Any], process: Process, argument: str | None) -> None:
+        self._images, self._process, self._argument = list(images), process, argument
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def lengths(self) -> Index | None:
+        """Return None, because images have no tokens."""
+        return None
+
+    def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
+        """Open some images and return their pixels."""
+        pixels = self._process([open_image(self._images[row]) for row in chosen]).to(device, dtype)
+        return Batch(named={self._argument: pixels}) if self._argument else Batch(args=(pixels,))
+
+    def fingerprint(self) -> str:
+        """Hash the pixels of images in memory and the bytes of files."""
+        digest = Digest()
+        for number, image in enumerate(self._images):
+            if isinstance(image, str | os.PathLike):
+                digest.array(str(number), np.frombuffer(Path(image).read_bytes(), dtype=np.uint8))
+            else:
+                digest.array(str(number), np.asarray(image))
+        return digest.text()
+
+
+def open_image(image: Any) -> Any:
+    """Return an image with three colour channels, opened if it is a file."""
+    if isinstance(image, str | os.PathLike):
+        with require("PIL.Image", "vision", "pillow is needed to open images").open(image) as file:
+            return file.convert("RGB")
+    return image.convert("RGB") if hasattr(image, "convert") else np.asarray(image)
+
+
+def are_images(data: Any) -> bool:
+    """Return whether the data are images; strings are texts, and path objects name image files."""
+    return not any(isinstance(item, str) for item in data)
+
+
+def image_processor(processor: Any) -> Process:
+    """Return a function that computes pixels with a transformers image processor."""
+    return lambda images: torch.as_tensor(processor(images=images, return_tensors="pt")["pixel_values"])
+
+
+def has_class_token(model: torch.nn.Module) -> bool:
+    """Return whether the model has a class token, which represents the whole image."""
+    return any(name.split(".")[-1] in ("cls_token", "class_embedding") for name, _ in model.named_parameters())

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from shesha.extract._extraction_result import Activations
+from shesha.extract._resumable_files import Activations
 from shesha.inputs import validation as validate
 from shesha.support.optional import require
 
@@ -102,8 +102,8 @@ def activations(
     from shesha.extract._input_rows import make_rows
     from shesha.extract._resumable_files import output_path
     from shesha.extract.layer_names import choose_layers
+    from shesha.extract.model_state import unwrap_model
     from shesha.extract.pooling import pool_name, pooling
-    from shesha.extract.wrapped_models import unwrap_model
 
     size, axis = validate.count(batch_size, "batch_size"), validate.count(batch_axis, "batch_axis", minimum=0)
     pooled = pooling(pool)

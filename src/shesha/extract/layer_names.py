@@ -1,16 +1,21 @@
-"""Choose modules of a model by name or by pattern."""
+"""The layers of a model: their list, choice by name or pattern, and the stack of blocks."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from torch import nn
+
+from shesha.inputs import validation as validate
 from shesha.support import spelling
+from shesha.support.optional import require
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor
+
 
 EMBEDDING = "embedding"
 """Name of the layer with the output of a sentence encoder, which comes first."""
@@ -128,3 +133,103 @@ def _families(names: Iterable[str]) -> list[str]:
     for name in names:
         members.setdefault(re.sub(r"(?<![^.])\d+(?![^.])", "*", name), []).append(name)
     return [family if len(group) > 1 else group[0] for family, group in members.items()]
+
+
+def layers(model: nn.Module, example: Any, *, batch_axis: int = 0) -> dict[str, tuple[int, ...]]:
+    """List the layers of a model that can be extracted, with the shape of each output for one input.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Any module, with its weights.
+    example : array, mapping or data set
+        Inputs as for `activations`, of which only the first two are run.
+    batch_axis : int
+        Axis of `example` that numbers the inputs, as in `activations`.
+
+    Returns
+    -------
+    dict of str to tuple of int
+        Shape of each layer's output without the axis that numbers the inputs, in the order in which the modules finish.
+        If a module runs twice, its second output has the suffix ``#2``. Layers whose output has no axis for the inputs
+        are left out.
+
+    Examples
+    --------
+    >>> import torch
+    >>> layers(torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()), torch.zeros(5, 4))
+    {'0': (3,), '1': (3,)}
+    """
+    require("torch", "torch")
+    import numpy as np
+    import torch
+
+    from shesha.extract._batch_loop import N_FIRST, REPEAT, find_input_axis, first_output
+    from shesha.extract._input_rows import make_rows
+
+    pass
+    from shesha.extract.model_state import evaluation_mode, model_device, unwrap_model
+
+    network, _ = unwrap_model(model)
+    rows, place = make_rows(example, axis=validate.count(batch_axis, "batch_axis", minimum=0)), model_device(network)
+    dtype = next((p.dtype for p in network.parameters() if p.is_floating_point()), torch.float32)
+    outputs: list[dict[str, Tensor]] = []
+
+    def note(name: str, output: Any) -> None:
+        tensor, _ = first_output(output)
+        if tensor is not None:
+            call = calls[name] = calls.get(name, 0) + 1
+            # Only the shapes are needed, so no values are kept.
+            outputs[-1][name if call == 1 else f"{name}{REPEAT}{call}"] = tensor.to("meta")
+
+    named = [(name_without_wrappers(name), module) for name, module in network.named_modules() if name]
+    hooks = [module.register_forward_hook(lambda _, __, out, name=name: note(name, out)) for name, module in named]
+    chosen = np.resize(np.arange(min(2, len(rows))), N_FIRST)
+    try:
+        with evaluation_mode(network):
+            for part in (chosen, chosen[1:]):
+                calls: dict[str, int] = {}
+                outputs.append({})
+                batch = rows.batch(part, place, dtype)
+                network(*batch.args, **batch.named)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    shapes = {}
+    for name, output in outputs[0].items():
+        axis = find_input_axis(output, outputs[1][name], compared=False) if name in outputs[1] else None
+        if axis is not None:
+            shapes[name] = tuple(axis.inputs_first(output, N_FIRST).shape[1:])
+    return shapes
+
+
+_STACKS = (nn.ModuleList, nn.Sequential)
+
+
+def blocks(model: nn.Module) -> tuple[str, ...]:
+    """Return the names of a model's blocks in order; empty if the model is not a stack of blocks.
+
+    Blocks are the elements of an outermost list whose elements all have the same class, such as ``encoder.layer.3``,
+    ``h.3`` or ``layer2.1``. If such lists contain different classes, the class with the most parameters is chosen.
+    """
+    kinds: dict[type[nn.Module], list[str]] = {}
+    sizes: dict[type[nn.Module], int] = {}
+    for name, block in _candidates(model, ""):
+        kind = type(block)
+        kinds.setdefault(kind, []).append(name)
+        sizes[kind] = sizes.get(kind, 0) + sum(parameter.numel() for parameter in block.parameters())
+    return tuple(kinds[max(kinds, key=lambda kind: sizes[kind])]) if kinds else ()
+
+
+def _candidates(module: nn.Module, prefix: str) -> Iterator[tuple[str, nn.Module]]:
+    """Yield the blocks in the outermost lists whose modules have one class and contain submodules."""
+    if isinstance(module, _STACKS) and _has_equal_blocks(module):
+        yield from ((f"{prefix}{name}", child) for name, child in module.named_children())
+        return
+    for name, child in module.named_children():
+        yield from _candidates(child, f"{prefix}{name}.")
+
+
+def _has_equal_blocks(stack: nn.Module) -> bool:
+    children = list(stack.children())
+    return len({type(child) for child in children}) == 1 and any(True for _ in children[0].children())

@@ -1,11 +1,8 @@
-"""Load pretrained models by name: a local folder, a package with weights, or a name on a hub.
-
-Nothing is unpickled, and code that comes with a model is never run: weights are safetensors or GGUF, and
-`trust_remote_code` is always False.
-"""
+"""Load pretrained models by name: a local folder, a package with weights, a hub, adapters (PEFT), or timm."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
@@ -14,11 +11,17 @@ from io import StringIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+import torch
+
+from shesha.extract._input_rows import Process
 from shesha.support import regular_files
 from shesha.support.optional import require
+from shesha.support.provenance import state
+from shesha.support.regular_files import read_json
 
 if TYPE_CHECKING:
     from torch import nn
+
 
 TIMM = "timm/"
 """Prefix of the names of timm models."""
@@ -92,7 +95,7 @@ def find_source(name: str) -> Source:
 def _source_in(folder: Path) -> Source | None:
     """Return the model in a folder: a configuration, an adapter, a list of modules, or else a single GGUF file."""
     if (folder / ADAPTER).is_file():
-        from shesha.extract.adapters import find_adapter
+        pass
 
         return find_adapter(folder)
     if (folder / CONFIG).is_file():
@@ -119,7 +122,7 @@ def _transformer_source(folder: Path) -> Source:
 
 def module_list(source: Source | None) -> list[tuple[str, str, dict[str, Any]]]:
     """Return the kind, the folder and the configuration of each module of a sentence encoder; empty if it is none."""
-    listed = read_json(source, MODULES, of_list=True)
+    listed = read_source_json(source, MODULES, of_list=True)
     if source is None or not isinstance(listed, list):
         return []
     modules = []
@@ -128,7 +131,7 @@ def module_list(source: Source | None) -> list[tuple[str, str, dict[str, Any]]]:
         if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
             raise ValueError(f"{MODULES} must list folders inside the model, got {path!r}")
         known = kind.startswith("sentence_transformers.")
-        config = read_json(source, path, CONFIG, of_list=True) if path else {}
+        config = read_source_json(source, path, CONFIG, of_list=True) if path else {}
         modules.append((kind.rpartition(".")[2] if known else kind or "a module without a type", path, config))
     return modules
 
@@ -148,7 +151,7 @@ def _find_packaged_weights(name: str) -> Source | None:
 def load_model(name: str, source: Source) -> nn.Module:
     """Load a network without the head from its pretraining, with its adapter if it has one."""
     if source.adapter is not None:
-        from shesha.extract.adapters import load_adapter
+        pass
 
         return load_adapter(source)
     return load_network(name, source)
@@ -184,7 +187,7 @@ def _require_plausible_sizes(source: Source) -> None:
     if source.folder is None or source.gguf:
         return
     n_bytes = sum(file.stat().st_size for file in source.folder.glob("*.safetensors"))
-    parts = list(_parts(read_json(source, CONFIG)))
+    parts = list(_parts(read_source_json(source, CONFIG)))
     sizes = [(name, value) for part in parts for name, value in part.items() if type(value) is int]
     width = max((value for name, value in sizes if name in _WIDTHS), default=1)
     for name, value in sizes:
@@ -235,7 +238,7 @@ def load_reader(source: Source, kind: str) -> Any:
             ) from error
 
 
-def read_json(source: Source | None, *parts: str, of_list: bool = False) -> Any:
+def read_source_json(source: Source | None, *parts: str, of_list: bool = False) -> Any:
     """Return the content of a JSON file next to the weights, or an empty dict if there is none.
 
     With `of_list`, the file is next to the list of modules of a sentence encoder.
@@ -280,3 +283,116 @@ def quiet() -> Iterator[None]:
         logging.set_verbosity(level)
         if bar:
             logging.enable_progress_bar()
+
+
+_WEIGHTS = "adapter_model.safetensors"
+_CLASSES = {
+    "CAUSAL_LM": "AutoModelForCausalLM",
+    "SEQ_2_SEQ_LM": "AutoModelForSeq2SeqLM",
+    "SEQ_CLS": "AutoModelForSequenceClassification",
+    "TOKEN_CLS": "AutoModelForTokenClassification",
+    "QUESTION_ANS": "AutoModelForQuestionAnswering",
+}
+"""Class of the base model for each task of an adapter; otherwise, the model has no head."""
+
+
+def find_adapter(folder: Path) -> Source:
+    """Return the source of an adapter's base model, which the adapter's configuration names."""
+    base = str(_read_config(folder).get("base_model_name_or_path") or "")
+    places = [folder / base, folder.parent / base, folder.parent / Path(base).name] if base else []
+    place = next((str(place) for place in places if place.is_dir()), base)
+    try:
+        source = find_source(place)
+    except ValueError as error:
+        raise ValueError(f"{_merge_advice(folder, base)}: {error}") from error
+    root = folder if (folder / "modules.json").is_file() else source.root
+    return Source(source.place, source.folder, source.gguf, root, folder)
+
+
+def load_adapter(source: Source) -> nn.Module:
+    """Load a base model, add the weights of the adapter, and return a model with the names of the base model."""
+    folder = source.adapter
+    assert folder is not None
+    config = _read_config(folder)
+    base = str(config.get("base_model_name_or_path"))
+    if find_spec("peft") is None:
+        raise ValueError(f"{_merge_advice(folder, base)}: peft, which loads adapters, is not installed")
+    if not (folder / _WEIGHTS).is_file():
+        raise ValueError(f"{_merge_advice(folder, base)}: there is no {_WEIGHTS}")
+    tried = dict.fromkeys([_CLASSES.get(str(config.get("task_type")), "AutoModel"), "AutoModel", _CLASSES["CAUSAL_LM"]])
+    for auto_class in tried:
+        merged = _merged(source, folder, auto_class)
+        if merged is not None:
+            kind = str(config.get("peft_type") or "adapter")
+            state(f"{folder.name}: {kind} adapter on {Path(base).name}")
+            # Later steps find the tokenizer and the pooling of the adapter by this name.
+            merged.config._name_or_path = str(folder)
+            loaded: nn.Module = merged
+            return loaded
+    raise ValueError(f"{_merge_advice(folder, base)}: its weights do not fit the layers of the base model")
+
+
+def _merged(source: Source, folder: Path, auto_class: str) -> Any:
+    """Return the base model with the merged adapter; None if the adapter's weights have no place in this class."""
+    import peft
+    from peft.utils import get_peft_model_state_dict
+    from safetensors import safe_open
+
+    with quiet(), warnings.catch_warnings():
+        # The versions of the two libraries need not fit exactly; missing weights are looked for below.
+        warnings.simplefilter("ignore")
+        try:
+            network = load_network(source.place, Source(source.place, source.folder, source.gguf), auto_class)
+            adapted: Any = peft.PeftModel.from_pretrained(network, str(folder), local_files_only=True)
+        except (ValueError, RuntimeError, KeyError, TypeError, OSError) as error:
+            reason = str(error).strip().splitlines()[0]
+            if auto_class == "AutoModel":
+                raise ValueError(f"{_merge_advice(folder, source.place)}: {reason}") from error
+            return None
+        placed = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
+    with safe_open(folder / _WEIGHTS, framework="pt") as file:
+        stored = set(file.keys())
+    # Weights that find no layer are skipped with a warning only, which leaves the base model unchanged.
+    if any(name not in placed and "embed" not in name for name in stored):
+        return None
+    if adapted.active_peft_config.is_prompt_learning or not hasattr(adapted, "merge_and_unload"):
+        raise ValueError(
+            f"model must be an adapter that changes layers, got {folder}, which learns prompts "
+            f"({adapted.active_peft_config.peft_type.value}); pass activations that the model computes with them"
+        )
+    return adapted.merge_and_unload()
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    config = read_json(folder / ADAPTER, ADAPTER)
+    if not isinstance(config, dict):
+        raise ValueError(f"{ADAPTER} must be a JSON object, got {type(config).__name__} in {folder}")
+    return config
+
+
+def _merge_advice(folder: Path, base: str) -> str:
+    return (
+        f"model must be an adapter that can be loaded with its base model {base!r}, got {folder}. Merge it first, with "
+        "`from transformers import AutoModel, AutoTokenizer; from peft import PeftModel; "
+        f"model = PeftModel.from_pretrained(AutoModel.from_pretrained({base!r}), {str(folder)!r}); "
+        "model.merge_and_unload().save_pretrained('merged'); "
+        f"AutoTokenizer.from_pretrained({base!r}).save_pretrained('merged')`, and pass merged"
+    )
+
+
+def load(name: str) -> tuple[nn.Module, Process]:
+    """Return a pretrained network without its classifier, and its image preprocessing."""
+    timm: Any = require("timm", "timm", f"timm is needed to load timm/{name}")
+    try:
+        model: nn.Module = timm.create_model(name, pretrained=True, num_classes=0)
+    except (RuntimeError, OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ValueError(f"model must be a network of timm with weights, got {name!r}: {reason}") from error
+    transform = timm.data.create_transform(**timm.data.resolve_model_data_config(model), is_training=False)
+    image: Any = require("PIL.Image", "vision", "pillow is needed to read images")
+
+    def process(images: list[Any]) -> torch.Tensor:
+        as_images = [picture if hasattr(picture, "convert") else image.fromarray(picture) for picture in images]
+        return torch.stack([transform(picture) for picture in as_images])
+
+    return model, process

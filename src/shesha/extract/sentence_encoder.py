@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from shesha.extract.pretrained import Source, module_list, read_json
+from shesha.extract.pretrained import Source, module_list
+from shesha.extract.pretrained import read_source_json as read_json
 
 if TYPE_CHECKING:
     from torch import Tensor

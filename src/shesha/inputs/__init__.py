@@ -1,7 +1,16 @@
 """Convert user inputs: objects of other libraries become arrays with row names."""
 
-from shesha.inputs._condition_distances import ConditionDistances
-from shesha.inputs._other_libraries import load_backed, numbers, split_names, table_values
+from shesha.inputs._other_libraries import (
+    ConditionDistances,
+    coordinate_values,
+    is_labelled,
+    load_backed,
+    make_data_array,
+    numbers,
+    split_names,
+    table_values,
+    transpose_axes,
+)
 from shesha.inputs._row_alignment import (
     MissingRows,
     RowChoice,
@@ -11,10 +20,9 @@ from shesha.inputs._row_alignment import (
     labels_in_order,
     orders,
 )
-from shesha.inputs._row_names import NamedRows, Names
-from shesha.inputs._xarray import coordinate_values, is_labelled, make_data_array, transpose_axes
-from shesha.inputs.frame_columns import is_numeric
 from shesha.inputs.identity import (
+    NamedRows,
+    Names,
     choose_identity,
     could_identify,
     distinct_names,
@@ -24,6 +32,7 @@ from shesha.inputs.identity import (
     is_identity_name,
     named_index,
 )
+from shesha.inputs.table_columns import is_numeric
 
 __all__ = [
     "ConditionDistances",

@@ -8,20 +8,129 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.inputs._condition_distances import ConditionDistances
-from shesha.inputs._row_names import NamedRows, Names
-from shesha.inputs.frame_columns import pandas_columns, polars_columns
-from shesha.inputs.identity import named_index
+from shesha.inputs.identity import NamedRows, Names, named_index
 from shesha.inputs.quantised import as_bytes, decode, scale_columns
-from shesha.inputs.table_columns import SAMPLE, Column, decide, state_layout
+from shesha.inputs.table_columns import SAMPLE, Column, decide, pandas_columns, polars_columns, state_layout
 from shesha.inputs.vector_columns import find_vectors, is_missing
 from shesha.support import provenance
 from shesha.support.device_arrays import refuse_masked
-from shesha.support.item_lists import join_items, join_names
+from shesha.support.optional import require
 from shesha.support.types import Array
+from shesha.support.wording import join_items, join_names
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class ConditionDistances(np.ndarray[Any, np.dtype[np.float64]]):
+    """A matrix of distances between conditions, with their names in `names`; a NumPy array in all other respects.
+
+    Entries, parts and results of arithmetic are ordinary arrays. `shesha.Rdm` uses the names to match conditions.
+
+    Parameters
+    ----------
+    values : array of shape (n_conditions, n_conditions)
+    names : sequence of str
+        Name of each condition, in the order of the rows.
+    read : sequence of str
+        Statements on the input, such as trials that were left out.
+    """
+
+    names: tuple[str, ...]
+    """Names of the conditions, in the order of the rows."""
+    read: tuple[str, ...]
+    """Statements on the input, such as trials that were left out."""
+
+    def __new__(cls, values: Array, names: Sequence[str], read: Sequence[str] = ()) -> ConditionDistances:
+        """Attach names to distances."""
+        distances = np.asarray(values, dtype=np.float64).view(cls)
+        distances.names, distances.read = tuple(names), tuple(read)
+        return distances
+
+    def __array_finalize__(self, source: Any) -> None:
+        """Keep the names in copies of the whole matrix."""
+        whole = source is not None and self.shape == source.shape
+        self.names = getattr(source, "names", ()) if whole else ()
+        self.read = getattr(source, "read", ()) if whole else ()
+
+    def __array_wrap__(self, array: Array, context: Any = None, return_scalar: bool = False) -> Any:
+        """Return results of arithmetic as ordinary arrays."""
+        return array[()] if return_scalar else np.asarray(array)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return parts as ordinary arrays."""
+        return np.asarray(self)[key]
+
+    def __repr__(self) -> str:
+        """Show the names."""
+        return f"{self.to_frame()}"
+
+    def __str__(self) -> str:
+        """Show the names."""
+        return f"{self.to_frame()}"
+
+    def __reduce__(self) -> Any:
+        """Pickle values and names."""
+        return ConditionDistances, (np.asarray(self), self.names, self.read)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table whose rows and columns are named by the conditions."""
+        import pandas as pd
+
+        values = np.asarray(self)
+        if values.ndim != 2 or len(self.names) != len(values):
+            return pd.DataFrame(values)
+        return pd.DataFrame(values, index=list(self.names), columns=list(self.names))
+
+
+def is_labelled(X: Any) -> bool:
+    """Return whether an array has named axes: an xarray.DataArray, recognised by its class."""
+    return any(
+        base.__module__.partition(".")[0] == "xarray" and base.__name__ == "DataArray" for base in type(X).__mro__
+    )
+
+
+def coordinate_values(X: Any, named: str, name: str = "X") -> tuple[str, Array]:
+    """Return the axis along which a coordinate lies, and the coordinate's values.
+
+    Raises
+    ------
+    ValueError
+        If no coordinate of this name lies along exactly one axis.
+    """
+    known = {str(key): value for key, value in X.coords.items() if value.ndim == 1}
+    if named not in known:
+        names = ", ".join(map(repr, known)) or "none"
+        raise ValueError(f"{name} must have a coordinate {named!r} along one axis, got {names}")
+    return str(known[named].dims[0]), known[named].values
+
+
+def transpose_axes(X: Any, roles: Sequence[Sequence[str]]) -> Any:
+    """Reorder the axes by their roles, if the names of the axes identify their roles."""
+    place = {word: position for position, words in enumerate(roles) for word in words}
+    positions = [place.get(str(dim).lower().rstrip("s")) for dim in X.dims]
+    if None in positions or len(set(positions)) < len(positions):
+        return X
+    return X.transpose(*[dim for _, dim in sorted(zip(positions, X.dims, strict=True), key=lambda pair: pair[0] or 0)])
+
+
+def make_data_array(values: Array, axes: Mapping[str, Sequence[Any]], name: str, extra: str) -> Any:
+    """Return a result as an xarray.DataArray.
+
+    Parameters
+    ----------
+    values : array
+        Values of the result.
+    axes : mapping of str to sequence
+        Coordinates along each axis, by the name of the axis.
+    name : str
+        Name of the result.
+    extra : str
+        Name of this package's extra that installs xarray, for the error message.
+    """
+    xarray = require("xarray", extra)
+    return xarray.DataArray(values, coords={axis: list(entries) for axis, entries in axes.items()}, name=name)
+
 
 Parted = tuple[Any, Names | None]
 

@@ -14,12 +14,11 @@ from typing import Any, Literal
 import numpy as np
 
 from shesha.inputs._other_libraries import split_names
-from shesha.inputs._row_names import Names
-from shesha.inputs.identity import named_index
-from shesha.support.item_lists import join_names
+from shesha.inputs.identity import Names, named_index
 from shesha.support.provenance import state
 from shesha.support.types import Index
 from shesha.support.warnings import RowNamesWarning, warn
+from shesha.support.wording import join_names
 
 RowChoice = Literal["same", "shared"]
 """Whether all inputs must have the same rows, or only the rows that all of them have are used."""

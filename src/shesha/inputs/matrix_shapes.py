@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs._other_libraries import split_names
-from shesha.inputs._row_names import NamedRows
+from shesha.inputs.identity import NamedRows
 from shesha.inputs.table_columns import PICTURE_COLUMNS
 from shesha.support.device_arrays import to_host
-from shesha.support.plurals import count
 from shesha.support.provenance import state
+from shesha.support.wording import count
 
 _LOOKED_AT = 20
 _KINDS = {3: "token sequences", 4: "feature maps"}

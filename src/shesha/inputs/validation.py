@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -11,11 +11,32 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import Names, split_names, table_values
 from shesha.inputs.class_labels import class_codes
 from shesha.support import memory as memory
-from shesha.support import plurals
+from shesha.support import wording
 from shesha.support.device_arrays import array_shape, doubles, namespace, stays, to_host
-from shesha.support.item_lists import join_items as join_items
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimableWarning, warn
+from shesha.support.wording import join_items as join_items
+
+SQUARABLE = 1e-100, 1e100
+"""Range of absolute values whose sums of squared products stay within the range of floats."""
+
+
+def require_squarable(rows: NDArray[np.float64], name: str = "X") -> NDArray[np.float64]:
+    """Refuse rows whose largest entry is so large or so small that its square could overflow or vanish.
+
+    Raises
+    ------
+    ValueError
+        If the largest absolute entry is outside `SQUARABLE` and not zero.
+    """
+    top = max(abs(float(rows.max(initial=0.0))), abs(float(rows.min(initial=0.0))))
+    if not SQUARABLE[0] <= top <= SQUARABLE[1] and top > 0:
+        raise ValueError(
+            f"{name} must have its largest entry between {SQUARABLE[0]:g} and {SQUARABLE[1]:g} in size, got {top:.3g}; "
+            "rescale all data with the same unit"
+        )
+    return rows
+
 
 _ASYMMETRY = 1e-5
 """Tolerated asymmetry of a matrix in single precision, relative to the largest distance."""
@@ -51,9 +72,9 @@ def shape(found: tuple[int, ...], name: str, min_rows: int, min_columns: int) ->
     if len(found) != 2:
         raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {tuple(found)}")
     if found[0] < min_rows:
-        raise ValueError(f"{name} must have at least {plurals.count(min_rows, 'row')}, got {found[0]}")
+        raise ValueError(f"{name} must have at least {wording.count(min_rows, 'row')}, got {found[0]}")
     if found[1] < min_columns:
-        raise ValueError(f"{name} must have at least {plurals.count(min_columns, 'column')}, got {found[1]}")
+        raise ValueError(f"{name} must have at least {wording.count(min_columns, 'column')}, got {found[1]}")
 
 
 def not_finite(name: str, rows: Index, n_rows: int, names: Names | None = None) -> str:
@@ -324,3 +345,11 @@ def row_ids(ids: ArrayLike, n_rows: int, name: str) -> Index:
     if len(np.unique(array)) < len(array):
         raise ValueError(f"{name} must name each row once, got repeated rows")
     return array.astype(np.intp)
+
+
+INVARIANCES = ("scaling", "translation", "orthogonal")
+
+
+def check_invariances(names: Collection[str]) -> frozenset[str]:
+    """Check the names of a score's invariances."""
+    return frozenset(choice(name, INVARIANCES, "invariant") for name in names)

@@ -1,8 +1,8 @@
 """Read and write representations and labels in files, without ever unpickling anything."""
 
 from shesha.inputs import NamedRows
+from shesha.io._anndata import from_anndata
 from shesha.io._array_selection import Contents
-from shesha.io._from_anndata import from_anndata
 from shesha.io._save import save
 from shesha.io.file_checks import UnreadableFileError
 from shesha.io.formats import reader

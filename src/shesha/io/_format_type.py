@@ -7,13 +7,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shesha.inputs import NamedRows
-from shesha.io._array_selection import Contents, Keys, StoredArray, contents
-from shesha.io._labels import labels_of_arrays
-from shesha.io._nested_arrays import NamedArrays, gather, refuse_weights
+from shesha.io._array_selection import (
+    Contents,
+    Keys,
+    NamedArrays,
+    StoredArray,
+    contents,
+    gather,
+    labels_of_arrays,
+    refuse_weights,
+)
 from shesha.io._tables import Table, contents_of_table, labels_of_table
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
-from shesha.support.visible_text import visible_name
+from shesha.support.wording import visible_name
 
 _FEWEST_ITEMS = 8
 """Number of arrays without groups from which on these can be the vectors of single items."""

@@ -15,24 +15,134 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.inputs import NamedRows, Names, could_identify, is_certain_identity, named_index, numbers
-from shesha.inputs.frame_columns import pandas_columns
 from shesha.inputs.quantised import as_bytes, decode, scale_columns
-from shesha.inputs.table_columns import INDEX, SAMPLE, Column, Kind, Layout, decide, offered_keys, state_layout
-from shesha.inputs.vector_columns import Vectors, find_vectors
-from shesha.io._array_selection import Contents, Keys, StoredArray, choose, contents, visible_names
-from shesha.io._arrow_lists import arrow_vectors
-from shesha.io._labels import pick
-from shesha.io.compressed_files import open_text
-from shesha.io.csv_frames import RAGGED, csv_frame
-from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
-from shesha.io.file_endings import file_stem
-from shesha.support.item_lists import join_names
+from shesha.inputs.table_columns import (
+    INDEX,
+    SAMPLE,
+    Column,
+    Kind,
+    Layout,
+    decide,
+    offered_keys,
+    pandas_columns,
+    state_layout,
+)
+from shesha.inputs.vector_columns import Vectors, find_vectors, insert_missing
+from shesha.io._array_selection import Contents, Keys, StoredArray, choose, contents, pick, visible_names
+from shesha.io.file_checks import (
+    UnreadableFileError,
+    file_stem,
+    open_bytes,
+    open_text,
+    optional,
+    reading,
+    require_memory,
+    require_plausible,
+)
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
-from shesha.support.visible_text import visible_name
+from shesha.support.wording import join_names, visible_name
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def arrow_vectors(path: Path, name: str, found: Vectors, column: Any, first_row: int) -> Array:
+    """Return the vectors in an Arrow array; missing ones become rows of NaN."""
+    with reading(path):
+        kind = column.type
+    if _is_list(kind):
+        return stack_lists(path, name, column, first_row)
+    assert found.parse is not None
+    with reading(path):
+        values = column.to_pylist()
+    return found.parse(values, f"column {name!r} of {path}", first_row)
+
+
+def stack_lists(path: Path, name: str, column: Any, first_row: int = 0) -> Array:
+    """Return lists of equal length, nested to any depth, as an array; a missing or empty list is a row of NaN."""
+    compute = optional("pyarrow.compute", path)
+    shape, values = [len(column)], column
+    present = np.ones(len(column), dtype=bool)
+    while _is_list(values.type):
+        lengths = compute.fill_null(compute.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+        if values is column:
+            present = lengths > 0
+            lengths = lengths[present]
+            if not present.all():
+                values = values.filter(optional("pyarrow", path).array(present))
+        known = np.unique(lengths)
+        if len(known) > 1:
+            where = ""
+            if len(shape) == 1:
+                row = int(np.flatnonzero(present)[np.flatnonzero(lengths != lengths[0])[0]]) + first_row
+                where = f" (row {row} has {lengths[lengths != lengths[0]][0]})"
+            raise UnreadableFileError(
+                f"{name} in {path} must contain lists of one length, got lengths from {known[0]} to {known[-1]}{where}"
+            )
+        shape.append(int(known[0]) if len(known) else 0)
+        values = values.flatten()
+    numbers = np.asarray(values.to_numpy(zero_copy_only=False))
+    return insert_missing(numbers.reshape(int(present.sum()), *shape[1:]), present)
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind))
+
+
+RAGGED = "{} must have {} fields in every line, as in the first, got {} in line {}"
+_UNNAMED_COLUMN = "{} must have a name for every column, got {} names and {} fields in line {}"
+_TOO_MANY = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
+
+
+def csv_frame(path: Path, separator: str, *, named: bool = True, **options: Any) -> pd.DataFrame:
+    """Read a table in which every line has as many fields as the first, which holds names if `named`."""
+    import pandas as pd
+
+    layout: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig", "index_col": False}
+    if named:
+        _require_names(path, layout)
+    with open_bytes(path) as stream, _explain_parser_error(path, RAGGED):
+        # If pandas read the file in parts, the type of a column could change from one part to the next.
+        layout |= {"header": "infer" if named else None, "low_memory": False, **_precision_options(), **options}
+        frame: pd.DataFrame = pd.read_csv(stream, **layout)
+    return frame
+
+
+def _precision_options() -> dict[str, Any]:
+    """Request exact numbers; since pandas 3.1 this is the default, and the option causes a warning."""
+    import pandas as pd
+
+    return {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
+
+
+def _require_names(path: Path, layout: dict[str, Any]) -> None:
+    """Refuse a first row with more fields than column names.
+
+    By default, pandas uses the first field of such rows as row names, so all columns are shifted. This cannot be
+    detected afterwards, because row names that are consecutive numbers look like the default index. With
+    `index_col=False`, pandas drops the last field instead, without a warning if it is empty.
+    """
+    import pandas as pd
+
+    with open_bytes(path) as stream, _explain_parser_error(path, _UNNAMED_COLUMN):
+        pd.read_csv(stream, header=None, nrows=2, dtype=str, **layout)
+
+
+@contextmanager
+def _explain_parser_error(path: Path, message: str) -> Iterator[None]:
+    """Replace a parser error with one that states the line and the expected and actual number of fields."""
+    try:
+        yield
+    except ValueError as error:
+        match = _TOO_MANY.search(str(error))
+        if match is None:
+            raise
+        expected, line, saw = match.groups()
+        raise UnreadableFileError(message.format(path, expected, saw, line)) from error
+
 
 _UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from shesha.io.file_endings import COMPRESSED
+from shesha.io.file_checks import COMPRESSED
 
 FOLDER_KINDS = "parts of a table, one vector per file, a data set that was saved to disk, or the files of Cell Ranger"
 _CARE = "can run any code: do this only with files that you wrote yourself"

@@ -9,10 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from shesha.inputs import Names
-from shesha.io._array_selection import StoredArray
-from shesha.io._nested_arrays import NamedArrays
-from shesha.io.file_checks import UnreadableFileError, reading, require_memory
-from shesha.io.file_endings import file_stem
+from shesha.io._array_selection import NamedArrays, StoredArray
+from shesha.io.file_checks import UnreadableFileError, file_stem, reading, require_memory
 from shesha.io.torch_files import is_zip, torch_arrays
 from shesha.support.types import Array
 

@@ -1,21 +1,41 @@
-"""Checks of paths and sizes, and a single error class for unreadable files."""
+"""Checks of paths and sizes, file endings, compressed files, and one error class for unreadable files."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import lzma
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import IO, Any
 
 import numpy as np
 
-from shesha.io.file_endings import file_ending, file_stem
 from shesha.support import argument_types as kinds
 from shesha.support.memory import memory_budget, readable
 from shesha.support.optional import require
 from shesha.support.regular_files import open_regular, text_fault
+
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+"""Endings of compressed files."""
+
+
+def file_ending(path: Path) -> str:
+    """Return the ending of a file name in lower case, such as '.npy' or '.csv.gz'."""
+    last = path.suffix.lower()
+    return path.with_suffix("").suffix.lower() + last if last in COMPRESSED else last
+
+
+def file_stem(path: Path) -> str:
+    """Return a file name without its ending."""
+    ending = file_ending(path)
+    return path.name[: len(path.name) - len(ending)] if ending else path.name
+
 
 _MOST_UNASKED = 1 << 28
 """Number of bytes that any file may need in memory, however small it is on disk."""
@@ -118,3 +138,71 @@ def require_plausible(path: Path, name: str, declared: int, stored: int) -> None
             f"{name} in {path} must have at most {_TIGHTEST:,} unpacked bytes per stored byte, got "
             f"{readable(declared)} in {stored:,} bytes; the file is damaged, or was made to exhaust memory"
         )
+
+
+def _open_zstandard(path: Path) -> IO[bytes]:
+    pyarrow = optional("pyarrow", path)
+    return io.BufferedReader(_Readable(pyarrow.CompressedInputStream(pyarrow.OSFile(str(path)), "zstd")))
+
+
+class _Readable(io.RawIOBase):
+    """A stream of another library as a stream of Python."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+_OPENERS: dict[str, Callable[[Path], Any]] = {
+    ".gz": gzip.GzipFile,
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+    ".zst": _open_zstandard,
+}
+"""Functions that open a compressed file, by the last part of its name."""
+
+
+class _Limited(io.RawIOBase):
+    """Unpacked bytes that end in an error if there are too many for the memory, or for the size of the file."""
+
+    def __init__(self, path: Path, stream: IO[bytes]) -> None:
+        self._path, self._stream, self._size = path, stream, path.stat().st_size
+        self._read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        self._read += len(data)
+        limit = memory_budget()
+        if self._read > limit:
+            raise UnreadableFileError(
+                f"{self._path} must unpack to at most the memory budget of {readable(limit)}, got more: unpack the "
+                "file, or raise SHESHA_MEMORY"
+            )
+        require_plausible(self._path, "text", self._read, self._size)
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file, and unpack it on the way if its name says that it is compressed."""
+    opener = _OPENERS.get(path.suffix.lower())
+    return path.open("rb") if opener is None else io.BufferedReader(_Limited(path, opener(path)), 1 << 20)
+
+
+def open_text(path: Path) -> IO[str]:
+    """Open a text file with its line ends as they are, compressed or not."""
+    return io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="")

@@ -17,8 +17,7 @@ from shesha.io._numpy_files import npy_arrays, npz_arrays
 from shesha.io._tables import csv_table, labels_of_table, parquet_table
 from shesha.io._zarr import labels_of_zarr, open_zarr
 from shesha.io.binary_vectors import bin_arrays, bin_file_arrays, vecs_arrays
-from shesha.io.file_checks import UnreadableFileError, reading
-from shesha.io.file_endings import COMPRESSED, file_ending
+from shesha.io.file_checks import COMPRESSED, UnreadableFileError, file_ending, reading
 from shesha.io.folders import FOLDERS, ITEMS, holds_items
 from shesha.io.hdf5_files import labels_of_hdf5, open_hdf5
 from shesha.io.json_vectors import holds_embeddings, labels_of_json, open_json
@@ -30,7 +29,7 @@ from shesha.io.single_cell_files import market_arrays
 from shesha.io.text_vectors import holds_vectors, labels_of_text, open_text_vectors
 from shesha.io.torch_files import torch_arrays
 from shesha.support.device_arrays import to_host
-from shesha.support.entry_points import load_marks
+from shesha.support.optional import load_marks
 
 Read = Callable[[Path], Mapping[str, ArrayLike]]
 F = TypeVar("F", bound=Read)

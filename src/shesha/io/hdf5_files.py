@@ -8,13 +8,11 @@ from typing import Any
 
 from shesha.inputs import NamedRows
 from shesha.io._anndata import labels_of_h5ad, open_h5ad
-from shesha.io._array_selection import Contents, Keys
+from shesha.io._array_selection import Contents, Keys, labels_of_arrays
 from shesha.io._format_type import Format, array_contents, array_format
-from shesha.io._hdf5_arrays import hdf5_arrays
-from shesha.io._labels import labels_of_arrays
 from shesha.io.file_checks import optional, reading
+from shesha.io.hdf5_arrays import hdf5_arrays, nwb_arrays
 from shesha.io.matlab_files import matlab_hdf5_arrays
-from shesha.io.nwb_files import nwb_arrays
 from shesha.io.single_cell_files import LOOM, MUDATA, tenx_hdf5_arrays
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array

@@ -1,21 +1,195 @@
-"""Open matrices in files to read them in chunks of rows."""
+"""Open matrices in files to read them in chunks of rows, or copy them to .npy where their rows cannot be mapped."""
 
 from __future__ import annotations
 
+import ctypes
 import os
-from collections.abc import Callable
+import shutil
+import sys
+import tempfile
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, Protocol
+from threading import Lock
+from typing import IO, Any, Protocol
 
 import numpy as np
 
+from shesha.inputs.table_columns import decide, state_layout
 from shesha.io._numpy_files import npy_arrays
+from shesha.io._tables import arrow_vectors, parquet_table
 from shesha.io._zarr import open_zarr_matrix
-from shesha.io.file_checks import UnreadableFileError, require_existing
-from shesha.io.large_parquet import ParquetMatrix
-from shesha.io.shards import ShardedMatrix
+from shesha.io.file_checks import UnreadableFileError, optional, reading, require_existing
+from shesha.support.memory import memory_budget, readable
+from shesha.support.natural_order import natural_key
+from shesha.support.provenance import ignore_statements, state
 from shesha.support.types import Array
+from shesha.support.wording import join_names
+
+Opener = Callable[[Path], Any]
+
+
+class ShardedMatrix:
+    """The files of a directory as one matrix, in the order of their names (part-2 before part-10).
+
+    Only the shape and data type of each file are kept; a file is opened when its rows are read.
+    """
+
+    def __init__(self, path: Path, openers: dict[str, Opener]) -> None:
+        self.files = sorted(_shards(path, openers), key=lambda file: natural_key(file.name))
+        self._openers = openers
+        self._lock = Lock()
+        self._last: tuple[int, Any] | None = None
+        widths: list[int] = []
+        dtypes: list[np.dtype[Any]] = []
+        lengths: list[int] = []
+        for file in self.files:
+            with ignore_statements():
+                shard = openers[file.suffix.lower()](file)
+            if len(shard.shape) != 2 or (widths and shard.shape[1] != widths[0]):
+                expected = "a matrix" if not widths else f"{widths[0]} features, as {self.files[0].name} has"
+                raise UnreadableFileError(f"{file} must contain {expected}, got shape {tuple(shard.shape)}")
+            widths.append(int(shard.shape[1]))
+            dtypes.append(np.dtype(shard.dtype))
+            lengths.append(int(shard.shape[0]))
+        self._starts = [0, *accumulate(lengths)]
+        self.shape = (self._starts[-1], widths[0])
+        self.dtype = np.result_type(*dtypes)
+        state(f"{path.name}: {len(self.files)} files of consecutive rows, in the order of their names")
+
+    def __getitem__(self, rows: slice) -> Array:
+        """Return some rows from the files that contain them."""
+        start, stop, _ = rows.indices(self._starts[-1])
+        blocks: list[Array] = []
+        while start < stop:
+            place = bisect_right(self._starts, start) - 1
+            first, end = self._starts[place], min(stop, self._starts[place + 1])
+            blocks.append(self._open(place)[start - first : end - first])
+            start = end
+        if len(blocks) == 1:
+            # A single block stays a memory map, whose pages are read ahead.
+            return blocks[0]
+        return np.concatenate(blocks) if blocks else np.empty((0, self.shape[1]), dtype=self.dtype)
+
+    def _open(self, place: int) -> Any:
+        # Only the last file stays open, because slices are read in order and there may be thousands of files.
+        with self._lock:
+            if self._last is None or self._last[0] != place:
+                file = self.files[place]
+                with ignore_statements():
+                    self._last = place, self._openers[file.suffix.lower()](file)
+            return self._last[1]
+
+
+def _shards(path: Path, openers: dict[str, Opener]) -> list[Path]:
+    files = [file for file in path.iterdir() if file.is_file() and not file.name.startswith((".", "_"))]
+    shards = [file for file in files if file.suffix.lower() in openers]
+    endings = " or ".join(openers)
+    if not shards:
+        raise UnreadableFileError(f"{path} must contain {endings} files with consecutive rows, got none")
+    if len({file.suffix.lower() for file in shards}) > 1:
+        names = ", ".join(sorted(file.name for file in shards)[:4])
+        raise UnreadableFileError(f"{path} must contain files of one kind, {endings}, got both: {names}")
+    return shards
+
+
+_UNPACKED = 24
+"""Bytes of memory per value while a column is decoded: page, dictionary and array."""
+
+
+class ParquetMatrix:
+    """A column of vectors, or else columns of numbers, read one row group at a time."""
+
+    def __init__(self, path: Path, key: str | None) -> None:
+        self._path = path
+        with reading(path):
+            self._file = optional("pyarrow.parquet", path).ParquetFile(path, memory_map=True)
+            groups = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
+        self._starts = [0, *accumulate(groups)]
+        self._lock = Lock()
+        self._last: tuple[int, Array] | None = None
+        table = parquet_table(path)
+        layout = decide(table.columns, str(path), None if key is None else [key])
+        matrices = [*layout.vectors, *layout.families, *["numbers"] * bool(layout.matrix)]
+        if len(matrices) > 1:
+            raise ValueError(f"key must name one of the columns {join_names(matrices)} of {path}, got {key}")
+        if key is not None and not matrices:
+            known = [column.name for column in table.columns if column.kind != "other"]
+            raise ValueError(f"key must be one of {join_names(known)} in {path}, got {key!r}")
+        self._vectors = next(iter(layout.vectors.values()), None)
+        columns = layout.matrix or next(iter(layout.families.values()), ())
+        self._columns = [self._vectors[0].name] if self._vectors else [column.name for column in columns]
+        if not self._columns or not self._starts[-1]:
+            raise UnreadableFileError(f"{path} must contain rows of numbers, got none")
+        filled = int(np.flatnonzero(groups)[0])
+        first = [next(self._batches(filled, [name], 1)) for name in self._columns]
+        self.shape = (self._starts[-1], *(first[0].shape[1:] if self._vectors else (len(first),)))
+        self.dtype = np.result_type(*first)
+        state_layout(path.name, layout, self.shape, next(iter(layout.vectors), None))
+
+    @property
+    def is_list(self) -> bool:
+        """Whether each row is a vector in one column, so that other columns are not features."""
+        return self._vectors is not None
+
+    def __getitem__(self, rows: slice) -> Array:
+        """Return some rows, read from their row groups."""
+        start, stop, _ = rows.indices(self._starts[-1])
+        blocks = []
+        while start < stop:
+            place = bisect_right(self._starts, start) - 1
+            first, end = self._starts[place], min(stop, self._starts[place + 1])
+            blocks.append(self._group(place)[start - first : end - first])
+            start = end
+        return np.concatenate(blocks) if blocks else np.empty((0, *self.shape[1:]), dtype=self.dtype)
+
+    def pieces(self, n_bytes: int) -> Iterator[tuple[slice, slice, Array]]:
+        """Yield (rows, columns, values) of pieces that each need about `n_bytes` bytes for decoding."""
+        width = self.shape[1]
+        for place, (start, end) in enumerate(zip(self._starts, self._starts[1:], strict=False)):
+            together = 1 if self._vectors else min(max(1, n_bytes // (_UNPACKED * (end - start))), width)
+            n_rows = max(1, n_bytes // (_UNPACKED * (width if self._vectors else together)))
+            for first in range(0, len(self._columns), together):
+                names, row = self._columns[first : first + together], start
+                columns = slice(0, width) if self._vectors else slice(first, first + len(names))
+                for block in self._batches(place, names, n_rows):
+                    yield slice(row, row + len(block)), columns, block
+                    row += len(block)
+
+    def _group(self, place: int) -> Array:
+        # Slices are usually read in order, so it suffices to keep the last group.
+        with self._lock:
+            if self._last is None or self._last[0] != place:
+                with reading(self._path):
+                    table = self._file.read_row_group(place, columns=self._columns)
+                self._last = place, self._values(table)
+            return self._last[1]
+
+    def _batches(self, place: int, names: list[str], n_rows: int) -> Iterator[Array]:
+        """Yield the values of the given columns in a row group, `n_rows` rows at a time."""
+        options = {"batch_size": n_rows, "row_groups": [place], "columns": names, "use_threads": False}
+        with reading(self._path):
+            batches = self._file.iter_batches(**options)
+        table = optional("pyarrow", self._path).Table
+        while True:
+            with reading(self._path):
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                found = table.from_batches([batch])
+            yield self._values(found)
+
+    def _values(self, table: Any) -> Array:
+        if self._vectors is None:
+            with reading(self._path):
+                return np.column_stack([column.to_numpy() for column in table.columns])
+        with reading(self._path):
+            array = table.column(0).combine_chunks()
+        return arrow_vectors(self._path, self._columns[0], self._vectors[1], getattr(array, "storage", array), 0)
+
 
 ENDINGS = (".npy", ".zarr", ".parquet")
 
@@ -91,3 +265,113 @@ def _open_npy(path: Path, key: str | None) -> Any:
 
 
 _OPENERS = {".npy": _open_npy, ".zarr": open_zarr_matrix, ".parquet": ParquetMatrix}
+
+
+_COPIED = (".zarr", ".parquet")
+_PIECE = 1 << 26
+"""Maximum number of bytes to copy at a time."""
+_SHARE = 16
+"""A copied piece may take at most one over this number of the memory budget."""
+_HELD = 4
+"""A file is copied if it needs more than one over this number of the memory budget."""
+_MAP_FROM, _TRIM_FROM = -3, -1
+"""Options of the C library (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD)."""
+_MAPPED, _KEPT = 1 << 18, 1 << 25
+"""Size in bytes above which an array gets memory pages of its own, during the copy and afterwards."""
+
+
+def copy_large_files(
+    enter: Callable[[AbstractContextManager[str]], str],
+    files: Sequence[Path],
+    tell: Callable[[str], None],
+    inside: Sequence[str] = (),
+) -> list[Path]:
+    """Return the files, with temporary .npy copies in place of those too large for the memory budget.
+
+    `enter` enters a context, such as a temporary folder, that lasts until the work ends. `inside` names the columns
+    that contain labels.
+    """
+    return [
+        _copy(enter, file, matrix, tell) if (matrix := _large(file, inside)) is not None else file for file in files
+    ]
+
+
+def _large(file: Path, inside: Sequence[str]) -> Any:
+    """Open a file's single matrix for piecewise reading if it is too large for memory, else return None."""
+    if file.suffix.lower() not in _COPIED:
+        return None
+    try:
+        matrix = open_matrix(file)
+    except (ValueError, OSError):
+        # The same error is reported later, when the file is read.
+        return None
+    if isinstance(matrix, ParquetMatrix) and inside and not matrix.is_list:
+        return None
+    return matrix if _n_bytes(matrix) > memory_budget() // _HELD else None
+
+
+def _n_bytes(matrix: Any) -> int:
+    return int(matrix.shape[0]) * int(matrix.shape[1]) * int(np.dtype(matrix.dtype).itemsize)
+
+
+def _copy(
+    enter: Callable[[AbstractContextManager[str]], str], file: Path, matrix: Any, tell: Callable[[str], None]
+) -> Path:
+    folder = Path(enter(tempfile.TemporaryDirectory(prefix="shesha-")))
+    need, free = _n_bytes(matrix), shutil.disk_usage(folder).free
+    if need > free:
+        raise ValueError(
+            f"the temporary folder must have {readable(need)} of free space for a copy of {file}, got "
+            f"{readable(free)}; set TMPDIR to another folder, or save the file as .npy"
+        )
+    tell(f"{file} takes too much of the memory budget, so its rows are copied to a temporary file of {readable(need)}")
+    target = folder / f"{file.stem}.npy"
+    dtype = np.dtype(matrix.dtype)
+    with _memory_given_back():
+        while (needed := _write(matrix, target, dtype)) != dtype:
+            dtype = needed
+    return target
+
+
+def _write(matrix: Any, target: Path, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Copy the values, and return their type; it is a wider one if some values do not fit `dtype`."""
+    n, d = (int(size) for size in matrix.shape)
+    with target.open("wb") as stream:
+        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (n, d)}
+        np.lib.format.write_array_header_1_0(stream, header)
+        _reserve(stream, n * d * dtype.itemsize)
+    rows_of_file = np.load(target, mmap_mode="r+")
+    for rows, columns, values in matrix.pieces(min(_PIECE, memory_budget() // _SHARE)):
+        if not np.can_cast(values.dtype, dtype):
+            return np.result_type(values.dtype, dtype)
+        rows_of_file[rows, columns] = values
+    rows_of_file.flush()
+    return dtype
+
+
+def _reserve(stream: IO[bytes], n_bytes: int) -> None:
+    """Reserve disk space for the values, because writing to a map on a full disk would end the process."""
+    stream.flush()
+    start = stream.tell()
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(stream.fileno(), start, n_bytes)
+    else:
+        stream.truncate(start + n_bytes)
+
+
+@contextmanager
+def _memory_given_back() -> Iterator[None]:
+    """Return the memory of decoded values to the system instead of keeping it in each decoding thread."""
+    library = ctypes.CDLL(None) if sys.platform == "linux" else None
+    set_option = getattr(library, "mallopt", lambda option, n_bytes: None)
+    set_option(_MAP_FROM, _MAPPED)
+    try:
+        yield
+    finally:
+        # The C library would raise these limits by itself once large arrays are freed; a small budget needs lower
+        # limits.
+        kept = min(_KEPT, memory_budget() // _SHARE)
+        set_option(_MAP_FROM, kept)
+        set_option(_TRIM_FROM, 2 * kept)
+        if "pyarrow" in sys.modules:
+            sys.modules["pyarrow"].default_memory_pool().release_unused()

@@ -15,9 +15,9 @@ from shesha.io._array_selection import Contents, Keys
 from shesha.io._tables import Table, arrow_table, contents_of_table, labels_of_table, parquet_table
 from shesha.io.arrow_batches import arrow_batches, arrow_schema
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory
-from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
+from shesha.support.wording import join_names
 
 _ROWS = 4096
 """Number of rows that are unpacked at a time."""

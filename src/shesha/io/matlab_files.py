@@ -10,10 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shesha.io._array_selection import StoredArray
-from shesha.io._external_links_and_declared_sizes import require_own, require_sound
-from shesha.io._nested_arrays import NamedArrays, flatten, gather, in_memory, refused
-from shesha.io._zarr_decompression_limits import deflate_size
+from shesha.io._array_selection import NamedArrays, StoredArray, flatten, gather, in_memory, refused
+from shesha.io.declared_sizes import deflate_size, require_own, require_sound
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
 from shesha.support.memory import memory_budget, readable
 from shesha.support.types import Array

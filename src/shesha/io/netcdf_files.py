@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import Names
-from shesha.io._array_selection import StoredArray
-from shesha.io._external_links_and_declared_sizes import require_own, require_sound
-from shesha.io._nested_arrays import NamedArrays, refused
-from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
-from shesha.io.file_endings import file_stem
+from shesha.io._array_selection import NamedArrays, StoredArray, refused
+from shesha.io.declared_sizes import require_own, require_sound
+from shesha.io.file_checks import UnreadableFileError, file_stem, optional, reading, require_memory, require_plausible
 from shesha.support.optional import require
 from shesha.support.provenance import state
 from shesha.support.types import Array

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,73 @@ from shesha.io._format_type import Format
 from shesha.io._unsupported_formats import unsupported
 from shesha.io.file_checks import require_existing, require_file
 from shesha.io.formats import find_format, formats, is_table
-from shesha.io.token_counts import ReadArrays, shared_token_counts
-from shesha.support.item_lists import join_names
 from shesha.support.layer_axis import LayerAxis, normalise_axis
 from shesha.support.provenance import state, state_left_out
 from shesha.support.types import Array
-from shesha.support.visible_text import visible_name
 from shesha.support.warnings import GuessedLayersWarning, RowNamesWarning, warn
+from shesha.support.wording import join_names, visible_name
+
+_LONGEST_HEAD = 10**8
+"""Maximum header size of a valid safetensors file, in bytes."""
+
+
+class ReadArrays(dict[str, Any]):
+    """The arrays of a file, by name.
+
+    Attributes
+    ----------
+    n_tokens : tuple of int or None
+        Number of tokens of each input, which an audit checks as a covariate; None if the file does not record it.
+    opened : mapping of Path to Contents
+        The files, with what else they contain.
+    """
+
+    def __init__(
+        self, arrays: Mapping[str, Any], n_tokens: tuple[int, ...] | None, opened: Mapping[Path, Any] | None = None
+    ) -> None:
+        super().__init__(arrays)
+        self.n_tokens, self.opened = n_tokens, dict(opened or {})
+
+
+def shared_token_counts(paths: Iterable[str | os.PathLike[str]]) -> tuple[int, ...] | None:
+    """Return the numbers of tokens that files record; None if no file does or if they disagree.
+
+    Examples
+    --------
+    >>> shared_token_counts(["missing.npy"]) is None
+    True
+    """
+    files = [file for path in paths for file in _files(Path(path))]
+    records = {counts for file in files if (counts := recorded_token_counts(file)) is not None}
+    return records.pop() if len(records) == 1 else None
+
+
+def recorded_token_counts(path: Path) -> tuple[int, ...] | None:
+    """Return the number of tokens of each input from the metadata of a .safetensors file or a .zarr store."""
+    try:
+        counts = _record(path)["inputs"]["n_tokens"]
+        return tuple(int(count) for count in counts)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        # Damaged files are reported when their arrays are read; here, such a file simply has no token counts.
+        return None
+
+
+def _record(path: Path) -> Any:
+    if path.suffix == ".zarr":
+        return json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]["shesha"]
+    if path.suffix != ".safetensors":
+        raise ValueError("files of other formats contain no token counts")
+    with path.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if length > min(_LONGEST_HEAD, path.stat().st_size):
+            raise ValueError("no header")
+        return json.loads(json.loads(stream.read(length))["__metadata__"]["shesha"])
+
+
+def _files(path: Path) -> list[Path]:
+    """Return a file or store itself, or the files of any other directory."""
+    return sorted(path.iterdir()) if path.is_dir() and path.suffix != ".zarr" else [path]
+
 
 _MOST_NAMES = 200
 """Number of row and column names that are looked at."""
@@ -292,3 +353,51 @@ def read_named_labels(
     target, file_format = _locate(path)
     labels = _visible_labels(file_format.labels(target, column))
     return labels if ids is None else NamedRows(np.asarray(labels), _read_ids(target, file_format, ids))
+
+
+_MOST_COLUMNS = 20
+_MOST_ROWS = 1_000_000
+
+
+def check_column_orders(contents: Mapping[Path, Contents]) -> None:
+    """Refuse to pair rows by position if two files have the same distinct texts in another order; warn of numbers."""
+    files = list(contents.items())
+    if len(files) < 2:
+        return
+    (first, a), (second, b) = files[:2]
+    names, others = a.row_names, b.row_names
+    if names is not None and others is not None and _decide(names, others):
+        return
+    n_rows = [len(next(iter(found.representations.values()), ())) for found in (a, b)]
+    if n_rows[0] != n_rows[1] or n_rows[0] > _MOST_ROWS:
+        return
+    for column in [name for name in a.labels_available if name in b.labels_available][:_MOST_COLUMNS]:
+        one, other = (_values(path, column) for path in (first, second))
+        if one is None or other is None or not (one.distinct and other.distinct) or len(one) < 3:
+            continue
+        if one.has_same_names(other) and not one.has_same_order(other):
+            text = f"column {column!r} has the same values in {first.name} and {second.name}, in another order"
+            if one.kind == "text":
+                raise ValueError(
+                    f"{text}, but nothing else identifies the rows. If it does, pass ids={column!r} (--id {column}); "
+                    "otherwise pass --by-position"
+                )
+            state(text)
+            warn(
+                f"{text}, but rows are paired by position. If it identifies rows, pass ids={column!r} (--id {column})",
+                RowNamesWarning,
+            )
+
+
+def _decide(names: Names, others: Names) -> bool:
+    """Return whether names decide how rows are paired, unlike numbers that only count the rows."""
+    if names.counts_rows and others.counts_rows:
+        return False
+    return all(one.chosen or one.kind != "counted" for one in (names, others)) or names.has_same_names(others)
+
+
+def _values(path: Path, column: str) -> Names | None:
+    try:
+        return Names.build(np.asarray(read_labels(path, column)))
+    except (ValueError, TypeError, OSError):
+        return None

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterable
 from pathlib import Path
 
-from shesha.io.file_endings import file_stem
+from shesha.io.file_checks import file_stem
 
 
 def short_paths(paths: Iterable[str | os.PathLike[str]], *, endings: bool = True) -> list[str]:

@@ -13,18 +13,25 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names
 from shesha.io._anndata import _default, _elements, _names, labels_of_anndata
-from shesha.io._array_selection import Contents, Keys, StoredArray, contents
-from shesha.io._external_links_and_declared_sizes import require_own
+from shesha.io._array_selection import Contents, Keys, NamedArrays, StoredArray, contents
 from shesha.io._format_type import Format, array_format
-from shesha.io._hdf5_arrays import describe, read_dataset
-from shesha.io._nested_arrays import NamedArrays
-from shesha.io.compressed_files import open_bytes
-from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
-from shesha.io.file_endings import COMPRESSED, file_ending, file_stem
-from shesha.support.item_lists import join_names
+from shesha.io.declared_sizes import require_own
+from shesha.io.file_checks import (
+    COMPRESSED,
+    UnreadableFileError,
+    file_ending,
+    file_stem,
+    open_bytes,
+    optional,
+    reading,
+    require_memory,
+    require_plausible,
+)
+from shesha.io.hdf5_arrays import describe, read_dataset
 from shesha.support.natural_order import natural_key
 from shesha.support.provenance import state
 from shesha.support.types import Array
+from shesha.support.wording import join_names
 
 _FEATURES = ("features", "genes")
 _INSTEAD = "write an embedding of fewer columns, such as X_pca"

@@ -13,14 +13,10 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import NamedRows, Names
-from shesha.io._array_selection import Contents, Keys, StoredArray
+from shesha.io._array_selection import Contents, Keys, NamedArrays, StoredArray, read_lines
 from shesha.io._format_type import array_contents
-from shesha.io._labels import read_lines
-from shesha.io._nested_arrays import NamedArrays
 from shesha.io._tables import contents_of_table, csv_table, labels_of_table
-from shesha.io.compressed_files import open_bytes
-from shesha.io.file_checks import UnreadableFileError, reading, require_memory
-from shesha.io.file_endings import file_stem
+from shesha.io.file_checks import UnreadableFileError, file_stem, open_bytes, reading, require_memory
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
 

@@ -28,11 +28,11 @@ from shesha.report import (
     wrap,
 )
 from shesha.report import card as as_card
-from shesha.results.similarity.recommended_measure_names import RECOMMENDED
+from shesha.results.similarity.score import RECOMMENDED
 from shesha.support import argument_types as kinds
 from shesha.support import spelling as spelling
 from shesha.support.argument_types import instance
-from shesha.support.entry_points import import_entry_points, load_marks
+from shesha.support.optional import import_entry_points, load_marks
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, View
 

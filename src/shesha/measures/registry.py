@@ -15,7 +15,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures.sampled_estimates import SampledPairs, SampledRows
-from shesha.results.citation_sources import remember_source
+from shesha.results.sentence_parts import remember_source
 from shesha.support import argument_types as kinds
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
@@ -166,7 +166,7 @@ class Measure:
     @property
     def row_metric(self) -> Metric:
         """The metric under which every row needs a direction; 'euclidean' if rows need none."""
-        metric: Metric = "cosine" if issubclass(self.view, Concentricity) else dict(self.view_key[1]).get("metric")
+        metric: Any = "cosine" if issubclass(self.view, Concentricity) else dict(self.view_key[1]).get("metric")
         return metric if metric in ("cosine", "correlation") else "euclidean"
 
     def look(self, source: Representation) -> View:

@@ -31,9 +31,9 @@ from shesha.moments.sums import (
 from shesha.support import argument_types as kinds
 from shesha.support.atomic_files import replacing
 from shesha.support.device_arrays import to_host
-from shesha.support.plurals import count
 from shesha.support.regular_files import open_regular
 from shesha.support.types import Array, Index, Matrix, Vector
+from shesha.support.wording import count
 
 
 @dataclass

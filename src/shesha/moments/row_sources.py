@@ -15,8 +15,8 @@ import numpy as np
 from shesha.io import open_matrix
 from shesha.moments.sums import batch_sides, panel_rows
 from shesha.support import memory
+from shesha.support.atomic_files import file_stamp
 from shesha.support.device_arrays import stays, to_host
-from shesha.support.file_stamps import file_stamp
 from shesha.support.progress import track
 
 Item = TypeVar("Item")

@@ -3,20 +3,16 @@
 from shesha.neuro.coupling_with_behaviour import behaviour_coupling
 from shesha.neuro.crossnobis import crossnobis, discriminability
 from shesha.neuro.crossnobis_significance import CrossnobisPairs, crossnobis_test
-from shesha.neuro.mouse_brain_areas import allen_areas, brain_division, brain_region
 from shesha.neuro.noise_ceiling import noise_ceiling
 from shesha.neuro.rsatoolbox import from_rsatoolbox, to_rsatoolbox
 from shesha.neuro.score_correlations import association
-from shesha.neuro.session import Session
-from shesha.neuro.session_drift import session_drift
-from shesha.neuro.session_table import session_table
+from shesha.neuro.session_drift import check_tracked, session_drift, shared_neurons
+from shesha.neuro.session_table import Session, allen_areas, brain_division, brain_region, session_table
 from shesha.neuro.spikes import spike_counts
-from shesha.neuro.split_half_reliability import trial_split
+from shesha.neuro.split_half_reliability import trial_split, wuc
 from shesha.neuro.stochastic_shape import StochasticShape, stochastic_shape
 from shesha.neuro.time_by_time import over_time
-from shesha.neuro.tracked_neuron_table import check_tracked, shared_neurons
 from shesha.neuro.trial_order_null import permutation_null
-from shesha.neuro.whitened_cosine import wuc
 from shesha.neuro.within_session_drift import centroid_drift, tertiles
 
 __all__ = [

@@ -1,10 +1,12 @@
-"""Trials and their conditions, checked once."""
+"""Trials and their conditions, checked once, in equal numbers and in halves."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import combinations
+from math import comb
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,10 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import MissingRows, align_labels, coordinate_values, is_labelled, table_values, transpose_axes
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import class_names
+from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
 from shesha.support import provenance
 from shesha.support.device_arrays import to_host
-from shesha.support.plurals import count
-from shesha.support.types import Array, Index, Labels, Mask, Matrix
+from shesha.support.seeds import generator, spawn
+from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed
+from shesha.support.wording import count
 
 ROLES = (
     ("trial", "presentation", "event", "stimulus"),
@@ -109,7 +113,7 @@ class Trials:
         trials = cls(values, one, ("",), source, (), None, neurons, len(values), X)
         trials = trials.keep(recorded, "without any number (NaN)", name)
         if missing == "drop":
-            complete = ~np.isnan(trials.values).any(axis=tuple(range(1, values.ndim)))
+            complete = np.asarray(~np.isnan(trials.values).any(axis=tuple(range(1, values.ndim))))
             if not complete.any():
                 raise ValueError(f"{name} must have a trial without NaN for missing='drop', got none")
             trials = trials.keep(complete, "with NaN", name)
@@ -308,7 +312,9 @@ def _ordered_categories(labels: Any) -> list[tuple[str, ...] | None]:
         labels = labels.to_frame()
     table = hasattr(labels, "iloc") and hasattr(labels, "columns")
     types = list(labels.dtypes) if table else [getattr(labels, "dtype", None)]
-    return [class_names(kind.categories) if getattr(kind, "ordered", False) else None for kind in types]
+    return [
+        class_names(kind.categories) if kind is not None and getattr(kind, "ordered", False) else None for kind in types
+    ]
 
 
 def _combined_codes(
@@ -347,3 +353,180 @@ def _conditions_from_coordinates(X: Any, conditions: Any, name: str, role: str) 
         if axis != X.dims[0]:
             raise ValueError(f"{role} must be along the axis {X.dims[0]!r}, got {coordinate!r} along {axis!r}")
     return dict(zip(named, (values for _, values in pairs), strict=True))
+
+
+How = Literal["odd-even", "random", "blocks"]
+HOWS: tuple[How, ...] = get_args(How)
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """Divisions of the trials into two halves, as units of trials and the units in the first half."""
+
+    how: How
+    unit: Index
+    """Code for the unit to which each trial belongs."""
+    first: Mask
+    """Whether each unit is in the first half, of shape (n_splits, n_units)."""
+    text: str
+
+    @property
+    def masks(self) -> Mask:
+        """Whether each trial is in the first half, of shape (n_splits, n_trials)."""
+        masks: Mask = self.first[:, self.unit]
+        return masks
+
+    @classmethod
+    def build(cls, n_trials: int, how: How, n_splits: int, n_blocks: int, seed: Seed) -> Halves:
+        """Check the options, and divide the trials."""
+        check.choice(how, HOWS, "how")
+        n_splits = check.count(n_splits, "n_splits")
+        n_blocks = check.count(n_blocks, "n_blocks", minimum=2)
+        n_trials = check.count(n_trials, "n_trials")
+        if n_trials < 4:
+            raise ValueError(f"n_trials must be at least 4, got {n_trials}")
+        if how == "odd-even":
+            return cls(how, np.arange(n_trials) % 2, np.array([[True, False]]), "odd and even trials")
+        if how == "random":
+            first = _random_halves(n_trials, n_splits, generator(seed))
+            return cls(how, np.arange(n_trials), first, f"random halves, {n_splits} times")
+        if n_blocks > n_trials:
+            raise ValueError(f"n_blocks must be at most the number of trials ({n_trials}), got {n_blocks}")
+        first = _halves_of_blocks(n_blocks, n_splits, generator(seed))
+        text = "first and second half of the session" if n_blocks == 2 else f"halves of {n_blocks} blocks"
+        return cls(how, np.arange(n_trials) * n_blocks // n_trials, first, text)
+
+
+def _random_halves(n_trials: int, n_splits: int, rng: np.random.Generator) -> Mask:
+    first = np.zeros((n_splits, n_trials), dtype=bool)
+    for line in first:
+        line[rng.permutation(n_trials)[: (n_trials + 1) // 2]] = True
+    return first
+
+
+def _halves_of_blocks(n_blocks: int, n_splits: int, rng: np.random.Generator) -> Mask:
+    """Choose half of the blocks, in all ways or at random; block 0 is fixed if their number is even."""
+    size = n_blocks // 2
+    # With an even number of blocks, every split would occur twice unless the first block were fixed.
+    fixed = n_blocks % 2 == 0
+    n_ways = comb(n_blocks - fixed, size - fixed)
+    rest = np.arange(int(fixed), n_blocks)
+    if n_ways <= n_splits:
+        chosen = [list(subset) for subset in combinations(rest.tolist(), size - fixed)]
+    else:
+        chosen = [rng.permutation(rest)[: size - fixed].tolist() for _ in range(n_splits)]
+    first = np.zeros((len(chosen), n_blocks), dtype=bool)
+    for line, blocks in zip(first, chosen, strict=True):
+        line[[0, *blocks] if fixed else blocks] = True
+    return first
+
+
+Numbers = int | Literal["equal", "all"]
+FEWEST_IN_HALF = 2
+"""Smallest number of trials per condition in each half; conditions with fewer trials are left out."""
+_UNEQUAL = 2.5
+"""If the largest number of trials is at least this multiple of the smallest, a note is added."""
+
+
+def check_numbers(value: Any, name: str) -> Numbers:
+    """Return the value if it is a number of trials, 'equal' or 'all'; otherwise raise an error."""
+    if isinstance(value, str) and value in ("equal", "all"):
+        return value  # type: ignore[return-value]
+    if value is None or isinstance(value, str):
+        raise ValueError(f"{name} must be a number, 'equal' or 'all', got {value!r}")
+    return check.count(value, name)
+
+
+@dataclass(frozen=True, eq=False)
+class EqualTrials:
+    """Random choices of trials, with equal numbers per condition in each part of a recording."""
+
+    numbers: int | Literal["equal"]
+    """Number of trials of each condition in each part; 'equal' means as many as the rarest condition has."""
+    parts: Index
+    """The part (half or run) to which each trial belongs, of shape (n_draws, n_trials)."""
+    keys: Matrix
+    """Random keys; the trials with the smallest keys are selected."""
+    fewest: int
+    """Smallest number of trials in each part; conditions with fewer trials in some part are left out."""
+
+    @classmethod
+    def build(cls, numbers: Numbers, halves: Halves, n_draws: int, seed: Seed) -> EqualTrials | None:
+        """Draw trials from each split, repeatedly if there are few splits; return None if all trials are used."""
+        check_numbers(numbers, "trials_per_half")
+        return cls.draw(numbers, (~halves.masks).astype(np.intp), n_draws, seed, FEWEST_IN_HALF)
+
+    @classmethod
+    def draw(cls, numbers: Numbers, parts: Index, n_draws: int, seed: Seed, fewest: int) -> EqualTrials | None:
+        """Draw trials for each line of `parts`, repeatedly if there are few; return None if all trials are used."""
+        if numbers == "all":
+            return None
+        repeated = np.repeat(parts, -(-n_draws // len(parts)), axis=0)
+        keys = spawn(seed, 3).random(repeated.shape)
+        return cls(numbers, repeated, keys, fewest if numbers == "equal" else numbers)
+
+    def sums(self, rows: Matrix, codes: Labels, n_conditions: int) -> Cube:
+        """Sum the selected rows by draw, part and condition."""
+        sizes = self._sizes(count_trials(codes, n_conditions, self.parts))
+        return equal_sums(rows, codes, n_conditions, self.parts, self.keys, sizes)
+
+    def _included(self, counts: Index) -> Mask:
+        """Which conditions have enough trials in every part, of shape (n_draws, n_conditions)."""
+        return np.asarray((counts >= self.fewest).all(axis=1))
+
+    def _sizes(self, counts: Index) -> Index:
+        """Number of trials per condition and part in each draw; 0 if no condition has enough."""
+        if self.numbers != "equal":
+            return np.full(len(counts), self.numbers)
+        smallest = np.where(self._included(counts), counts.min(axis=1), counts.max(initial=0) + 1).min(axis=1)
+        return np.where(self._included(counts).any(axis=1), smallest, 0)
+
+    def describe(self, trials: Trials, part: str) -> Use:
+        """Describe how many trials are used, and which trials and conditions are not."""
+        counts = count_trials(trials.codes, trials.n_conditions, self.parts)
+        included, sizes = self._included(counts), self._sizes(counts)
+        used = counts.shape[1] * included.sum(axis=1) * sizes
+        n_unused = round(float((trials.codes >= 0).sum() - used.mean()))
+        low, high = int(sizes.min()), int(sizes.max())
+        numbers = f"{low}" if low == high else f"{low} to {high}"
+        text = f"{numbers} trials per condition"
+        share = included.mean(axis=0)
+        dropped = tuple(name for name, fraction in zip(trials.names, share, strict=True) if fraction == 0)
+        partly = [name for name, fraction in zip(trials.names, share, strict=True) if 0 < fraction < 1]
+        few = f"conditions with fewer than {self.fewest} trials in a {part}"
+        notes = [f"{few} are left out: {check.join_items(dropped)}"]
+        notes = notes if dropped else []
+        if partly:
+            notes.append(f"{few} are left out of some draws: {check.join_items(partly)}")
+        if n_unused:
+            notes.append(
+                f"{n_unused} of {trials.n_trials} trials are unused, because numbers of trials are equalised. To use "
+                f"more, leave out rare conditions (min_trials=), or pass trials_per_{part}='all'"
+            )
+        return Use(text, n_unused, dropped, tuple(notes))
+
+
+@dataclass(frozen=True)
+class Use:
+    """How many trials and conditions a score uses."""
+
+    text: str
+    n_unused: int = 0
+    """Number of unused trials among the scored conditions, averaged over draws."""
+    dropped: tuple[str, ...] = ()
+    """Conditions that every draw leaves out because they have too few trials in some part."""
+    notes: tuple[str, ...] = ()
+
+
+def unused_trials(equal: EqualTrials | None, trials: Trials, part: str) -> Use:
+    """Describe how many trials are used; if all are, add a note if their numbers are very unequal."""
+    if equal is not None:
+        return equal.describe(trials, part)
+    counts = np.bincount(trials.codes[trials.codes >= 0])
+    if not len(counts) or counts.max() < _UNEQUAL * counts.min():
+        return Use("all trials")
+    note = (
+        f"conditions have {counts.min()} to {counts.max()} trials. Unequal numbers alone make distances reproducible, "
+        f"even without a neural code. Use trials_per_{part}='equal'"
+    )
+    return Use("all trials", notes=(note,))

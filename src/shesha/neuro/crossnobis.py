@@ -22,11 +22,11 @@ from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
 from shesha.support import memory, provenance
-from shesha.support.default_draw_counts import N_PERMUTATIONS
-from shesha.support.plurals import count
+from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.provenance import keep_statements
 from shesha.support.types import Labels, Matrix, Seed
 from shesha.support.warnings import MeasureWarning, warn
+from shesha.support.wording import count
 
 Estimate = Literal["ledoit-wolf", "diagonal"]
 ESTIMATES: tuple[Estimate, ...] = get_args(Estimate)
@@ -248,10 +248,10 @@ def crossnobis(
         distances = crossed.distances(trials.codes)
     if crossed.many_neurons:
         warn(crossed.many_neurons, MeasureWarning)
-    missing = np.flatnonzero(np.isnan(distances).any(axis=1))
-    if len(missing):
+    incomplete = np.flatnonzero(np.isnan(distances).any(axis=1))
+    if len(incomplete):
         n_pairs = int(np.isnan(distances[np.triu_indices(len(distances), k=1)]).sum())
-        names = check.join_items(trials.names[k] for k in missing)
+        names = check.join_items(trials.names[k] for k in incomplete)
         if runs is None:
             reason = f"a condition has fewer than two trials. Leave out conditions with one trial (among {names})"
         else:

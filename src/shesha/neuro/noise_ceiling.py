@@ -16,8 +16,16 @@ from shesha.kernels.condition_distances import Cube, centre_and_scale, condition
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.rounding_and_scaling import centred_units
-from shesha.neuro._trials import Conditions, Trials
-from shesha.neuro.equal_trials import FEWEST_IN_HALF, EqualTrials, Numbers, Use, check_numbers, unused_trials
+from shesha.neuro._trials import (
+    FEWEST_IN_HALF,
+    Conditions,
+    EqualTrials,
+    Numbers,
+    Trials,
+    Use,
+    check_numbers,
+    unused_trials,
+)
 from shesha.results import NoiseCeiling
 from shesha.support import provenance
 from shesha.support.provenance import keep_statements

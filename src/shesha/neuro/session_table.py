@@ -2,28 +2,250 @@
 
 from __future__ import annotations
 
+import csv
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.resources import files
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from shesha.inputs import coordinate_values, is_labelled, table_values
 from shesha.inputs import validation as check
+from shesha.kernels.condition_distances import centre_and_scale
 from shesha.kernels.distances import METRICS, Metric
-from shesha.neuro._brain_area_scores import ALL, AreaOptions, score_area
-from shesha.neuro.clustered_intervals import mean_interval
-from shesha.neuro.equal_trials import Numbers, check_numbers
-from shesha.neuro.mouse_brain_areas import brain_division, brain_region
-from shesha.neuro.session import Checked, Session
-from shesha.neuro.trial_halves import HOWS, How
-from shesha.neuro.trial_order_null import NULLS, Null
-from shesha.results import AreaLine, Group, GroupMean, SessionTable
+from shesha.neuro._trials import HOWS, Conditions, EqualTrials, Halves, How, Numbers, Trials, check_numbers
+from shesha.neuro.coupling_with_behaviour import check_outcome, coupling_score
+from shesha.neuro.score_correlations import mean_interval
+from shesha.neuro.split_half_reliability import split_score, wuc_score
+from shesha.neuro.trial_order_null import NULLS, Null, Orders
+from shesha.neuro.within_session_drift import drift_score
+from shesha.results import AreaLine, AreaScore, Group, GroupMean, SessionTable, TrialScore
 from shesha.results.base import reaches_level
 from shesha.support import argument_types as kinds
-from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import draw_seed
-from shesha.support.types import Seed
+from shesha.support.seeds import draw_seed, spawn
+from shesha.support.types import Array, Index, Seed, Vector
+from shesha.support.warnings import NotEstimableWarning
+
+
+@dataclass(frozen=True)
+class Area:
+    """One area in the Allen atlas."""
+
+    area: str
+    """Acronym of the area."""
+    region: str
+    """Functional group to which appendix 13.6 of the paper assigns the area."""
+    division: str
+    """Division of the brain to which the atlas assigns the area."""
+
+
+OTHER = "Other"
+
+
+@lru_cache(maxsize=1)
+def allen_areas() -> dict[str, Area]:
+    """Areas by acronym, each with its region in the paper and its division in the atlas.
+
+    The two differ. For example, the paper assigns the zona incerta (ZI) to the midbrain, and the atlas assigns it to
+    the hypothalamus. The paper's region Striatum includes the lateral septum as LS, but not its parts (LSr, LSc).
+
+    Examples
+    --------
+    >>> allen_areas()["ZI"]
+    Area(area='ZI', region='Midbrain', division='Hypothalamus')
+    """
+    text = files("shesha.neuro").joinpath("allen_areas.csv").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return {line["area"]: Area(**line) for line in csv.DictReader(lines)}
+
+
+def brain_region(area: str) -> str:
+    """Return an area's region in the paper's appendix 13.6; 'Other' for areas that it does not list.
+
+    Examples
+    --------
+    >>> brain_region("CA1"), brain_region("root")
+    ('Hippocampus', 'Other')
+    """
+    return allen_areas()[area].region if kinds.text(area, "area") in allen_areas() else OTHER
+
+
+def brain_division(area: str) -> str:
+    """Return an area's division in the Allen atlas; 'Other' for an unknown acronym.
+
+    Examples
+    --------
+    >>> brain_division("LSr"), brain_division("root")
+    ('Striatum', 'Other')
+    """
+    return allen_areas()[area].division if kinds.text(area, "area") in allen_areas() else OTHER
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """A recording to pass to `session_table`.
+
+    Parameters
+    ----------
+    X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
+        Responses, with trials in the order of recording.
+    conditions : array of shape (n_trials,) or (n_trials, n_columns), or names of coordinates of a DataArray
+        The condition of each trial.
+    areas : array of shape (n_neurons,), or the name of a coordinate of a DataArray
+        The brain area of each neuron.
+    outcome : array of shape (n_trials,), optional
+        One number per trial, which the score 'behaviour_coupling' needs.
+    animal : str
+        Name of the animal. Default: the name of the session.
+    """
+
+    X: Any
+    conditions: Conditions
+    areas: ArrayLike | str
+    outcome: ArrayLike | None = None
+    animal: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """A session that has been checked, with one area per neuron."""
+
+    name: str
+    animal: str
+    trials: Trials
+    areas: Array
+    outcome: Vector | None = None
+
+    @classmethod
+    def build(cls, name: str, given: Any) -> Checked:
+        """Check a session, and return it with codes and names."""
+        if not isinstance(given, Session):
+            raise TypeError(f"sessions must be shesha.neuro.Session, got a {type(given).__name__} for {name}")
+        trials = Trials.build(given.X, given.conditions, f"X of session {name}")
+        areas = given.areas
+        if isinstance(areas, str):
+            if not is_labelled(given.X):
+                raise TypeError(f"areas of session {name} must have one entry per neuron, got the name {areas!r}")
+            areas = coordinate_values(given.X, areas, f"X of session {name}")[1]
+        areas = np.asarray(table_values(areas, "areas"))
+        n_neurons = trials.n_neurons if trials.neurons is None else len(areas)
+        codes, names = check.labels(areas, n_neurons, f"areas of {name}", min_classes=1)
+        of_neurons = names.astype(str)[codes if trials.neurons is None else codes[trials.neurons]]
+        outcome = None
+        if given.outcome is not None:
+            outcome = trials.take(check_outcome(given.outcome, trials.n_total, f"outcome of {name}"))
+        return cls(name, str(given.animal) or name, trials, of_neurons, outcome)
+
+
+@dataclass(frozen=True)
+class AreaOptions:
+    """Options for scoring areas."""
+
+    scores: tuple[str, ...]
+    how: How
+    metric: Metric
+    normalize: bool
+    n_splits: int
+    n_blocks: int
+    trials_per_half: Numbers
+    n_neurons: int | None
+    n_draws: int
+    n_permutations: int
+    null: Null
+    drift_null: Null
+    alpha: float
+    seed: int
+
+    def orders(self, n_trials: int, null: Null) -> Orders:
+        """Permutations of the trials, which are the same for all areas of a session."""
+        return Orders.build(n_trials, self.n_permutations, null, alpha=self.alpha, seed=self.seed)
+
+    def halves(self, n_trials: int) -> Halves:
+        """Halves of the trials, which are the same for all areas of a session."""
+        return Halves.build(n_trials, self.how, self.n_splits, self.n_blocks, spawn(self.seed, 1))
+
+    def neurons(self, n: int) -> list[Index]:
+        """Return which neurons to score: all of them, or several random draws of `n_neurons`."""
+        if self.n_neurons is None or self.n_neurons == n:
+            return [np.arange(n)]
+        rng = spawn(self.seed, 2)
+        return [np.sort(rng.choice(n, self.n_neurons, replace=False)) for _ in range(self.n_draws)]
+
+
+Scorer = Callable[[Trials, Vector | None, AreaOptions], TrialScore]
+
+
+def _split(trials: Trials, outcome: Vector | None, options: AreaOptions) -> TrialScore:
+    orders, halves = options.orders(trials.n_trials, options.null), options.halves(trials.n_trials)
+    equal = EqualTrials.build(options.trials_per_half, halves, options.n_splits, options.seed)
+    return split_score(trials, halves, orders, options.metric, options.normalize, {}, equal)
+
+
+def _wuc(trials: Trials, outcome: Vector | None, options: AreaOptions) -> TrialScore:
+    orders, halves = options.orders(trials.n_trials, options.null), options.halves(trials.n_trials)
+    return wuc_score(trials, halves, orders, options.normalize, None, {})
+
+
+def _drift(trials: Trials, outcome: Vector | None, options: AreaOptions) -> TrialScore:
+    rows = centre_and_scale(trials.rates, unit=options.normalize, centred=False)
+    return drift_score(rows, trials, options.orders(trials.n_trials, options.drift_null))
+
+
+def _coupling_score(trials: Trials, outcome: Vector | None, options: AreaOptions) -> TrialScore:
+    if outcome is None:
+        orders = options.orders(trials.n_trials, options.null)
+        return orders.summarise("coupling", np.full(1, np.nan), trials, reason="the session has no trial outcomes")
+    known = ~np.isnan(outcome)
+    trials = trials.keep(known, "without an outcome")
+    return coupling_score(trials, outcome[known], options.orders(trials.n_trials, options.null))
+
+
+ALL: Mapping[str, Scorer] = {
+    "trial_split": _split,
+    "centroid_drift": _drift,
+    "wuc": _wuc,
+    "behaviour_coupling": _coupling_score,
+}
+
+
+def score_area(trials: Trials, outcome: Vector | None, options: AreaOptions) -> dict[str, AreaScore]:
+    """Compute the requested scores of an area, averaged over draws of neurons if `n_neurons` is set."""
+    drawn = [trials.take_neurons(neurons) for neurons in options.neurons(trials.n_neurons)]
+    with warnings.catch_warnings():
+        # The reasons are stored with the scores, so the warnings would only repeat them.
+        warnings.simplefilter("ignore", NotEstimableWarning)
+        return {
+            name: _mean_of_draws([ALL[name](draw, outcome, options) for draw in drawn], options)
+            for name in options.scores
+        }
+
+
+def _mean_of_draws(scores: list[TrialScore], options: AreaOptions) -> AreaScore:
+    """Average the score and its permuted values over draws of neurons, which share their permutations."""
+    known = [score for score in scores if score.observed == score.observed]
+    if not known:
+        return AreaScore(value=float("nan"), reason=scores[0].reason)
+    first = known[0]
+    if len(scores) == 1 or not first.null:
+        return replace(_plain(first), value=float(np.mean([score.observed for score in known])))
+    values = np.array([[score.observed, *score.null] for score in known]).mean(axis=0)
+    orders = replace(options.orders(first.n_trials, "permute"), exchanged=first.exchanged)
+    trials = Trials(np.zeros((first.n_trials, 1)), np.zeros(first.n_trials, dtype=np.intp), ("",))
+    summary = orders.summarise(first.name, values, trials, closer=first.closer, best=None)
+    return _plain(replace(summary, n_unused=first.n_unused, dropped=first.dropped))
+
+
+def _plain(score: TrialScore) -> AreaScore:
+    fields = ("null_mean", "null_sd", "threshold", "score", "p_value", "n_unused", "dropped")
+    return AreaScore(value=score.observed, reason=score.reason, **{name: getattr(score, name) for name in fields})
+
 
 INTERVALS = ("session", "animal")
 GROUPINGS: Mapping[str, Callable[[str], str]] = {"area": str, "region": brain_region, "division": brain_division}

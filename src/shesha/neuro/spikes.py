@@ -12,8 +12,8 @@ from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
 from shesha.support import provenance
 from shesha.support.device_arrays import to_host
-from shesha.support.plurals import agree, count
 from shesha.support.warnings import MeasureWarning, warn
+from shesha.support.wording import agree, count
 
 
 def spike_counts(

@@ -12,14 +12,12 @@ from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Conditions, Trials
-from shesha.neuro.equal_trials import EqualTrials, Numbers, unused_trials
+from shesha.neuro._trials import Conditions, EqualTrials, Halves, How, Numbers, Trials, unused_trials
 from shesha.neuro.split_half_reliability import FEWEST_CONDITIONS, SplitScore
-from shesha.neuro.trial_halves import Halves, How
 from shesha.neuro.trial_order_null import Null, Orders
 from shesha.nulls import summarise
 from shesha.results import OverTime
-from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed, Vector

@@ -1,10 +1,8 @@
 """Null distributions: exchange designs, p-values, and corrections for multiple tests."""
 
-from shesha.nulls.corrections import benjamini_hochberg, holm
 from shesha.nulls.dependence import dependence
-from shesha.nulls.design_builder import equal_groups, exchange
-from shesha.nulls.matching_on_one_covariate import match_by_quantity
-from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
+from shesha.nulls.design_builder import equal_groups, exchange, match_by_quantity
+from shesha.nulls.null_summary import benjamini_hochberg, best_value, holm, require_attainable_maximum, summarise
 from shesha.nulls.permutations import draw_permutations, identity_first
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import Dependence, NullComparison, NullSummary

@@ -1,10 +1,11 @@
-"""Detection of dependence between rows: similar neighbouring rows, and repeated rows."""
+"""Detection of dependence between rows: similar neighbours, repeats, periods, and series with memory."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import erfc, sqrt
+from itertools import pairwise
+from math import erfc, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,243 @@ from numpy.typing import NDArray
 from shesha.inputs import validation as check
 from shesha.kernels.repeated_rows import repeats
 from shesha.kernels.sorting import insertion_places
-from shesha.nulls.near_repeats import find_near_repeats
-from shesha.nulls.periodicity import find_period
-from shesha.nulls.sampled_rows_for_checks import FEWEST_ROWS, DiagnosticRows
-from shesha.nulls.series_memory import memory_in_rows, persistence
+from shesha.nulls.sampled_rows_for_checks import FEWEST_ROWS, DiagnosticRows, largest
 from shesha.results import Dependence
 from shesha.results.audit.dependence import LEVEL
-from shesha.support.types import Index, Matrix, Vector
+from shesha.support.types import Index, Mask, Matrix, Vector
+
+_CHANCE = 1e-4
+"""Expected number of near repeats that are reported by chance."""
+_ROUNDING = 64 * float(np.finfo(float).eps)
+"""Rounding error in a squared distance, relative to the squared lengths from which it is computed."""
+_EVERY = 8
+"""Step between the rows that are used to estimate the typical distance."""
+
+
+def find_near_repeats(grams: Sequence[Matrix], kept: Mask) -> Index:
+    """Return the rows whose nearest row is much nearer than the second nearest and the dimension suggest.
+
+    If rows are distributed evenly in k dimensions, the logarithm of the ratio of the second-nearest to the nearest
+    distance is exponential with rate k (Facco et al. 2017). For the ratio of the third to the second distance, the rate
+    is 2 k. The median of this second logarithm estimates k even if there are repeats.
+    """
+    places = np.flatnonzero(kept)
+    if len(places) < FEWEST_ROWS:
+        return places[:0]
+    total = np.zeros((len(places), len(places)))
+    for gram in grams:
+        part = gram if kept.all() else gram[np.ix_(places, places)]
+        total += part * (1 / (_middle_distance(part) or 1.0))
+    # Computed in place, because allocating memory for millions of numbers takes longer than adding them up.
+    lengths = np.diagonal(total).copy()
+    total *= -2
+    total += lengths
+    total += lengths[:, None]
+    np.fill_diagonal(total, np.inf)
+    # Smaller squared distances are rounding errors of the Gram matrix; these grow if a distant row shifts the mean.
+    rounding = np.maximum(1e-13, _ROUNDING * lengths)[:, None]
+    nearest = np.log(np.maximum(_three_smallest(total), rounding)) / 2
+    limit = 2 * float(np.median(nearest[:, 2] - nearest[:, 1])) / log(2) * log(len(places) / _CHANCE)
+    return places[nearest[:, 1] - nearest[:, 0] > limit] if limit > 0 else places[:0]
+
+
+def _middle_distance(gram: Matrix) -> float:
+    """Median squared distance from some rows to all rows (the upper median for even numbers)."""
+    lengths = np.diagonal(gram)
+    squared = lengths[::_EVERY, None] + lengths - 2 * gram[::_EVERY]
+    half = squared.size // 2
+    return float(np.partition(squared, half, axis=None)[half])
+
+
+def _three_smallest(matrix: Matrix) -> Matrix:
+    """Return the three smallest numbers in each row; the matrix is overwritten."""
+    minima, rows = np.empty((len(matrix), 3)), np.arange(len(matrix))
+    for place in range(3):
+        smallest = matrix.argmin(axis=1)
+        minima[:, place] = matrix[rows, smallest]
+        matrix[rows, smallest] = np.inf
+    return minima
+
+
+FEWEST_PERIODS = 3
+"""Smallest number of periods that a series must contain for the period to be detected."""
+_MOST_ROWS = 1024
+"""Largest number of consecutive rows that are examined."""
+_MOST_COLUMNS = 16
+"""Largest number of features that are examined directly; if there are more, random combinations are used."""
+_PARTS = 8
+"""Number of parts of a series whose phases must agree for a period to be reported."""
+_AGREEMENT = 0.8
+_SHARE = 0.08
+"""Smallest share of the variance that one frequency must explain for a period to be reported."""
+_LEAST = 1e-280
+"""If the largest number is below this limit, smaller numbers may have lost digits."""
+_PADDING = 16
+"""Factor by which frequencies are oversampled, because a slightly wrong frequency would shift the phase along the
+series."""
+
+
+def find_period(*representations: NDArray[Any]) -> float:
+    """Return the period, in rows, that all representations share; 0 if there is none.
+
+    A period is reported if its frequency explains enough of the variance and keeps its phase over the whole series.
+
+    Parameters
+    ----------
+    *representations : arrays of shape (n_samples, n_features)
+        Finite features of the same rows, in the order of recording.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> wave = np.sin(2 * np.pi * np.arange(200)[:, None] / 24.3 + np.arange(5))
+    >>> round(find_period(wave + rng.standard_normal((200, 5))))
+    24
+    >>> find_period(rng.standard_normal((200, 5)).cumsum(axis=0))
+    0.0
+    """
+    n = min(_MOST_ROWS, *(len(side) for side in representations))
+    if n < _PARTS * 2:
+        return 0.0
+    frequencies = []
+    for side in representations:
+        frequencies.append(_frequency(_standardise(side[:n])))
+        if not frequencies[-1] > 0:
+            return 0.0
+    spread = max(frequencies) - min(frequencies)
+    return 1.0 / float(np.mean(frequencies)) if spread <= 1 / n else 0.0
+
+
+def _frequency(rows: Matrix) -> float:
+    """Return the frequency (cycles per row) of the strongest wave with constant phase; 0 if there is none."""
+    n = len(rows)
+    # In pure noise, the strongest frequency explains about 2 log(n) / n of the variance.
+    least = max(_SHARE, 4 * np.log(n) / n) * float((rows**2).sum())
+    # A wave between two resolvable frequencies has at least 0.4 of its power at each of the two.
+    if least == 0 or 2 * _power(rows, 1).max() / n < 0.4 * least:
+        return 0.0
+    power = _power(rows, _PADDING)
+    best = int(np.argmax(power))
+    frequency = best / (_PADDING * n)
+    if 2 * power[best] / n < least:
+        return 0.0
+    return frequency if _phase_agreement(rows, frequency) >= _AGREEMENT else 0.0
+
+
+def _power(rows: Matrix, padding: int) -> Vector:
+    """Power at each frequency, with slow drifts and row-to-row changes set to zero."""
+    n = len(rows)
+    power = np.zeros(padding * n // 2 + 1)
+    for column in rows.T:
+        power += np.abs(np.fft.rfft(column, padding * n)) ** 2
+    power[: FEWEST_PERIODS * padding] = 0.0
+    power[-padding:] = 0.0
+    return power
+
+
+def _phase_agreement(rows: Matrix, frequency: float) -> float:
+    """Return how well the parts of a series agree in a wave's phase and amplitude, from -1 to 1."""
+    waves = np.exp(-2j * np.pi * frequency * np.arange(len(rows)))[:, None] * rows
+    parts = np.array([part.sum(axis=0) for part in np.array_split(waves, _PARTS)])
+    products = (parts @ parts.conj().T).real
+    # Noise adds to the squared length of each part, but not to the products of different parts.
+    wave = 2 * float((np.abs(parts.sum(axis=0)) ** 2).sum()) / len(rows)
+    noise = max(0.0, float((rows**2).sum()) - wave) / _PARTS
+    length = float(np.trace(products)) / _PARTS - noise
+    return float(products[np.triu_indices(_PARTS, 1)].mean()) / length if length > 0 else 1.0
+
+
+def _columns(features: Matrix) -> Matrix:
+    """Return the features or, if there are many, random combinations in which a wave has the same share."""
+    d = features.shape[1]
+    if d <= _MOST_COLUMNS:
+        return features.copy()
+    weights = np.random.default_rng(0).standard_normal((d, _MOST_COLUMNS))
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = features @ weights
+    # Features are rescaled first only if the sums would overflow or underflow.
+    return rows if _LEAST < largest(rows) < np.inf else np.asarray(features / largest(features) @ weights)
+
+
+def _standardise(side: NDArray[Any]) -> Matrix:
+    features: Matrix = np.asarray(side, dtype=np.float64).reshape(len(side), -1)
+    rows = _columns(features)
+    rows /= largest(rows)
+    time = np.arange(len(rows)) - (len(rows) - 1) / 2
+    rows -= rows.mean(axis=0)
+    # The linear trend is removed, because it would leak into all frequencies.
+    rows -= time[:, None] * (time @ rows) / (time @ time)
+    return rows
+
+
+_SPREAD, _DIED_OUT = 256, 0.05
+"""Number of rows that are checked for drift, and the autocorrelation below which the memory counts as ended."""
+_WINDOW = 5
+"""Number of memories over which autocorrelations are added up; those at longer lags are noise (Sokal 1997)."""
+
+
+def memory_in_rows(grams: list[Matrix], windows: list[Index]) -> float:
+    """Memory in rows: twice the sum, over lags, of the product of the sides' autocorrelations.
+
+    Squared Gram matrices weight directions by their variance, as similarities do. Without this weighting, many noisy
+    directions would hide a few directions with a long memory.
+    """
+    ends = np.cumsum([0, *(len(window) for window in windows)])
+    total = 0.0
+    for lag in range(1, len(windows[0]) // 2):
+        correlations = [_autocorrelation(gram, lag, ends) for gram in grams]
+        # A single representation is used for both sides, which then have the same memory.
+        total += 2 * float(np.prod(correlations if len(correlations) > 1 else correlations * 2))
+        # Autocorrelations of waves change their sign and return, so the sum does not end at the first negative one.
+        if lag >= _WINDOW * total:
+            break
+    return max(0.0, total)
+
+
+def _autocorrelation(gram: Matrix, lag: int, ends: Index) -> float:
+    """Autocorrelation of the squared Gram matrix at one lag; only the entries needed are computed."""
+    power = np.einsum("ij,ij->i", gram, gram)
+    if not power.any():
+        return 0.0
+    products = np.einsum("ij,ij->i", gram[:-lag], gram[lag:])
+    parts = [(power[start:stop].mean(), products[start : stop - lag].mean()) for start, stop in pairwise(ends)]
+    variance, with_later = np.mean(parts, axis=0)
+    return float(with_later / variance)
+
+
+def persistence(side: DiagnosticRows) -> float:
+    """Mean autocorrelation at lags of an eighth to a quarter of the rows, times the effective row number.
+
+    A memory that decays leaves no autocorrelation at these lags. Where autocorrelations at shorter lags are larger,
+    they reflect the memory, which reduces the effective number of rows.
+    """
+    spread = _spread(side.n_rows)
+    gram = side.gram if len(spread) == side.n_rows else _gram(side.side, spread)
+    n, squared = len(gram), gram @ gram.T
+    power = float(np.trace(squared)) / n
+    if not power > 0:
+        return 0.0
+    autocorrelations = np.array([np.trace(squared, lag) / (n - lag) for lag in range(1, n // 4 + 1)]) / power
+    floor = float(autocorrelations[max(1, n // 8 - 1) :].mean())
+    if not 0 < floor < 1:
+        return 0.0
+    memory = (autocorrelations - floor) / (1 - floor)
+    return floor * n / (1 + 2 * float(memory[: int(np.argmax(np.append(memory <= _DIED_OUT, True)))].sum()))
+
+
+def _spread(n: int) -> Index:
+    """Numbers of the rows that are checked for drift, evenly spaced if there are many."""
+    return np.unique(np.linspace(0, n - 1, min(n, _SPREAD)).astype(np.intp))
+
+
+def _gram(side: NDArray[Any], rows: Index) -> Matrix:
+    X = np.asarray(side[rows], dtype=np.float64)
+    # Without the division, squares of large numbers would overflow.
+    X = X / largest(X)
+    X -= X.mean(axis=0)
+    gram: Matrix = X @ X.T
+    return gram
+
 
 _N_ORDERS = 60
 """Number of random permutations to which the given order is compared."""

@@ -3,23 +3,250 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
-from shesha.nulls.dependence import dependence, find_dependence
+from shesha.kernels.regression import natural_spline
+from shesha.nulls.dependence import _N_ORDERS, _closer, _different, _ranks, dependence, find_dependence
 from shesha.nulls.design_builder import exchange
-from shesha.nulls.neighbours_within_design import p_value_within_design
 from shesha.nulls.permutations import Design, nonempty_arguments
-from shesha.nulls.residual_confounding import residual_confounding_warnings
-from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
+from shesha.nulls.restricted_permutations import Exchange
+from shesha.nulls.sampled_rows_for_checks import FEWEST_ROWS, DiagnosticRows
 from shesha.results import Dependence
 from shesha.results.audit.dependence import DRIFT, LEVEL, describe_period
-from shesha.support.plurals import lowercase_start
-from shesha.support.types import Labels
+from shesha.support.device_arrays import to_host
+from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import CalibrationWarning, warn
+from shesha.support.wording import lowercase_start
+
+_MOST_ROWS = 4096
+"""Largest number of rows whose neighbours are compared with the permutations of a design."""
+
+
+def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> float:
+    """Test whether neighbouring rows are closer than under the permutations of a design.
+
+    The rows that a design permutes must be exchangeable, and dependent neighbours within a block are not. As in
+    `dependence`, the effect must be present in all representations, so the largest of their p-values is returned.
+
+    Parameters
+    ----------
+    design : Exchange
+        Design whose permutations are compared with the given order.
+    *representations : arrays of shape (n_samples, n_features)
+        Features of the same rows, in the order of recording.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shesha.nulls import exchange
+    >>> walk = np.random.default_rng(0).standard_normal((64, 8)).cumsum(axis=0)
+    >>> p_value_within_design(exchange(64, blocks=np.arange(64) // 8), walk) < 0.002
+    True
+    """
+    rows = np.arange(min(design.n_rows, _MOST_ROWS))
+    if len(rows) < FEWEST_ROWS:
+        return 1.0
+    some, sides = design.take(rows), [_scaled(side[rows]) for side in representations]
+    if some.group is not None and some.block_length is None and some.group.max() + 1 >= FEWEST_ROWS:
+        some, sides = _groups_as_rows(some, sides)
+    rng = np.random.default_rng(0)
+    orders = np.array([np.arange(some.n_rows), *(some.draw(rng) for _ in range(_N_ORDERS))])
+    first, second = _different(some.n_rows, rng)
+    p_values = []
+    for X in sides:
+        ranked = np.sort(((X[first] - X[second]) ** 2).sum(axis=1))
+        squared = np.array([(np.diff(X[order], axis=0) ** 2).sum(axis=1) for order in orders])
+        p_values.append(_closer(_ranks(squared, ranked).mean(axis=1)))
+    return max(p_values)
+
+
+def _scaled(rows: NDArray[Any]) -> Matrix:
+    X = np.asarray(rows, dtype=np.float64)
+    return np.asarray(X / (np.abs(X).max(initial=0.0) or 1.0))
+
+
+def _groups_as_rows(design: Exchange, sides: Sequence[Matrix]) -> tuple[Exchange, list[Matrix]]:
+    """Means of the groups in the order of their first rows, which show more of a common unit than single rows do."""
+    assert design.group is not None
+    _, first, codes, sizes = np.unique(design.group, return_index=True, return_inverse=True, return_counts=True)
+    order = np.argsort(first)
+    kinds = np.unique(np.stack([design.block[first], sizes]), axis=1, return_inverse=True)[1].ravel()
+    starts = np.cumsum(sizes) - sizes
+    sums = [np.add.reduceat(side[np.argsort(codes, kind="stable")], starts, axis=0) for side in sides]
+    return Exchange(len(first), kinds[order]), [(total / sizes[:, None])[order] for total in sums]
+
+
+_MOST_CHECKED_ROWS = 512
+"""Largest number of rows, in complete strata, that are checked."""
+_N_DRAWS, _N_SHUFFLES = 39, 39
+_ROWS_PER_TERM, _MOST_TERMS = 6, 8
+_LEVEL, _TOO_OFTEN = 0.05, 0.07
+"""Level of the test, and the false-positive rate above which a warning is issued."""
+_CLEARLY = 3.5
+"""Number of standard deviations by which the effect must exceed the effect in permuted rows."""
+_NORMAL = NormalDist()
+
+
+def residual_confounding_warnings(sides: list[NDArray[Any]], within: ArrayLike | None, strata: Index) -> list[str]:
+    """Return a warning if both sides still depend on the covariate within its strata."""
+    if within is None:
+        return []
+    values = np.asarray(to_host(within))
+    if values.dtype.kind not in "iuf" or len(np.unique(values)) == len(np.unique(strata)):
+        return []
+    rate = false_positive_rate(values, strata, *sides, n_terms=min(len(values) // _ROWS_PER_TERM, _MOST_TERMS))
+    if rate < _TOO_OFTEN:
+        return []
+    return [
+        "features still depend on the numbers in within= inside its strata, so about "
+        f"{100 * rate:.0f} % of unrelated data would be significant at 5 %. Pass these numbers as covariates=, which "
+        "regresses a smooth function out, or as keep= in chance()"
+    ]
+
+
+def false_positive_rate(
+    values: ArrayLike,
+    strata: Index,
+    *sides: NDArray[Any],
+    n_terms: int,
+    taken: Matrix | None = None,
+    design: Exchange | None = None,
+) -> float:
+    """False-positive rate at the 5 % level that a covariate's effect within its strata causes.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Values of the covariate.
+    strata : array of shape (n,)
+        Codes of the strata within which rows are permuted.
+    *sides : one or two arrays of shape (n, n_features)
+        Features of each side. A single array is compared with itself.
+    n_terms : int
+        Number of spline terms that model the effect; it is reduced if there are few rows.
+    taken : array of shape (n, n_directions), optional
+        Terms of covariates that are removed from the sides. Default: none.
+    design : Exchange, optional
+        Design whose permutations form the null. Default: all permutations within the strata.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    rows = _whole_strata(strata)
+    if len(np.unique(numbers[rows])) < 3:
+        return _LEVEL
+    some = [np.asarray(side[rows], dtype=np.float64) for side in sides]
+    here = None if taken is None else _orthonormal(taken[rows] - taken[rows].mean(axis=0))
+    n_terms = min(n_terms, (len(rows) + (0 if here is None else here.shape[1])) // 3)
+    some_rows = None if design is None else design.take(rows)
+    look = partial(strata_excess, numbers[rows], strata[rows], *some, n_terms=n_terms, taken=here, design=some_rows)
+    # Standard errors fall with the square root of the number of rows; the effect inside strata does not.
+    growth = float(np.sqrt(len(numbers) / len(rows)))
+    if (rate := _rate(growth * float(look()[0]))) < _TOO_OFTEN:
+        return rate
+    excess = look(n_shuffles=_N_SHUFFLES)
+    added = float(excess[0] - excess[1:].mean())
+    return _rate(growth * added) if added > _CLEARLY * excess[1:].std() else _LEVEL
+
+
+def _rate(excess: float) -> float:
+    return _NORMAL.cdf(excess - _NORMAL.inv_cdf(1 - _LEVEL))
+
+
+def _whole_strata(strata: Index) -> Index:
+    """Return the rows of complete, evenly spread strata, up to the maximum number of rows."""
+    order = np.argsort(strata, kind="stable")
+    if len(order) <= _MOST_CHECKED_ROWS:
+        return order
+    step = -(-len(order) // _MOST_CHECKED_ROWS)
+    codes = np.unique(strata)[::step]
+    return order[np.isin(strata[order], codes)]
+
+
+def strata_excess(
+    values: Vector,
+    strata: Index,
+    *sides: Matrix,
+    n_terms: int = _MOST_TERMS,
+    n_shuffles: int = 0,
+    taken: Matrix | None = None,
+    design: Exchange | None = None,
+) -> Vector:
+    """Effect of a covariate on the linear kernel similarity, in standard deviations of the null.
+
+    The similarity is the inner product of the two kernel matrices, and the null permutes rows within strata. The effect
+    is estimated by fitting a spline to each side and subtracting what noise is expected to contribute to the fit.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Values of the covariate.
+    strata : array of shape (n,)
+        Codes of the strata.
+    *sides : one or two arrays of shape (n, n_features)
+        Features of each side. A single array is compared with itself.
+    n_terms : int
+        Number of spline terms.
+    n_shuffles : int
+        Number of repetitions with shuffled rows, which do not depend on the covariate.
+    taken : array of shape (n, n_directions), optional
+        Orthonormal directions that are removed from the sides and from each shuffle. Default: none.
+    design : Exchange, optional
+        Design whose permutations form the null. Default: all permutations within the strata.
+
+    Returns
+    -------
+    array of shape (1 + n_shuffles,)
+        The excess in the given order, followed by the excess in each shuffle.
+    """
+    rng = np.random.default_rng(0)
+    orders = [_permute_within(strata, rng) if design is None else design.draw(rng) for _ in range(_N_DRAWS)]
+    terms = natural_spline(values, max(1, n_terms))
+    fixed = np.full((len(values), 1), len(values) ** -0.5)
+    fixed = fixed if taken is None else np.concatenate([fixed, taken], axis=1)
+    free = len(values) - fixed.shape[1]
+    basis = _orthonormal(_residuals(terms / np.linalg.norm(terms, axis=0), fixed))[:, : max(1, free // 2)]
+    rows = [_residuals(side / (np.abs(side).max(initial=0.0) or 1.0), fixed) for side in sides]
+    kernels = [side @ side.T for side in rows]
+    spread = float(np.std([np.sum(kernels[0] * kernels[-1][np.ix_(order, order)]) for order in orders]))
+    turned = np.stack([basis.T @ basis[order] for order in orders])
+    # Both sides are shuffled in the same way, so that only their relation to the covariate is lost.
+    shuffles = [rng.permutation(len(values)) for _ in range(n_shuffles)]
+    shuffled = [[_residuals(side[order], fixed) for side in rows] for order in shuffles]
+    excesses = [_excess(*(_effect(side, basis, free) for side in some), turned=turned) for some in [rows, *shuffled]]
+    return np.array(excesses) / spread if spread > 0 else np.zeros(len(excesses))
+
+
+def _residuals(rows: Matrix, fixed: Matrix) -> Matrix:
+    return np.asarray(rows - fixed @ (fixed.T @ rows))
+
+
+def _orthonormal(columns: Matrix) -> Matrix:
+    u, values, _ = np.linalg.svd(columns, full_matrices=False)
+    return np.asarray(u[:, values > 1e-6])
+
+
+def _excess(*effects: Matrix, turned: Matrix) -> float:
+    """Inner product of the two sides' effects, minus its mean over permutations."""
+    expected = np.sum(effects[0] * (turned @ effects[-1] @ np.swapaxes(turned, 1, 2)), axis=(1, 2))
+    return float(np.sum(effects[0] * effects[-1]) - expected.mean())
+
+
+def _effect(rows: Matrix, basis: Matrix, free: int) -> Matrix:
+    """Products of the spline coefficients, minus their expected value under noise."""
+    coefficients = basis.T @ rows
+    noise = ((rows**2).sum() - (coefficients**2).sum()) / max(1, free - basis.shape[1])
+    return np.asarray(coefficients @ coefficients.T - noise * np.eye(basis.shape[1]))
+
+
+def _permute_within(strata: Index, rng: np.random.Generator) -> Index:
+    order = np.empty(len(strata), dtype=np.intp)
+    order[np.argsort(strata, kind="stable")] = np.lexsort((rng.random(len(strata)), strata))
+    return order
 
 
 def warn_of_series(sides: list[NDArray[Any]], design: Design) -> None:

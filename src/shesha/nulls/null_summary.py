@@ -1,14 +1,21 @@
-"""Comparison of a score with its null distribution: threshold, p-value, calibrated score."""
+"""Comparison of scores with their null distributions, with corrections for multiple tests."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import ceil
+from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
 from shesha.results import NullSummary
-from shesha.support.types import Vector
+from shesha.support.draw_counts import default_draws, draws_needed, undecided
+from shesha.support.types import Matrix, Vector
+
+__all__ = ["CORRECTIONS", "Correction", "benjamini_hochberg", "default_draws", "draws_needed", "holm", "undecided"]
+
 
 TIE = 1e-12
 """Difference, relative to the largest score, below which two scores count as equal."""
@@ -81,3 +88,140 @@ def _rescale(score: float, threshold: float, top: float | None) -> float:
     if top is None:
         return excess
     return min(1.0, excess / (top - threshold)) if top > threshold else 0.0
+
+
+Correction = Literal["holm", "benjamini-hochberg"]
+CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
+
+
+def holm(p_values: ArrayLike) -> Vector:
+    """Adjust p-values to control the familywise error rate (Holm 1979).
+
+    Parameters
+    ----------
+    p_values : array of shape (n_tests,)
+        P-values in [0, 1]. NaN marks a missing test and stays NaN.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    return _adjust(p_values, _holm_step_down)
+
+
+def benjamini_hochberg(p_values: ArrayLike) -> Vector:
+    """Adjust p-values to control the false discovery rate (Benjamini and Hochberg 1995).
+
+    Parameters
+    ----------
+    p_values : array of shape (n_tests,)
+        P-values in [0, 1]. NaN marks a missing test and stays NaN.
+
+    Examples
+    --------
+    >>> benjamini_hochberg([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.04, 0.04]
+    """
+    from scipy.stats import false_discovery_control
+
+    return _adjust(p_values, false_discovery_control)
+
+
+def _adjust(p_values: ArrayLike, rule: Callable[[Vector], Vector]) -> Vector:
+    """Apply a correction rule to those p-values that are not NaN."""
+    p = check.real(p_values, "p_values")
+    if p.ndim != 1:
+        raise ValueError(f"p_values must be 1-D, got shape {p.shape}")
+    known = np.flatnonzero(~np.isnan(p))
+    if ((p[known] < 0) | (p[known] > 1)).any():
+        raise ValueError("p_values must lie in [0, 1], got values outside this range")
+    out = np.full(len(p), np.nan)
+    if len(known):
+        out[known] = np.minimum(1.0, rule(p[known]))
+    return out
+
+
+def _holm_step_down(p: Vector) -> Vector:
+    """Apply Holm's step-down rule, which SciPy 1.17 does not provide."""
+    order, m = np.argsort(p, kind="stable"), len(p)
+    out = np.empty(m)
+    out[order] = np.maximum.accumulate(p[order] * (m - np.arange(m)))
+    return out
+
+
+def max_statistic_p_values(draws: Sequence[Vector], closer: Sequence[str]) -> Vector:
+    """Correct p-values for the number of scores, by the step-down maximum over their common permutations.
+
+    If all pairs are unrelated, the probability that any corrected p-value is at most alpha is itself at most alpha,
+    whatever the dependence between the scores (Westfall and Young 1993, algorithm 4.1). Redundant scores cost no power.
+
+    Each score is converted to a scale common to all tests: the number of values, among the K + 1 values of the same
+    test, that lie below it. Equal numbers are ordered by the distance from the test's mean in standard deviations. This
+    second criterion lets a clear score stand out among many tests, because in every test some draw has the largest
+    value.
+
+    Parameters
+    ----------
+    draws : sequence of arrays of shape (n_permutations + 1,)
+        For each test, the observed score followed by the score in each draw. Draw k uses the same permutation of the
+        rows in all tests. NaN marks a draw without a score. It counts as extreme for its test and is ignored in the
+        maxima for other tests, because otherwise no score could exceed these maxima.
+    closer : sequence of {'higher', 'lower'}
+        For each test, whether higher or lower values are more similar.
+
+    Returns
+    -------
+    array of shape (n_tests,)
+        (1 + number of draws whose maximum is at least as large) / (n_permutations + 1), and at least the uncorrected
+        p-value.
+
+    Examples
+    --------
+    >>> null = np.random.default_rng(0).standard_normal((3, 199))
+    >>> draws = [np.r_[value, one] for value, one in zip([9.0, 1.9, 0.0], null, strict=True)]
+    >>> max_statistic_p_values(draws, ["higher"] * 3).tolist()
+    [0.005, 0.075, 0.5]
+    """
+    if not len(draws):
+        return np.empty(0)
+    signed = [np.asarray(draw) * (1.0 if way == "higher" else -1.0) for draw, way in zip(draws, closer, strict=True)]
+    results = [_common_scale(draw) for draw in signed]
+    scaled = np.stack([column for column, _ in results], axis=1)
+    alone = np.array([p_value for _, p_value in results])
+    return _step_down(scaled, alone)
+
+
+def _common_scale(values: Vector) -> tuple[Vector, float]:
+    """Return the values on a scale common to all tests, and the p-value of the first (observed) value."""
+    known = np.isfinite(values)
+    largest = float(np.abs(values[known]).max(initial=0.0))
+    unit = largest or 1.0
+    mean, sd = float((values[known] / unit).mean()), float((values[known] / unit).std())
+    filled = np.where(np.isnan(values), np.inf, values)
+    order = np.argsort(filled, kind="stable")
+    with np.errstate(invalid="ignore"):  # Equal infinite values are ties.
+        steps = (filled[order][1:] > filled[order][:-1]) & ~(np.diff(filled[order]) <= TIE * largest)
+    level = np.empty(len(values), dtype=np.intp)
+    level[order] = np.concatenate([[0], np.cumsum(steps)])
+    below = np.concatenate([[0], np.cumsum(np.bincount(level))])[level]
+    # Tied values share the standardised distance of the first of them.
+    first = filled[order][np.searchsorted(level[order], level)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        z = (first / unit - mean) / sd if sd > TIE else np.zeros(len(values))
+        # This part lies in (0, 1), so it only orders values that have the same number of values below them.
+        part = 0.5 + np.nan_to_num(z / (2 * (1 + np.abs(z))), nan=0.0)
+    scaled = np.where(np.isnan(values), -1.0, below + part)
+    return scaled, float((len(values) - below[0]) / len(values))
+
+
+def _step_down(scaled: Matrix, alone: Vector) -> Vector:
+    """Compare each observed value with the maxima over those tests that are no more extreme."""
+    order = np.argsort(-scaled[0], kind="stable")
+    # Column i holds the maximum over the i-th test and all later tests.
+    maxima = np.maximum.accumulate(scaled[:, order[::-1]], axis=1)[:, ::-1]
+    p_values = (maxima >= scaled[0, order] - TIE * len(scaled)).mean(axis=0)
+    result = np.empty(len(order))
+    result[order] = np.maximum.accumulate(p_values)
+    # Draws without a score in one test must not raise the p-values of later tests.
+    return np.maximum(result, alone)

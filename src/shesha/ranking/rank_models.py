@@ -2,41 +2,218 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import nnls
 
 from shesha.comparison.noise_ceiling import Repeats, ceiling_of_repeats
 from shesha.doubting import diagnostic_rows
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import n_pairs
+from shesha.kernels.ranks import SortedVectors, weighted_correlations
 from shesha.measures import as_measure
 from shesha.measures.registry import Choice
-from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
 from shesha.nulls.dependence import find_dependence
 from shesha.nulls.design_builder import exchange
-from shesha.ranking.chance_p_values import chance_p_values, fewer_rows
-from shesha.ranking.distance_bootstrap import evaluate_distances
-from shesha.ranking.distance_vectors import DistanceVectors
-from shesha.ranking.model_combination import MOST_PAIRS, combine_models
-from shesha.ranking.places import rank_with_ties
-from shesha.ranking.problem_and_evaluations import FEWEST_UNITS, Evaluations, Problem
-from shesha.ranking.resampled_correlations import RANKED_AGAIN
-from shesha.ranking.subset_scores import evaluate_subsets
-from shesha.results.similarity.model_ranking import ModelDifference, ModelRanking
+from shesha.nulls.null_summary import CORRECTIONS, Correction, benjamini_hochberg, holm
+from shesha.ranking.problem import FEWEST_UNITS, DistanceVectors, Evaluations, Problem
+from shesha.ranking.resampling import RANKED_AGAIN, chance_p_values, evaluate_distances, evaluate_subsets, fewer_rows
+from shesha.results.base import reaches_level
+from shesha.results.similarity.model_ranking import ModelCombination, ModelDifference, ModelRanking, RankedModel
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.support import argument_types as kinds
 from shesha.support import provenance
-from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
-from shesha.support.types import Seed
+from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances, select_layer_rows
+
+
+def rank_with_ties(
+    problem: Problem,
+    evaluations: Evaluations,
+    pairs: Sequence[ModelDifference],
+    chance: Matrix,
+    alpha: float,
+    confidence: float,
+) -> tuple[RankedModel, ...]:
+    """Return the models, closest first, each with its range of ranks given the significant differences."""
+    sign = 1.0 if problem.measure.higher_is_closer else -1.0
+    low, high = problem.measure.bounds
+    better, worse = _beaten(problem, pairs, sign, alpha)
+    n, values = len(problem.models), evaluations.models
+    lines = _Lines.build(evaluations, confidence, problem.measure.higher_is_closer)
+    listed = [
+        RankedModel(
+            name,
+            float(values.means[k]),
+            *(float(np.clip(lines.low[k], low, high)), float(np.clip(lines.high[k], low, high))),
+            *(1 + better[name], n - worse[name]),
+            *(float(number) for number in (*chance[k], lines.p_ceiling[k], *lines.shares[k])),
+        )
+        for k, name in enumerate(problem.names)
+    ]
+    return tuple(sorted(listed, key=lambda model: -sign * model.value if model.value == model.value else np.inf))
+
+
+def _beaten(
+    problem: Problem, pairs: Sequence[ModelDifference], sign: float, alpha: float
+) -> tuple[dict[str, int], dict[str, int]]:
+    """For each model, count the significantly better models and the significantly worse ones."""
+    better, worse = dict.fromkeys(problem.names, 0), dict.fromkeys(problem.names, 0)
+    for pair in pairs:
+        if reaches_level(pair.corrected_p_value, alpha):
+            first, second = (pair.first, pair.second) if sign * pair.difference > 0 else (pair.second, pair.first)
+            worse[first] += 1
+            better[second] += 1
+    return better, worse
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Additional results for each model."""
+
+    low: Vector
+    high: Vector
+    p_ceiling: Vector
+    shares: Matrix
+    """Variance explained alone, variance explained uniquely, and the interval limits of the latter."""
+
+    @classmethod
+    def build(cls, evaluations: Evaluations, confidence: float, higher_is_closer: bool) -> _Lines:
+        n = evaluations.n_models
+        empty, resampled = np.full(n, np.nan), evaluations.values.n_resamples > 0
+        low, high = evaluations.models.intervals(confidence) if resampled else (empty, empty)
+        p_ceiling = empty
+        if evaluations.has_ceiling and resampled:
+            p_ceiling = evaluations.gap_to_ceiling.p_values("below" if higher_is_closer else "above")
+        if (shares := evaluations.shares) is None:
+            return cls(low, high, p_ceiling, np.full((n, 4), np.nan))
+        means = shares.means
+        ends = shares.intervals(confidence) if shares.n_resamples else [np.full(2 * n + 1, np.nan)] * 2
+        unique_low, unique_high = (end[n : 2 * n] for end in ends)
+        return cls(
+            low,
+            high,
+            p_ceiling,
+            np.column_stack([means[:n], means[n : 2 * n], np.maximum(unique_low, 0), np.minimum(unique_high, 1)]),
+        )
+
+
+_REPEATS = 10
+"""Number of random divisions into folds. Several are needed, because the held-out value varies between divisions."""
+_FEWEST = 4
+"""Smallest number of rows in a test fold; fewer rows would give too few pairs."""
+
+MOST_PAIRS = 200_000
+"""Largest number of pairs in the folds. If there are more, a random sample is used, with an error of about 0.002."""
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """Training and test pairs of rows, and the sets of training and test subjects to combine them with."""
+
+    train: Vector
+    test: Vector
+    subjects: tuple[tuple[Index, Index], ...]
+
+
+def combine_models(problem: Problem, rng: np.random.Generator, vectors: DistanceVectors) -> ModelCombination | None:
+    """Fit non-negative model weights and score them on held-out data; None for one model or few rows."""
+    if len(problem.models) < 2 or problem.n_units < 2 * _FEWEST:
+        return None
+    if vectors.n_pairs > MOST_PAIRS and not problem.exact:
+        vectors = vectors.take(np.sort(rng.choice(vectors.n_pairs, MOST_PAIRS, replace=False)))
+    folds = [fold for _ in range(_REPEATS) for fold in _folds(vectors, rng)]
+    weights, held_out = zip(*(tried for fold in folds for tried in _try_fold(vectors, fold)), strict=True)
+    scores = np.nanmean(np.stack(held_out), axis=0)
+    singles = scores[1:]
+    best = int(np.nanargmax(singles) if problem.measure.higher_is_closer else np.nanargmin(singles))
+    mean = np.mean(np.stack(weights), axis=0)
+    return ModelCombination(
+        value=float(scores[0]),
+        best_single=problem.names[best],
+        best_single_value=float(singles[best]),
+        weights=dict(zip(problem.names, mean.tolist(), strict=True)),
+        n_folds=len(weights) // _REPEATS,
+        n_divisions=_REPEATS,
+    )
+
+
+def n_row_folds(n_units: int) -> int:
+    """Number of folds, following rsatoolbox: more folds if each still has enough rows."""
+    return 2 if n_units < 12 else 3 if n_units < 24 else 4 if n_units < 40 else 5
+
+
+def _folds(vectors: DistanceVectors, rng: np.random.Generator) -> Iterator[_Fold]:
+    """Divide rows (or groups) and subjects at random; every row is tested once with every subject."""
+    problem = vectors.problem
+    clusters, n_subjects = problem.design.clusters, len(problem.subjects)
+    parts = rng.permutation(problem.n_units) % n_row_folds(problem.n_units)
+    of_row = parts[clusters]
+    of_subject = rng.permutation(n_subjects) % min(n_subjects, 5)
+    for row_fold in range(parts.max() + 1):
+        inside = of_row == row_fold
+        train, test = ((mask[vectors.i] & mask[vectors.j]).astype(float) for mask in (~inside, inside))
+        yield _Fold(train, test, tuple(_subject_folds(n_subjects, of_subject)))
+
+
+def _subject_folds(n_subjects: int, of_subject: Index) -> Iterator[tuple[Index, Index]]:
+    """Yield the training and the test subjects of each fold; a single subject serves as both."""
+    subjects = np.arange(n_subjects)
+    for fold in range(of_subject.max() + 1):
+        tested = subjects[of_subject == fold]
+        yield (subjects[of_subject != fold] if n_subjects > 1 else tested), tested
+
+
+def _try_fold(vectors: DistanceVectors, fold: _Fold) -> Iterator[tuple[Vector, Vector]]:
+    """For each set of subjects, yield the weights and the held-out scores of combination and models."""
+    n_models, n_subjects = len(vectors.problem.models), len(vectors.problem.subjects)
+    lines = vectors.lines.values[: n_models + n_subjects]
+    models = lines[:n_models, fold.train > 0]
+    unit, lengths = _standardise(lines[:, fold.train > 0]), _lengths(models)
+    held_out = lines[:, fold.test > 0]
+    ranks = _rank_lines(vectors, held_out)
+    for trained, tested in fold.subjects:
+        weights = _weights(unit[:n_models], unit[n_models:][trained].mean(axis=0), lengths)
+        combined = _rank_lines(vectors, (weights @ held_out[:n_models])[None])
+        yield weights, _scores(vectors, np.vstack([combined, ranks[:n_models]]), ranks[n_models:][tested])
+
+
+def _weights(unit_models: Matrix, target: Vector, lengths: Vector) -> Vector:
+    """Non-negative model weights that best fit the target, scaled to sum 1."""
+    weights, _ = nnls(unit_models.T, target)
+    scaled: Vector = weights / lengths
+    return scaled / scaled.sum() if scaled.sum() > 0 else np.full(len(lengths), 1 / len(lengths))
+
+
+def _lengths(lines: Matrix) -> Vector:
+    norms: Vector = np.linalg.norm(lines - lines.mean(axis=1, keepdims=True), axis=1)
+    return np.where(norms > 0, norms, 1.0)
+
+
+def _standardise(lines: Matrix) -> Matrix:
+    centred: Matrix = (lines - lines.mean(axis=1, keepdims=True)) / _lengths(lines)[:, None]
+    return centred
+
+
+def _rank_lines(vectors: DistanceVectors, lines: Matrix) -> Matrix:
+    return SortedVectors.build(lines).ranks(np.ones(lines.shape[1])) if vectors.ranked else lines
+
+
+def _scores(vectors: DistanceVectors, tried: Matrix, data: Matrix) -> Vector:
+    """Mean score of each line over the held-out subjects."""
+    correlations = weighted_correlations(np.vstack([tried, data]), np.ones(tried.shape[1]))
+    scores: Vector = vectors.score(correlations[len(tried) :, : len(tried)]).mean(axis=0)
+    return scores
+
 
 _RESAMPLING, _FOLDING, _PAIRS, _ROWS = 21, 23, 24, 25
 _MANY, _FEWER = 1000, 200
@@ -134,7 +311,7 @@ def rank_models(
     check.fraction(confidence, "confidence", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
     models = {
-        name: Rdm(model, f"models[{name!r}]") if hasattr(model, "get_matrices") else model
+        name: Rdm(cast(Any, model), f"models[{name!r}]") if hasattr(model, "get_matrices") else model
         for name, model in kinds.mapping(models, "models").items()
     }
     named = {"models": models, "data": _subjects(data)}

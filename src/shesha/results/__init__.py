@@ -5,48 +5,37 @@ from typing import TYPE_CHECKING
 from shesha.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from shesha.results.audit.audit import Audit, Meaning, RepresentationAudit
+    from shesha.results.audit.audit import Audit, Faults, LabelClasses, Meaning, RepresentationAudit
     from shesha.results.audit.dependence import Dependence
     from shesha.results.audit.doubts import Doubt, Doubts
-    from shesha.results.audit.faults import Faults
-    from shesha.results.audit.label_classes import LabelClasses
     from shesha.results.changes.diff import Diff, LayerChange, MeasureChange, MovedRow
     from shesha.results.changes.kind_of_change import ClassChange, SeparationChange, StructureChange
     from shesha.results.changes.row_map import RowMap
     from shesha.results.changes.vector_index_verdict import IndexChange, Recall
     from shesha.results.coherence.coherence import Coherence, CoherenceTable, Link
-    from shesha.results.drift.stream import StreamVerdict
-    from shesha.results.drift.two_samples import TwoSample
+    from shesha.results.drift.stream import StreamVerdict, TwoSample
     from shesha.results.drift.verdict import CheckSequence, DriftScore, DriftVerdict, Moved
     from shesha.results.json_loading import load
-    from shesha.results.neuro.score_correlations import Association
     from shesha.results.neuro.session_drift import SessionDrift, SessionPair, SessionPart
-    from shesha.results.neuro.session_table import AreaLine, AreaScore, Group, GroupMean, SessionTable
-    from shesha.results.neuro.session_thirds import Tertiles
+    from shesha.results.neuro.session_table import AreaLine, AreaScore, Association, Group, GroupMean, SessionTable
     from shesha.results.neuro.time_by_time import OverTime
-    from shesha.results.neuro.trial_score import TrialScore
+    from shesha.results.neuro.trial_score import Tertiles, TrialScore
     from shesha.results.null_summary import NullComparison, NullSummary
-    from shesha.results.similarity.calibrated import Calibrated
-    from shesha.results.similarity.calibrated_layers import CalibratedLayers
-    from shesha.results.similarity.calibrated_many_pairs import CalibratedMany
+    from shesha.results.similarity.calibrated import Calibrated, CalibratedMany
     from shesha.results.similarity.comparison import Comparison
     from shesha.results.similarity.consensus import Consensus, Member
-    from shesha.results.similarity.layer_comparison import LayerComparison
+    from shesha.results.similarity.layer_grids import CalibratedLayers, LayerComparison
     from shesha.results.similarity.model_ranking import (
         ModelCombination,
         ModelDifference,
         ModelRanking,
         RankedModel,
     )
-    from shesha.results.similarity.models_with_reference_within_classes import SeveralWithinClasses
-    from shesha.results.similarity.noise_ceiling import NoiseCeiling, NoiseCeilingFields
     from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
-    from shesha.results.similarity.score import Score
+    from shesha.results.similarity.score import NoiseCeiling, NoiseCeilingFields, Score
     from shesha.results.similarity.unit_matching import UnitMatching
-    from shesha.results.similarity.within_classes import WithinClasses
-    from shesha.results.stability.chance import Chance
-    from shesha.results.stability.drift_path import DriftPath
-    from shesha.results.stability.estimate import Estimate
+    from shesha.results.similarity.within_classes import SeveralWithinClasses, WithinClasses
+    from shesha.results.stability.scores import Chance, DriftPath, Estimate
     from shesha.results.steering.layer_ranking import LayerRanking, RankedLayer
     from shesha.results.steering.partial_correlations import PartialCorrelation, PartialCorrelations
     from shesha.results.steering.steering import Steerability, SteeringPredictors, SteeringScore

@@ -1,14 +1,21 @@
-"""The base class of results."""
+"""The base class of results: how they print, convert, compare, plot and save themselves."""
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import singledispatch
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from types import UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from shesha._version import __version__
 from shesha.report import (
@@ -23,18 +30,180 @@ from shesha.report import (
     use_colour,
     wrap,
 )
-from shesha.results.equality import fields_equal, hash_key, list_compared_fields
 from shesha.results.generic_page import generic_page
-from shesha.results.json_encoding import FORMAT, encode, encode_fields
 from shesha.results.paper_sentences import paper_sentence, sentence_sections
-from shesha.results.plain_values import as_cell, as_plain_data, replace_non_json, restore
 from shesha.support import argument_types
 from shesha.support.atomic_files import write_text
 from shesha.support.provenance import restricts_rows
-from shesha.support.visible_text import visible
+from shesha.support.wording import visible
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def replace_non_json(value: Any) -> Any:
+    """Replace values that JSON does not allow: missing and infinite numbers become null."""
+    if isinstance(value, dict):
+        return {str(key): replace_non_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [replace_non_json(item) for item in value]
+    if hasattr(value, "tolist"):
+        # NumPy arrays and scalars.
+        return replace_non_json(value.tolist())
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    return value
+
+
+def as_cell(value: Any) -> Any:
+    """Return a value for a table cell; several values are joined into one text."""
+    return "; ".join(map(str, value)) if isinstance(value, tuple) else value
+
+
+def restore(kind: Any, plain: Any) -> Any:
+    """Convert plain values back to the value of a field with this type."""
+    if isinstance(kind, UnionType):
+        kinds = [arg for arg in get_args(kind) if arg is not type(None)]
+        return None if plain is None else restore(kinds[0], plain)
+    if is_dataclass(kind) and isinstance(kind, type):
+        types = get_type_hints(kind)
+        values = {field.name: plain[field.name] for field in fields(kind) if field.name in plain}
+        return kind(**{name: restore(types[name], value) for name, value in values.items()})
+    if get_origin(kind) is dict:
+        return {name: restore(get_args(kind)[1], value) for name, value in plain.items()}
+    if kind is float:
+        return float("nan") if plain is None else float(plain)
+    if isinstance(plain, list | tuple):
+        inner = get_args(kind)[0] if get_origin(kind) is tuple else Any
+        return tuple(restore(inner, value) for value in plain)
+    return plain
+
+
+def as_plain_data(value: Any) -> Any:
+    """Convert results and their contents to plain values that share no data with the results."""
+    if is_dataclass(value) and not isinstance(value, type):
+        if hasattr(value, "to_dict"):
+            return value.to_dict()
+        return {field.name: as_plain_data(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {key: as_plain_data(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(as_plain_data, value))
+    return deepcopy(value)
+
+
+FORMAT = 1
+"""Format number in files; files with another number are rejected."""
+ARRAYS = "biufU"
+"""Kinds of array dtypes that a file may contain."""
+
+
+@singledispatch
+def encode(value: Any, where: str) -> Any:
+    """Convert a value to JSON; tuples become lists, because results contain hardly any lists otherwise."""
+    if isinstance(value, np.ndarray):
+        return {"$array": _array(value, where)}
+    if isinstance(value, np.generic):
+        return encode(value.item(), where)
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"$float": repr(float(value))}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple):
+        return [encode(item, where) for item in value]
+    if isinstance(value, list):
+        return {"$list": [encode(item, where) for item in value]}
+    if isinstance(value, dict):
+        if all(isinstance(key, str) and not key.startswith("$") for key in value):
+            return {str(key): encode(item, where) for key, item in value.items()}
+        return {"$dict": [[encode(key, where), encode(item, where)] for key, item in value.items()]}
+    raise TypeError(f"{where} must be numbers, texts, arrays or results to be saved, got {type(value).__name__}")
+
+
+def _array(value: np.ndarray[Any, Any], where: str) -> list[Any]:
+    if value.dtype.kind not in ARRAYS:
+        raise TypeError(f"{where} must be an array of numbers or texts to be saved, got dtype {value.dtype}")
+    content = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode("ascii")
+    return [value.dtype.str, list(value.shape), content]
+
+
+def encode_fields(result: Any, where: str) -> dict[str, Any]:
+    """Return the fields of a result together with the name of its class."""
+    names = [field.name for field in fields(result) if field.name != "inputs" or result.inputs]
+    values = {name: encode(getattr(result, name), f"{where}.{name}") for name in names}
+    return {"$result": kind_name(type(result)), "fields": values}
+
+
+def kind_name(result: type) -> str:
+    """Return the name of a class in files, with its package unless that is `shesha.results`.
+
+    Raises
+    ------
+    TypeError
+        If the class does not belong to this library.
+    """
+    package, room, *_ = [*result.__module__.split("."), ""]
+    if package != "shesha":
+        raise TypeError(f"result must be of a class of this library, got {result.__module__}.{result.__name__}")
+    return result.__name__ if room == "results" else f"{room}.{result.__name__}"
+
+
+def values_equal(first: Any, second: Any) -> bool:
+    """Return whether two field values are equal, where NaN equals NaN, unlike in `==` on tuples."""
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        return _arrays_equal(first, second)
+    if isinstance(first, tuple | list) and isinstance(second, tuple | list):
+        return type(first) is type(second) and len(first) == len(second) and all(map(values_equal, first, second))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(values_equal(value, second[key]) for key, value in first.items())
+    return bool(first == second or (first != first and second != second))
+
+
+def _arrays_equal(value: Any, other: Any) -> bool:
+    if not (isinstance(value, np.ndarray) and isinstance(other, np.ndarray)):
+        return False
+    return value.dtype == other.dtype and np.array_equal(value, other, equal_nan=value.dtype.kind in "fc")
+
+
+def fields_equal(value: Any, other: Any) -> bool:
+    """Return whether two results of the same class have equal fields."""
+    return all(values_equal(getattr(value, name), getattr(other, name)) for name in list_compared_fields(value))
+
+
+def list_compared_fields(result: Any) -> Iterator[str]:
+    """Yield the names of the fields that are compared."""
+    return (field.name for field in fields(result) if field.compare)
+
+
+def hash_key(value: Any) -> Any:
+    """Return a hashable value, equal for equal values, so that results can be dictionary keys."""
+    if isinstance(value, np.ndarray):
+        return value.shape
+    if isinstance(value, tuple | list):
+        return tuple(map(hash_key, value))
+    if isinstance(value, dict):
+        return frozenset((key, hash_key(item)) for key, item in value.items())
+    return "nan" if value != value else value
+
+
+_SHARED = """
+
+Parameters
+----------
+ax : matplotlib Axes, optional
+    Where to draw; default: a new figure.
+
+Returns
+-------
+matplotlib Axes
+"""
+Method = TypeVar("Method", bound=Callable[..., object])
+
+
+def draws_axes(method: Method) -> Method:
+    """Decorate a method that draws on given or new axes, and add this option to its docstring."""
+    method.__doc__ = f"{(method.__doc__ or '').rstrip()}{_SHARED}"
+    return method
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from shesha._version import DISTRIBUTION, __version__
 from shesha.report import Column, Explained, Item, Lines, Page, Part, Section, Table
 from shesha.results.paper_sentences import claim, has_sentence
-from shesha.support.plurals import agree, count
+from shesha.support.wording import agree, count
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,16 +1,43 @@
-"""Parts of sentences for a paper: numbers, intervals, verdicts and their null, and short lists."""
+"""Parts of sentences for a paper: numbers, intervals, verdicts and their null, short lists, and sources."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from shesha.results.base import reaches_level
-from shesha.support.plurals import count as count
+from shesha.support.wording import count as count
 
 if TYPE_CHECKING:
     from shesha.results.null_summary import NullComparison
-    from shesha.results.stability.chance import Chance
+    from shesha.results.stability.scores import Chance
+
+
+_sources: dict[str, str] = {}
+_REGISTRIES = ("measures", "stability", "descriptors")
+"""Packages that register sources. A result loaded from a file may need them before they have been imported."""
+
+
+def remember_source(name: str, reference: str) -> None:
+    """Record the reference for a measure or score."""
+    _sources[name] = reference
+
+
+def add_source(name: str, words: str = "") -> str:
+    """Return the words, or else the name, followed by the source in parentheses if it is known."""
+    _fill_sources()
+    reference = _sources.get(name.partition("(")[0].strip(), "")
+    shown = words or name
+    return f"{shown} ({reference})" if reference else shown
+
+
+@cache
+def _fill_sources() -> None:
+    for room in _REGISTRIES:
+        import_module(f"shesha.{room}")
+
 
 MOST = 5
 """Largest number of items that a sentence lists before it only counts the others."""

@@ -18,7 +18,7 @@ from shesha.stability.estimators.sampled_pairs import PairCount
 from shesha.stability.evaluation import build_request, evaluate
 from shesha.stability.nulls.conditional import conditional_requests
 from shesha.stability.request import Evidence, Request
-from shesha.support.default_draw_counts import N_PERMUTATIONS
+from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.provenance import keep_statements
 from shesha.support.types import Seed
 from shesha.support.warnings import CalibrationWarning, warn

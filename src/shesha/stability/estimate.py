@@ -18,10 +18,10 @@ from shesha.stability.estimators.sampled_pairs import PairCount
 from shesha.stability.estimators.split_scores import combine_errors
 from shesha.stability.evaluation import build_request, evaluate
 from shesha.stability.request import Evidence, Request
-from shesha.support.default_draw_counts import N_BOOTSTRAP
-from shesha.support.plurals import agree, count
+from shesha.support.draw_counts import N_BOOTSTRAP
 from shesha.support.provenance import keep_statements
 from shesha.support.types import Seed
+from shesha.support.wording import agree, count
 from shesha.views import Rows, select_rows
 
 _LOOKED_AT = 4096

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
-from shesha.inputs.invariances import check_invariances
+from shesha.inputs.validation import check_invariances
 from shesha.report import options_in_words
-from shesha.support.entry_points import load_marks
+from shesha.support.optional import load_marks
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Labels
 from shesha.support.warnings import NotEstimable

@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
-from shesha.inputs.overflow_limits import require_squarable
+from shesha.inputs.validation import require_squarable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.group_halves import draw_group_half
-from shesha.support.plurals import agree, count
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
+from shesha.support.wording import agree, count
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,12 +29,12 @@ from shesha.steering.labelled_rows import (
 from shesha.steering.vectors import agreement
 from shesha.support import argument_types as kinds
 from shesha.support.device_arrays import to_host
-from shesha.support.plurals import agree, count
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import draw_seed, generator, number, spawn
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimableWarning
+from shesha.support.wording import agree, count
 from shesha.transfer import fisher_discriminant, silhouette
 from shesha.views import select_rows
 

@@ -20,7 +20,7 @@ from shesha.results import SteeringScore
 from shesha.results.base import Result
 from shesha.steering.labelled_rows import NO_SHUFFLES, Labelled, check_labelled, coordinates, shuffle_count
 from shesha.support import spelling
-from shesha.support.default_draw_counts import N_BOOTSTRAP
+from shesha.support.draw_counts import N_BOOTSTRAP
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed, Vector

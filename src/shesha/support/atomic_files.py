@@ -1,7 +1,8 @@
-"""Writing files atomically, so that readers see either the old file or the new one."""
+"""Files: stamps, checks of output paths, and atomic writing."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import shutil
@@ -11,7 +12,39 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from shesha.support.output_paths import is_stream, require_replaceable
+_DEVICES = ("/dev/", "/proc/")
+"""Folders that contain devices and open files, such as /dev/stdout, which may be a regular file that the shell opened.
+"""
+
+
+def is_stream(place: Path) -> bool:
+    """Return whether a path is a pipe, a device or an open file, which can be written but not replaced."""
+    if str(place.absolute()).startswith(_DEVICES):
+        return True
+    return place.exists() and not place.is_file() and not place.is_dir()
+
+
+def require_replaceable(place: Path) -> None:
+    """Raise an error for a read-only file (even for root) or a link that points to itself."""
+    if Path(os.path.realpath(place)).is_symlink():
+        raise OSError(f"output must be a file, got {place}, which is a link to itself")
+    if place.is_file() and not is_stream(place) and not place.stat().st_mode & 0o222:
+        raise PermissionError(f"output must be writable, got {place}, which is read-only")
+
+
+def file_stamp(path: Path) -> str:
+    """Return a stamp that changes when a file, or a directory store, changes; the content is not read.
+
+    Size and time of modification are not enough: `cp -p` and archive programs set the time of a replaced file. The
+    number of the file and the time of its last status change cannot be set.
+    """
+    if not path.is_dir():
+        known = path.stat()
+        return f"{known.st_size}:{known.st_mtime_ns}:{known.st_ctime_ns}:{known.st_ino}"
+    inside = sorted(file for file in path.rglob("*") if file.is_file())
+    parts = [f"{file.relative_to(path)}:{file_stamp(file)}" for file in inside]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
 
 DRAFT = ".part"
 """Suffix of temporary files."""

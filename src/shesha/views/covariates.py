@@ -16,8 +16,7 @@ from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import Metric
 from shesha.kernels.regression import MOST_TERMS, natural_spline
 from shesha.kernels.rounding_and_scaling import is_constant, length_unit
-from shesha.nulls.matching_on_one_covariate import STRATUM
-from shesha.nulls.matching_on_several_covariates import match_by_distance
+from shesha.nulls.design_builder import STRATUM, match_by_distance
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector

@@ -10,7 +10,7 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.report import card, changes_in_words, range_in_words
-from shesha.results.citation_sources import remember_source
+from shesha.results.sentence_parts import remember_source
 from shesha.support import spelling
 from shesha.support.warnings import NotEstimable
 from shesha.views.representation import View

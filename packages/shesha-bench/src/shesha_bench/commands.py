@@ -12,8 +12,7 @@ import typer
 
 from shesha.cli import package_commands as shared
 from shesha.cli.package_commands import echo
-from shesha.support.plurals import count
-from shesha.support.visible_text import visible_cell
+from shesha.support.wording import count, visible_cell
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,9 +15,9 @@ from scipy.stats import rankdata
 
 from shesha.inputs import validation as check
 from shesha.nulls import Exchange, exchange
-from shesha.support.plurals import count
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.wording import count
 
 _CELLS = 1 << 20
 """Number of entries of relabelled matrices that are in memory at a time."""

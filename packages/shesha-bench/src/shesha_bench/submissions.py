@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from shesha import __version__
 from shesha.inputs import validation as check
 from shesha.report import markdown_table
-from shesha.results.plain_values import replace_non_json
+from shesha.results.base import replace_non_json
 from shesha.support import argument_types as kinds
 from shesha.support.atomic_files import write_text
 from shesha.support.regular_files import read_json
 from shesha.support.seeds import generator
 from shesha.support.types import Seed
-from shesha.support.visible_text import visible_markdown
+from shesha.support.wording import visible_markdown
 from shesha_bench.ranks import CELL, base_name, published
 from shesha_bench.store import Entry, Store
 from shesha_bench.stored_results import (

@@ -2,25 +2,164 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from math import comb, nan, sqrt
 from typing import TYPE_CHECKING, Any, Self
 
+from shesha.charts import Series, intervals
 from shesha.report import Metric, Page, as_text
 from shesha.results.audit.dependence import Dependence
 from shesha.results.audit.doubts import Doubts
-from shesha.results.audit.faults import Faults
-from shesha.results.audit.label_classes import LabelClasses
-from shesha.results.base import Result
+from shesha.results.base import Result, draws_axes
 from shesha.results.paper_sentences import sentence_sections
-from shesha.results.plot_docstring import draws_axes
-from shesha.results.stability.chance import Chance
-from shesha.results.stability.drift_path import DriftPath
-from shesha.results.stability.estimate import Estimate
+from shesha.results.stability.scores import Chance, DriftPath, Estimate
+from shesha.support.wording import agree
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+    pass
+
+
+_NAMED = 5
+"""Most rows or columns that one sentence names."""
+
+
+@dataclass(frozen=True)
+class Faults(Result):
+    """Faults in the numbers of a representation; rows and columns are counted from 0."""
+
+    not_finite: int = 0
+    """Number of entries that are NaN or infinite."""
+    not_finite_rows: tuple[int, ...] = ()
+    zero_rows: tuple[int, ...] = ()
+    duplicate_rows: tuple[int, ...] = ()
+    """Numbers of the rows that exactly repeat an earlier row."""
+    constant_columns: tuple[int, ...] = ()
+
+    def lines(self) -> list[str]:
+        """A sentence for each fault: how often it occurs, and where."""
+        faults = [
+            (f"NaN or infinite entries: {self.not_finite:,} (row", self.not_finite_rows),
+            (f"rows of zeros: {len(self.zero_rows):,} (row", self.zero_rows),
+            (f"rows that repeat an earlier row: {len(self.duplicate_rows):,} (row", self.duplicate_rows),
+            (f"constant columns: {len(self.constant_columns):,} (column", self.constant_columns),
+        ]
+        return [f"{text}{agree(len(where), '', 's')} {list_indices(where)})" for text, where in faults if where]
+
+
+def list_indices(where: tuple[int, ...]) -> str:
+    """Name the first few of the given rows or columns."""
+    text = ", ".join(map(str, where[:_NAMED]))
+    return text if len(where) <= _NAMED else f"{text}, ..."
+
+
+_NAMED_CLASSES = 4
+_CLUSTERING = re.compile(
+    r"(.*[_\W])?(leiden|louvain|k_?means|h?dbscan|phenograph|pam|gmm|(seurat_|meta)?clusters?(_ids?)?)([_\W].*|\d*)",
+    re.IGNORECASE,
+)
+"""Names of columns that clustering programs write."""
+
+
+@dataclass(frozen=True)
+class LabelClasses(Result):
+    """The classes of the labels, sorted by name, with the number of rows in each."""
+
+    ALIGNED = (("names", "sizes"),)
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    column: str = ""
+    """Name of the column that contains the labels; empty if they were passed as an array."""
+
+    @property
+    def look_like_clusters(self) -> bool:
+        """Whether the column is named like the clusters that a program found, perhaps in the same data.
+
+        Examples
+        --------
+        >>> [LabelClasses(("0", "1"), (9, 9), name).look_like_clusters for name in ("leiden_0.5", "cell_type")]
+        [True, False]
+        """
+        return _CLUSTERING.fullmatch(self.column) is not None
+
+    @property
+    def highest_alignment(self) -> float:
+        """The approximate maximum of the alignment with the labels, if no two distances are equal.
+
+        This maximum is the largest rank correlation that any variable can have with a binary one: sqrt(3 q (1 - q)),
+        where q is the share of one of the two values.
+
+        Examples
+        --------
+        >>> round(LabelClasses(tuple("abcdefghij"), (90,) * 10).highest_alignment, 2)
+        0.52
+        """
+        pairs = comb(sum(self.sizes), 2)
+        within = sum(comb(size, 2) for size in self.sizes) / pairs if pairs else 0.0
+        return sqrt(3 * within * (1 - within))
+
+    def _text(self) -> str:
+        """Return a text with the number of classes and the largest ones.
+
+        Examples
+        --------
+        >>> print(LabelClasses(("B", "T", "NK"), (20, 60, 5), "cell_type"))
+        cell_type, 3 classes of 5 to 60 rows: T (60), B (20), NK (5)
+        """
+        low, high = min(self.sizes), max(self.sizes)
+        rows = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        largest = sorted(zip(self.names, self.sizes, strict=True), key=lambda pair: -pair[1])
+        named = ", ".join(f"{name} ({size:,})" for name, size in largest[:_NAMED_CLASSES])
+        more = f", and {len(self.names) - _NAMED_CLASSES} more" if len(self.names) > _NAMED_CLASSES else ""
+        column = f"{self.column}, " if self.column else ""
+        return f"{column}{len(self.names)} classes of {rows} rows: {named}{more}"
+
+
+_WITHIN_ONE = ("supervised_alignment", "variance_ratio", "zscore_separation", "label_conditioned_split")
+"""Scores that need labels and that, like the split scores, are at most 1."""
+
+
+def draw(audit: Audit, ax: Axes | None) -> Axes:
+    """Draw the split scores of each representation with their intervals and chance thresholds.
+
+    If there is only one representation, each score gets its own position, and scores that need labels are included.
+    """
+    findings = audit.representations
+    if len(findings) == 1:
+        return _plot_representation(audit, findings[0], ax)
+    scores = {
+        "feature split": _series([finding.feature_split for finding in findings]),
+        "basis averaged": _series([finding.basis_averaged_split for finding in findings]),
+    }
+    thresholds = [nan if finding.chance is None else finding.chance.threshold for finding in findings]
+    return intervals([finding.name for finding in findings], scores, thresholds, label="stability", ax=ax)
+
+
+def _plot_representation(audit: Audit, finding: RepresentationAudit, ax: Axes | None) -> Axes:
+    shown = {
+        "feature split": (finding.feature_split, "feature_split"),
+        "basis averaged": (finding.basis_averaged_split, "basis_averaged_split"),
+        **{
+            audit.meanings[name].title: (finding.supervised[name], name)
+            for name in _WITHIN_ONE
+            if name in finding.supervised and name in audit.meanings
+        },
+    }
+    chances = {**finding.supervised_chances, **finding.chances}
+    thresholds = [chances[name].threshold if name in chances else nan for _, name in shown.values()]
+    scores = {finding.name: _series([estimate for estimate, _ in shown.values()])}
+    return intervals(list(shown), scores, thresholds, label="score", joined=False, ax=ax)
+
+
+def _series(estimates: Sequence[Estimate | None]) -> Series:
+    known = [(nan, nan, nan) if score is None else (score.value, score.low, score.high) for score in estimates]
+    values, lows, highs = zip(*known, strict=True)
+    return Series(values, lows, highs)
 
 
 @dataclass(frozen=True)
@@ -233,29 +372,29 @@ class Audit(Result):
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw both split scores of every representation, with intervals and chance thresholds."""
-        from shesha.results.audit.audit_plot import draw
+        pass
 
         return draw(self, ax)
 
     def _page(self) -> Page:
-        from shesha.results.audit.audit_page import audit_page
+        from shesha.results.audit.report import audit_page
 
         return audit_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
-        from shesha.results.audit.audit_page import audit_metrics
+        from shesha.results.audit.report import audit_metrics
 
         return audit_metrics(self)
 
     def full_text(self) -> str:
         """Return every finding as text, with the meaning and limits of each number; `print` shows one screen."""
-        from shesha.results.audit.sections import sections
+        from shesha.results.audit.report import sections
 
         return as_text([*sections(self), *sentence_sections(self)])
 
     def _text(self) -> str:
         """Return a text for one screen: verdict, main scores, largest problem, and how to see the rest."""
-        from shesha.results.audit.first_screen import first_screen
+        from shesha.results.audit.report import first_screen
 
         return as_text(first_screen(self))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shesha.results.base import Result
-from shesha.support.plurals import agree, count, lowercase_start
+from shesha.support.wording import agree, count, lowercase_start
 
 LEVEL = 0.002
 """Significance level of the test for close neighbours, which is so low that independent rows rarely raise a warning."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from shesha.results import sentence_parts as say
 from shesha.results.audit.audit import Audit, RepresentationAudit
-from shesha.results.citation_sources import add_source
 from shesha.results.paper_sentences import claim
-from shesha.results.stability.chance import Chance
+from shesha.results.sentence_parts import add_source
+from shesha.results.stability.scores import Chance
 
 
 @claim.register

@@ -1,12 +1,16 @@
-"""A verdict in words on whether a representation is stable."""
+"""What an audit concludes, in words: verdicts, the headline, and how to read numbers that could mislead."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from shesha.report import Item, Section, texts
+from shesha.results.stability.scores import Estimate
+
 if TYPE_CHECKING:
-    from shesha.results.audit.audit import RepresentationAudit
-    from shesha.results.stability.estimate import Estimate
+    from shesha.results.audit.audit import Audit, RepresentationAudit
+
 
 NEAR_ZERO = 0.1
 """Score below which single distances are mostly noise, even if the score is above chance."""
@@ -55,3 +59,448 @@ def is_clearly_above(one: Estimate | None, other: Estimate | None) -> bool:
         return False
     is_disjoint = one.low > other.high if one.low == one.low and other.high == other.high else True
     return is_disjoint and one.value - other.value >= _GAP
+
+
+def list_names(names: Sequence[str], several: int) -> str:
+    """List the names of some representations; 'all' or 'both' if these are all representations.
+
+    Examples
+    --------
+    >>> list_names(["a", "b", "c", "d", "e"], 9), list_names(["a", "b"], 2)
+    ('a, b, c and 2 more', 'both')
+    >>> list_names(["a"], 1), list_names(["a", "b"], 3)
+    ('a', 'a and b')
+    """
+    if len(names) == several > 1:
+        return "both" if several == 2 else f"all {several}"
+    if len(names) > 4:
+        return f"{', '.join(names[:3])} and {len(names) - 3} more"
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def place(audit: Audit, name: str) -> str:
+    """Return the position of a representation in the ranking by stability; empty if it has none."""
+    return str(audit.ranking.index(name) + 1) if name in audit.ranking else ""
+
+
+def find_estimate(finding: RepresentationAudit, name: str) -> Estimate | None:
+    """Return the score with this name, whether or not it needs labels."""
+    return finding.scores.get(name) or finding.supervised.get(name)
+
+
+def interval(estimate: Estimate | None, digits: int = 3) -> str:
+    """Format a score with its interval."""
+    if estimate is None:
+        return ""
+    if estimate.value != estimate.value:
+        return "none"
+    ends = f" [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]" if estimate.low == estimate.low else ""
+    return f"{estimate.value:.{digits}f}{ends}"
+
+
+_ALIGNMENT = "supervised_alignment"
+_CIRCULAR = (
+    " If these labels are clusters of the same data, they agree with it by construction, even in noise: the p-value "
+    "then says nothing about kinds of rows."
+)
+_DERIVED = "The labels follow the features of {} even near the boundaries of classes, as clusters do."
+_NAMED = 3
+"""Most representations that a sentence lists by name."""
+
+
+def headline(audit: Audit, *, brief: bool = False) -> Section:
+    """Return the headline: the data, which stability is above chance, and how well labels agree with it.
+
+    A brief headline gives the number of representations instead of naming more than two.
+    """
+    sentences = [*_chance_sentence(audit, 2 if brief else _NAMED), _order(audit), _labels(audit)]
+    return Section(_title(audit), texts(sentences))
+
+
+def _title(audit: Audit) -> str:
+    findings = audit.representations
+    rows, features = {finding.n_samples for finding in findings}, {finding.n_features for finding in findings}
+    size = f"{_format_range(rows)} rows"
+    if features == {0}:
+        size = f"distances of {size}"
+    elif 0 not in features:
+        size += f" x {_format_range(features)} features"
+    what = findings[0].name if len(findings) == 1 else f"{len(findings)} representations"
+    return f"Audit of {what}: {size}"
+
+
+def _format_range(numbers: set[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _chance_sentence(audit: Audit, most: int) -> list[str]:
+    scored = [finding for finding in audit.representations if _has_value(finding.feature_split)]
+    if not scored:
+        return [_no_scores_sentence(audit)]
+    return [
+        sentence(_which(audit, findings, most), findings)
+        for kind, sentence in _SENTENCES.items()
+        if (findings := [finding for finding in scored if _kind(finding) == kind])
+    ]
+
+
+def _kind(finding: RepresentationAudit) -> str:
+    """Return which kind of sentence describes a representation."""
+    if has_fitted_axes(finding):
+        return "fitted"
+    if is_stable_off_axes(finding):
+        return "off axes"
+    if finding.chance is None:
+        return "not asked"
+    if not finding.chance.significant:
+        return "not above"
+    return "near zero" if _value_or_lowest(finding.feature_split) < NEAR_ZERO else "above"
+
+
+def _which(audit: Audit, findings: Sequence[RepresentationAudit], most: int) -> str:
+    several = len(audit.representations)
+    if most < min(_NAMED, len(findings)) and len(findings) < several:
+        return f"{len(findings)} of {several}, "
+    return "" if several == 1 else f"{list_names(_names(findings), several)}, "
+
+
+def _score_sentence(start: str) -> Callable[[str, Sequence[RepresentationAudit]], str]:
+    return lambda which, findings: f"{start}: {which}feature-split stability {_values(findings)}{_p_values(findings)}."
+
+
+def _warn_of_fitted_axes(which: str, findings: Sequence[RepresentationAudit]) -> str:
+    """Give the basis-averaged score, because halves of decorrelated columns never share a geometry."""
+    return (
+        f"Axes were fitted to the rows (principal components): {which}basis-averaged stability "
+        f"{_basis_averaged(findings)}. The feature split is not informative for such columns."
+    )
+
+
+def _off_axes_sentence(which: str, group: Sequence[RepresentationAudit]) -> str:
+    """Give the basis-averaged score first, since the axes share nothing although random directions do."""
+    return (
+        f"Stable across random directions, not across the given columns: {which}basis-averaged stability "
+        f"{_basis_averaged(group)}, feature split {_values(group)}. The columns are nearly uncorrelated, like some "
+        "principal components."
+    )
+
+
+def _basis_averaged(findings: Sequence[RepresentationAudit]) -> str:
+    known = [finding.basis_averaged_split for finding in findings]
+    low, high = (choose(_value_or_lowest(estimate) for estimate in known) for choose in (min, max))
+    return interval(known[0], 2) if len(known) == 1 else f"{low:.2f} to {high:.2f}"
+
+
+_SENTENCES: dict[str, Callable[[str, Sequence[RepresentationAudit]], str]] = {
+    "fitted": _warn_of_fitted_axes,
+    "off axes": _off_axes_sentence,
+    "above": _score_sentence("Stable above chance"),
+    "near zero": _score_sentence("Above chance, but near zero, so single distances are mostly noise"),
+    "not above": _score_sentence("Not above chance"),
+    "not asked": _score_sentence("Stability"),
+}
+"""The sentence for each kind of representation."""
+
+
+def _no_scores_sentence(audit: Audit) -> str:
+    if any(finding.supervised for finding in audit.representations):
+        return "A distance matrix allows label agreement only; stability needs the features."
+    reasons = list(dict.fromkeys(finding.reason for finding in audit.representations))
+    if len(reasons) == 1 and reasons[0]:
+        return f"No representation could be scored: {reasons[0].rstrip('.')}."
+    return "No representation could be scored. The reasons are listed under Data."
+
+
+def _values(findings: Sequence[RepresentationAudit]) -> str:
+    known = [finding.feature_split for finding in findings if finding.feature_split is not None]
+    if len(known) == 1:
+        return interval(known[0], 2)
+    low, high = (round(choose(estimate.value for estimate in known), 2) for choose in (min, max))
+    return f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
+
+
+def _p_values(findings: Sequence[RepresentationAudit]) -> str:
+    known = [finding.chance.p_value for finding in findings if finding.chance is not None]
+    if not known:
+        return "; no chance level was computed"
+    low, high = min(known), max(known)
+    return f", p = {low:.2g}" if f"{low:.2g}" == f"{high:.2g}" else f", p = {low:.2g} to {high:.2g}"
+
+
+def _order(audit: Audit) -> str:
+    if len(audit.ranking) < 2:
+        return ""
+    ordered = [audit[name] for name in audit.ranking]
+    first, last = ordered[0], ordered[-1]
+    tied = [finding for finding in ordered[1:] if _upper_limit(finding) >= _lower_limit(first)]
+    where = ""
+    if first.same_width is not None:
+        where = f" with {first.same_width.n_features:,} features each"
+    if len(tied) == len(ordered) - 1:
+        sentence = f"No representation is clearly the most stable{where}: the intervals overlap."
+    else:
+        whose = "that" if len(tied) == 1 else "those"
+        overlap = f"; its interval overlaps {whose} of {list_names(_names(tied), len(ordered))}" if tied else ""
+        most, least = (f"{finding.name} ({_value(finding):.2f})" for finding in (first, last))
+        sentence = f"Most stable{where}: {most}{overlap}. Least stable: {least}."
+    return sentence + _width_order_sentence(audit, first)
+
+
+def _width_order_sentence(audit: Audit, first: RepresentationAudit) -> str:
+    """Warn that a ranking may merely reflect different numbers of features."""
+    if first.same_width is None:
+        if len({finding.n_features for finding in audit.representations if _has_value(finding.feature_split)}) > 1:
+            return " Note: the numbers of features differ, and more features alone raise stability."
+        return ""
+    widest = max(audit.representations, key=lambda finding: _value_or_lowest(finding.feature_split))
+    if widest.name == first.name:
+        return ""
+    return (
+        f" With all its {widest.n_features:,} features, {widest.name} scores higher "
+        f"({_value_or_lowest(widest.feature_split):.2f}), but more features alone raise stability."
+    )
+
+
+def _labels(audit: Audit) -> str:
+    if audit.labels is None:
+        return ""
+    intro = f"Labels: {audit.labels}."
+    known = [finding for finding in audit.representations if _has_value(finding.supervised.get(_ALIGNMENT))]
+    if not known:
+        return intro
+    best = max(known, key=lambda finding: finding.supervised[_ALIGNMENT].value)
+    where = f" closest in {best.name}" if len(known) > 1 else " closer than other rows"
+    score = interval(best.supervised[_ALIGNMENT], 2)
+    if best.supervised[_ALIGNMENT].low <= 0 or _not_above_chance(best):
+        everywhere = " in any representation" * (len(known) > 1)
+        return (
+            f"{intro} Rows of the same class are not significantly closer than other rows{everywhere} (alignment "
+            f"{score})."
+        )
+    most = f"maximum {audit.labels.highest_alignment:.2f}"
+    circular = _CIRCULAR if audit.labels.look_like_clusters else ""
+    derived = [finding.name for finding in known if finding.labels_from_features]
+    if derived and not circular:
+        circular = f" {_DERIVED.format(list_names(derived, len(known)))}{_CIRCULAR}"
+    return f"{intro} Rows of the same class are{where} (alignment {score}, {most}).{circular}"
+
+
+def _not_above_chance(finding: RepresentationAudit) -> bool:
+    chance = finding.supervised_chances.get(_ALIGNMENT)
+    return chance is not None and not chance.significant
+
+
+def _names(findings: Sequence[RepresentationAudit]) -> list[str]:
+    return [finding.name for finding in findings]
+
+
+def _has_value(estimate: Estimate | None) -> bool:
+    return estimate is not None and estimate.value == estimate.value
+
+
+def _value_or_lowest(estimate: Estimate | None) -> float:
+    return estimate.value if estimate is not None and estimate.value == estimate.value else -2.0
+
+
+def _value(finding: RepresentationAudit) -> float:
+    return _value_or_lowest(finding.ranking_score)
+
+
+def _lower_limit(finding: RepresentationAudit) -> float:
+    return float("nan") if finding.ranking_score is None else finding.ranking_score.low
+
+
+def _upper_limit(finding: RepresentationAudit) -> float:
+    return float("nan") if finding.ranking_score is None else finding.ranking_score.high
+
+
+_MANY_FEATURES = 100
+_SHORT = 0.1
+"""The report mentions an underestimated number of directions if the relative error is at least this large."""
+Which = Callable[["RepresentationAudit"], bool]
+
+
+def readings(audit: Audit) -> Section | None:
+    """Return explanations of those numbers that could mislead."""
+    scored = [finding for finding in audit.representations if not finding.reason]
+    hints = _unequal_rows(audit) + [
+        text
+        for name in audit.meanings
+        if any(_has_number(finding, name) for finding in scored)
+        for text in _reading_lines(audit, name)
+    ]
+    return Section("How to read these numbers", tuple(map(Item, hints))) if hints else None
+
+
+def _reading_lines(audit: Audit, name: str) -> list[str]:
+    if name not in _RULES:
+        meaning = audit.meanings[name]
+        return [f"{meaning.title}: {meaning.caution}"] if meaning.caution else []
+    lines = []
+    for which, text in _RULES[name]:
+        names = [finding.name for finding in audit.representations if not finding.reason and which(finding)]
+        if names:
+            lines.append(text.format(names=list_names(names, len(audit.representations)), **_placeholder_values(audit)))
+    return lines
+
+
+def _placeholder_values(audit: Audit) -> dict[str, str]:
+    classes = audit.labels
+    if classes is None:
+        return {}
+    by_chance = (len(classes.names) - 1) / max(1, sum(classes.sizes) - 1)
+    return {"by_chance": f"{by_chance:.2g}", "highest": f"{classes.highest_alignment:.2f}"}
+
+
+def _has_number(finding: RepresentationAudit, name: str) -> bool:
+    estimate = finding.scores.get(name) or finding.supervised.get(name)
+    if estimate is not None:
+        return estimate.value == estimate.value
+    return finding.descriptors.get(name, float("nan")) == finding.descriptors.get(name)
+
+
+def _depends_on_few_axes(finding: RepresentationAudit) -> bool:
+    return is_clearly_above(finding.basis_averaged_split, finding.feature_split) and not _is_stable_on_other_axes(
+        finding
+    )
+
+
+def _is_stable_on_other_axes(finding: RepresentationAudit) -> bool:
+    """Return whether the given axes are not above chance although the geometry itself is stable."""
+    not_above = finding.chance is not None and not finding.chance.significant
+    return not_above and is_clearly_above(finding.basis_averaged_split, finding.feature_split)
+
+
+def _is_stable_on_its_axes(finding: RepresentationAudit) -> bool:
+    return not _is_at_chance(finding) and is_clearly_above(finding.feature_split, finding.basis_averaged_split)
+
+
+def _is_at_chance(finding: RepresentationAudit) -> bool:
+    not_above = (
+        finding.chance is not None
+        and finding.chance.observed == finding.chance.observed
+        and not finding.chance.significant
+    )
+    return not_above and not _is_stable_on_other_axes(finding)
+
+
+def _has_full_rank(finding: RepresentationAudit) -> bool:
+    return finding.effective_rank >= 0.75 * min(finding.n_features, finding.n_used - 1)
+
+
+def _has_too_few_rows(finding: RepresentationAudit) -> bool:
+    """Return whether the population has more directions than these rows can show."""
+    corrected = finding.descriptors.get("corrected_participation_ratio", float("nan"))
+    # The estimate is missing if there were too few rows to compute it.
+    unknown = corrected != corrected and finding.participation_ratio == finding.participation_ratio
+    return unknown or finding.participation_ratio < (1 - _SHORT) * corrected
+
+
+def _unequal_rows(audit: Audit) -> list[str]:
+    """Warn that numbers of directions are not comparable if numbers of rows differ."""
+    sizes = [finding.n_used for finding in audit.representations if _has_number(finding, "effective_rank")]
+    if len(set(sizes)) < 2 or min(sizes) > (1 - _SHORT) * max(sizes):
+        return []
+    return [
+        f"These representations have {min(sizes):,} to {max(sizes):,} rows. Effective rank and participation ratio "
+        "grow with the number of rows, so they cannot rank these representations. Compare the corrected participation "
+        "ratio, or audit equal numbers of rows."
+    ]
+
+
+def _supervised_limit(name: str, limit: float) -> Which:
+    return lambda finding: name in finding.supervised and finding.supervised[name].value < limit
+
+
+def _labels_look_random(finding: RepresentationAudit) -> bool:
+    estimate = finding.supervised.get("variance_ratio")
+    return estimate is not None and estimate.low < 0.05
+
+
+def _has_many_features(finding: RepresentationAudit) -> bool:
+    return finding.n_features >= _MANY_FEATURES and _supervised_limit("class_separation_ratio", 1.25)(finding)
+
+
+_RULES: dict[str, list[tuple[Which, str]]] = {
+    "feature_split": [
+        (
+            _is_at_chance,
+            "{names}: random halves of the features agree no better than unrelated halves would. The rows may still "
+            "differ in a few features, or along combinations of features.",
+        ),
+    ],
+    "basis_averaged_split": [
+        (
+            _depends_on_few_axes,
+            "{names}: the basis-averaged score is above the feature split, so a few axes carry much of the geometry.",
+        ),
+        (
+            _is_stable_on_other_axes,
+            "{names}: the given axes share no geometry, but random directions do. This is expected for principal "
+            "components, which are uncorrelated by construction. Use the basis-averaged score. For the feature "
+            "split, audit the features from which the components were computed.",
+        ),
+        (
+            _is_stable_on_its_axes,
+            "{names}: the feature split is above the basis-averaged score, so the axes are more redundant than "
+            "random directions would be.",
+        ),
+    ],
+    "effective_rank": [
+        (
+            _has_full_rank,
+            "{names}: the variance is spread over most of the available directions. A higher rank is not better, "
+            "because noise has the highest rank.",
+        )
+    ],
+    "participation_ratio": [
+        (
+            lambda one: one.participation_ratio < one.effective_rank / 10,
+            "{names}: the participation ratio is far below the effective rank, so a few directions dominate a long "
+            "tail.",
+        )
+    ],
+    "corrected_participation_ratio": [
+        (
+            _has_too_few_rows,
+            "{names}: there are too few rows to observe all directions. Effective rank (RankMe) and participation "
+            "ratio are too low, and would rise with more rows. Report the corrected participation ratio. Compare "
+            "the uncorrected numbers only between equal numbers of rows.",
+        )
+    ],
+    "anisotropy": [
+        (
+            lambda one: one.anisotropy > 0.5,
+            "{names}: most of the variance is along one direction. This direction may be a strong signal or an "
+            "artefact, so inspect it.",
+        )
+    ],
+    "supervised_alignment": [
+        (
+            lambda one: "supervised_alignment" in one.supervised,
+            "Alignment with the labels: its maximum is about {highest}, even if the classes are perfectly separated.",
+        ),
+        (
+            _supervised_limit("supervised_alignment", 0.1),
+            "{names}: low alignment with the labels does not mean that they cannot be decoded.",
+        ),
+    ],
+    "variance_ratio": [
+        (_labels_look_random, "Variance between classes: random labels would give about {by_chance}, not 0."),
+    ],
+    "class_separation_ratio": [
+        (
+            _has_many_features,
+            "{names}: with many features, class separation is close to 1 even for well-separated classes.",
+        ),
+    ],
+    "zscore_separation": [
+        (
+            _supervised_limit("zscore_separation", 0.1),
+            "Distance from other classes: random labels give slightly more than 0.",
+        ),
+    ],
+    "label_conditioned_split": [],
+}
+"""For each number, the sentences about it and the condition under which each one is shown."""

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from shesha.report import Page
-from shesha.results.base import Result
+from shesha.results.base import Result, draws_axes
 from shesha.results.changes.kind_of_change import ClassChange, SeparationChange, StructureChange
 from shesha.results.changes.row_map import RowMap
 from shesha.results.changes.vector_index_verdict import IndexChange
-from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,17 +199,17 @@ class Diff(Result):
     @property
     def headline(self) -> str:
         """The answer: which layers changed, where the change begins, and whether it exceeds the noise."""
-        from shesha.results.changes.sentences import headline
+        from shesha.results.changes.diff_report import headline
 
         return headline(self)
 
     def _page(self) -> Page:
-        from shesha.results.changes.diff_page import diff_page
+        from shesha.results.changes.diff_report import diff_page
 
         return diff_page(self)
 
     def _text(self) -> str:
         """Return a text with the headline, one line per layer, the rows that moved most, and notes."""
-        from shesha.results.changes.diff_text import diff_text
+        from shesha.results.changes.diff_report import diff_text
 
         return diff_text(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shesha.results import sentence_parts as say
 from shesha.results.changes.diff import Diff
-from shesha.results.changes.sentences import diff_claim
+from shesha.results.changes.diff_report import diff_claim
 from shesha.results.changes.vector_index_verdict import METRICS, IndexChange
 from shesha.results.paper_sentences import claim
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Item, Page, PointMap, Section, Table, page_width, wrap
-from shesha.results.base import Result
+from shesha.results.base import Result, draws_axes
 from shesha.results.generic_page import run_details
-from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
     import pandas as pd

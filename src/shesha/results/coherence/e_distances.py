@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from shesha.report import page_width, wrap
 from shesha.results.base import Result, reaches_level
-from shesha.support.draws_for_corrections import undecided
-from shesha.support.plurals import agree_with_share, count
+from shesha.support.draw_counts import undecided
+from shesha.support.wording import agree_with_share, count
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shesha.results import sentence_parts as say
 from shesha.results.coherence.coherence import TOGETHER, UNDECIDED, Coherence, CoherenceTable
 from shesha.results.paper_sentences import claim
-from shesha.support.plurals import agree_with_share
+from shesha.support.wording import agree_with_share
 
 _SOURCE = "coherence of shifts (Raju 2026)"
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from shesha.results import sentence_parts as say
-from shesha.results.citation_sources import add_source
-from shesha.results.drift.stream import StreamVerdict
-from shesha.results.drift.two_samples import TwoSample
+from shesha.results.drift.stream import StreamVerdict, TwoSample
 from shesha.results.drift.verdict import DriftVerdict
 from shesha.results.paper_sentences import claim
+from shesha.results.sentence_parts import add_source
 
 
 @claim.register

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from shesha.results import sentence_parts as say
 from shesha.results.base import reaches_level
-from shesha.results.neuro.score_correlations import Association
 from shesha.results.neuro.session_drift import SessionDrift, SessionPart
-from shesha.results.neuro.session_table import Group, SessionTable
-from shesha.results.neuro.session_thirds import Tertiles
+from shesha.results.neuro.session_table import Association, Group, SessionTable
 from shesha.results.neuro.time_by_time import OverTime
-from shesha.results.neuro.trial_score import SIDES, TrialScore
+from shesha.results.neuro.trial_score import SIDES, Tertiles, TrialScore
 from shesha.results.paper_sentences import claim
 
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Page, Text, page_width, table, wrap
-from shesha.results.base import Result, reaches_level
+from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.null_summary import NAN, NullComparison
-from shesha.results.plot_docstring import draws_axes
-from shesha.support.plurals import count
+from shesha.support.wording import count
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""Scores of brain areas over sessions with chance levels, and their means by group of areas."""
+"""Scores of brain areas over sessions, and their correlation with another variable."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from shesha.report import Column, page_width, table, wrap
 from shesha.results.base import Result
 from shesha.results.null_summary import NAN, NullComparison
-from shesha.support.plurals import count
+from shesha.support.wording import count
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+    pass
 
 
 @dataclass(frozen=True)
@@ -237,3 +239,33 @@ def _format_interval(group: GroupMean) -> str:
     if group.low != group.low:
         return _number(group.mean)
     return f"{group.mean:.3f} [{group.low:.2f}, {group.high:.2f}]"
+
+
+@dataclass(frozen=True)
+class Association(Result):
+    """Rank correlation between two columns of a table of sessions whose lines are clustered."""
+
+    first: str
+    second: str
+    covariates: tuple[str, ...]
+    """Columns that are controlled for."""
+    value: float
+    low: float
+    high: float
+    p_value: float
+    """p-value from Student's t with as many units as there are clusters; `naive_p` treats lines as independent."""
+    naive_p: float
+    n: int
+    n_clusters: int
+    clusters: str
+    confidence: float
+
+    def _text(self) -> str:
+        """Return a text with the correlation and its interval."""
+        controls = f", controlling for {' and '.join(self.covariates)}" if self.covariates else ""
+        text = (
+            f"{self.first} and {self.second}{controls}: rho = {self.value:+.3f} [{self.low:+.2f}, {self.high:+.2f}], p "
+            f"= {self.p_value:.2g} over {self.n_clusters} {self.clusters}s ({self.n} lines; p = {self.naive_p:.2g} if "
+            "they were independent)"
+        )
+        return "\n".join(wrap(text, page_width()))

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.report import page_width, wrap
-from shesha.results.base import reaches_level
+from shesha.results.base import draws_axes, reaches_level
 from shesha.results.null_summary import NullComparison
-from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""A score of trials, compared with its values for permuted trials."""
+"""A score of trials, compared with permuted trials, for a whole session or its thirds."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shesha.report import page_width, wrap
-from shesha.results.base import reaches_level
+from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.null_summary import NAN, NullSummary
-from shesha.results.plot_docstring import draws_axes
-from shesha.support.plurals import count
+from shesha.support.wording import count
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
+
 
 SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
 """How a significant score relates to chance, by the direction of its effect."""
@@ -106,3 +107,35 @@ def _score_sentence(score: TrialScore) -> str:
     if score.exchanged in ("all rows", "circular shifts"):
         return {"all rows": "permutations"}.get(score.exchanged, score.exchanged)
     return f"permutations, {score.exchanged}"
+
+
+@dataclass(frozen=True)
+class Tertiles(Result):
+    """Cosines between the mean responses in the thirds of a session."""
+
+    early_middle: TrialScore
+    middle_late: TrialScore
+    difference: TrialScore
+    """`early_middle` minus `middle_late`, which is positive if the change occurs late."""
+
+    @property
+    def gradual(self) -> bool:
+        """Whether the two steps do not differ significantly."""
+        return not self.difference.significant
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per step, and one for their difference."""
+        import pandas as pd
+
+        columns = ("name", "observed", "null_mean", "null_sd", "p_value", "n_permutations")
+        parts = (self.early_middle, self.middle_late, self.difference)
+        return pd.DataFrame([{name: getattr(part, name) for name in columns} for part in parts])
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the null distribution of the difference with the observed value."""
+        return self.difference.plot(ax)
+
+    def _text(self) -> str:
+        """Return a text with the three numbers."""
+        return "\n".join(str(part) for part in (self.early_middle, self.middle_late, self.difference))

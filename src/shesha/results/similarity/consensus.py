@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Drawing, Item, Page, Section, Table, columns, page_width, wrap
-from shesha.results.base import Result, reaches_level
+from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
-from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
     import pandas as pd

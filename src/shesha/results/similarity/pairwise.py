@@ -250,13 +250,13 @@ class PairwiseComparison(PairTables, Result):
         return pairwise_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
-        from shesha.results.similarity.pairwise_tables import pair_metrics
+        from shesha.results.similarity.comparison_pages import pair_metrics
 
         return pair_metrics(self)
 
     def _text(self) -> str:
         """Return a text with each measure's matrix, or with one line per pair and its chance level."""
-        from shesha.results.similarity.pairwise_tables import measure_lines, note_lines
+        from shesha.results.similarity.comparison_pages import measure_lines, note_lines
 
         parts = []
         for measure in self.measures:

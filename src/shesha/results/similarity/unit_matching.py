@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shesha.report import columns
-from shesha.results.base import reaches_level
+from shesha.results.base import draws_axes, reaches_level
 from shesha.results.null_summary import NullSummary
-from shesha.results.plot_docstring import draws_axes
-from shesha.support.draws_for_corrections import undecided
-from shesha.support.plurals import agree
+from shesha.support.draw_counts import undecided
+from shesha.support.wording import agree
 
 if TYPE_CHECKING:
     import pandas as pd

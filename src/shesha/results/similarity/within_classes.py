@@ -1,23 +1,30 @@
-"""Two representations compared within each class of rows."""
+"""Representations compared within each class of rows: one with another, or several with a reference."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shesha.report import Page
-from shesha.results.base import Result, reaches_level
-from shesha.results.plot_docstring import draws_axes
+import numpy as np
+
+from shesha.report import Column, Drawing, Item, Page, Part, Section, Strip, Table, Text, page_width, table, wrap
+from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.generic_page import run_details
 from shesha.results.sentence_parts import format_share
 from shesha.results.similarity.comparison import Comparison
+from shesha.results.similarity.comparison_pages import measure_explained
 from shesha.results.similarity.score import Score
-from shesha.support.draws_for_corrections import undecided
-from shesha.support.plurals import agree
+from shesha.support.draw_counts import undecided
+from shesha.support.wording import agree
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+    pass
+
 
 _ALL = "all rows"
 KEPT, PARTLY, LOST, UNDECIDED = "kept", "partly kept", "lost", "undecided"
@@ -268,7 +275,7 @@ class WithinClasses(Result):
         return frame.assign(p_adj=adjusted, verdict=verdicts)
 
     def _page(self) -> Page:
-        from shesha.results.similarity.within_classes_page import within_classes_page
+        pass
 
         return within_classes_page(self)
 
@@ -330,3 +337,242 @@ def _cell(value: float | str) -> str:
     if isinstance(value, str):
         return value
     return "" if value != value else f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+
+
+@dataclass(frozen=True)
+class SeveralWithinClasses(Result):
+    """How several representations compare with one reference representation within each class."""
+
+    reference: str
+    comparisons: tuple[WithinClasses, ...]
+    """One comparison per representation, each corrected for the number of classes."""
+
+    def __iter__(self) -> Iterator[WithinClasses]:
+        """Iterate over the comparisons with the reference."""
+        return iter(self.comparisons)
+
+    def __getitem__(self, name: str) -> WithinClasses:
+        """Return how the representation with this name compares with the reference."""
+        known = {comparison.second: comparison for comparison in self.comparisons}
+        if name not in known:
+            raise KeyError(f"name must be one of {', '.join(known)}, got {name!r}")
+        return known[name]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Possible problems, such as batches that were not declared."""
+        return tuple(dict.fromkeys(note for comparison in self for note in comparison.notes))
+
+    @property
+    def mixing_note(self) -> str:
+        """How well blocks are mixed in each representation; empty without blocks."""
+        mixing = {name: values for comparison in self for name, values in comparison.mixing.items()}
+        if not mixing:
+            return ""
+        texts = [
+            f"{score} {', '.join(f'{values[score]:.2f} in {name}' for name, values in mixing.items())}"
+            for score in next(iter(mixing.values()))
+            if all(values[score] == values[score] for values in mixing.values())
+        ]
+        return f"Mixing of blocks (0 separate, 1 mixed): {'; '.join(texts)}." if texts else ""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes within which at least one representation was compared."""
+        return tuple(dict.fromkeys(name for comparison in self for name in comparison.classes))
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of the measures that were used."""
+        return self.comparisons[0].measures
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended a comparison."""
+        return any(comparison.is_interrupted for comparison in self)
+
+    @property
+    def column_note(self) -> str:
+        """What the columns of the table mean."""
+        return (
+            f"{WithinClasses.calibrated_note} p-values are corrected for the number of classes of one representation. "
+            f"{self.levels_note}"
+        )
+
+    @property
+    def levels_note(self) -> str:
+        """Level of the tests and confidence of the intervals, which all comparisons share."""
+        return self.comparisons[0].levels_note
+
+    @property
+    def headline(self) -> str:
+        """One sentence per representation."""
+        return " ".join(comparison.headline for comparison in self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a line per representation, class and measure."""
+        import pandas as pd
+
+        parts = [comparison.to_frame().assign(representation=comparison.second) for comparison in self]
+        frame = pd.concat(parts, ignore_index=True)
+        return frame[["representation", *(name for name in frame.columns if name != "representation")]]
+
+    @draws_axes
+    def plot(self, measure: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw one measure's calibrated score for each class and representation, with frames if above chance."""
+        from shesha.charts import heat_map
+
+        all_rows = self.comparisons[0].whole
+        chosen = all_rows.scores[0].measure if measure is None else all_rows[measure].measure
+        scores = [
+            [comparison[name][chosen].score if name in comparison.classes else np.nan for comparison in self]
+            for name in self.classes
+        ]
+        others = [comparison.second for comparison in self]
+        title = f"{chosen} with {self.reference}, calibrated"
+        framed = [
+            (row, column)
+            for column, comparison in enumerate(self)
+            for row, name in enumerate(self.classes)
+            if name in comparison.classes and comparison.is_above(chosen, name)
+        ]
+        values, names = np.array(scores, dtype=float), list(self.classes)
+        return heat_map(values, names, others, title=title, framed=framed, limits=(0.0, 1.0), ax=ax)
+
+    def _page(self) -> Page:
+        pass
+
+        return several_within_classes_page(self)
+
+    def _text(self) -> str:
+        """Return a text with a sentence per representation and a table of calibrated scores per measure."""
+        pass
+
+        width = page_width()
+        lines = [line for comparison in self for line in wrap(comparison.headline, width)]
+        for text in (self.mixing_note, *self.notes, self.comparisons[0].excluded_note):
+            lines += wrap(text, width, hanging="") if text else []
+        for measure in self.measures:
+            columns = [[column] for column in several_columns(self, measure)]
+            lines += ["", f"{measure} with {self.reference}, calibrated (* above chance)"]
+            lines += table(list(self.classes), columns, width)
+        return "\n".join([*lines, "", *wrap(self.column_note, width, hanging="")])
+
+
+_KEPT = Text(
+    "Above chance does not mean unchanged. A class counts as kept only if the interval lies above the value that "
+    "remains if a fifth of the variance within the class is exchanged between its rows, and as lost only if the "
+    "interval lies below the value that remains if four fifths are exchanged."
+)
+_PICTURE = "{} within each class (dot), and its mean for rows matched at random within the class (tick)."
+_SEVERAL = (
+    "Calibrated {} within each class: 0 at the chance threshold, 1 for the same geometry. Framed cells are above "
+    "chance."
+)
+
+
+def within_classes_page(result: WithinClasses) -> Page:
+    """Return the page for two representations."""
+    tables = [measure_table(result, name) for name in result.measures]
+    return Page(
+        title=f"{result.second} compared with {result.first}, within {len(result.classes)} classes",
+        question=f"Within which classes does {result.second} keep the geometry that {result.first} has?",
+        answer=(result.headline, *filter(None, (result.mixing_note,))),
+        numbers=tuple(tables[:1]),
+        doubts=(*map(Text, result.notes), _KEPT, *_excluded_classes(result)),
+        sections=(
+            *(
+                Section(f"{name} within each class", (Drawing(_PICTURE.format(name), partial(result.plot, name)),))
+                for name in result.measures
+            ),
+            *(Section(table.title, (table,)) for table in tables[1:]),
+            Section("What the measures respond to", _explanations(result)),
+            Section("What the columns mean", (Text(f"{result.column_note} {result.levels_note}"),)),
+        ),
+        ran=(("data", f"{sum(result.sizes.values()):,} rows in {len(result.classes)} classes"), *run_details(result)),
+    )
+
+
+def several_within_classes_page(result: SeveralWithinClasses) -> Page:
+    """Return the page for several representations that are compared with one reference."""
+    tables = [several_table(result, name) for name in result.measures]
+    return Page(
+        title=f"{len(result.comparisons)} representations compared with {result.reference}, within classes",
+        question=f"Within which classes does each representation keep the geometry that {result.reference} has?",
+        answer=(*(comparison.headline for comparison in result), *filter(None, (result.mixing_note,))),
+        numbers=(*tables[:1], *(Text(f"{table.title}.") for table in tables[:1])),
+        doubts=(*map(Text, result.notes), _KEPT, *_excluded_classes(result.comparisons[0])),
+        sections=(
+            *(
+                Section(f"{name} within each class", (Drawing(_SEVERAL.format(name), partial(result.plot, name)),))
+                for name in result.measures
+            ),
+            *(Section(table.title, (table,)) for table in tables[1:]),
+            *(
+                Section(f"{comparison.second}: {table.title}", (table,))
+                for comparison in result
+                for table in (measure_table(comparison, name) for name in result.measures)
+            ),
+            Section("What the measures respond to", _explanations(result.comparisons[0])),
+            Section("What the columns mean", (Text(f"{result.column_note} {result.levels_note}"),)),
+        ),
+        ran=run_details(result),
+    )
+
+
+def measure_table(result: WithinClasses, measure: str) -> Table:
+    """Return a table with one line per class, and one for all rows."""
+    scores = {name: comparison[measure] for name, comparison in result.classes.items()}
+    known = [*scores.values(), result.whole[measure]]
+    sizes = [*(f"{result.sizes[name]:,}" for name in scores), f"{result.whole.shapes[0][0]:,}"]
+    corrected = [result.corrected.get(measure, {}).get(name, float("nan")) for name in scores]
+    verdicts = [result.verdict(measure, name) for name in scores]
+    columns = (
+        Column("n", tuple(sizes)),
+        Column("calibrated", tuple(_number(score.score) for score in known), ">", tuple(map(_strip, known))),
+        Column("value", tuple(_number(score.value) for score in known)),
+        Column("chance", tuple(_number(score.null_mean) for score in known)),
+        Column("corrected p", (*(f"{p:.2g}" if p == p else "" for p in corrected), "")),
+        Column("verdict", (*verdicts, ""), "<"),
+    )
+    return Table((*scores, "all rows"), (columns,), f"{measure} within each class", "class")
+
+
+def several_table(result: SeveralWithinClasses, measure: str) -> Table:
+    """Return a table of calibrated scores, with a line per class and a column per representation."""
+    return Table(
+        result.classes, (several_columns(result, measure),), f"{measure}, calibrated (* above chance)", "class"
+    )
+
+
+def several_columns(result: SeveralWithinClasses, measure: str) -> tuple[Column, ...]:
+    """Return the numbers of rows by class, and a column of calibrated scores per representation."""
+    sizes = {name: size for comparison in result for name, size in comparison.sizes.items()}
+    cells = (
+        Column(comparison.second, tuple(calibrated_cell(comparison, measure, name) for name in result.classes))
+        for comparison in result
+    )
+    return (Column("rows", tuple(f"{sizes[name]:,}" for name in result.classes)), *cells)
+
+
+def calibrated_cell(result: WithinClasses, measure: str, name: str) -> str:
+    """Format the calibrated score within a class, with a star if it is above chance."""
+    if name not in result.classes:
+        return ""
+    return f"{_number(result[name][measure].score)}{' *' if result.is_above(measure, name) else '  '}"
+
+
+def _excluded_classes(result: WithinClasses) -> tuple[Part, ...]:
+    return (Item(result.excluded_note),) if result.excluded else ()
+
+
+def _explanations(result: WithinClasses) -> tuple[Part, ...]:
+    return tuple(measure_explained(score.measure, score.family, score.closer) for score in result.whole.scores)
+
+
+def _strip(score: Score) -> Strip | None:
+    return Strip(score.score, float("nan"), float("nan"), 0.0) if score.score == score.score else None
+
+
+def _number(value: float) -> str:
+    return "" if value != value else f"{value:.3f}"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from shesha.results import sentence_parts as say
-from shesha.results.citation_sources import add_source
 from shesha.results.paper_sentences import claim
-from shesha.results.stability.chance import Chance
-from shesha.results.stability.drift_path import DriftPath
-from shesha.results.stability.estimate import Estimate
+from shesha.results.sentence_parts import add_source
+from shesha.results.stability.scores import Chance, DriftPath, Estimate
 
 
 def _name(variant: str) -> str:

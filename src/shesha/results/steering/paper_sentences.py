@@ -7,7 +7,7 @@ from shesha.results.paper_sentences import claim
 from shesha.results.steering.layer_ranking import BY, LayerRanking
 from shesha.results.steering.partial_correlations import PartialCorrelation, PartialCorrelations
 from shesha.results.steering.steering import Steerability, SteeringPredictors, SteeringScore
-from shesha.support.plurals import agree
+from shesha.support.wording import agree
 
 
 @claim.register

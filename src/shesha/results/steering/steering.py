@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shesha.report import columns, page_width, wrap
-from shesha.results.base import Result
+from shesha.results.base import Result, draws_axes
 from shesha.results.null_summary import NAN, NullComparison
-from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
     import pandas as pd

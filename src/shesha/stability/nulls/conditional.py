@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.nulls.matching_on_one_covariate import match_by_quantity
+from shesha.nulls.design_builder import match_by_quantity
 from shesha.stability.request import Request
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed, Vector

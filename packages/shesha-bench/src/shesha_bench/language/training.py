@@ -139,8 +139,7 @@ def _outcome(network: Encoder | Decoder, rows: Rows, labels: NDArray[np.int64], 
 
 def _recorded_layers(network: Encoder | Decoder) -> tuple[str, ...]:
     """Name the tensors to record: the input of the first block (embeddings), and each block's output."""
-    from shesha.extract.block_stack import blocks
-    from shesha.extract.layer_names import INPUT
+    from shesha.extract.layer_names import INPUT, blocks
 
     names = blocks(network.body)
     if not names:
@@ -152,7 +151,7 @@ def _read(network: Encoder | Decoder, batch: Batch, hooked: Sequence[str]) -> tu
     """Return the logits and each layer, (n_rows, n_poolings, n_features), which is pooled at once."""
     import torch
 
-    from shesha.extract.hooks import record_outputs
+    from shesha.extract._batch_loop import record_outputs
     from shesha.extract.layer_names import INPUT
 
     mask = batch.mask.bool()

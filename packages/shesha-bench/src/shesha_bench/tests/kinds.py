@@ -17,10 +17,10 @@ from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice
 from shesha.support import argument_types as kinds
-from shesha.support.plurals import count
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
+from shesha.support.wording import count
 from shesha.views import Rdm, check_named_arrays
 from shesha_bench.catalogue import STANDARD, Setting
 from shesha_bench.measure_entries import compare_directed

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.neuro import Session, brain_region, session_table
-from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interval
-from shesha.neuro.score_correlations import partial_rank_correlation
+from shesha.neuro.score_correlations import jackknife_correlation, mean_interval, partial_rank_correlation
 from shesha.results import AreaLine
 from shesha.support.types import Array
 from shesha_studies.external_data import place

@@ -53,7 +53,7 @@ def paper_details() -> dict[str, Paper]:
     """Return what is known of each paper, by name."""
     details = ("title", "authors", "version", "link", "limits", "replaced")
     return {
-        paper: Paper(paper, *(str(read[name]) for name in details), tuple(read.get("erratum", ())))
+        paper: Paper(name=paper, errata=tuple(read.get("erratum", ())), **{name: str(read[name]) for name in details})
         for paper, read in _files().items()
     }
 

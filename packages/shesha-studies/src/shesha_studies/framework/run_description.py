@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from shesha import __version__
-from shesha.support.plurals import count
+from shesha.support.wording import count
 from shesha_studies.framework.run_results import StudyRun
 from shesha_studies.framework.study_lookup import command_name
 

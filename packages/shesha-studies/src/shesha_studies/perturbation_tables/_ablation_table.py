@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from shesha.bio.missing_values import complete_lines
+from shesha.bio.perturbation_scores import complete_lines
 from shesha.results.base import Result
 from shesha.support import argument_types as kinds
 from shesha_studies.perturbation_tables._bootstrap_ranks import rank_correlations

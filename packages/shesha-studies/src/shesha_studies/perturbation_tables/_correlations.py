@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.bio.missing_values import complete_lines
+from shesha.bio.perturbation_scores import complete_lines
 from shesha.inputs import validation as check
 from shesha.results.base import Result
 from shesha.support import argument_types as kinds

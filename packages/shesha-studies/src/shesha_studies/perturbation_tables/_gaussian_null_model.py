@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from shesha.bio.shifts_from_controls import mean_cosine
+from shesha.bio.perturbation_scores import mean_cosine
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds

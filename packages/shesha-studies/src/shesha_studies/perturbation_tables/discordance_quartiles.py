@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.bio.discordance import as_deviations
-from shesha.bio.missing_values import complete_lines
+from shesha.bio.documented_analyses import as_deviations
+from shesha.bio.perturbation_scores import complete_lines
 from shesha.support import argument_types as kinds
 from shesha.support.types import Vector
 from shesha_studies.perturbation_tables._correlations import parts
@@ -25,7 +25,7 @@ def discordances(
 ) -> pd.Series:
     """Discordance (12.16): magnitude minus coherence, each z-scored within its data set.
 
-    A value is positive if the cells moved far, but in different directions. `shesha.bio.discordance` computes a
+    A value is positive if the cells moved far, but in different directions. `shesha.bio.documented_analyses` computes a
     different discordance, the shortfall from a fit. Small groups are more coherent at any magnitude, so large groups
     seem discordant. To avoid this, use ``y="unbiased"``, or ``covariates=["n"]``, which first regresses both scores on
     log(n).

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from shesha.bio.missing_values import complete_lines
+from shesha.bio.perturbation_scores import complete_lines
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import z_scores
 from shesha.results.base import Result

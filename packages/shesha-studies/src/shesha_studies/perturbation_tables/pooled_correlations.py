@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from shesha.bio.missing_values import complete_lines
+from shesha.bio.perturbation_scores import complete_lines
 from shesha.kernels.rounding_and_scaling import z_scores
 from shesha.support import argument_types as kinds
 from shesha_studies.perturbation_tables._correlations import correlation, derive_seed, parts

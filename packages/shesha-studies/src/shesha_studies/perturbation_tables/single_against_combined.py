@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from shesha.bio.missing_values import complete_lines
+from shesha.bio.perturbation_scores import complete_lines
 from shesha.results.base import Result
 from shesha.support import argument_types
 from shesha.support.types import Matrix, Vector

@@ -1,0 +1,201 @@
+"""Audits with a store: keys of settings and code, stored values, and audits of many representations on workers."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha import runs
+from shesha.auditing.fingerprinted_representation import Subject
+from shesha.auditing.representation_audit import Settings, audit_representation
+from shesha.descriptors import descriptors
+from shesha.doubting import marked_functions
+from shesha.nulls.permutations import nonempty_arguments
+from shesha.results import Faults, RepresentationAudit
+from shesha.results.json_loading import require_types
+from shesha.runs import ResultStore
+from shesha.stability import Variant, registered_variants
+from shesha.stability.estimators.split_scores import exact_bytes
+from shesha.support.memory import memory_budget
+from shesha.support.progress import mute_progress
+from shesha.support.warnings import NotEstimableWarning
+
+FOLLOWED = (*runs.FOLLOWED, "auditing", "descriptors", "doubting", "stability")
+
+
+def audit_parts() -> list[Any]:
+    """Return every score and descriptor that an audit computes."""
+    scores: list[Variant] = [variant for variant in registered_variants().values() if variant.audited]
+    return [*scores, *(descriptor for descriptor in descriptors().values() if descriptor.audited)]
+
+
+def _version() -> str:
+    """Return a hash of the code of an audit, including scores, which are found by lookup, not by import."""
+    return runs.version_of_code(*list_audit_code(), follow=FOLLOWED)
+
+
+def list_audit_code() -> list[Any]:
+    """Return the functions and classes that an audit calls, including registered ones."""
+    parts = audit_parts()
+    estimators = [part.estimator for part in parts if isinstance(part, Variant) and part.estimator is not None]
+    scores = [*(part.function for part in parts), *(part.view for part in parts), *estimators]
+    return [audit_representation, *scores, *marked_functions()]
+
+
+def settings_key(y: ArrayLike | None, settings: Settings) -> str:
+    """Return a key that identifies all settings of an audit: options, seed, labels, design and code."""
+    design = {name: _text(value) for name, value in nonempty_arguments(settings.design).items()}
+    plain = {
+        name: getattr(settings, name)
+        for name in ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs", "seed")
+    }
+    design |= {name: _text(quantity) for name, quantity in settings.known.items()}
+    return json.dumps([plain, design, None if y is None else _text(y), _version()], sort_keys=True)
+
+
+def _text(value: Any) -> str:
+    """Return an option as text; arrays such as labels become a hash of their values and type."""
+    if np.ndim(value) == 0:
+        return repr(value)
+    array = np.asarray(value)
+    digest = hashlib.sha256(f"{array.dtype.kind} {array.shape}".encode())
+    digest.update(repr(array.tolist()).encode())
+    return digest.hexdigest()[:24]
+
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class StoredValues:
+    """JSON values that are computed once and then read from a store; without one, always computed."""
+
+    store: ResultStore | None = None
+
+    def get(
+        self,
+        kind: str,
+        key: Callable[[], str],
+        compute: Callable[[], Any],
+        decode: Callable[[Any], Value],
+    ) -> Value:
+        """Return the stored value for a key, or compute and store it if it is missing.
+
+        Parameters
+        ----------
+        kind : str
+            Name under which the store groups values of this kind.
+        key : callable
+            Function that returns the key, which must identify everything that the value depends on. It is called only
+            if there is a store.
+        compute : callable
+            Function that computes the value, as it is stored in JSON.
+        decode : callable
+            Function that converts a value from JSON; an error that it raises means that the store is damaged.
+        """
+        if self.store is None:
+            return decode(compute())
+        text = self.store.get(kind, name := key())
+        if text is None:
+            text = json.dumps(compute())
+            self.store.put(kind, {name: text})
+        with self.store.decoding():
+            return decode(json.loads(text))
+
+
+AUDITS = "audit"
+"""Key under which a store keeps the findings about each representation."""
+_SHORT_OF_MEMORY = "must fit the memory budget"
+
+
+class Audits(runs.Kept):
+    """Audits that are kept in a store, except those that ran out of memory: the next run may have more."""
+
+    def keep_result(self, job: runs.Job, result: Any) -> float:
+        """Store the findings unless the audit ran out of memory; return the seconds it took."""
+        seconds, plain = result
+        if _SHORT_OF_MEMORY not in json.dumps(plain):
+            return super().keep_result(job, result)
+        self.results[job.key] = plain
+        return float(seconds)
+
+
+def audit_with_store(
+    subjects: Mapping[str, Subject],
+    y: ArrayLike | None,
+    settings: Settings,
+    store: runs.ResultStore,
+    workers: int | None = None,
+    scheduler: str | None = None,
+) -> tuple[list[RepresentationAudit], bool]:
+    """Audit each distinct representation once, unless the store has its findings, and return all findings.
+
+    The second return value is True if Ctrl-C interrupted the audit, in which case only the completed findings are
+    returned. Each process may use the whole memory budget, so results do not depend on the number of processes.
+    """
+    in_workers = scheduler is not None or (workers or 1) > 1
+    modules = _modules(in_workers)
+    request, labels = settings_key(y, settings), None if y is None else np.asarray(y)
+    keys = {name: _key(subject, request) for name, subject in subjects.items()}
+    jobs = {
+        key: runs.Job(key, "audit", 1, audit_subject, (subjects[name], labels, settings, modules))
+        for name, key in keys.items()
+    }
+    executor = runs.executor(workers, scheduler) if in_workers else runs.Here()
+    meter = runs.Meter(executor.n_workers, "audits")
+    plan = Audits(store, AUDITS, jobs.values(), meter)
+    try:
+        runs.run(plan, executor, meter)
+    except KeyboardInterrupt:
+        finished = {name: key for name, key in keys.items() if key in plan.results}
+        if not finished:
+            raise
+        return [_rename_result(name, subjects[name], key, plan) for name, key in finished.items()], True
+    return [_rename_result(name, subjects[name], key, plan) for name, key in keys.items()], False
+
+
+def audit_subject(
+    subject: Subject, y: ArrayLike | None, settings: Settings, modules: tuple[str, ...]
+) -> dict[str, Any]:
+    """Audit one representation in this process; the caller adds its name to the result."""
+    for module in modules:
+        # Importing a module registers the scores that are decorated in it.
+        importlib.import_module(module)
+    with mute_progress(), warnings.catch_warnings():
+        # The result contains the reason, so the warning is not needed.
+        warnings.simplefilter("ignore", NotEstimableWarning)
+        return audit_representation("X", subject.load(), y, settings).to_dict()
+
+
+def _rename_result(name: str, subject: Subject, key: str, plan: runs.Kept) -> RepresentationAudit:
+    if key in plan.results:
+        with plan.store.decoding():
+            found = require_types(RepresentationAudit.from_dict(plan.results[key]))
+        return replace(found, name=name)
+    n_features = subject.shape[1] if len(subject.shape) > 1 else 0
+    return RepresentationAudit(name, subject.n_rows, n_features, Faults(), reason=plan.failures[key])
+
+
+def _modules(in_workers: bool) -> tuple[str, ...]:
+    """Return the modules that define the parts of an audit, which worker processes must be able to import."""
+    modules = tuple(dict.fromkeys(part.function.__module__ for part in audit_parts()))
+    if in_workers and "__main__" in modules:
+        names = ", ".join(part.name for part in audit_parts() if part.function.__module__ == "__main__")
+        raise ValueError(f"workers must be 1 for scores that other processes cannot import, got {names}")
+    return tuple(module for module in modules if module != "__main__")
+
+
+def _key(subject: Subject, request: str) -> str:
+    """Return the store key of an audit; for data larger than the memory budget, it includes the budget."""
+    draws = [part.estimator_options.get("n_draws", 1) for part in audit_parts() if isinstance(part, Variant)]
+    budget = memory_budget()
+    exact = exact_bytes(subject.n_rows, max(draws, default=1)) <= budget
+    return f"{subject.fingerprint} {'exact' if exact else budget} {request}"

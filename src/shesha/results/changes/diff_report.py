@@ -1,0 +1,432 @@
+"""The report of a diff: its sentences, a text of at most thirty lines, and a page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from shesha.report import Column, Drawing, Explained, Item, Page, Part, Section, Table, Text, columns, page_width, wrap
+from shesha.results.changes.diff import ENOUGH
+from shesha.results.changes.vector_index_verdict import METRICS
+from shesha.results.generic_page import run_details
+from shesha.support.wording import count, join_names, shorten
+
+if TYPE_CHECKING:
+    from shesha.results.changes.diff import Diff, LayerChange, MeasureChange
+
+
+_MORE_THAN_ROUNDING = 1e-3
+
+
+def headline(result: Diff) -> str:
+    """Return the answer: which layers changed, where the change begins, and whether it exceeds the noise."""
+    layers = list(result)
+    n_left_out = result.n_layers - len(layers)
+    compared = f"{len(layers)} of {result.n_layers} layers compared. " if n_left_out > 0 else ""
+    known = [layer for layer in layers if layer.verdict != "not estimable"]
+    changed = [layer for layer in known if layer.is_beyond_noise]
+    if not known:
+        return f"{compared}No layer could be evaluated: {layers[0].reason}."
+    undecided = [layer for layer in known if layer.verdict == "cannot decide"]
+    largest = max(changed or undecided or known, key=lambda layer: layer.change)
+    if largest.verdict == "unchanged":
+        if rescaled := [layer.name for layer in layers if _lengths_changed(layer)]:
+            return (
+                f"{compared}Lengths of vectors changed in {join_names(rescaled)}, but not the angles between vectors: "
+                f"{_count_with_verb(len(layers))} the same cosine distances to nine digits."
+            )
+        if any(layer.vectors_differ for layer in layers):
+            return (
+                f"{compared}Nothing changed in the geometry: {_count_with_verb(len(layers))} the same distances to "
+                "nine digits, but not the same vectors."
+            )
+        return f"{compared}Nothing changed: {_count_with_verb(len(layers))} the same geometry to nine digits."
+    answer = _count_changes(layers, changed) if changed else _no_change(len(layers), undecided)
+    if changed and undecided:
+        answer = f"{answer}; {_count_undecided(len(undecided))}"
+    if len(layers) > 1:
+        beyond = " beyond noise" if any(layer.change > largest.change for layer in known) else ""
+        beyond = beyond if changed else " among them" if beyond else ""
+        answer = f"{answer}. The largest change{beyond} is in {largest.name}"
+    limit = (
+        ""
+        if changed or largest.limit == largest.noise
+        else f", and a change must exceed {format_number(largest.limit)}"
+    )
+    noise = f"Noise alone reaches {_format_noise(largest)} ({result.noise_source}){limit}"
+    return f"{compared}{answer}: {_format_drift(largest)}. {noise}."
+
+
+def _lengths_changed(layer: LayerChange) -> bool:
+    """Return whether a measure that depends on the lengths of vectors differs, while cosine distances do not."""
+    return layer.vectors_differ and any(score.change > _MORE_THAN_ROUNDING for score in layer.scores[1:])
+
+
+def _no_change(n: int, undecided: Sequence[LayerChange]) -> str:
+    """Return the answer if no layer changed by more than noise."""
+    if not undecided:
+        return "No change exceeds noise"
+    if n == 1:
+        return "It cannot be decided whether the geometry changed beyond noise"
+    return f"No change certainly exceeds noise; {_count_undecided(len(undecided))}"
+
+
+def _count_undecided(n: int) -> str:
+    return f"for {count(n, 'layer')}, this cannot be decided"
+
+
+def _format_noise(layer: LayerChange) -> str:
+    """Return the noise, and each kind of noise if there are several."""
+    if len(layer.floors) < 2:
+        return format_number(layer.noise)
+    kinds = ", ".join(f"{kind} {format_number(noise)}" for kind, noise in layer.floors.items())
+    return f"{format_number(layer.noise)}, with {kinds}"
+
+
+def _count_with_verb(n: int) -> str:
+    return "the representation has" if n == 1 else f"{_all_layers(n)} have"
+
+
+def _all_layers(n: int) -> str:
+    return "both layers" if n == 2 else f"all {n} layers"
+
+
+def _count_changes(layers: Sequence[LayerChange], changed: Sequence[LayerChange]) -> str:
+    n, n_changed, n_replaced = len(layers), len(changed), sum(layer.verdict == "replaced" for layer in changed)
+    replaced = "was replaced" if n_replaced == 1 else "were replaced"
+    some_replaced = f" ({n_replaced} {replaced})" if n_replaced else ""
+    what = replaced if n_replaced == n_changed else f"changed beyond noise{some_replaced}"
+    if n == 1:
+        return f"The geometry {what}"
+    if n_changed == n:
+        return f"{_all_layers(n).capitalize()} {what}"
+    # A layer between or after changed layers may itself be within the noise.
+    all_later = layers.index(changed[0]) + n_changed == n
+    where = f", from {changed[0].name} on" if all_later else f", starting with {changed[0].name}"
+    return f"{n_changed} of {n} layers {what}{where if n_changed > 1 else ''}"
+
+
+def _format_drift(change: LayerChange, of: str = "") -> str:
+    name = change.scores[0].title if change.scores else "change"
+    interval = f" [{format_number(change.low)}, {format_number(change.high)}]" if change.low == change.low else ""
+    return f"{name} {of}{format_number(change.change)}{interval}"
+
+
+def diff_claim(result: Diff) -> str:
+    """Return the sentence with which a paper can report what changed, by how much, and the noise floor."""
+    verdicts = Counter(layer.verdict for layer in result)
+    layer_counts = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items())
+    known = [layer for layer in result if layer.change == layer.change]
+    largest = max(known, key=lambda layer: layer.change) if known else None
+    measured = ""
+    if largest is not None:
+        level = f"{100 * result.confidence:g} % interval; " if largest.low == largest.low else ""
+        measured = (
+            f"; the largest change was in {largest.name} ({_format_drift(largest, 'of ')}, {level}noise floor "
+            f"{format_number(largest.noise)}, estimated from {result.noise_source})"
+        )
+    of = f" of {result.n_layers}" if result.n_layers > len(result.layers) else ""
+    scored = "" if result.n_scored == result.n_rows else f"{result.n_scored:,} random rows of "
+    return (
+        f"The geometry of {count(len(result.layers), 'layer')}{of} was compared between {result.before} and "
+        f"{result.after} on {scored}{result.n_rows:,} inputs: {layer_counts}{measured}"
+        f"{_RDM_DRIFT if measured and first_title(result) == 'RDM drift' else ''}"
+    )
+
+
+def first_title(result: Diff) -> str:
+    """Return what the change by the first measure is called."""
+    layers = list(result)
+    return layers[0].scores[0].title if layers and layers[0].scores else "change"
+
+
+_RDM_DRIFT = "; RDM drift is 1 - Spearman correlation of the cosine distances between all pairs of rows (Raju 2026)"
+
+
+def format_number(value: float) -> str:
+    """Format a number with three significant digits."""
+    return "none" if value != value else "0" if value == 0 else f"{value:.2g}" if value < 0.01 else f"{value:.3f}"
+
+
+_SCREEN = 30
+"""Most lines that the text has."""
+_FEWEST = 5
+_ROWS = 3
+_PAIRS = 3
+_WIDE = 44
+"""Largest number of characters of a name."""
+
+
+def diff_text(result: Diff) -> str:
+    """Return the headline, as many layers as fit on the screen, the kind of change, and notes."""
+    width = page_width()
+    head = [*_index_lines(result, width), *wrap(headline(result), width, hanging="")]
+    # The statements on the inputs need up to two lines.
+    most = _SCREEN - len(head) - 3 - 2 * bool(result.inputs)
+    tails = (_detail_lines(result, width, n_rows) for n_rows in range(_ROWS, -1, -1))
+    tail = next((lines for lines in tails if len(lines) + _FEWEST <= most), _detail_lines(result, width, 0))
+    layers = choose_layers(result, max(_FEWEST, most - len(tail)))
+    lines = [*head, "", *_layer_table(layers)]
+    left_out = len(result.layers) - len(layers)
+    if left_out:
+        lines.append(f"  {left_out} more layers: see to_frame(), --json or --html")
+    return "\n".join([*lines, *tail])
+
+
+def _index_lines(result: Diff, width: int) -> list[str]:
+    """Return the advice on the index, which comes first because the user asked for it."""
+    if result.index is None:
+        return []
+    return [*wrap(result.index.headline, width, hanging=""), *wrap(result.index.in_numbers, width, "  ", "  "), ""]
+
+
+def _detail_lines(result: Diff, width: int, n_rows: int) -> list[str]:
+    lines = _change_lines(result, width)
+    if result.moved and n_rows:
+        lines += [
+            "",
+            f"Rows that lost the largest share of their {result.k} nearest neighbours in {result.moved_layer}",
+        ]
+        lines += columns(
+            [_row(row.name, row.label, row.neighbours_lost) for row in result.moved[:n_rows]], "<<>", indent="  "
+        )
+    lines += ["", *wrap(_scale_note(result), width, hanging="")]
+    for note in result.notes:
+        lines += wrap(f"! {note}", width)
+    return lines
+
+
+def _change_lines(result: Diff, width: int) -> list[str]:
+    """Return short sentences on the kind of change, the classes that moved, and how a task is affected."""
+    structure = result.structure
+    # Noise alone is no kind of change.
+    is_known = structure is not None and structure.kind != "none"
+    sentences = [f"In {result.moved_layer}: {structure.in_words}."] if structure is not None and is_known else []
+    if result.classes:
+        sentences.append(_class_sentence(result))
+    if result.lost_by_class and result.moved:
+        sentences.append(_lost_sentence(result))
+    if result.separation is not None:
+        sentences.append(f"Task: {result.separation.in_words}.")
+    return ["", *(line for sentence in sentences for line in wrap(sentence, width))] if sentences else []
+
+
+def _class_sentence(result: Diff) -> str:
+    significant = [pair for pair in result.classes if pair.significant]
+    if not significant:
+        return f"Classes: no movement of a class was found (level {1 - result.confidence:.3g})."
+    first = "; ".join(
+        f"{pair.in_words} ({pair.change:+.3f}, p = {pair.p_adjusted:.2g})" for pair in significant[:_PAIRS]
+    )
+    more = f"; {len(significant) - _PAIRS} more" if len(significant) > _PAIRS else ""
+    return f"Classes: {first}{more}."
+
+
+def _lost_sentence(result: Diff) -> str:
+    shown = list(result.lost_by_class.items())[:_PAIRS]
+    first = ", ".join(f"{lost:.0%} in {shorten(name, 24)}" for name, lost in shown)
+    others = len(result.lost_by_class) - _PAIRS
+    rest = f", and {others} more" if others > 0 else ""
+    return f"Neighbours lost by class: {first}{rest}."
+
+
+def choose_layers(result: Diff, most: int) -> list[LayerChange]:
+    """Choose as many layers as fit: the first that changed, the most changed, and evenly spaced others."""
+    layers = list(result)
+    if len(layers) <= most:
+        return layers
+    changes = [i for i, layer in enumerate(layers) if layer.is_beyond_noise]
+    known = [i for i, layer in enumerate(layers) if layer.change == layer.change]
+    largest = [max(known, key=lambda i: layers[i].change)] if known else []
+    first = [max(0, index - before) for index in changes[:1] for before in (0, 1)]
+    needed = {0, len(layers) - 1, *first, *largest}
+    # One line is needed to say how many layers were omitted.
+    for place in (round(i * (len(layers) - 1) / (most - 2)) for i in range(most - 1)):
+        if len(needed) < most - 1:
+            needed.add(place)
+    return [layers[i] for i in sorted(needed)]
+
+
+def _layer_table(layers: list[LayerChange]) -> list[str]:
+    scores = layers[0].scores if layers else ()
+    titles = [score.title for score in scores] or ["change"]
+    rows = [["layer", titles[0], "interval", "noise", *titles[1:], "verdict"]]
+    for layer in layers:
+        interval = f"[{format_number(layer.low)}, {format_number(layer.high)}]" if layer.low == layer.low else ""
+        values = [cell(score) for score in layer.scores[1:]]
+        rows.append(
+            [
+                shorten(layer.name, _WIDE),
+                format_number(layer.change),
+                interval,
+                format_number(layer.noise),
+                *values,
+                layer.verdict,
+            ]
+        )
+    return columns(rows, "<>>>" + ">" * (len(titles) - 1) + "<", indent="  ")
+
+
+def cell(score: MeasureChange) -> str:
+    """Format a change for the table; a share of neighbours is given in percent."""
+    is_share = score.title == "neighbours lost" and score.change == score.change
+    return f"{score.change:.1%}" if is_share else format_number(score.change)
+
+
+def _row(name: str, label: str, lost: float) -> list[str]:
+    return [shorten(name, _WIDE), shorten(label, 16), f"{lost:.0%}"]
+
+
+def _scale_note(result: Diff) -> str:
+    rows = (
+        f"{result.n_rows:,} rows"
+        if result.n_scored == result.n_rows
+        else f"{result.n_scored:,} of {result.n_rows:,} rows"
+    )
+    limit = "the noise" if result.n_noise >= ENOUGH else "twice the noise"
+    title, level = first_title(result), f"{100 * result.confidence:g}%"
+    scale = "0 for the same geometry"
+    scale += " and about 1 for an unrelated one" if title == "RDM drift" else ""
+    return f"{title} is {scale}. A layer counts as changed if its {level} interval is above {limit} ({rows})."
+
+
+_VERDICTS = {
+    "unchanged": "Distances agree to nine digits, the limit of single precision.",
+    "within noise": "The layer changed no more than the noise limit.",
+    "cannot decide": (
+        "The change is above the noise limit but the lower end of its interval is not, or noise alone may cause a "
+        "change as large as that of a replaced layer."
+    ),
+    "changed": "The lower end of the interval is above the noise limit.",
+    "replaced": (
+        "The lower end of the interval is above half the change of an unrelated geometry (0.5 for RDM drift)."
+    ),
+}
+_PICTURE = "Change of each layer over depth (dots with intervals). The dashed line is the noise limit."
+_ROTATION = (
+    "Rotating or rescaling all vectors does not change the distances used here, so an unchanged geometry does not "
+    "mean that old and new vectors can be mixed in one index."
+)
+
+
+def diff_page(result: Diff) -> Page:
+    """Return the page: the answer, every layer with its noise floor, and the rows that moved most."""
+    return Page(
+        title=f"{result.before} and {result.after}: what changed",
+        question="Which layers changed, where does the change begin, and does it exceed noise?",
+        answer=(*((result.index.headline,) if result.index else ()), headline(result)),
+        numbers=(_layers(result),),
+        doubts=(*(Item(note) for note in result.notes), Item(_ROTATION)),
+        sections=(
+            Section("Change over depth", (Drawing(_PICTURE, result.plot, wide=True),)),
+            *_change_sections(result),
+            *_index(result),
+            *_movement_sections(result),
+            Section("What the verdicts mean", tuple(Explained(*verdict) for verdict in _VERDICTS.items())),
+        ),
+        ran=(
+            ("noise floor", result.noise_source),
+            ("rows", f"{result.n_rows:,}, of which {result.n_scored:,} were scored"),
+            ("intervals", f"{100 * result.confidence:g} %"),
+            ("layers", f"{len(result.layers)} of {max(result.n_layers, len(result.layers))} compared"),
+            *run_details(result),
+        ),
+    )
+
+
+def _layers(result: Diff) -> Table:
+    layers = list(result)
+    titles = [score.title for score in layers[0].scores] if layers else []
+    columns = [
+        # This column comes first, because phones show only the first columns of a table.
+        Column("verdict", tuple(layer.verdict for layer in layers), "<"),
+        Column(titles[0] if titles else "change", tuple(format_number(layer.change) for layer in layers)),
+        Column("low", tuple(format_number(layer.low) for layer in layers)),
+        Column("high", tuple(format_number(layer.high) for layer in layers)),
+        Column("noise", tuple(format_number(layer.noise) for layer in layers)),
+        Column("limit", tuple(format_number(layer.limit) for layer in layers)),
+        *(Column(title, tuple(cell(layer.scores[i]) for layer in layers)) for i, title in enumerate(titles) if i),
+    ]
+    return Table(tuple(layer.name for layer in layers), (tuple(columns),), "Layers", "layer")
+
+
+def _change_sections(result: Diff) -> tuple[Section, ...]:
+    structure = None if result.structure is None or result.structure.kind == "none" else result.structure
+    sentences = [change.in_words for change in (structure, result.separation) if change is not None]
+    if not sentences:
+        return ()
+    parts: list[Part] = [Text(f"{sentence[:1].upper()}{sentence[1:]}.") for sentence in sentences]
+    if result.classes:
+        parts.append(_classes(result))
+    return (Section(f"What changed in {result.moved_layer}", tuple(parts), _CLASSES if result.classes else ""),)
+
+
+def _classes(result: Diff) -> Table:
+    columns = (
+        Column(
+            "verdict", tuple(pair.in_words if pair.significant else "no movement found" for pair in result.classes), "<"
+        ),
+        Column("before", tuple(format_number(pair.before) for pair in result.classes)),
+        Column("after", tuple(format_number(pair.after) for pair in result.classes)),
+        Column("change", tuple(f"{pair.change:+.3f}" for pair in result.classes)),
+        Column("p", tuple(format_number(pair.p_value) for pair in result.classes)),
+        Column("corrected p", tuple(format_number(pair.p_adjusted) for pair in result.classes)),
+    )
+    names = tuple(
+        pair.first if pair.first == pair.second else f"{pair.first}, {pair.second}" for pair in result.classes
+    )
+    return Table(names, (columns,), "Classes", "classes")
+
+
+_CLASSES = (
+    "Mean cosine distance between the rows of two classes, or within one class. A movement must exceed the noise, and "
+    "that of permuted labels (or of groups with random signs), also after division by a factor common to all classes."
+)
+
+
+def _index(result: Diff) -> tuple[Section, ...]:
+    if result.index is None:
+        return ()
+    recalls = result.index.recalls
+    columns = (
+        Column(f"recall@{result.index.k}", tuple(format_number(recall.recall) for recall in recalls)),
+        Column("low", tuple(format_number(recall.low) for recall in recalls)),
+        Column("high", tuple(format_number(recall.high) for recall in recalls)),
+        Column("note", tuple(recall.reason for recall in recalls), "<"),
+    )
+    table = Table(tuple(recall.way for recall in recalls), (columns,), "New queries among old vectors", "queries")
+    about = _INDEX.format(result.index.k, METRICS[result.index.metric], result.index.n_rows, result.index.chance)
+    return (Section("May the index be kept?", (table,), about),)
+
+
+_INDEX = (
+    "Recall is the share of a query's {} nearest rows among new vectors (by {}) that the query also finds among old "
+    "vectors. Maps are fitted on one half of {:,} rows and tested on the other half. Without a map, unrelated "
+    "vectors reach a recall of {:.3f}. In a larger index more vectors are near each other, so the loss is larger."
+)
+
+
+def _movement_sections(result: Diff) -> tuple[Section, ...]:
+    if not result.moved:
+        return ()
+    columns = (
+        Column("label", tuple(row.label for row in result.moved), "<"),
+        Column("neighbours lost", tuple(f"{row.neighbours_lost:.0%}" for row in result.moved)),
+        Column(
+            "in an unchanged model", tuple("" if row.noise != row.noise else f"{row.noise:.0%}" for row in result.moved)
+        ),
+        Column("moved", tuple(format_number(row.movement) for row in result.moved)),
+    )
+    table = Table(tuple(row.name for row in result.moved), (columns,), f"In {result.moved_layer}", "row")
+    parts: list[Part] = [table]
+    if result.lost_by_class:
+        lost = Column("neighbours lost", tuple(f"{share:.0%}" for share in result.lost_by_class.values()))
+        parts.insert(0, Table(tuple(result.lost_by_class), ((lost,),), "By class", "class"))
+    return (Section("Rows that moved most", tuple(parts), _MOVED.format(result.k)),)
+
+
+_MOVED = (
+    "The column 'neighbours lost' has the share of the {} nearest rows that changed. The column 'moved' has 1 "
+    "minus the correlation of the row's distances to all other rows before and after."
+)
