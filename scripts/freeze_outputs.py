@@ -93,6 +93,8 @@ def numbers() -> dict[str, dict[str, str] | str]:
                     warnings.simplefilter("ignore")
                     try:
                         chosen = inputs.of(path, function)
+                        if "path" in chosen or "path" in inspect.signature(function).parameters:
+                            chosen.setdefault("path", str(Path(folder) / "result.json"))
                         if "seed" in inspect.signature(function).parameters:
                             chosen.setdefault("seed", seed)
                         result = function(**chosen)
