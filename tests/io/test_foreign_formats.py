@@ -459,7 +459,7 @@ def test_feather(tmp_path, ending):
     expect(tmp_path / f"a{ending}", NAMES)
 
 
-@pytest.mark.filterwarnings("ignore:var_names are not unique:UserWarning")
+@pytest.mark.filterwarnings("ignore:var_names are not unique:UserWarning", "ignore:rows of y are in a different order")
 @pytest.mark.parametrize("labels", ["kind", "rna:type", "adt:type"])
 def test_labels_of_modalities_with_unequal_cells(tmp_path, labels):
     """Labels of cells that a modality lacks are not used, whichever modality has them."""
