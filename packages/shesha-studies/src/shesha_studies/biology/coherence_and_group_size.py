@@ -17,7 +17,6 @@ from shesha_studies.framework.facts import (
     difference,
     largest,
     over_draws,
-    rank_correlation,
     share,
 )
 from shesha_studies.framework.page import Page
@@ -84,7 +83,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return the scores of groups with and without an effect, by their size."""
     still, moved = (rows[(rows.effect > 0) == flag] for flag in (False, True))
     cells = still[still.spectrum == "as cells"].groupby("n")
-    rho = still.groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()
     few, most = (over_draws(still[still.n == n].coherence) for n in (SIZES[0], SIZES[-1]))
     pairs = still.groupby(["spectrum", "n"]).unbiased.agg(["mean", "sem"])
     sizes = moved.groupby(["spectrum", "n"]).coherence.mean().groupby("spectrum")
@@ -97,7 +95,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "sizes in words": ", ".join(map(str, SIZES)),
             "coherences in words": ", ".join(f"{value:.2f}" for value in cells.coherence.mean()),
             "pairwise of cells": cells.unbiased.mean().abs().max(),
-            "rho_without_shift": rank_correlation(rho, len(still) / still.spectrum.nunique()),
             "pairwise_in_errors": (pairs["mean"] / pairs["sem"]).abs().max(),
             "pairwise in words": _extremes_in_words(pairs),
             "pairwise_range": largest(map(absolute, changes)),

@@ -144,7 +144,6 @@ def _differences(results: Results, values: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "size": rank_correlation(results.get("rho", "confound", "coherence and n"), len(screens.TARGETS)),
         **{"size_alone": _size_alone(results, "50"), "size_alone_of_ten": _size_alone(results, "10")},
-        "pairwise_size_alone": results.get("unbiased", "size", "50") - results.get("unbiased", "size", "400"),
         **{"slopes": slopes, "slopes_null": null_slopes},
         "slopes_beyond_null": slopes.transform(lambda ratio: ratio - null_slopes),
         "pooled_beyond_fakes": pairs.transform(lambda rho: rho - limit),

@@ -73,7 +73,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
         "apart, signal": _largest_difference(signal, "gated"),
         "apart, noise": _largest_difference(noise, "gated"),
         "raw apart, signal": _largest_difference(signal, "raw"),
-        "raw apart, noise": _largest_difference(noise, "raw"),
         "adjusted_apart": off.adjusted.abs().max(),
         "gated_lower": -off.gated.min(),
         "bias": off.raw.abs().max(),

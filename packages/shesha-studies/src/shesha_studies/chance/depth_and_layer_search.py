@@ -133,7 +133,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
         "rate": share(table.p_value <= ALPHA),
         "models": len(table),
         "alone_rate": share(deep.best_alone_p <= ALPHA),
-        "deep": len(deep),
         "fewest": table.layers.min(),
         "most": table.layers.max(),
         "pair_mean": few.pair_mean.mean(),
@@ -174,7 +173,8 @@ def _extremes(table: pd.DataFrame) -> dict[str, Any]:
     expected = np.sqrt(2 * logs) - (np.log(logs) + np.log(4 * np.pi)) / (2 * np.sqrt(2 * logs))
     table = table.assign(in_bounds=above / np.sqrt(logs), beyond=above - expected)
     deepest = list(table.groupby("layers").beyond)[-3:]
+    shallower = [f"{over_draws(values):+.2f|} at L = {layers}" for layers, values in deepest[:-1]]
     return {
         "in_bounds": largest(group_means(table, ["layers"], "in_bounds")),
-        "beyond in words": ", ".join(f"{over_draws(values):+.2f} at L = {layers}" for layers, values in deepest),
+        "beyond in words": f"{', '.join(shallower)} and {over_draws(deepest[-1][1]):+.2f} at L = {deepest[-1][0]}",
     }

@@ -177,7 +177,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     by_noise: dict[Any, pd.DataFrame] = {noise: group.set_index("data") for noise, group in copies.groupby("noise")}
     noisy = list(by_noise.values())
     return {
-        "distances": over_draws(near.agreement),
         "distances in words": ", ".join(
             f"{line.agreement:.2f} ({data}: {line.common:.0f} of 20 common, p = {line.agreement_p:.3f})"
             for data, line in near.iterrows()
@@ -190,7 +189,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
         ),
         "narrow_median": narrow.score.median(),
         "narrow_hits": share(narrow.hit),
-        "narrow_copy": over_draws(noisy[-1].score),
         "narrow_copy_hits": share(noisy[-1].hit),
         "narrow_fall": over_draws(noisy[0].score - noisy[-1].score),
         "copies in words": "; ".join(

@@ -99,7 +99,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> dict[str, Any]:
     same = same.reindex(columns=["trained", "untrained"])
     return {
         **{f"{name}_{end}": table[name].agg(end) for name in LABELS for end in ("min", "max")},
-        "highest_threshold": rows.threshold.max(),
         "width": smallest(rank_correlation(rho, networks) for rho in table.total_width),
         "width_given_effective": smallest(rank_correlation(rho, networks, 1) for rho in table.partial),
         "same_width": over_draws(np.exp(np.abs(np.log(same.trained / same.untrained)))),

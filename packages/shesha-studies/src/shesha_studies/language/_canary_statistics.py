@@ -10,12 +10,10 @@ from shesha_studies.framework.facts import (
     Fact,
     Facts,
     as_facts,
-    largest,
     over_draws,
     rate,
     resampled,
     resampled_groups,
-    share,
     smallest,
     steps,
 )
@@ -160,7 +158,6 @@ def _correlations(noise: Table) -> dict[str, Fact | float]:
     return {
         "drift": over_draws(rho["shesha"]),
         "drift_of_any": smallest(over_draws(rho[name]) for name in THREE),
-        "beyond_noise": largest(over_draws(rho[name] - rho["level"]) for name in THREE),
         "loss and level": means["level"],
         **{f"at equal noise, {name}": table.loc[name, "rho among equal noise"] for name in THREE},
         "at equal noise_p": table.p["shesha"],
@@ -183,28 +180,16 @@ def _alarms(noise: Table, alarms: Table) -> dict[str, Fact | float]:
         "earlier": rate(fixed[0], cases),
         "later": rate(fixed[2], cases),
         "earlier_less_later": sign_difference(fixed[0], fixed[2], cases),
-        "earlier_than_chance": rate(chance[0], cases),
         "earlier_less_later_than_chance": sign_difference(chance[0], chance[2], cases),
         # Of the two other scores, the one that Procrustes leads less often decides.
         "procrustes_not_first": max(cases - first for first, _, _ in procrustes),
         "squared_first": smallest(sign_difference(first, later, cases) for first, _, later in squared),
-        "later_between_levels": _reached_later(noise),
         "lowest noise": noise.level.min(),
         **{f"first, {name}": last.loc[FIXED, name].mean() for name in (*THREE, "squared")},
         **{f"first by chance, {name}": last.loc[CHANCE, name].mean() for name in THREE},
         "first, wasserstein": over_draws(last.loc[FIXED, "wasserstein"]),
         "first by chance, wasserstein": over_draws(last.loc[CHANCE, "wasserstein"]),
     }
-
-
-def _reached_later(noise: Table) -> Fact:
-    """Share of cases in which Shesha reaches the bound at more noise than CKA, interpolated between levels."""
-
-    def reached(rows: Table, name: str) -> float:
-        drift = np.maximum.accumulate(rows.sort_values("level")[name].to_numpy(dtype=float))
-        return float(np.interp(np.log(BOUND), np.log(np.maximum(drift, 1e-12)), np.sort(rows.level)))
-
-    return share([reached(rows, "shesha") > reached(rows, "cka") for _, rows in noise.groupby(UNIT)])
 
 
 def _losses(noise: Table) -> dict[str, Fact | float]:

@@ -18,6 +18,7 @@ from shesha_studies.stability_correlations._bootstrap_correlations import Correl
 from shesha_studies.stability_correlations._distinctness_representations import (
     KINDS,
     SEEDS,
+    is_repeat,
     transformation_kind,
     variants,
 )
@@ -38,18 +39,13 @@ def _count_beyond(rhos: Iterable[Fact], limit: float) -> Fact:
 
 def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
     """Facts on the aggregate over all rows, and on the domains."""
-    rho, rows = findings.correlations["Aggregate"], findings.rows
+    rho = findings.correlations["Aggregate"]
     domains = {name: findings.correlations[name].wide_fact for name in DOMAINS if name in findings.correlations}
     large = _count_beyond(domains.values(), 0.3)
     return {
         "pooled": rho.fact,
         "configurations": rho.n,
         "bases": findings.distinct.group.nunique(),
-        "bases of full size": rows[rows["size"] == "published"].group.nunique(),
-        "median cka": rows.cka.median(),
-        "median chance": rows.chance.median(),
-        "mean shuffled": findings.distinct.shuffled.mean(),
-        "unscored": rows.stability.isna().sum(),
         "interval_ratio": (rho.group_high - rho.group_low) / (rho.high - rho.low),
         "domains": len(domains),
         "small_domains": len(domains) - large.value,
@@ -70,7 +66,7 @@ def _kind_facts(findings: Findings) -> Mapping[str, Any]:
     by_base = findings.distinct.groupby(["kind", "group"])[scores].mean()
     of_components = by_base.loc["PCA"]
     gains = by_base.loc["random projection"] - of_components
-    of_pca, components = (rows[rows.kind == "PCA"] for rows in (findings.rows, findings.distinct))
+    components = findings.distinct[findings.distinct.kind == "PCA"]
     by_number = components.groupby("variant").stability.mean()
     return {
         **{f"under {kind}": findings.correlations[kind].fact for kind in KINDS},
@@ -91,9 +87,7 @@ def _kind_facts(findings: Findings) -> Mapping[str, Any]:
         "more stable on random axes": over_draws(gains.averaged),
         "less similar": over_draws(gains.cka),
         "components cka": means.cka["PCA"],
-        "configurations of PCA": len(of_pca),
-        "repeats": of_pca.repeat.sum(),
-        "repeats of proteins": of_pca[of_pca.domain == "proteins"].repeat.sum(),
+        "repeats": sum(is_repeat(variant, *_AMINO_ACIDS) for variant in variants(_AMINO_ACIDS[1])),
     }
 
 
@@ -153,6 +147,8 @@ _PUBLISHED_WIDTHS = {
     "Video": (768, 768, 768, 768),
 }
 _N_BASES = 79
+_AMINO_ACIDS = (200, 20)
+"""Published numbers of sequences and of features of the base with the fewest features, amino acid composition."""
 _PUBLISHED_AGGREGATE = -0.01
 """Published correlation over all configurations, from which the shared variance follows."""
 _OF_EVERY_WIDTH = ("PCA", "random projection", "noise", "normalisation", "original")
