@@ -62,12 +62,19 @@ def test_two_classes_have_no_geometry_of_centroids(layers, quick_audit):
     assert np.isfinite(list(others.values())).all()
 
 
-def test_a_class_that_is_left_without_rows_is_refused(layers, quick_audit):
+def test_a_class_that_is_left_without_rows_is_a_reason(layers, quick_audit):
     X = layers["late"].copy()
-    y = np.arange(60) // 30
-    X[y == 1] = 0.0
-    with pytest.raises(ValueError, match="y must contain at least 2 classes, got 1"):
-        quick_audit(X, y, missing="drop")
+    y = np.arange(60) // 20
+    X[y == 2] = 0.0
+    refused = quick_audit(X, y)["X"]
+    assert refused.n_used == 0
+    assert refused.reason.startswith("no cosine distance for 20 zero rows of 60")
+    found = quick_audit(X, y, missing="drop")["X"]
+    assert found.n_used == 40
+    assert np.isfinite(found.feature_split.value)
+    reasons = {name: score.reason for name, score in found.supervised.items()}
+    assert reasons.pop("label_conditioned_split") == "y must contain at least 3 classes, got 2"
+    assert set(reasons.values()) == {""}
 
 
 def test_without_labels_there_are_no_supervised_scores(layers, quick_audit):
@@ -86,6 +93,16 @@ def test_labels_score_the_representations_whose_rows_they_name(layers, classes, 
     assert np.isnan([score.value for score in found["some"].supervised.values()]).all()
     heads = [line for line in found.full_text().split("\n") if line.startswith("Agreement with the labels")]
     assert len(heads) == 1
+
+
+def test_labels_of_other_rows_are_not_taken_for_those_that_are_left(layers, classes, quick_audit):
+    X = layers["late"].copy()
+    X[[3, 9]] = 0.0
+    found = quick_audit({"zeros": X, "some": layers["late"][:58]}, classes[:58])
+    assert found["zeros"].supervised == {}
+    assert found["zeros"].reason.startswith("no cosine distance for 2 zero rows of 60")
+    with pytest.raises(ValueError, match="y must have one entry for each of the 60 rows, got 58"):
+        quick_audit(X, classes[:58], missing="drop")
 
 
 def test_supervised_scores_are_shown_if_only_a_later_representation_has_them(layers, classes, quick_audit):

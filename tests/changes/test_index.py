@@ -79,3 +79,12 @@ def test_the_answer_on_the_index_comes_first(old, rng):
     assert text.startswith("Index: re-embed")
     assert "recall@10" in text
     assert len(text.split("\n")) <= 30
+
+
+@pytest.mark.parametrize(("options", "hinted"), [({}, False), ({"index": True}, True)])
+def test_other_lengths_ask_for_the_metric_of_the_index(old, options, hinted):
+    other = old / np.linalg.norm(old, axis=1, keepdims=True)
+    said = " ".join(str(shesha.diff(old, other, **options)).split())
+    assert ("pass index_metric='ip' or 'l2' (--index-metric)" in said) == hinted
+    said = str(shesha.diff(old, other, index=True, index_metric="ip"))
+    assert "If your index" not in said

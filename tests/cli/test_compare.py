@@ -394,3 +394,15 @@ def test_bad_input_to_a_store_is_one_line_and_status_2(invoke_main, folder, monk
     ended = invoke_main("compare", *args)
     assert (ended.status, ended.out) == (2, "")
     assert re.fullmatch(rf"shesha: .*{message}.*\n", ended.err)
+
+
+def test_keys_may_be_of_different_files(invoke_main, tmp_path, rng):
+    X = rng.standard_normal((30, 6))
+    np.savez(tmp_path / "a.npz", first=X, other=X[:, :5])
+    np.savez(tmp_path / "b.npz", second=X, other=X[:, :5])
+    files, quick = (tmp_path / "a.npz", tmp_path / "b.npz"), ("--measures", "CKA", "--no-calibrate")
+    ended = invoke_main("compare", *files, "--key", "first", "--key", "second", *quick)
+    assert "(30 x 6) and " in ended.out and " CKA 1.000" in " ".join(ended.out.split())
+    for keys, missing in ((("first",), "first"), (("first", "other", "third"), "third"), (("first", "third"), "first")):
+        ended = invoke_main("compare", *files, *(word for key in keys for word in ("--key", key)), *quick)
+        assert ended.status == 2 and f"got '{missing}'" in ended.err

@@ -115,3 +115,13 @@ def test_two_models_beside_their_re_encodings(invoke, tmp_path):
     assert verdicts == ["unchanged", "unchanged", "changed"]
     assert found["before"] == "base"
     assert found["moved"][0]["name"] in texts
+
+
+def test_two_arrays_of_one_file_are_named_by_match(invoke_main, tmp_path, rng):
+    X = rng.standard_normal((40, 6))
+    path = tmp_path / "a.npz"
+    np.savez(path, raw=X, log=X + rng.standard_normal(X.shape))
+    ended = invoke_main("diff", path, path, "--key", "raw", "--key", "log")
+    assert ended.status == 2 and "each --key is compared with itself" in ended.err and "--match 'raw=log'" in ended.err
+    ended = invoke_main("diff", path, path, "--key", "raw", "--key", "log", "--match", "raw=log")
+    assert ended.status == 0 and "changed beyond noise" in " ".join(ended.out.split())

@@ -185,3 +185,10 @@ def test_an_unknown_key_lists_the_columns_of_vectors(tmp_path, invoke_main):
     )
     refused = invoke_main("audit", tmp_path / "a.json", "--key", "embeddings")
     assert "--key must be among float, int8 in" in refused.err
+
+
+def test_vectors_of_several_number_types_are_compared(tmp_path, invoke_main):
+    codes = (X / np.abs(X).max() * 127).round().astype(int)
+    document(tmp_path / "a.json", {"embeddings": {"float": X.tolist(), "int8": codes.tolist()}, "texts": ["a"] * N})
+    ended = invoke_main("compare", tmp_path / "a.json", "--measures", "CKA", "--no-calibrate")
+    assert f"float ({N} x {D}) and int8 ({N} x {D})" in ended.out

@@ -39,7 +39,7 @@ def test_a_clear_shape_needs_no_word(invoke, tmp_path):
     assert (ended.err, len(values(ended))) == ("", 6)
 
 
-def test_none_compares_token_sequences(invoke, model, tmp_path):
+def test_none_compares_flattened_token_sequences(invoke, model, tmp_path):
     from shesha import compare
 
     np.save(tmp_path / "other.npy", FEW**3)
@@ -48,7 +48,7 @@ def test_none_compares_token_sequences(invoke, model, tmp_path):
     assert (ended.status, ended.err) == (0, "")
     (score,) = json.loads(ended.out)["scores"]
     flat = FEW.reshape(len(FEW), -1)
-    assert score["value"] == pytest.approx(compare(flat, flat**3, "CKA")["CKA"].value, abs=1e-12)
+    assert score["value"] == pytest.approx(compare(flat, flat**3, "CKA")["CKA"].value, rel=1e-12)
 
 
 def test_none_stays_one_representation_among_several(invoke, model, tmp_path):

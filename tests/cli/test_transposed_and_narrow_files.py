@@ -171,3 +171,23 @@ def test_arrays_that_are_left_out_are_stated_once(rng, tmp_path, invoke_main, mo
     assert said.count("note, which") == 1 and "left out kind" not in said
     ended = invoke_main("audit", "a.npz", "--key", "emb", *quick)
     assert "left out" not in ended.out
+
+
+@pytest.mark.parametrize(
+    ("arrays", "stated"),
+    [
+        ({"dFF": (12, 40)}, True),
+        ({"Fneu": (12, 40)}, True),
+        ({"data.traces": (12, 40)}, True),
+        ({"dFF": (40, 12)}, False),
+        ({"responses": (12, 40)}, False),
+        ({"responses": (12, 40), "fs": ()}, True),
+        ({"features": (12, 40)}, False),
+    ],
+)
+def test_neurons_in_rows_are_said(tmp_path, rng, invoke_main, arrays, stated):
+    np.savez(tmp_path / "a.npz", **{name: rng.standard_normal(shape) for name, shape in arrays.items()})
+    said = " ".join(invoke_main("audit", tmp_path / "a.npz", "--quick").out.split())
+    assert ("If rows are neurons and columns are times, pass --transpose" in said) == stated
+    said = " ".join(invoke_main("audit", tmp_path / "a.npz", "--quick", "--transpose").out.split())
+    assert "If rows are neurons" not in said

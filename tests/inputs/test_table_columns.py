@@ -93,6 +93,7 @@ TABLES = {
     "pixels": ({"label": TOKENS % 3, **{f"{r}x{c}": TOKENS for r in range(1, 5) for c in range(1, 5)}}, 16, None),
     "genes": (dict.fromkeys(("ACTB", "CD3D", "CD4", "CD8A", "S100A1", "S100A2"), TOKENS), 6, None),
     "tokens beside vectors": ({"input_ids": [[1, 2], [3]] * 15, "embedding": list(X)}, D, None),
+    "some channels in each row": ({"cell": IDS, "channel": TOKENS % 3, "a": X[:, 0], "b": X[:, 1]}, 3, "cell"),
     "repeated ids": ({"id": [1, 2] * 15, **family("dim_")}, D, None),
     "a picture alone": ({"cell": IDS, "tSNE_1": X[:, 0], "tSNE_2": X[:, 1]}, 2, "cell"),
 }
@@ -132,6 +133,14 @@ REFUSED = {
         r"'dim_3' .* '\?!' in row 17",
     ),
     "other bytes": ({"vector": [bytes(RNG.integers(0, 256, 7, dtype=np.uint8)) for _ in range(N)]}, "7 bytes per row"),
+    "one row for each trial and neuron": (
+        {"trial": np.repeat(np.arange(6), 5), "neuron": [*"abcde"] * 6, "response": X[:, 0], "time": X[:, 1]},
+        r"one row for each trial and neuron \(30 rows\); convert it with table.pivot\(index='trial', columns='neuron'",
+    ),
+    "one row for each gene and cell": (
+        {"gene_id": np.tile(np.arange(100, 110), 3), "cell": np.repeat(["x", "y", "z"], 10), "count": TOKENS},
+        "one row for each cell and gene_id|one row for each gene_id and cell",
+    ),
     "nothing but properties": ({"id": IDS, "n_tokens": TOKENS, "score": X[:, 0]}, "n_tokens .*score"),
 }
 

@@ -189,3 +189,29 @@ def test_missing_values_and_empty_arrays_are_kept(tmp_path):
     assert read["empty"].shape == (0, 3)
     np.save(tmp_path / "none.npy", np.zeros((0, 3)))
     assert files.read(tmp_path / "none.npy")["none"].shape == (0, 3)
+
+
+STACKS = {
+    "hidden": (None, ()),
+    "last_hidden_state": ("got tokens along axis 1 of .*, as its name shows. Average the tokens", ()),
+    "encoder.token_embeddings": ("got tokens along axis 1", ()),
+    "output": ("as attention_mask shows", ("attention_mask",)),
+    "states": (None, ("mask_of_others",)),
+    "data.spikes": ("the name of a recording. Pass layer_axis=None", ()),
+    "firing_rates": ("the name of a recording", ()),
+    "separates": (None, ()),
+}
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_tokens_and_neurons_are_not_taken_for_layers(tmp_path, rng, name):
+    message, masks = STACKS[name]
+    array = rng.standard_normal((20, 5, 8))
+    np.savez(tmp_path / "m.npz", **{name: array}, **{mask: np.ones((20, 5)) for mask in masks})
+    if message is None:
+        assert f"{name}[4]" in files.read(tmp_path / "m.npz")
+        return
+    with pytest.raises(ValueError, match=message):
+        files.read(tmp_path / "m.npz")
+    assert files.read(tmp_path / "m.npz", layer_axis=None)[name].shape == (20, 5, 8)
+    assert files.read(tmp_path / "m.npz", keys=[name], layer_axis=1)[f"{name}[0]"].shape == (20, 8)

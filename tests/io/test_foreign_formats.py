@@ -137,6 +137,11 @@ VECTORS = {
     "word2vec": ("a.txt", lambda path: text(path, header=True), NAMES),
     "fastText": ("a.vec", lambda path: text(path, header=True), NAMES),
     "tabs": ("a.txt", lambda path: text(path, separator="\t"), NAMES),
+    "a table with names of rows": (
+        "a.txt",
+        lambda path: pd.DataFrame(X, index=NAMES).add_prefix("f").to_csv(path, sep="\t"),
+        NAMES,
+    ),
     "line ends of Windows": ("a.txt", lambda path: text(path, end="\r\n"), NAMES),
     "words with spaces": (
         "a.txt",
@@ -459,7 +464,7 @@ def test_feather(tmp_path, ending):
     expect(tmp_path / f"a{ending}", NAMES)
 
 
-@pytest.mark.filterwarnings("ignore:var_names are not unique:UserWarning", "ignore:rows of y are in a different order")
+@pytest.mark.filterwarnings("ignore:var_names are not unique", "ignore:rows of y")
 @pytest.mark.parametrize("labels", ["kind", "rna:type", "adt:type"])
 def test_labels_of_modalities_with_unequal_cells(tmp_path, labels):
     """Labels of cells that a modality lacks are not used, whichever modality has them."""

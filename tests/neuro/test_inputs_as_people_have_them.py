@@ -77,3 +77,13 @@ def test_distances_of_rsatoolbox_are_data_and_models():
 def test_similarities_are_refused_with_the_conversion():
     with pytest.raises(ValueError, match="if it contains similarities, pass 1 - D"):
         shesha.Rdm(np.corrcoef(RNG.standard_normal((6, 9))))
+
+
+def test_data_sets_of_rsatoolbox_and_tables_are_refused_with_the_way_out():
+    class Dataset:
+        measurements, obs_descriptors = SQUARES[0], {"stim": np.arange(6), "run": np.zeros(6)}
+
+    with pytest.raises(TypeError, match=r"convert it with from_rsatoolbox\(X, conditions, runs\).* stim, run"):
+        crossnobis(Dataset(), "stim", "run")
+    with pytest.raises(TypeError, match=r"got dict of 5; stack its matrices .* NaN where a repeat lacks a condition"):
+        noise_ceiling(dict(zip("abcde", SQUARES, strict=True)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -169,16 +170,17 @@ def read_representations(
     arrays: dict[str, Any] = {}
     opened: dict[Path, Contents] = {}
     of_files: list[dict[str, Any]] = []
+    read = partial(
+        open_file,
+        labels_column=labels_inside,
+        layer_axis=axis,
+        distances=distances,
+        ids=rows.ids,
+        transpose=rows.transpose,
+    )
+    keys_of_files = _keys_of_files(files, keys, read)
     for path, short in zip(files, short_paths(files, endings=False), strict=True):
-        contents = open_file(
-            path,
-            keys=keys,
-            labels_column=labels_inside,
-            layer_axis=axis,
-            distances=distances,
-            ids=rows.ids,
-            transpose=rows.transpose,
-        )
+        contents = read(path, keys=keys_of_files[path])
         opened[path] = contents
         names = None if rows.by_position else contents.row_names
         before = set(arrays)
@@ -209,6 +211,34 @@ def read_representations(
     state_narrow({name: array.shape for name, array in arrays.items() if not distances})
     rows.state_pairing(*of_files, opened=opened)
     return ReadArrays(arrays, shared_token_counts(files), opened)
+
+
+def _keys_of_files(
+    files: Sequence[Path], keys: list[str] | None, read: Callable[..., Contents]
+) -> dict[Path, list[str] | None]:
+    """Return the keys that each file has; each key must be in a file, and each file must have a key."""
+    from shesha.io.array_selection import UnknownKeyError
+
+    chosen: dict[Path, list[str] | None] = dict.fromkeys(files, keys)
+    if keys is None or len(files) < 2 or len(keys) < 2:
+        return chosen
+    unknown: dict[str, UnknownKeyError] = {}
+    for path in files:
+        own = []
+        for key in keys:
+            try:
+                with ignore_statements():
+                    read(path, keys=[key])
+                own.append(key)
+            except UnknownKeyError as error:
+                unknown[key] = error
+        if not own:
+            raise unknown[keys[0]]
+        chosen[path] = own
+    missing = [key for key in keys if not any(key in (own or ()) for own in chosen.values())]
+    if missing:
+        raise unknown[missing[0]]
+    return chosen
 
 
 def _are_small(*arrays: Any) -> bool:

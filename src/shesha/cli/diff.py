@@ -114,7 +114,7 @@ def diff_command(
             "names": short_paths(model),
         }
     else:
-        _require_two(paths, texts, layers)
+        _require_two(paths, texts, layers, key, match)
         first = paths[0]
         read = partial(_read, key=key, columns=(labels, blocks, groups), layer_axis=layer_axis, rows=row_options)
         sides = (read(paths[0]), read(paths[1]))
@@ -167,13 +167,20 @@ def _text_file(
     return parse_texts(texts, files)
 
 
-def _require_two(files: list[Path], texts: str | None, layers: list[str] | None) -> None:
+def _require_two(
+    files: list[Path], texts: str | None, layers: list[str] | None, key: list[str] | None, match: list[str] | None
+) -> None:
     for option, there in (("--texts", texts), ("--layers", layers)):
         if there:
             raise ValueError(f"{option} must come with --model, got {option} alone")
     if len(files) != 2:
         raise ValueError(
             f"BEFORE and AFTER must be two files, or two --model, got {', '.join(map(str, files)) or 'none'}"
+        )
+    if key and len(key) > 1 and not match and files[0].resolve() == files[1].resolve():
+        raise ValueError(
+            f"BEFORE and AFTER must be different files, got {files[0]} twice, so each --key is compared with itself. "
+            f"To compare two arrays of one file, pass --match '{key[0]}={key[1]}'"
         )
 
 

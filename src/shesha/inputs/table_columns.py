@@ -31,9 +31,9 @@ SAMPLE = 20
 
 _LABELS = frozenset({"label", "labels", "y", "class", "target"})
 _VECTOR = re.compile(
-    r"emb(ed(ding)?)?s?|vec(tor)?s?|repr(esentation)?s?|latents?|activations?|features?|hidden|states?"
+    r"emb(ed(ding)?)?s?|vec(tor)?s?|repr(esentation)?s?|latents?|activations?|features?|hidden|states?|u?int"
 )
-"""Words in names of columns that contain vectors."""
+"""Words in names of columns that contain vectors; services name columns of codes int8 and uint8."""
 _SURE = re.compile(r"emb(ed(ding)?)?s?|vec(tor)?s?|representations?|latents?|activations?")
 """Words that, at the end of a name, promise vectors: other contents are refused."""
 _NO_VECTOR = re.compile(r"(input|token|token_type|decoder_input)_ids|attention_mask|tokens|labels|bbox|shape|size")
@@ -55,6 +55,10 @@ _SIDE = re.compile(
     r"|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
 )
 """Names of columns of numbers that describe the rows."""
+_FEATURE_COLUMN = re.compile(r"(neuron|unit|cell|roi|channel|electrode|voxel|gene|feature|variable)s?(_(id|name))?")
+"""Names of columns that, in a table with one row for each input and feature, name the feature."""
+_MOST_LONG = 8
+"""Largest number of columns of numbers in such a table."""
 _CONTENT = re.compile(
     r"text|sentence|document|content|title|prompt|query|question|review|passage|abstract|caption", re.IGNORECASE
 )
@@ -179,8 +183,33 @@ def decide(
     _require_clean_text(usable, numeric, source)
     side = {c.name: f"is named like a property of the rows{_to_use(option)}" for c in numeric if _is_side(c)}
     matrix = tuple(c for c in numeric if c.name not in side)
+    _require_wide(columns, len(matrix), source)
     rest = {c.name: c.reason for c in columns if c.reason}
     return Layout(matrix, {}, {}, identity, certain, rest | side | aside)
+
+
+def _require_wide(columns: Sequence[Column], n_numbers: int, source: str) -> None:
+    """Refuse a table with one row for each input and feature, such as each trial and neuron."""
+    able = [c for c in columns if c.kind in ("numbers", "text")]
+    features = [c for c in able if _FEATURE_COLUMN.fullmatch("_".join(words_of(c.name)))]
+    if not features or n_numbers > _MOST_LONG:
+        return
+    feature = features[0]
+    names = feature.values().tolist()
+    n_features = len(set(names))
+    if not 1 < n_features <= len(names) // 2:
+        return
+    for column in able:
+        inputs = column.values().tolist() if column is not feature else names
+        n_inputs = len(set(inputs))
+        if not 1 < n_inputs <= len(names) // 2 or 2 * len(names) < n_inputs * n_features:
+            continue
+        if len(set(zip(inputs, names, strict=True))) == len(names):
+            raise ValueError(
+                f"{source} must have one row per input and one column per feature, got one row for each "
+                f"{column.name} and {feature.name} ({len(names):,} rows); convert it with "
+                f"table.pivot(index={column.name!r}, columns={feature.name!r}, values=COLUMN)"
+            )
 
 
 def _to_use(option: str) -> str:

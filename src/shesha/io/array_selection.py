@@ -26,6 +26,14 @@ Keys = Sequence[str] | None
 Value = TypeVar("Value")
 
 _LABEL_KINDS = "fiubUST"
+_MASK = re.compile(r"(?:^|[./_])(?:attention|padding|pad|token)_?mask$", re.IGNORECASE)
+_TOKENS = re.compile(r"(?:^|[./_])(?:last_hidden_states?|(?:token|word)_embeddings)$", re.IGNORECASE)
+"""Names of arrays that contain the tokens of one layer."""
+_RECORDING = re.compile(
+    r"(?:^|[./_])(?:spikes?|spike_?counts?|spks|(?:firing_?)?rates?|psths?|rasters?|lfp|eeg|meg|d_?ff|calcium|trials?)$",
+    re.IGNORECASE,
+)
+"""Names of arrays of trials, neurons and times."""
 _SEPARATORS = re.compile(r"[/.]")
 """Characters between the parts of a name, such as of an array in a group."""
 _UNUSABLE_KINDS = {
@@ -38,6 +46,10 @@ _UNUSABLE_KINDS = {
     "M": "dates, not numbers",
     "m": "durations, not numbers",
 }
+
+
+class UnknownKeyError(ValueError):
+    """A file contains no representation of the requested name."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +150,7 @@ def contents(
     origin = _origins(path, offered)
     chosen = [(key, *origin[key]) for key in choose(path, offered, skipped, keys)]
     used = dict.fromkeys(name for _, name, _ in chosen if name in splits)
+    _require_layers(path, arrays, [name for name in used if splits[name].guessed])
     for name in used:
         if sum(other == name for _, other, _ in chosen) > MOST_LAYERS:
             splits[name].require_few(f"{name} in {path}")
@@ -163,6 +176,26 @@ def contents(
         None if distances else _identity(arrays, rows, selected),
         None if distances or columns == rows else _identity(arrays, columns, selected),
     )
+
+
+def _require_layers(path: Path, arrays: Mapping[str, StoredArray], guessed: Iterable[str]) -> None:
+    """Refuse to take tokens or neurons for layers, if a mask or the name of the array shows what they are."""
+    masks = {array.shape: name for name, array in arrays.items() if _MASK.search(name) and len(array.shape) == 2}
+    for name in guessed:
+        shape = arrays[name].shape
+        mask = masks.get(shape[:2])
+        if mask is not None or _TOKENS.search(name):
+            raise ValueError(
+                f"{name} in {path} must have one row per input, got tokens along axis 1 of {shape}, as "
+                f"{'its name' if mask is None else mask} shows. Average the tokens of each input without padding, or "
+                "pass layer_axis=None to use all tokens as features, or layer_axis=1 if they are layers"
+            )
+        if _RECORDING.search(name):
+            raise ValueError(
+                f"{name} in {path} must be (rows, features) or (rows, layers, features), got {shape} and the name of "
+                "a recording. Pass layer_axis=None to use each neuron and time of a trial as a feature, or "
+                "layer_axis=2 for one representation per time"
+            )
 
 
 def _is_listing(keys: Keys) -> TypeGuard[Sequence[str]]:
@@ -243,7 +276,7 @@ def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[st
     chosen: dict[str, None] = {}
     for key in _check_names(keys):
         if key not in offered and key not in single:
-            raise ValueError(_refusal(path, key, everything, skipped))
+            raise UnknownKeyError(_refusal(path, key, everything, skipped))
         chosen |= dict.fromkeys(offered.get(key, [key]))
     return list(chosen)
 

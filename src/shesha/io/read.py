@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -184,6 +185,7 @@ def open_file(
         ids = None if file_format.table else ids
     else:
         _warn_of_genes_in_rows(target, found)
+        _state_neurons_in_rows(target, found)
     if ids is None:
         return found
     names = _read_ids(target, file_format, ids)
@@ -251,6 +253,31 @@ def _warn_of_genes_in_rows(path: Path, found: Contents) -> None:
         state(text)
         what = f"Similarities are then between {features}; to compare {inputs}, pass transpose=True"
         warn(f"{text}. {what}", RowNamesWarning)
+
+
+_TRACES = re.compile(r"F|Fneu|spks|(?i:d_?f_?f0?|delta_?f\w*|fluo\w*|calcium\w*|\w*traces?|raster|deconv\w*)")
+"""Names of recordings, which most programs store with neurons in rows."""
+_SAMPLING_RATE = re.compile(r"(?i)fs|fps|s_?rate|(sampling|sample|frame|imaging)_?(rate|freq|frequency)")
+_LONG = 2
+"""How many times as many columns as rows show that columns may be times."""
+
+
+def _state_neurons_in_rows(path: Path, found: Contents) -> None:
+    """State which matrices may have neurons in rows and times in columns, by their names or a sampling rate."""
+    rate = any(_SAMPLING_RATE.fullmatch(_leaf(name)) for name in found.skipped)
+    for name, array in found.representations.items():
+        if name in found.split or array.ndim != 2 or array.shape[1] < _LONG * len(array):
+            continue
+        if rate or _TRACES.fullmatch(_leaf(name)):
+            rows, columns = (f"{length:,}" for length in array.shape)
+            state(
+                f"{path.name}: rows of {name} are read as {rows} inputs, columns as {columns} features. If rows are "
+                "neurons and columns are times, pass transpose=True"
+            )
+
+
+def _leaf(name: str) -> str:
+    return re.split(r"[./]", name)[-1]
 
 
 def _read_ids(path: Path, file_format: Format, column: str) -> Names:

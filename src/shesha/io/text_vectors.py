@@ -64,6 +64,10 @@ def _layout(path: Path) -> str:
     body = [line.split() for line in (lines[1:] if declared else lines)]
     if body and all(map(_are_numbers, body)) and len(set(map(len, body))) == 1 and len(body[0]) > 1:
         return "words" if declared or _are_names([fields[0] for fields in body], body) else "numbers"
+    named = len(lines) > 1 and 1 < lines[0].count(b"\t") == lines[1].count(b"\t")
+    if named and not any(map(_NUMBER.fullmatch, lines[0].split())):
+        # Words and numbers below a line without any number are a table, whose first column names the rows.
+        return "table"
     if body and (_n_numbers(body) > 1 or declared):
         return "words"
     separated = any(0 < lines[0].count(mark) == lines[1].count(mark) for mark in (b"\t", b",", b";") if len(lines) > 1)

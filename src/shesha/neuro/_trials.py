@@ -196,6 +196,9 @@ def _responses(X: Any, name: str) -> tuple[Array, Any]:
     array = check.dense(X if source is None else source, name)
     if array.dtype.kind == "O" and not array.ndim:
         hint = f"; pass {name}.get_data()" if hasattr(X, "get_data") else ""
+        if hasattr(X, "measurements") and hasattr(X, "obs_descriptors"):
+            known = check.join_items(map(str, X.obs_descriptors))
+            hint = f" of rsatoolbox; convert it with from_rsatoolbox({name}, conditions, runs), whose names are {known}"
         raise TypeError(f"{name} must be an array of responses (trials x neurons), got a {type(X).__name__}{hint}")
     if array.ndim not in (2, 3) or 0 in array.shape:
         raise ValueError(f"{name} must be (n_trials, n_neurons) or (n_trials, n_neurons, n_times), got {array.shape}")

@@ -229,6 +229,11 @@ def _rdms_as_matrix(rdms: ArrayLike) -> tuple[Matrix, int]:
     if hasattr(rdms, "get_matrices"):
         rdms = rdms.get_matrices()
     array = check.dense(rdms, "rdms")
+    if array.dtype.kind == "O" and isinstance(rdms, Mapping):
+        raise TypeError(
+            f"rdms must be one array of shape (n_repeats, n_conditions, n_conditions), got {type(rdms).__name__} of "
+            f"{len(rdms)}; stack its matrices in one order of conditions, with NaN where a repeat lacks a condition"
+        )
     square = array.ndim == 3 and array.shape[1] == array.shape[2]
     if not (square or array.ndim == 2) or array.dtype.kind not in "fiu":
         raise ValueError(

@@ -193,6 +193,10 @@ def restrict(
         left_out |= _incomplete(used, n, metric)
     kept = _keep(left_out, n)
     if len(kept) < n:
+        for name, value in extra.items():
+            if _n_entries(value) == len(kept):
+                # These are values of other rows than those that are left.
+                raise ValueError(f"{name} must have one entry for each of the {n:,} rows, got {len(kept):,}")
         used = {name: side.take_rows(kept) for name, side in used.items()}
         extra = {name: _take(value, kept) if _n_entries(value) == n else value for name, value in extra.items()}
     return used, {**along, **extra}

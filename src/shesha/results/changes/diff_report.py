@@ -34,7 +34,7 @@ def headline(result: Diff) -> str:
         if rescaled := [layer.name for layer in layers if _lengths_changed(layer)]:
             return (
                 f"{compared}Lengths of vectors changed in {join_names(rescaled)}, but not the angles between vectors: "
-                f"{_count_with_verb(len(layers))} the same cosine distances to nine digits."
+                f"{_count_with_verb(len(layers))} the same cosine distances to nine digits.{_other_index(result)}"
             )
         if any(layer.vectors_differ for layer in layers):
             return (
@@ -56,6 +56,13 @@ def headline(result: Diff) -> str:
     )
     noise = f"Noise alone reaches {_format_noise(largest)} ({result.noise_source}){limit}"
     return f"{compared}{answer}: {_format_drift(largest)}. {noise}."
+
+
+def _other_index(result: Diff) -> str:
+    """Return that an index by another metric may be affected, if only the cosine was tested."""
+    if result.index is None or result.index.metric != "cosine":
+        return ""
+    return " If your index uses inner products or Euclidean distances, pass index_metric='ip' or 'l2' (--index-metric)."
 
 
 def _lengths_changed(layer: LayerChange) -> bool:
