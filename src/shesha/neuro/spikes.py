@@ -65,18 +65,20 @@ def spike_counts(
     trains = [_times(train, "spikes") for train in _trains(spikes, clusters)]
     begins = _onsets(onsets)
     edges = begins[:, None] + np.linspace(start, end, n_bins + 1)
-    _warn_of_windows_without_recording(trains, edges)
     counts = np.stack([np.diff(_places(train, edges), axis=1) for train in trains], axis=1)
+    _warn_of_windows_without_recording(trains, edges, ~counts.any(axis=(1, 2)))
     result: NDArray[np.int64] = counts.astype(np.int64)
     return result[:, :, 0] if n_bins == 1 else result
 
 
-def _warn_of_windows_without_recording(trains: list[NDArray[np.floating[Any]]], edges: NDArray[np.float64]) -> None:
-    """Warn if most windows are outside the recording, as with spikes in seconds and onsets in milliseconds."""
+def _warn_of_windows_without_recording(
+    trains: list[NDArray[np.floating[Any]]], edges: NDArray[np.float64], empty: NDArray[np.bool_]
+) -> None:
+    """Warn if most windows are empty and outside the recording, as with onsets in another unit than the spikes."""
     ends = [float(train[place]) for train in trains if len(train) for place in (0, -1)]
     if not ends or not len(edges):
         return
-    outside = int(((edges[:, -1] < min(ends)) | (edges[:, 0] > max(ends))).sum())
+    outside = int((empty & ((edges[:, -1] < min(ends)) | (edges[:, 0] > max(ends)))).sum())
     if 2 * outside > len(edges):
         warn(
             f"{outside} of {count(len(edges), 'window')} {agree(outside, 'is', 'are')} outside the time of the spikes "
