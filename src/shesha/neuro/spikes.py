@@ -76,7 +76,8 @@ def _warn_of_windows_without_recording(trains: list[NDArray[np.floating[Any]]], 
     ends = [float(train[place]) for train in trains if len(train) for place in (0, -1)]
     if not ends or not len(edges):
         return
-    outside = int(((edges[:, -1] < min(ends)) | (edges[:, 0] > max(ends))).sum())
+    slack = max(_slack(train, edges) for train in trains if len(train))
+    outside = int(((edges[:, -1] < min(ends) - slack) | (edges[:, 0] > max(ends) + slack)).sum())
     if 2 * outside > len(edges):
         warn(
             f"{outside} of {count(len(edges), 'window')} {agree(outside, 'is', 'are')} outside the time of the spikes "
@@ -94,9 +95,13 @@ def _places(train: NDArray[np.floating[Any]], edges: NDArray[np.float64]) -> NDA
     """Number of spikes before each edge; a spike on the edge, up to rounding, is not before it."""
     if not len(train):
         return np.zeros(edges.shape, dtype=np.intp)
+    return np.asarray(np.searchsorted(train.astype(np.float64), edges - _slack(train, edges)))
+
+
+def _slack(train: NDArray[np.floating[Any]], edges: NDArray[np.float64]) -> float:
+    """Error of rounding of spike times and edges."""
     largest = max(float(np.abs(train[[0, -1]]).max()), float(np.abs(edges).max(initial=0.0)))
-    slack = _ROUNDING * float(np.finfo(train.dtype).eps) * largest
-    return np.asarray(np.searchsorted(train.astype(np.float64), edges - slack))
+    return _ROUNDING * float(np.finfo(train.dtype).eps) * largest
 
 
 def _trains(spikes: Any, clusters: Any) -> list[Any]:
