@@ -23,7 +23,7 @@ from shesha.report import markdown_table
 
 _READ = {
     "shesha": """
-import shesha.io._tables as tables
+import shesha.io.tables as tables
 from shesha.io import read
 plain, deciding = tables.decide, [0.0]
 def decide(*given, **options):

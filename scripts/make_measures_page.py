@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from shesha.measures._lookup import page
+from shesha.measures.lookup import page
 from shesha.support.atomic_files import write_text
 
 if __name__ == "__main__":

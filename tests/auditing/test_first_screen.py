@@ -18,7 +18,7 @@ def shared(rng, n_features=24):
     return rng.standard_normal((60, 3)) @ rng.standard_normal((3, n_features))
 
 
-@pytest.mark.parametrize("several", [1, 3, 12, 70])
+@pytest.mark.parametrize("several", [1, 3, 12, 40])
 def test_any_number_of_representations_fits_one_screen(quick_audit, several):
     rng = np.random.default_rng(0)
     layers = {f"encoder.layer.{k}": shared(rng) + (1 + k % 5) * rng.standard_normal((60, 24)) for k in range(several)}
@@ -29,11 +29,11 @@ def test_any_number_of_representations_fits_one_screen(quick_audit, several):
 
 def test_of_many_the_most_and_the_least_stable_are_shown(quick_audit):
     rng = np.random.default_rng(1)
-    layers = {f"layer{k}": shared(rng) + 2 * rng.standard_normal((60, 24)) for k in range(50)}
+    layers = {f"layer{k}": shared(rng) + 2 * rng.standard_normal((60, 24)) for k in range(30)}
     found = quick_audit(layers)
     shown = [line.split()[0] for line in lines(found) if line.startswith("  layer")]
-    assert {found.ranking[0], found.ranking[-1], "layer0", "layer49"} <= set(shown)
-    assert f"{len(shown)} of 50 representations are shown, including the most and the least stable." in "\n".join(
+    assert {found.ranking[0], found.ranking[-1], "layer0", "layer29"} <= set(shown)
+    assert f"{len(shown)} of 30 representations are shown, including the most and the least stable." in "\n".join(
         lines(found)
     )
 

@@ -84,14 +84,14 @@ def assert_level_kept(found, *, continuous):
 
 @pytest.mark.parametrize("name", PAIRED)
 def test_unrelated_gaussian_features(small, name):
-    runs, draws = (40, 19) if name in COSTLY else (80, 19)
+    runs, draws = (25, 19) if name in COSTLY else (60, 19)
     found = p_values(lambda rng: gaussian(rng, 8), small(name), runs, draws)
     assert_level_kept(found, continuous=name not in STEPS)
 
 
 @pytest.mark.parametrize("name", [name for name in PAIRED if name not in SPANNED])
 def test_unrelated_gaussian_features_in_more_dimensions_than_rows(small, name):
-    runs = 30 if name in COSTLY else 50
+    runs = 20 if name in COSTLY else 40
     found = p_values(lambda rng: gaussian(rng, 48), small(name), runs, 19)
     if name in SATURATED:
         assert found.tolist() == [1.0] * runs

@@ -101,9 +101,8 @@ def test_quiet_says_nothing_but_results(tmp_path, monkeypatch, invoke_main):
 
 
 def test_names_are_completed():
-    from shesha.cli.study import _names as studies
-
     from shesha.cli.measures import _names as measures
+    from shesha_studies.commands import _names as studies
 
     assert "CKA" in measures("ck")
     assert "width" in studies("wid")

@@ -19,7 +19,7 @@ from shesha.measures import registry as registry
 from shesha.runs import ResultStore
 
 HERE = Path(__file__).parent
-N_FILES, N_KILLS, PATIENCE = 8, 7, 120.0
+N_FILES, N_KILLS, PATIENCE = 8, 4, 120.0
 BLOCK = 3
 
 

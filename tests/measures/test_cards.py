@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import shesha.measures as measures
-from shesha.measures._lookup import page
+from shesha.measures.lookup import page
 from shesha.measures.registry import INVARIANCES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "measures.md"

@@ -11,7 +11,7 @@ import pytest
 
 import shesha
 import shesha.measures as measures
-from shesha.measures import _lookup, registry
+from shesha.measures import lookup, registry
 from shesha.measures.registry import measure
 from shesha.views import Features, View
 
@@ -129,10 +129,10 @@ def offered(monkeypatch):
         monkeypatch.setattr(
             "importlib.metadata.entry_points", lambda group: points if group == "shesha.measures" else ()
         )
-        _lookup.load_entry_points.cache_clear()
+        lookup.load_entry_points.cache_clear()
 
     yield offer
-    _lookup.load_entry_points.cache_clear()
+    lookup.load_entry_points.cache_clear()
 
 
 def test_other_packages_offer_measures(offered):

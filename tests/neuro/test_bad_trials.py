@@ -47,5 +47,3 @@ def test_distances_of_a_toolbox_are_no_trials():
 
     with pytest.raises(TypeError, match="X must be an array of responses \\(trials x neurons\\), got a RDMs"):
         neuro.trial_split(RDMs(), SHOWN)
-    with pytest.raises(TypeError, match="rdms must be an array of distances, got a RDMs"):
-        neuro.noise_ceiling(RDMs())

@@ -50,7 +50,6 @@ ONE = RepresentationAudit(
     60,
     12,
     FAULTS,
-    (),
     {"feature_split": ESTIMATE, "basis_averaged_split": ESTIMATE},
     {"feature_split": CHANCE},
     {"effective_rank": 5.0, "participation_ratio": 4.0, "corrected_participation_ratio": 4.2, "anisotropy": 0.5},
@@ -180,7 +179,7 @@ def test_a_file_nested_too_deeply_is_refused(tmp_path):
     path = tmp_path / "deep.json"
     for depth in (2_000, 200_000):
         path.write_text('{"format": 1, "result": ' + "[" * depth + "]" * depth + "}")
-        with pytest.raises(ValueError, match="path must contain a result that `save` wrote, got"):
+        with pytest.raises(ValueError, match="path must be valid JSON, got too many nested levels"):
             shesha.load(path)
 
 

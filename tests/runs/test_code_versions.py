@@ -64,7 +64,7 @@ COSMETIC = {
     "what a card tells": {"measures/rdm.py": ('reference="', 'reference="As told by ')},
     "a comment in C": {"kernels/native/native.c": ("#include", "/* A comment */\n// and another\n#include")},
     "the version of the library": {"__init__.py": ('"""', '"""Another release. ')},
-    "how measures are found": {"measures/_lookup.py": ("def names(", "def other_names() -> None: ...\n\n\ndef names(")},
+    "how measures are found": {"measures/lookup.py": ("def names(", "def other_names() -> None: ...\n\n\ndef names(")},
     "how work is spread": {"kernels/threads.py": ("def n_threads(", "EXTRA = 1\n\n\ndef n_threads(")},
 }
 

@@ -30,7 +30,7 @@ from shesha.calibration.single_pair import (
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures import Measure, as_measure
-from shesha.measures._lookup import PlainMeasure
+from shesha.measures.lookup import PlainMeasure
 from shesha.measures.registry import Choice
 from shesha.nulls.null_summary import best_value, max_statistic_p_values, require_attainable_maximum, summarise
 from shesha.nulls.permutations import Design, draw_permutations, identity_first

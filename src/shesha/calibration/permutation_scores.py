@@ -15,7 +15,7 @@ from shesha.kernels.condensed_matrices import permutation_grids
 from shesha.kernels.distances import n_pairs
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, as_measure, get
-from shesha.measures._lookup import PlainMeasure
+from shesha.measures.lookup import PlainMeasure
 from shesha.measures.registry import Choice, Data
 from shesha.nulls.permutations import Design, identity_first, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange

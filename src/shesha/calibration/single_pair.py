@@ -16,7 +16,7 @@ from shesha.doubting.pair_doubts import cluster_doubt, few_rows_doubt, saturated
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures import as_measure
-from shesha.measures._lookup import PlainMeasure
+from shesha.measures.lookup import PlainMeasure
 from shesha.measures.registry import Choice
 from shesha.nulls.dependence import find_dependence
 from shesha.nulls.design_builder import exchange

@@ -15,7 +15,7 @@ from shesha.cli._outputs import echo
 from shesha.support.provenance import ignore_statements, state, state_left_out
 
 if TYPE_CHECKING:
-    from shesha.io._array_selection import Contents
+    from shesha.io.array_selection import Contents
 
 FORMATS = (
     "npy, npz, safetensors, pt, parquet, feather, csv, tsv, json, jsonl, txt, vec, bin, fvecs, mat, h5, h5ad, h5mu, "
@@ -217,7 +217,7 @@ def _keys_of_files(
     files: Sequence[Path], keys: list[str] | None, read: Callable[..., Contents]
 ) -> dict[Path, list[str] | None]:
     """Return the keys that each file has; each key must be in a file, and each file must have a key."""
-    from shesha.io._array_selection import UnknownKeyError
+    from shesha.io.array_selection import UnknownKeyError
 
     chosen: dict[Path, list[str] | None] = dict.fromkeys(files, keys)
     if keys is None or len(files) < 2 or len(keys) < 2:

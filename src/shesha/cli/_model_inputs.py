@@ -74,7 +74,7 @@ def _read_table_column(path: Path, column: str | None) -> list[str]:
 def _table(path: Path) -> pd.DataFrame:
     import pandas as pd
 
-    from shesha.io._tables import csv_frame
+    from shesha.io.tables import csv_frame
     from shesha.support.optional import require
 
     if path.suffix.lower() == ".parquet":

@@ -98,9 +98,9 @@ def activations(
     {'0': (10, 3), '1': (10, 3), '2': (10, 2)}
     """
     require("torch", "torch")
-    from shesha.extract._batch_loop import Work, run
     from shesha.extract._input_rows import make_rows
     from shesha.extract._resumable_files import output_path
+    from shesha.extract.batch_loop import Work, run
     from shesha.extract.layer_names import choose_layers
     from shesha.extract.model_state import unwrap_model
     from shesha.extract.pooling import pool_name, pooling

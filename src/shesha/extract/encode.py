@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from shesha.extract._batch_loop import Work
     from shesha.extract._extraction_setup import Prepared
+    from shesha.extract.batch_loop import Work
     from shesha.extract.pooling import Pool
 
 
@@ -100,8 +100,8 @@ def encode(
     (['embedding', 'embeddings', 'encoder.layer.0'], (2, 384), 'mean, Normalize')
     """
     require("torch", "torch")
-    from shesha.extract._batch_loop import run
     from shesha.extract._resumable_files import output_path
+    from shesha.extract.batch_loop import run
 
     options: dict[str, Any] = {"pool": pool, "batch_size": batch_size, "device": device, "max_tokens": max_tokens}
     target = None if out is None else output_path(out)
@@ -122,8 +122,8 @@ def prepare_work(
     prompt: str | None = None,
 ) -> Work:
     """Load a model, choose its layers, and prepare the inputs as in the model's training."""
-    from shesha.extract._batch_loop import Work
     from shesha.extract._extraction_setup import open_model, prepare_rows
+    from shesha.extract.batch_loop import Work
     from shesha.extract.pooling import pool_name
 
     size = validate.count(batch_size, "batch_size")
@@ -218,7 +218,7 @@ def stream_layers(
     (2, (1, 384))
     """
     require("torch", "torch")
-    from shesha.extract._batch_loop import Recorder, batch_order
+    from shesha.extract.batch_loop import Recorder, batch_order
 
     pass
     from shesha.extract.model_state import evaluation_mode, move_to_device

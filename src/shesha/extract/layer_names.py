@@ -164,8 +164,8 @@ def layers(model: nn.Module, example: Any, *, batch_axis: int = 0) -> dict[str, 
     import numpy as np
     import torch
 
-    from shesha.extract._batch_loop import N_FIRST, REPEAT, find_input_axis, first_output
     from shesha.extract._input_rows import make_rows
+    from shesha.extract.batch_loop import N_FIRST, REPEAT, find_input_axis, first_output
 
     pass
     from shesha.extract.model_state import evaluation_mode, model_device, unwrap_model

@@ -173,9 +173,11 @@ def are_reordered(X: Any, Y: Any) -> bool:
     if len(X) != len(Y) or len(X) < _FEWEST_REORDERED:
         return False
     first, second = (np.asarray(rows, dtype=np.float64) for rows in (X, Y))
-    a, b = (rows @ rows.mean(axis=0) for rows in (first, second))
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+    largest = max(np.abs(first).max(), np.abs(second).max())
+    if not (np.isfinite(largest) and largest > 0):
         return False
+    # One unit for both, so that squares neither overflow nor vanish.
+    a, b = ((rows / largest) @ (rows / largest).mean(axis=0) for rows in (first, second))
     ordered = np.sort(a)
     gap = float(np.median(np.diff(ordered)))
     near = float(np.median(np.abs(ordered - np.sort(b)))) <= _NEAR * gap

@@ -2,8 +2,8 @@
 
 from shesha.inputs import NamedRows
 from shesha.io._anndata import from_anndata
-from shesha.io._array_selection import Contents
 from shesha.io._save import save
+from shesha.io.array_selection import Contents
 from shesha.io.file_checks import UnreadableFileError
 from shesha.io.formats import reader
 from shesha.io.large_matrices import open_matrix

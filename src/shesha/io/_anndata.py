@@ -13,10 +13,10 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, is_numeric, load_backed, numbers, split_names
 from shesha.inputs.table_columns import is_picture
-from shesha.io._array_selection import Contents, Keys, StoredArray, contents, pick, visible_names, why_not
-from shesha.io._tables import as_labels
+from shesha.io.array_selection import Contents, Keys, StoredArray, contents, pick, visible_names, why_not
 from shesha.io.declared_sizes import require_own, require_sound
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.io.tables import as_labels
 from shesha.support import argument_types as kinds
 from shesha.support.natural_order import natural_key
 from shesha.support.provenance import state

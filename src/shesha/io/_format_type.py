@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shesha.inputs import NamedRows
-from shesha.io._array_selection import (
+from shesha.io.array_selection import (
     Contents,
     Keys,
     NamedArrays,
@@ -17,7 +17,7 @@ from shesha.io._array_selection import (
     labels_of_arrays,
     refuse_weights,
 )
-from shesha.io._tables import Table, contents_of_table, labels_of_table
+from shesha.io.tables import Table, contents_of_table, labels_of_table
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
 from shesha.support.wording import visible_name

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from shesha.io._array_selection import StoredArray, refused, to_float32
+from shesha.io.array_selection import StoredArray, refused, to_float32
 from shesha.io.file_checks import UnreadableFileError, reading, require_memory, require_plausible
 from shesha.support.provenance import state
 from shesha.support.types import Array

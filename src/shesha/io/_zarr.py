@@ -16,7 +16,7 @@ import numpy as np
 
 from shesha.inputs import NamedRows
 from shesha.io._anndata import labels_of_anndata, open_anndata
-from shesha.io._array_selection import Contents, Keys, StoredArray, contents, labels_of_arrays
+from shesha.io.array_selection import Contents, Keys, StoredArray, contents, labels_of_arrays
 from shesha.io.declared_sizes import require_bounded_chunks, require_chunks
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
 from shesha.io.safetensors import ORDER

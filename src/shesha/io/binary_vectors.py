@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from shesha.inputs import Names
-from shesha.io._array_selection import NamedArrays, StoredArray
+from shesha.io.array_selection import NamedArrays, StoredArray
 from shesha.io.file_checks import UnreadableFileError, file_stem, reading, require_memory
 from shesha.io.torch_files import is_zip, torch_arrays
 from shesha.support.types import Array

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.io._anndata import labels_of_h5ad, open_h5ad
-from shesha.io._array_selection import StoredArray
 from shesha.io._format_type import Format, array_format, table_format
 from shesha.io._numpy_files import npy_arrays, npz_arrays
-from shesha.io._tables import csv_table, labels_of_table, parquet_table
 from shesha.io._zarr import labels_of_zarr, open_zarr
+from shesha.io.array_selection import StoredArray
 from shesha.io.binary_vectors import bin_arrays, bin_file_arrays, vecs_arrays
 from shesha.io.file_checks import COMPRESSED, UnreadableFileError, file_ending, reading
 from shesha.io.folders import FOLDERS, ITEMS, holds_items
@@ -26,6 +25,7 @@ from shesha.io.matlab_files import matlab_arrays
 from shesha.io.netcdf_files import netcdf_arrays
 from shesha.io.safetensors import safetensors_arrays
 from shesha.io.single_cell_files import market_arrays
+from shesha.io.tables import csv_table, labels_of_table, parquet_table
 from shesha.io.text_vectors import holds_vectors, labels_of_text, open_text_vectors
 from shesha.io.torch_files import torch_arrays
 from shesha.support.device_arrays import to_host

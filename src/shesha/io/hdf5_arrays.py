@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import Names
-from shesha.io._array_selection import Keys, NamedArrays, StoredArray, gather, refused, strings, to_float32
+from shesha.io.array_selection import Keys, NamedArrays, StoredArray, gather, refused, strings, to_float32
 from shesha.io.declared_sizes import require_own, require_sound
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory
 from shesha.support.natural_order import natural_key

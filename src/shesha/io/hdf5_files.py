@@ -8,8 +8,8 @@ from typing import Any
 
 from shesha.inputs import NamedRows
 from shesha.io._anndata import labels_of_h5ad, open_h5ad
-from shesha.io._array_selection import Contents, Keys, labels_of_arrays
 from shesha.io._format_type import Format, array_contents, array_format
+from shesha.io.array_selection import Contents, Keys, labels_of_arrays
 from shesha.io.file_checks import optional, reading
 from shesha.io.hdf5_arrays import hdf5_arrays, nwb_arrays
 from shesha.io.matlab_files import matlab_hdf5_arrays

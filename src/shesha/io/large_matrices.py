@@ -20,9 +20,9 @@ import numpy as np
 
 from shesha.inputs.table_columns import decide, state_layout
 from shesha.io._numpy_files import npy_arrays
-from shesha.io._tables import arrow_vectors, parquet_table
 from shesha.io._zarr import open_zarr_matrix
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_existing
+from shesha.io.tables import arrow_vectors, parquet_table
 from shesha.support.memory import memory_budget, readable
 from shesha.support.natural_order import natural_key
 from shesha.support.provenance import ignore_statements, state

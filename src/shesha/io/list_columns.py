@@ -11,10 +11,10 @@ import numpy as np
 
 from shesha.inputs import NamedRows
 from shesha.inputs.table_columns import SAMPLE
-from shesha.io._array_selection import Contents, Keys
-from shesha.io._tables import Table, arrow_table, contents_of_table, labels_of_table, parquet_table
+from shesha.io.array_selection import Contents, Keys
 from shesha.io.arrow_batches import arrow_batches, arrow_schema
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory
+from shesha.io.tables import Table, arrow_table, contents_of_table, labels_of_table, parquet_table
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
 from shesha.support.wording import join_names

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shesha.io._array_selection import NamedArrays, StoredArray, flatten, gather, in_memory, refused
+from shesha.io.array_selection import NamedArrays, StoredArray, flatten, gather, in_memory, refused
 from shesha.io.declared_sizes import deflate_size, require_own, require_sound
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
 from shesha.support.memory import memory_budget, readable

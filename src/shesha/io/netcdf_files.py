@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import Names
-from shesha.io._array_selection import NamedArrays, StoredArray, refused
+from shesha.io.array_selection import NamedArrays, StoredArray, refused
 from shesha.io.declared_sizes import require_own, require_sound
 from shesha.io.file_checks import UnreadableFileError, file_stem, optional, reading, require_memory, require_plausible
 from shesha.support.optional import require

@@ -16,9 +16,9 @@ from shesha.inputs import NamedRows, Names, distinct_names
 from shesha.inputs import validation as check
 from shesha.inputs.identity import kinds_if_transposed
 from shesha.inputs.matrix_shapes import one_row_per_input
-from shesha.io._array_selection import Contents
 from shesha.io._format_type import Format
 from shesha.io._unsupported_formats import unsupported
+from shesha.io.array_selection import Contents
 from shesha.io.file_checks import require_existing, require_file
 from shesha.io.formats import find_format, formats, is_table
 from shesha.support.layer_axis import LayerAxis, normalise_axis

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.io._array_selection import StoredArray, to_float32
+from shesha.io.array_selection import StoredArray, to_float32
 from shesha.io.file_checks import optional, reading, require_memory
 from shesha.support.natural_order import natural_key
 from shesha.support.types import Array

@@ -13,8 +13,8 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names
 from shesha.io._anndata import _default, _elements, _names, labels_of_anndata
-from shesha.io._array_selection import Contents, Keys, NamedArrays, StoredArray, contents
 from shesha.io._format_type import Format, array_format
+from shesha.io.array_selection import Contents, Keys, NamedArrays, StoredArray, contents
 from shesha.io.declared_sizes import require_own
 from shesha.io.file_checks import (
     COMPRESSED,

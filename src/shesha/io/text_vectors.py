@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import NamedRows, Names
-from shesha.io._array_selection import Contents, Keys, NamedArrays, StoredArray, read_lines
 from shesha.io._format_type import array_contents
-from shesha.io._tables import contents_of_table, csv_table, labels_of_table
+from shesha.io.array_selection import Contents, Keys, NamedArrays, StoredArray, read_lines
 from shesha.io.file_checks import UnreadableFileError, file_stem, open_bytes, reading, require_memory
+from shesha.io.tables import contents_of_table, csv_table, labels_of_table
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.io._array_selection import NamedArrays, StoredArray, flatten, gather, in_memory, refused
+from shesha.io.array_selection import NamedArrays, StoredArray, flatten, gather, in_memory, refused
 from shesha.io.file_checks import UnreadableFileError, reading, require_memory, require_plausible
 from shesha.support.memory import memory_budget, readable
 from shesha.support.optional import require

@@ -1,12 +1,26 @@
 """Similarity measures, each a function of two representations: `f(X, Y, *, ...) -> float`."""
 
-from shesha.measures._lookup import PlainMeasure as PlainMeasure
-from shesha.measures._lookup import as_measure, card, choose, families, get, names, overview, table, takes_moments
-from shesha.measures._lookup import import_measure as import_measure
 from shesha.measures.cca import cca, pwcca, svcca
 from shesha.measures.distributions import mmd, sliced_wasserstein
 from shesha.measures.kernels import cka, distance_correlation, pwcka, rv, sampled_cka, unbiased_cka
 from shesha.measures.local_kernel_alignment import cknna
+from shesha.measures.lookup import (
+    PlainMeasure as PlainMeasure,
+)
+from shesha.measures.lookup import (
+    as_measure,
+    card,
+    choose,
+    families,
+    get,
+    names,
+    overview,
+    table,
+    takes_moments,
+)
+from shesha.measures.lookup import (
+    import_measure as import_measure,
+)
 from shesha.measures.matching import (
     hard_correlation_match,
     permutation_procrustes,

@@ -65,19 +65,20 @@ def spike_counts(
     trains = [_times(train, "spikes") for train in _trains(spikes, clusters)]
     begins = _onsets(onsets)
     edges = begins[:, None] + np.linspace(start, end, n_bins + 1)
-    _warn_of_windows_without_recording(trains, edges)
     counts = np.stack([np.diff(_places(train, edges), axis=1) for train in trains], axis=1)
+    _warn_of_windows_without_recording(trains, edges, ~counts.any(axis=(1, 2)))
     result: NDArray[np.int64] = counts.astype(np.int64)
     return result[:, :, 0] if n_bins == 1 else result
 
 
-def _warn_of_windows_without_recording(trains: list[NDArray[np.floating[Any]]], edges: NDArray[np.float64]) -> None:
-    """Warn if most windows are outside the recording, as with spikes in seconds and onsets in milliseconds."""
+def _warn_of_windows_without_recording(
+    trains: list[NDArray[np.floating[Any]]], edges: NDArray[np.float64], empty: NDArray[np.bool_]
+) -> None:
+    """Warn if most windows are empty and outside the recording, as with onsets in another unit than the spikes."""
     ends = [float(train[place]) for train in trains if len(train) for place in (0, -1)]
     if not ends or not len(edges):
         return
-    slack = max(_slack(train, edges) for train in trains if len(train))
-    outside = int(((edges[:, -1] < min(ends) - slack) | (edges[:, 0] > max(ends) + slack)).sum())
+    outside = int((empty & ((edges[:, -1] < min(ends)) | (edges[:, 0] > max(ends)))).sum())
     if 2 * outside > len(edges):
         warn(
             f"{outside} of {count(len(edges), 'window')} {agree(outside, 'is', 'are')} outside the time of the spikes "
@@ -95,13 +96,9 @@ def _places(train: NDArray[np.floating[Any]], edges: NDArray[np.float64]) -> NDA
     """Number of spikes before each edge; a spike on the edge, up to rounding, is not before it."""
     if not len(train):
         return np.zeros(edges.shape, dtype=np.intp)
-    return np.asarray(np.searchsorted(train.astype(np.float64), edges - _slack(train, edges)))
-
-
-def _slack(train: NDArray[np.floating[Any]], edges: NDArray[np.float64]) -> float:
-    """Error of rounding of spike times and edges."""
     largest = max(float(np.abs(train[[0, -1]]).max()), float(np.abs(edges).max(initial=0.0)))
-    return _ROUNDING * float(np.finfo(train.dtype).eps) * largest
+    slack = _ROUNDING * float(np.finfo(train.dtype).eps) * largest
+    return np.asarray(np.searchsorted(train.astype(np.float64), edges - slack))
 
 
 def _trains(spikes: Any, clusters: Any) -> list[Any]:

@@ -143,6 +143,8 @@ def kind_name(result: type) -> str:
         If the class does not belong to this library.
     """
     package, room, *_ = [*result.__module__.split("."), ""]
+    if package == "shesha_studies":
+        return f"{package}.{result.__name__}"
     if package != "shesha":
         raise TypeError(f"result must be of a class of this library, got {result.__module__}.{result.__name__}")
     return result.__name__ if room == "results" else f"{room}.{result.__name__}"

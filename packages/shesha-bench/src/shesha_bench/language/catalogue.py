@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shesha.io._tables import csv_frame
+from shesha.io.tables import csv_frame
 from shesha.support.optional import require
 from shesha_bench.catalogue import (
     NOT_NEGATIVE,

@@ -28,7 +28,7 @@ from shesha.inputs.table_columns import (
     state_layout,
 )
 from shesha.inputs.vector_columns import Vectors, find_vectors, insert_missing
-from shesha.io._array_selection import Contents, Keys, StoredArray, check_names, choose, contents, pick, visible_names
+from shesha.io.array_selection import Contents, Keys, StoredArray, check_names, choose, contents, pick, visible_names
 from shesha.io.file_checks import (
     UnreadableFileError,
     file_stem,
