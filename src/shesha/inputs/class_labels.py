@@ -76,7 +76,11 @@ def _is_number(value: Any) -> bool:
 
 def _whole(classes: NDArray[Any]) -> NDArray[Any]:
     """Return classes that are whole numbers as integers."""
-    if classes.dtype.kind != "f" or (np.abs(classes) >= _WHOLE).any() or (classes != np.round(classes)).any():
+    if (
+        classes.dtype.kind != "f"
+        or (np.abs(classes.astype(np.float64)) >= _WHOLE).any()
+        or (classes != np.round(classes)).any()
+    ):
         return classes
     return classes.astype(np.int64)
 

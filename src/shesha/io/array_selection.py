@@ -276,14 +276,15 @@ def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[st
         return everything
     single = dict.fromkeys(everything)
     chosen: dict[str, None] = {}
-    for key in _check_names(keys):
+    for key in check_names(keys):
         if key not in offered and key not in single:
             raise UnknownKeyError(_refusal(path, key, everything, skipped))
         chosen |= dict.fromkeys(offered.get(key, [key]))
     return list(chosen)
 
 
-def _check_names(keys: Iterable[str]) -> list[str]:
+def check_names(keys: Iterable[str]) -> list[str]:
+    """Check that keys are a sequence of at least one name."""
     if isinstance(keys, str) or not isinstance(keys, Iterable) or getattr(keys, "ndim", 1) == 0:
         raise TypeError(f"keys must be a sequence of names, got {keys!r}")
     names = list(keys)

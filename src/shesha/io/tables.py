@@ -28,7 +28,7 @@ from shesha.inputs.table_columns import (
     state_layout,
 )
 from shesha.inputs.vector_columns import Vectors, find_vectors, insert_missing
-from shesha.io.array_selection import Contents, Keys, StoredArray, choose, contents, pick, visible_names
+from shesha.io.array_selection import Contents, Keys, StoredArray, check_names, choose, contents, pick, visible_names
 from shesha.io.file_checks import (
     UnreadableFileError,
     file_stem,
@@ -189,6 +189,7 @@ def contents_of_table(
 ) -> Contents:
     """Read each column of vectors, or else the columns of numbers as one matrix that is named after the file."""
     aside = [labels] if isinstance(labels, str) else list(labels or ())
+    keys = None if keys is None else check_names(keys)
     with _of_file():
         layout = decide(table.columns, str(path), keys, aside)
     skipped = {**layout.left_out, **table.notes}

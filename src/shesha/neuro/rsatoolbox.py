@@ -89,6 +89,6 @@ def from_rsatoolbox(given: Any, conditions: str = "condition", runs: str | None 
 
 
 def _check_descriptor(known: Any, name: str, kind: str) -> Array:
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise ValueError(f"given must have the {kind} descriptor {name!r}, got {', '.join(map(str, known)) or 'none'}")
     return np.asarray(known[name])

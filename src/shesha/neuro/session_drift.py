@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
@@ -71,7 +72,9 @@ def check_tracked(
     if table.dtype.kind == "O":
         from pandas import isna
 
-        table = np.where(isna(table), np.nan, table).astype(np.float64)
+        # Integers that are too large for floats stay objects, which are refused.
+        with suppress(OverflowError):
+            table = np.where(isna(table), np.nan, table).astype(np.float64)
     if table.dtype.kind == "f" and table.size:
         table = np.where(np.isnan(table), MISSING, table)
         table = table.astype(np.intp) if (table == np.round(table)).all() else table

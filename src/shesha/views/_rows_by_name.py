@@ -185,9 +185,10 @@ def restrict(
             raise ValueError(f'missing must be "refuse" for different numbers of rows, got "drop" and {counted}')
         return used, {**along, **extra}
     left_out = {
-        f"{{}} without a {_LABELS[name]}": _unlabelled(name, value)
+        f"{{}} without a {_LABELS[name]}": entries
         for name, value in extra.items()
-        if name in _LABELS and _n_entries(value) == n
+        # Labels that cannot be read are refused where they are used, by name.
+        if name in _LABELS and _n_entries(value) == n and len(entries := _unlabelled(name, value)) == n
     }
     if missing == "drop":
         left_out |= _incomplete(used, n, metric)
