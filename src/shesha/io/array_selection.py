@@ -180,7 +180,9 @@ def contents(
 
 def _require_layers(path: Path, arrays: Mapping[str, StoredArray], guessed: Iterable[str]) -> None:
     """Refuse to take tokens or neurons for layers, if a mask or the name of the array shows what they are."""
-    masks = {array.shape: name for name, array in arrays.items() if _MASK.search(name) and len(array.shape) == 2}
+    masks: dict[tuple[int, ...], str] = {
+        array.shape: name for name, array in arrays.items() if _MASK.search(name) and len(array.shape) == 2
+    }
     for name in guessed:
         shape = arrays[name].shape
         mask = masks.get(shape[:2])

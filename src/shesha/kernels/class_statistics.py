@@ -224,7 +224,8 @@ def in_units_of_spread(X: Matrix) -> Matrix:
 def _class_rows(X: Matrix, codes: Labels) -> tuple[list[Matrix], Matrix]:
     """Deviations of each class's rows from the class mean, and the class means."""
     codes = np.unique(codes, return_inverse=True)[1]
-    X = X / safe_unit(X)
+    # Small data keep their unit, because the documented score has a ridge of fixed size.
+    X = X / max(safe_unit(X), 1.0)
     centred = X - X.mean(axis=0)
     means, counts = class_means(centred, codes)
     centred = centred[np.argsort(codes, kind="stable")]

@@ -66,7 +66,7 @@ def spike_counts(
     begins = _onsets(onsets)
     edges = begins[:, None] + np.linspace(start, end, n_bins + 1)
     counts = np.stack([np.diff(_places(train, edges), axis=1) for train in trains], axis=1)
-    _warn_of_windows_without_recording(trains, edges, ~counts.any(axis=(1, 2)))
+    _warn_of_windows_without_recording(trains, edges, np.asarray(~counts.any(axis=(1, 2))))
     result: NDArray[np.int64] = counts.astype(np.int64)
     return result[:, :, 0] if n_bins == 1 else result
 

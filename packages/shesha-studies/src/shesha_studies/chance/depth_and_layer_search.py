@@ -172,7 +172,7 @@ def _extremes(table: pd.DataFrame) -> dict[str, Any]:
     above = (table.raw - table.pair_mean) / table.pair_sd
     expected = np.sqrt(2 * logs) - (np.log(logs) + np.log(4 * np.pi)) / (2 * np.sqrt(2 * logs))
     table = table.assign(in_bounds=above / np.sqrt(logs), beyond=above - expected)
-    deepest = list(table.groupby("layers").beyond)[-3:]
+    deepest = [(str(layers), values) for layers, values in table.groupby("layers").beyond][-3:]
     shallower = [f"{over_draws(values):+.2f|} at L = {layers}" for layers, values in deepest[:-1]]
     return {
         "in_bounds": largest(group_means(table, ["layers"], "in_bounds")),
