@@ -95,7 +95,7 @@ def numbers() -> dict[str, dict[str, str] | str]:
                         chosen = inputs.of(path, function)
                         if "path" in chosen or "path" in inspect.signature(function).parameters:
                             chosen.setdefault("path", str(Path(folder) / "result.json"))
-                        if "seed" in inspect.signature(function).parameters:
+                        if "seed" in inspect.signature(function).parameters or function.__name__ == "shesha":
                             chosen.setdefault("seed", seed)
                         result = function(**chosen)
                     except Exception as error:

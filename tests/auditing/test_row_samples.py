@@ -11,8 +11,8 @@ from shesha.views import Rows
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 6, 20_000)
-    X = rng.standard_normal((6, 16))[y] + rng.standard_normal((20_000, 16))
+    y = rng.integers(0, 6, 40_000)
+    X = rng.standard_normal((6, 16))[y] + rng.standard_normal((40_000, 16))
     return X.astype(np.float32), y
 
 
@@ -21,21 +21,21 @@ def test_scores_of_labels_come_from_sampled_rows_with_intervals_that_hold_the_va
     options = {"n_bootstrap": 30, "n_permutations": 19, "pairs": 20_000}
     monkeypatch.setenv("SHESHA_MEMORY", "1G")
     whole = shesha.audit(X, y, **options).representations[0]
-    monkeypatch.setenv("SHESHA_MEMORY", "6M")
+    monkeypatch.setenv("SHESHA_MEMORY", "8M")
     found = shesha.audit(X, y, **options)
     few = found.representations[0]
-    size = 6 * 2**20 // (64 * 16)
+    size = 8 * 2**20 // (64 * 16)
     assert set(few.supervised) == set(whole.supervised)
     for name, estimate in few.supervised.items():
         expected = whole.supervised[name]
-        assert f"{size:,} of 20,000 rows, drawn at random, were used" in " ".join(estimate.warnings), name
+        assert f"{size:,} of 40,000 rows, drawn at random, were used" in " ".join(estimate.warnings), name
         assert not any("drawn at random, were used" in text for text in expected.warnings)
         assert estimate.n_samples == size
         # Twice the interval, since one of five may miss.
         reach = 2 * max(estimate.high - estimate.value, estimate.value - estimate.low)
         assert abs(estimate.value - expected.value) <= reach, name
         assert few.supervised_chances[name].p_value == pytest.approx(0.05)
-    assert f"{size:,} of 20,000 rows" in " ".join(found.full_text().split())
+    assert f"{size:,} of 40,000 rows" in " ".join(found.full_text().split())
     assert "sampling pairs adds a standard error of" in " ".join(found.full_text().split())
 
 

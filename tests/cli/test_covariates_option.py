@@ -19,7 +19,7 @@ def files(tmp_path, rng):
     table.to_csv(tmp_path / "x.csv", index=False)
     pd.DataFrame(Y, columns=list("abcd")).to_csv(tmp_path / "y.csv", index=False)
     (tmp_path / "batch.txt").write_text("\n".join(BATCH))
-    np.savez(tmp_path / "a.npz", one=X, two=Y, three=Y)
+    np.savez(tmp_path / "a.npz", one=Y, two=2 * Y, three=Y**3)
     return tmp_path, X, Y, depth
 
 

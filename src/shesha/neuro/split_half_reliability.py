@@ -167,7 +167,7 @@ def trial_split(
     >>> X = rng.poisson(rng.gamma(2, 2, size=(6, 30))[shown])
     >>> print(trial_split(X, shown, seed=0))
     split of trials (odd and even trials, 13 trials per condition): 0.9427, above
-        chance
+        chance at 0.05
       chance 0.0202 +- 0.15 (6.11 sd above), p = 0.00995 (200 circular shifts)
       240 trials (84 unused in each draw) x 30 neurons, 6 conditions
       note: 84 of 240 trials are unused, because numbers of trials are equalised. To

@@ -47,10 +47,10 @@ def version_of_code(*functions: Callable[..., Any] | type, follow: Collection[st
 
     Examples
     --------
-    >>> from shesha.kernels import fixed_point_argsort, condensed_matrices
-    >>> version_of_code(fixed_point_argsort.Ordering) == version_of_code(fixed_point_argsort.Ordering)
+    >>> from shesha.kernels import condensed_matrices, sorting
+    >>> version_of_code(sorting.Ordering) == version_of_code(sorting.Ordering)
     True
-    >>> version_of_code(fixed_point_argsort.Ordering) == version_of_code(condensed_matrices.square)
+    >>> version_of_code(sorting.Ordering) == version_of_code(condensed_matrices.square)
     False
     """
     digest = hashlib.sha256()

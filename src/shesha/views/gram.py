@@ -215,7 +215,7 @@ def _self_products(centred: Matrix, norm: float) -> float:
     """Contribution to the unbiased squared norm of the Gram matrix from features paired with themselves."""
     xp, (n, d), terms = namespace(centred), centred.shape, []
     for start in range(0, d, _FEATURES):
-        squares = (centred[:, start : start + _FEATURES] / norm) ** 2
+        squares = (centred[:, start : min(start + _FEATURES, d)] / norm) ** 2
         second, fourth = xp.sum(squares, axis=0), xp.sum(squares**2, axis=0)
         terms.append((1 + 1 / ((n - 1) * (n - 2))) * second**2 - n / (n - 2) * fourth)
     return total(xp.concat(terms) if len(terms) > 1 else terms[0])
