@@ -15,7 +15,6 @@ import typer
 
 from shesha.cli._option_names_in_messages import name_values
 from shesha.support import atomic_files
-from shesha.support import atomic_files as output_paths
 from shesha.support.optional import require
 from shesha.support.provenance import add_statements, collected_statements
 from shesha.support.wording import visible
@@ -188,7 +187,7 @@ def require_separate(outputs: Mapping[str, Path | None], inputs: Iterable[str | 
     chosen = [(option, path) for option, path in outputs.items() if path is not None and str(path) != "-"]
     for number, (option, path) in enumerate(chosen):
         for other, earlier in chosen[:number]:
-            if is_same_file(path, earlier) and not output_paths.is_stream(path):
+            if is_same_file(path, earlier) and not atomic_files.is_stream(path):
                 raise ValueError(f"{option} and {other} must name different files, got {path} for both")
         for value in inputs:
             if value is not None and any(_is_read(path, source) for source in _paths_in(str(value))):
@@ -229,8 +228,8 @@ def require_writable(path: Path | None) -> None:
         raise IsADirectoryError(f"output must be a file, got the directory {path}")
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"output must be in an existing folder, got {path}")
-    output_paths.require_replaceable(path)
-    if not output_paths.is_stream(path) and not os.access(path.absolute().parent, os.W_OK):
+    atomic_files.require_replaceable(path)
+    if not atomic_files.is_stream(path) and not os.access(path.absolute().parent, os.W_OK):
         # A file is first written under a temporary name in the same folder.
         raise PermissionError(f"output must be in a writable folder, got {path}")
 

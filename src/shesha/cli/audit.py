@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
-from shesha.cli import _design_options as _worker_options
 from shesha.cli._option_names_in_messages import name_options
 from shesha.cli._outputs import describe_inputs, echo
 from shesha.support.draw_counts import N_BOOTSTRAP, N_PERMUTATIONS
@@ -79,8 +78,8 @@ def audit_command(
     within: _design_options.Within = None,
     shift: _design_options.Shift = False,
     block_length: _design_options.BlockLength = None,
-    workers: _worker_options.WorkersOfSeveral = None,
-    scheduler: _worker_options.Scheduler = None,
+    workers: _design_options.WorkersOfSeveral = None,
+    scheduler: _design_options.Scheduler = None,
     store: Annotated[
         Path | None,
         typer.Option(
@@ -110,7 +109,7 @@ def audit_command(
     inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, store)
     outputs = _outputs.Outputs(json, plot, html, card, inputs)
     row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing, transpose)
-    _worker_options.require_workers(workers)
+    _design_options.require_workers(workers)
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     files = [models.file] if models is not None else list(files or ())
     first = _file_inputs.first_file(files)

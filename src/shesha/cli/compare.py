@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
-from shesha.cli import _design_options as _worker_options
 from shesha.cli._design_options import DesignLabels
 from shesha.cli._file_inputs import RowOptions
 from shesha.cli._outputs import Outputs, describe_inputs, echo
@@ -393,8 +392,8 @@ def compare_command(
     error: Annotated[
         float | None, typer.Option(help="Sample rows and pairs until the Monte Carlo standard error is this small.")
     ] = None,
-    workers: _worker_options.WorkersOfSeveral = None,
-    scheduler: _worker_options.Scheduler = None,
+    workers: _design_options.WorkersOfSeveral = None,
+    scheduler: _design_options.Scheduler = None,
     store: Annotated[
         Path | None,
         typer.Option(
@@ -512,7 +511,7 @@ def _check_options(
         raise ValueError(
             "--card needs --calibrate and excludes --labels: a similarity cannot be judged without its chance level"
         )
-    _worker_options.require_workers(workers)
+    _design_options.require_workers(workers)
     if covariates and plot is not None:
         raise ValueError(
             "--plot must be left out with --covariates, got both: the picture does not control for covariates"

@@ -24,7 +24,6 @@ from shesha.io.safetensors import ORDER
 from shesha.io.tables import csv_table, has_names, is_unnamed, labels_of_table
 from shesha.support import argument_types as kinds
 from shesha.support import atomic_files
-from shesha.support import atomic_files as output_paths
 from shesha.support.device_arrays import to_host
 from shesha.support.optional import require
 from shesha.support.types import Array
@@ -45,8 +44,8 @@ def replace_path(target: Path, *, overwrite: bool, folder: bool) -> Iterator[Pat
     After an error, the target is unchanged and no temporary file remains. If the target is a link, the file to which it
     points is replaced.
     """
-    output_paths.require_replaceable(target)
-    stream = not folder and output_paths.is_stream(target)
+    atomic_files.require_replaceable(target)
+    stream = not folder and atomic_files.is_stream(target)
     target = target if stream else Path(os.path.realpath(target))
     _require_replaceable(target, folder)
     with _folder(target) if folder else atomic_files.replacing(target) as draft:

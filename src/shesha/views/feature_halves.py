@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels import feature_halves, sampled_feature_halves
-from shesha.kernels import sampled_feature_halves as row_matching_correlations
 from shesha.kernels.distances import METRICS, Metric, distance_rounding, find_undirected_rows
 from shesha.kernels.feature_halves import Axes, Closeness, Frame, Partition, Rotations
 from shesha.kernels.pairs import condensed_index
@@ -196,7 +195,7 @@ class SampledHalves:
         self, chosen: Matrix, draw: Draw, partners: Sequence[Index], n_pairs: int, rng: np.random.Generator
     ) -> Vector:
         """Correlate the first half, for random pairs of rows, with the second half of their partners."""
-        return row_matching_correlations.row_matching_correlations(
+        return sampled_feature_halves.row_matching_correlations(
             chosen, n_pairs, self._half_metric, self._plan(draw), partners, rng
         )
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from shesha.kernels import feature_halves, sampled_feature_halves
 from shesha.kernels import feature_halves as halves_kernel
-from shesha.kernels import sampled_feature_halves as pair_influence
 from shesha.kernels.distances import n_pairs
 from shesha.kernels.feature_halves import Partition
 from shesha.kernels.threads import parallel
@@ -292,7 +291,7 @@ def _standard_errors(i: Index, j: Index, effect: Vector, request: Request, sampl
     """Return the standard errors due to the sample of pairs and to the sample of rows."""
     clusters = request.exchange.clusters
     drawn = i * request.n_rows + j if sample.distinct else None
-    return pair_influence.standard_errors(effect, clusters[i], clusters[j], drawn, sample.share)
+    return sampled_feature_halves.standard_errors(effect, clusters[i], clusters[j], drawn, sample.share)
 
 
 def _scored_pairs(parts: Sequence[sampled_feature_halves.SampledScore]) -> tuple[Index, Index, Vector]:
