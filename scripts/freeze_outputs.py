@@ -27,6 +27,8 @@ import numpy as np
 import pandas as pd
 from _good_calls import Arguments, N, functions
 
+from shesha.results import Number
+
 SEEDS = (0, 1, 2)
 TOLERANCE = 1e-12
 _LARGEST = 64
@@ -64,6 +66,9 @@ def leaves(value: Any, place: str = "") -> Iterator[tuple[str, float]]:
         for field in dataclasses.fields(value):
             if field.name not in _TIMES:
                 yield from leaves(getattr(value, field.name), f"{place}.{field.name}")
+        if isinstance(value, Number):
+            for name in ("centred", "z", "adjusted", "percentile"):
+                yield from leaves(getattr(value, name), f"{place}.{name}")
     elif isinstance(value, list | tuple):
         for i, one in enumerate(value):
             name = next(

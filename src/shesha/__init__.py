@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from shesha.ranking.rank_models import rank_models
     from shesha.results import (
         Audit,
-        Calibrated,
         CalibratedLayers,
         CalibratedMany,
         Chance,
@@ -62,6 +61,7 @@ if TYPE_CHECKING:
         NoiseCeiling,
         PairwiseComparison,
         RowMap,
+        Score,
         UnitMatching,
         load,
     )
@@ -104,7 +104,6 @@ __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Audit",
-    "Calibrated",
     "CalibratedLayers",
     "CalibratedMany",
     "CalibrationWarning",
@@ -133,6 +132,7 @@ __all__ = [
     "Rdm",
     "RowMap",
     "RowNamesWarning",
+    "Score",
     "UnitMatching",
     "anchor_profile_stability",
     "anchor_stability",

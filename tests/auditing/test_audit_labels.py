@@ -139,8 +139,8 @@ def test_a_score_that_the_labels_do_not_allow_holds_nothing_but_its_reason(rng):
     assert missing
     for one in missing:
         assert np.isnan([one.value, one.low, one.high, one.standard_error, one.monte_carlo_error]).all()
-        assert (one.pair_error, one.n_draws, one.n_bootstrap, one.n_pairs, one.pairs_dropped) == (0, 0, 0, 0, 0)
-        assert (one.n_samples, one.n_features) == (20, 5)
+        assert (one.pair_error, one.n_partitions, one.n_resamples, one.n_pairs, one.pairs_dropped) == (0, 0, 0, 0, 0)
+        assert (one.n_rows, one.n_features) == (20, 5)
 
 
 def test_labels_named_like_clusters_are_doubted_if_they_agree_with_the_data(quick_audit):

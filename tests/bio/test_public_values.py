@@ -169,7 +169,7 @@ def test_too_few_cells_have_no_score():
     with pytest.warns(shesha.NotEstimableWarning):
         found = bio.perturbation_interval(X, X[:4])
     assert np.isnan([found.value, found.low, found.high]).all()
-    assert found.n_bootstrap == 0
+    assert found.n_resamples == 0
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,9 @@ def test_the_interferon_pathway_leads_and_fakes_correlate_nearly_as_much():
     assert (table["p"][:6] == 1 / 40).all()
     plain, unbiased = found.links
     # Without any effect magnitude and coherence correlate at 0.9; the unbiased score does not.
-    assert plain.rho > 0.98
+    assert plain.value > 0.98
     assert plain.chance > 0.8
-    assert unbiased.rho > 0.95
+    assert unbiased.value > 0.95
     assert unbiased.chance < 0.5
 
 

@@ -110,7 +110,7 @@ def test_draws_of_a_measure_that_have_no_score_are_lost():
     found = calibrate(X, Y, "2nd-Cos", n_permutations=39, seed=0, k=3)
     null = np.array(found.null)
     assert found.n_lost == np.isnan(null).sum() == 2
-    assert found.p_value == (1 + 2 + (null >= found.observed - 1e-12).sum()) / 40
+    assert found.p_value == (1 + 2 + (null >= found.value - 1e-12).sum()) / 40
 
 
 def test_an_interrupt_leaves_what_has_come(either, scripted):
@@ -155,7 +155,7 @@ def test_after_an_interrupt_no_other_pair_begins(pair, scripted):
     values = [0.9, *[0.1] * 5, KeyboardInterrupt()]
     found = calibrate_many({"a": pair, "b": pair, "c": pair}, scripted(values), n_permutations=K, seed=0)
     assert (found.pairs, found.interrupted) == (("a",), True)
-    assert (found["a"].interrupted, found["a"].n_permutations) == (True, 5)
+    assert (found["a"].interrupted, found["a"].n_draws) == (True, 5)
     assert str(found).endswith("Interrupted: the remaining pairs were not calibrated.")
 
 

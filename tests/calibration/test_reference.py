@@ -76,7 +76,7 @@ def test_recorded_calibration(record):
     if function in UNDEFINED and record["case"] == "few_rows_50":
         with pytest.warns(NotEstimableWarning, match="canonical correlations are all 1"):
             found = calibrate(X, Y, function, permutations=permutations, alpha=ALPHA, **options)
-        assert np.isnan([found.observed, found.score, found.p_value, found.threshold, found.z]).all()
+        assert np.isnan([found.value, found.calibrated, found.p_value, found.threshold, found.z]).all()
         return
     compare(record, calibrate(X, Y, function, permutations=permutations, alpha=ALPHA, **options))
 

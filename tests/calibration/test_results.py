@@ -88,8 +88,8 @@ def test_numbers_of_numpy_become_plain_as_well(pair, options):
 def test_measures_with_and_without_options_tell_them(pair):
     assert calibrate(*pair, "Jaccard", n_permutations=K, seed=0).options == {}
     found = calibrate(*pair, "Jaccard", n_permutations=K, seed=0, k=3)
-    assert (found.measure, found.options) == ("Jaccard(k=3)", {"k": 3})
-    assert calibrate(*pair, "Jaccard(k=3)", n_permutations=K, seed=0).observed == found.observed
+    assert (found.name, found.options) == ("Jaccard(k=3)", {"k": 3})
+    assert calibrate(*pair, "Jaccard(k=3)", n_permutations=K, seed=0).value == found.value
     assert calibrate(*pair, measures.jaccard, n_permutations=K, seed=0, k=3).null == found.null
     assert calibrate(*pair, measures.get("Jaccard"), n_permutations=K, seed=0, k=3).null == found.null
 

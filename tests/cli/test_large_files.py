@@ -116,8 +116,8 @@ def test_two_folders_of_shards_are_two_representations(invoke, folders, tmp_path
     expected = shesha.compare(X, Y, ["CKA", "CCA"])
     found = {score["measure"]: score for score in json.loads(out.read_text())["scores"]}
     for score in expected:
-        assert found[score.measure]["value"] == pytest.approx(score.value, rel=1e-12)
-        assert found[score.measure]["interval_low"] < score.value < found[score.measure]["interval_high"]
+        assert found[score.name]["value"] == pytest.approx(score.value, rel=1e-12)
+        assert found[score.name]["interval_low"] < score.value < found[score.name]["interval_high"]
     assert "Monte Carlo standard error" in found["RSA"]["note"]
     assert not list((tmp_path / "cache" / "shesha").iterdir())
 

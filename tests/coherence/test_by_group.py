@@ -50,10 +50,10 @@ def test_scores_are_those_of_the_shifts(with_blocks, form):
     for one in table.groups:
         v = shifts_of(X, labels, one.name, blocks)
         assert one.coherence == pytest.approx(mean_cosine(v), abs=1e-9)
-        assert one.unbiased == pytest.approx(pairwise_cosine(v), abs=1e-9)
+        assert one.value == pytest.approx(pairwise_cosine(v), abs=1e-9)
         assert one.magnitude == pytest.approx(magnitude(v), abs=1e-9)
         assert one.spread == pytest.approx(spread(v), abs=1e-9)
-        assert one.n == len(v)
+        assert one.n_rows == len(v)
         assert one.reason == "no null groups were requested"
 
 
@@ -61,7 +61,7 @@ def test_sparse_rows_have_the_same_chance_and_intervals():
     X, labels = cells()
     dense, sparse = (coherence_by_group(form(X), labels, "control", n_draws=20) for form in (np.asarray, csr_array))
     for a, b in zip(dense.groups, sparse.groups, strict=True):
-        assert [a.null_mean, a.ci_low, a.unbiased_ci_low] == pytest.approx([b.null_mean, b.ci_low, b.unbiased_ci_low])
+        assert [a.chance, a.ci_low, a.low] == pytest.approx([b.chance, b.ci_low, b.low])
 
 
 def test_cosines_are_those_of_each_row():
@@ -103,7 +103,7 @@ def test_matched_shifts_start_from_the_nearest_controls():
     )
     table = coherence_by_group(X, labels, "control", method="knn", k=7, n_draws=0)
     assert table["g0"].coherence == pytest.approx(mean_cosine(v), abs=1e-9)
-    assert table["g0"].unbiased == pytest.approx(pairwise_cosine(v), abs=1e-9)
+    assert table["g0"].value == pytest.approx(pairwise_cosine(v), abs=1e-9)
 
 
 def test_a_fake_has_no_controls_of_its_own():
@@ -172,7 +172,7 @@ def test_groups_without_an_effect_are_rarely_significant(n, options):
         one = coherence_by_group(
             X, np.repeat(["control", "g"], [80, n]), "control", n_draws=39, seed=seed, **options
         ).groups[0]
-        hits += np.array([one.p_value, one.unbiased_p, one.magnitude_p]) <= 0.05
+        hits += np.array([one.p_value, one.p_value, one.magnitude_p]) <= 0.05
     # 60 runs at 5 %: more than 8 happen in one of a thousand.
     assert (hits <= 8).all()
 
@@ -232,7 +232,7 @@ def test_intervals_of_differences_are_those_of_the_jackknife(n_zero):
     found, n = coherence_of_differences(v, n_draws=9), len(v)
     intervals = {
         mean_cosine: (found.ci_low, found.ci_high),
-        pairwise_cosine: (found.unbiased_ci_low, found.unbiased_ci_high),
+        pairwise_cosine: (found.low, found.high),
     }
     for score, (low, high) in intervals.items():
         left = np.array([score(np.delete(v, i, axis=0)) for i in range(n)])
@@ -316,12 +316,12 @@ def test_results_survive_json_and_print():
 def test_a_verdict_follows_from_corrected_p_and_interval(p_adjusted, low, verdict):
     X, labels = cells()
     one = coherence_by_group(X, labels, "control", n_draws=19)["g1"]
-    found = replace(one, unbiased_p=0.3, p_adjusted=p_adjusted, unbiased_ci_low=low)
+    found = replace(one, p_value=0.3, corrected_p_value=p_adjusted, low=low)
     assert found.verdict == verdict
-    assert replace(found, unbiased_p=float("nan")).verdict == "not tested"
-    at_limit = replace(found, unbiased_p=1 / 20, p_adjusted=0.1)
+    assert replace(found, p_value=float("nan")).verdict == "not tested"
+    at_limit = replace(found, p_value=1 / 20, corrected_p_value=0.1)
     assert at_limit.verdict == "undecided", "19 null groups allow p = 0.05, which the correction doubles"
-    assert replace(found, n_draws=3, p_adjusted=0.5).verdict == "undecided"
+    assert replace(found, n_draws=3, corrected_p_value=0.5).verdict == "undecided"
 
 
 def test_draws_are_the_same_again_and_do_not_depend_on_threads(monkeypatch):
@@ -334,8 +334,8 @@ def test_draws_are_the_same_again_and_do_not_depend_on_threads(monkeypatch):
 def test_groups_nearly_as_large_as_the_controls_are_compared_with_shuffled_labels():
     X, labels = cells(n_controls=180, sizes=(28, 24))
     table, pooled = (coherence_by_group(X, labels, "control", n_draws=19, null=null) for null in ("controls", "pooled"))
-    assert table["g0"].null_mean == pooled["g0"].null_mean
-    assert table["g1"].null_mean != pooled["g1"].null_mean
+    assert table["g0"].chance == pooled["g0"].chance
+    assert table["g1"].chance != pooled["g1"].chance
     assert any(note.startswith("g0 has more than 15 %") for note in table.notes)
 
 
@@ -347,7 +347,7 @@ def test_two_kinds_of_controls_keep_the_level_of_a_group_as_large_as_they_are():
         X = rng.normal(size=(200, 10)) + 4 * kind[:, None] * (np.arange(10) < 2)
         labels = np.repeat(["control", "g"], [104, 96])
         one = coherence_by_group(X, labels, "control", n_draws=39, seed=seed)["g"]
-        hits += np.array([one.p_value, one.unbiased_p, one.magnitude_p]) <= 0.05
+        hits += np.array([one.p_value, one.p_value, one.magnitude_p]) <= 0.05
     # 200 runs at 5 %: more than 20 happen in one of a thousand; with fakes of controls alone it was 32.
     assert (hits <= 20).all(), hits
 
@@ -359,8 +359,8 @@ def test_rows_with_more_features_than_are_held_have_the_chance_of_their_span():
     for form in (np.asarray, csr_array):
         narrow, wide = (coherence_by_group(form(one), labels, "control", n_draws=19) for one in (X, X @ turn))
         for a, b in zip(narrow.groups, wide.groups, strict=True):
-            assert [b.null_mean, b.p_value, b.ci_low, b.magnitude_p] == pytest.approx(
-                [a.null_mean, a.p_value, a.ci_low, a.magnitude_p]
+            assert [b.chance, b.p_value, b.ci_low, b.magnitude_p] == pytest.approx(
+                [a.chance, a.p_value, a.ci_low, a.magnitude_p]
             )
 
 
@@ -373,7 +373,7 @@ def test_every_choice_of_a_small_group_among_it_and_its_controls_is_scored_once(
     assert found.n_draws == len(scores) - 1
     assert found.coherence == pytest.approx(scores[-1])
     assert found.p_value == pytest.approx(np.mean(np.array(scores) >= scores[-1] - 1e-12))
-    assert found.null_mean == pytest.approx(np.mean(scores[:-1]))
+    assert found.chance == pytest.approx(np.mean(scores[:-1]))
 
 
 def test_too_few_controls_for_fakes_are_told():
@@ -390,7 +390,7 @@ def test_small_groups_are_listed_and_lonely_rows_are_told():
     assert table.excluded == {"g1": "4 rows, fewer than 10"}
     blocks = np.where((labels == "g0") & (np.arange(len(X)) % 2 == 0), "alone", "shared")
     table = coherence_by_group(X, labels, "control", blocks=blocks, n_draws=0)
-    assert table["g0"].n == 15
+    assert table["g0"].n_rows == 15
     assert "15 rows are left out" in table.notes[0]
 
 
@@ -436,4 +436,4 @@ def test_rows_among_their_own_controls_are_told():
 def test_two_rows_have_one_pair_and_no_warning():
     with np.errstate(all="raise"):
         found = coherence_of_differences(np.random.default_rng(0).standard_normal((2, 5)))
-    assert found.unbiased == found.unbiased
+    assert found.value == found.value

@@ -32,7 +32,7 @@ def test_links_are_rank_correlations_with_a_p_value_that_counts_the_real_one(n_t
     ):
         rho = spearmanr([g.magnitude for g in groups], [getattr(g, name) for g in groups]).statistic
         chance = [spearmanr([s[k, 2] for s in scores], [s[k, column] for s in scores]).statistic for k in range(K)]
-        assert link.rho == pytest.approx(rho)
+        assert link.value == pytest.approx(rho)
         assert link.chance == pytest.approx(np.mean(chance))
         assert (link.chance_low, link.chance_high) == pytest.approx(tuple(np.quantile(chance, [0.025, 0.975])))
         assert link.p_value == pytest.approx((1 + np.sum(np.array(chance) >= rho - 1e-9)) / (K + 1))

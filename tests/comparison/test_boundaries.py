@@ -241,12 +241,12 @@ def test_a_score_that_is_multiplied_has_a_null_that_is_multiplied():
     sums = merge_all(Moments.of(rng.standard_normal((200, 6)), rng.standard_normal((200, 4))).parts())
     score = shesha.compare(rng.standard_normal((200, 6)), rng.standard_normal((200, 4)), "CKA")["CKA"]
     one, twice = (add_exact_null(get("CKA"), score, sums, (0, 1), 0.05, factor) for factor in (1.0, 2.0))
-    assert (twice.null_mean, twice.null_sd) == pytest.approx((2 * one.null_mean, 2 * one.null_sd))
+    assert (twice.chance, twice.chance_sd) == pytest.approx((2 * one.chance, 2 * one.chance_sd))
     assert twice.p_value > one.p_value
 
 
 def test_without_calibration_nothing_was_permuted():
     rng = np.random.default_rng(0)
     data = {name: rng.standard_normal((30, 3)) for name in "abc"}
-    assert shesha.compare_all(data, "CKA").n_permutations == 0
-    assert shesha.compare_all(data, "CKA", calibrate=True, n_permutations=19).n_permutations == 19
+    assert shesha.compare_all(data, "CKA").n_draws == 0
+    assert shesha.compare_all(data, "CKA", calibrate=True, n_permutations=19).n_draws == 19

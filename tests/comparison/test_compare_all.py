@@ -87,7 +87,7 @@ def test_what_has_no_value_is_nan_and_the_diagonal_with_it(layers):
     assert found.matrix("ProcDist").notna().all(axis=None)
     # `narrow` has no partner of its width.
     assert found.matrix("sliced Wasserstein").loc["narrow"].isna().all()
-    reasons = {one.score.reason for one in found.scores if one.score.measure == "CKA" and "flat" in one.second}
+    reasons = {one.score.reason for one in found.scores if one.score.name == "CKA" and "flat" in one.second}
     assert reasons == {"flat: all rows are equal"}
 
 
@@ -114,7 +114,7 @@ def test_two_representations_are_a_comparison(layers, names):
     pairs = compare_all(two, names, seed=3)
     one = compare(*two.values(), names, names=tuple(two), seed=3)
     for score in one.scores:
-        value = pairs.matrix(score.measure).loc["early", "noise"]
+        value = pairs.matrix(score.name).loc["early", "noise"]
         assert value == score.value or (np.isnan(value) and not score.has_value)
 
 

@@ -98,7 +98,7 @@ def test_partial_cka_is_cka_of_the_residuals(pair):
     expected = measures.cka(less(X, known), less(Y, known))
     assert measures.cka(X, Y, covariates=known) == pytest.approx(expected, abs=1e-12)
     assert compare(X, Y, "CKA", covariates=known)["CKA"].value == pytest.approx(expected, abs=1e-12)
-    assert calibrate(X, Y, "CKA", covariates=known, seed=0).observed == pytest.approx(expected, abs=1e-12)
+    assert calibrate(X, Y, "CKA", covariates=known, seed=0).value == pytest.approx(expected, abs=1e-12)
 
 
 def test_rsa_looks_at_the_residuals_as_other_measures_do(pair):
@@ -149,7 +149,7 @@ def test_a_draw_is_nearest_to_the_permutation_among_residuals(pair, measure):
         expected = [_partial(a, square[np.ix_(order, order)][np.triu_indices(N, k=1)], z) for order in orders]
     found = calibrate(X, Y, measure, covariates=known, permutations=orders)
     assert found.null == pytest.approx(expected, abs=1e-10)
-    assert compare(X, Y, measure, covariates=known, calibrate=True, permutations=orders)[measure].null_mean == (
+    assert compare(X, Y, measure, covariates=known, calibrate=True, permutations=orders)[measure].chance == (
         pytest.approx(np.mean(expected), abs=1e-10)
     )
 
@@ -164,7 +164,7 @@ def test_rows_of_like_covariates_take_each_others_place(pair):
     assert calibrate(X, Y, covariates=known, seed=0).exchanged == "rows of similar covariates"
     found = compare(X, Y, "CKA", covariates=LABELS, blocks=np.arange(N) % 2, calibrate=True)
     assert found.exchanged == "rows of similar covariates, within blocks"
-    assert found["CKA"].interval_low < found["CKA"].value < found["CKA"].interval_high
+    assert found["CKA"].low < found["CKA"].value < found["CKA"].high
     assert calibrate(X, Y, covariates=known, groups=np.arange(N) // 2, seed=0).exchanged == "whole groups"
     strata = Covariates.build(LABELS, N).design()
     assert [set(LABELS[rows]) for rows in strata.strata] == [{"a"}, {"b"}, {"c"}]

@@ -92,7 +92,7 @@ def test_failures_of_one_pair_leave_the_others_alone(layers, mark):
 
     found = compare_all(layers, [picky, "CKA"])
     for one in found.scores:
-        if one.score.measure == "CKA" or "narrow" not in (one.first, one.second):
+        if one.score.name == "CKA" or "narrow" not in (one.first, one.second):
             assert one.score.has_value
         else:
             assert one.score.reason == "failed: RuntimeError: other widths"

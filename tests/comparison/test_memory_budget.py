@@ -28,7 +28,7 @@ def test_what_would_not_fit_is_left_out_and_the_rest_is_compared(pair, monkeypat
     with pytest.warns(MeasureWarning, match="left out: RSA, RDM drift.*: needs .* of a memory budget of .*: pass"):
         found = compare(*pair, ["RSA", "CKA", "ProcDist", "RDM drift(metric=correlation)", "RDM drift"])
     lacking = [score for score in found.scores if not score.has_value]
-    assert {score.measure for score in lacking} == {"RSA", "RDM drift(metric=correlation)", "RDM drift"}
+    assert {score.name for score in lacking} == {"RSA", "RDM drift(metric=correlation)", "RDM drift"}
     for score in lacking:
         assert score.reason.startswith("needs ")
         assert score.reason.endswith(": pass fewer rows, or raise SHESHA_MEMORY")

@@ -13,13 +13,54 @@ from shesha.results.similarity import pairwise
 from shesha.results.similarity.score import plain_name
 
 NAN = float("nan")
-CKA = Score("CKA", "kernels", 0.81236, "higher", 0.0, 1.0, 0.0123)
-RSA = Score("RSA", "distances", -0.5, "higher", -1.0, 1.0, 0.2)
-DISTANCE = Score("ProcDist", "shape", 123456.0, "lower", 0.0, float("inf"), 3.0)
-OTHER_KERNEL = Score("RV", "kernels", 0.25, "higher", 0.0, 1.0, 0.001)
-GULP = Score("GULP", "regression", NAN, "lower", 0.0, float("inf"), 0.0, "all rows are equal")
-EOS = Score("EOS", "regression", NAN, "higher", 0.0, 1.0, 0.0, "all rows are equal")
-MMD = Score("MMD", "distributions", NAN, "lower", 0.0, 1.4142, 0.0, "needs equal widths")
+CKA = Score(
+    name="CKA", family="kernels", value=0.81236, closer="higher", possible_low=0.0, possible_high=1.0, seconds=0.0123
+)
+RSA = Score(
+    name="RSA", family="distances", value=-0.5, closer="higher", possible_low=-1.0, possible_high=1.0, seconds=0.2
+)
+DISTANCE = Score(
+    name="ProcDist",
+    family="shape",
+    value=123456.0,
+    closer="lower",
+    possible_low=0.0,
+    possible_high=float("inf"),
+    seconds=3.0,
+)
+OTHER_KERNEL = Score(
+    name="RV", family="kernels", value=0.25, closer="higher", possible_low=0.0, possible_high=1.0, seconds=0.001
+)
+GULP = Score(
+    name="GULP",
+    family="regression",
+    value=NAN,
+    closer="lower",
+    possible_low=0.0,
+    possible_high=float("inf"),
+    seconds=0.0,
+    reason="all rows are equal",
+)
+EOS = Score(
+    name="EOS",
+    family="regression",
+    value=NAN,
+    closer="higher",
+    possible_low=0.0,
+    possible_high=1.0,
+    seconds=0.0,
+    reason="all rows are equal",
+)
+MMD = Score(
+    name="MMD",
+    family="distributions",
+    value=NAN,
+    closer="lower",
+    possible_low=0.0,
+    possible_high=1.4142,
+    seconds=0.0,
+    reason="needs equal widths",
+)
 TWO = Comparison(
     "before", "after", ((12_000, 64), (12_000, 8, 7, 7)), (CKA, GULP, RSA, MMD, DISTANCE, OTHER_KERNEL, EOS), 7
 )
@@ -53,7 +94,7 @@ def test_a_comparison_begins_with_what_is_compared():
 
 def test_a_comparison_says_at_once_whether_it_is_above_chance():
     assert TWO.headline == "Raw values, not tested against chance: RSA -0.500."
-    expected = replace(CKA, measure="unbiased CKA", expected=0.0)
+    expected = replace(CKA, name="unbiased CKA", chance=0.0)
     assert replace(TWO, scores=(expected,)).headline.endswith(": unbiased CKA 0.812 (chance level 0.000).")
     above = replace(CKA, p_value=0.005, corrected_p_value=0.02)
     below = replace(RSA, p_value=0.3, corrected_p_value=0.3)
@@ -96,7 +137,7 @@ def test_what_is_missing_is_grouped_by_its_reason():
 
 
 def test_long_lists_of_what_is_missing_are_wrapped():
-    many = tuple(replace(GULP, measure=f"measure number {i}") for i in range(20))
+    many = tuple(replace(GULP, name=f"measure number {i}") for i in range(20))
     _, (_, first, *rest) = sections(str(replace(TWO, scores=many)))
     assert first.startswith("  measure number 0, ")
     assert rest and all(line.startswith("      ") for line in rest)
@@ -162,7 +203,7 @@ def test_printing_grows_with_the_number_of_scores_and_no_faster(monkeypatch):
     monkeypatch.setattr(pairwise, "plain_name", counted)
 
     def work(n):
-        measures = {f"m{i}": replace(CKA, measure=f"m{i}") for i in range(n)}
+        measures = {f"m{i}": replace(CKA, name=f"m{i}") for i in range(n)}
         scores = tuple(replace(pair, score=score) for score in measures.values() for pair in PAIRS)
         calls.clear()
         str(replace(ALL, scores=scores, symmetric=dict.fromkeys(measures, True), self_values=dict.fromkeys(measures)))
@@ -191,7 +232,7 @@ def test_a_table_has_a_line_per_measure():
     assert columns[:8] == ["measure", "family", "value", "closer", "possible_low", "possible_high", "seconds", "reason"]
     assert set(columns[8:]) >= {"null_mean", "null_sd", "threshold", "score", "calibrated", "p_value"}
     assert len(columns) == len(fields(Score)) - 1 + len(Score.aliases)  # `inputs` is not a number
-    assert list(table["measure"]) == [score.measure for score in TWO.scores]
+    assert list(table["measure"]) == [score.name for score in TWO.scores]
     assert table["value"].isna().tolist() == [not score.has_value for score in TWO.scores]
     assert table.loc[1, "reason"] == "all rows are equal"
 
@@ -239,12 +280,12 @@ def test_results_cannot_be_changed(result):
 
 
 def test_an_interval_shows_without_a_chance_level():
-    lines = str(Comparison("a", "b", ((9, 2), (9, 2)), (replace(DISTANCE, interval_low=5.0, interval_high=7.0),)))
+    lines = str(Comparison("a", "b", ((9, 2), (9, 2)), (replace(DISTANCE, low=5.0, high=7.0),)))
     assert "[5, 7]" in lines
 
 
 def test_a_note_is_told_once_for_all_that_share_it():
-    scores = (replace(CKA, note="no interval"), replace(RSA, note="no interval"), replace(DISTANCE, note="other"))
+    scores = (replace(CKA, notes="no interval"), replace(RSA, notes="no interval"), replace(DISTANCE, notes="other"))
     lines = str(Comparison("a", "b", ((9, 2), (9, 2)), scores)).splitlines()
     assert lines[lines.index("Notes") + 1 :] == ["  CKA, RSA: no interval", "  ProcDist: other"]
 

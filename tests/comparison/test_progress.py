@@ -131,10 +131,10 @@ def test_ctrl_c_in_a_measure_keeps_the_values_of_its_group(pair, mark, interrupt
         return 0.25
 
     found = compare(*pair, [interrupted_at(10), beside, unpaired], calibrate=True, n_permutations=K)
-    assert (found["beside"].value, found["beside"].note) == (0.5, BEFORE_BOTH)
-    assert (found["unpaired"].value, found["unpaired"].note) == (0.25, "interrupted before the interval was computed")
+    assert (found["beside"].value, found["beside"].notes) == (0.5, BEFORE_BOTH)
+    assert (found["unpaired"].value, found["unpaired"].notes) == (0.25, "interrupted before the interval was computed")
 
 
 def test_nothing_is_noted_where_nothing_was_interrupted(pair):
     found = compare(*pair, ["CKA", "OrthProc", "MagDiff"], calibrate=True, n_permutations=K)
-    assert [score.note for score in found.scores] == ["", "", ""]
+    assert [score.notes for score in found.scores] == ["", "", ""]

@@ -221,7 +221,7 @@ def test_what_does_not_fit_is_not_kept_as_a_result(folder, store, monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", str(2 * kept + working - 1))
     with pytest.warns(MeasureWarning, match="left out: RSA: needs "):
         found = compare_all(folder, ["CKA", "RSA"], store=store)
-    assert {one.score.reason[:6] for one in found.scores if one.score.measure == "RSA"} == {"needs "}
+    assert {one.score.reason[:6] for one in found.scores if one.score.name == "RSA"} == {"needs "}
     monkeypatch.setenv("SHESHA_MEMORY", "1G")
     assert table(compare_all(folder, ["CKA", "RSA"], store=store)).equals(table(expected))
 
@@ -265,7 +265,7 @@ def test_ctrl_c_keeps_what_is_done(folder, store, mark, monkeypatch):
     monkeypatch.setattr(resumable_pairs, "BLOCK", 2)
     found = compare_all(folder, ["MagDiff", stopped], store=store)
     assert found.interrupted
-    reasons = [one.score.reason for one in found.scores if one.score.measure == "stopped"]
+    reasons = [one.score.reason for one in found.scores if one.score.name == "stopped"]
     assert 0 < reasons.count("interrupted") < 10
     again = compare_all(folder, ["MagDiff", stopped], store=store)
     assert not again.interrupted

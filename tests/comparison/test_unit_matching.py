@@ -54,7 +54,7 @@ def test_planted_features_are_found_and_noise_is_not(rng):
     right = order[table["second"]] == table["first"]
     assert found.n_matched == len(table) >= 295 and right.sum() >= 290
     assert np.count_nonzero(table["first"] >= 300) <= 0.1 * len(table)
-    assert found.p_value == 1 / 84 and found.score > 0.2
+    assert found.p_value == 1 / 84 and found.calibrated > 0.2
 
 
 def test_noise_keeps_its_level(rng):

@@ -40,7 +40,7 @@ def test_each_class_is_the_comparison_of_its_rows(cells):
         alone = compare(X[own], Y[own], ["RSA", "CKA"], calibrate=True, n_permutations=39, seed=0)
         for measure in ("RSA", "CKA"):
             line, expected = found[name][measure], alone[measure]
-            assert (line.value, line.p_value, line.null_mean) == (expected.value, expected.p_value, expected.null_mean)
+            assert (line.value, line.p_value, line.null_mean) == (expected.value, expected.p_value, expected.chance)
 
 
 def test_what_was_lost_within_a_class_is_found_though_classes_stay_apart(cells):
@@ -205,7 +205,7 @@ def test_one_class_among_many_is_found_with_default_draws(n_classes):
     found = compare_within(X, Y, types, "CKA")
     assert found.kept == ("0",)
     assert list(found.classes) == [str(number) for number in range(n_classes)], "10 comes after 9"
-    assert found.n_permutations == max(200, 20 * n_classes - 1)
+    assert found.n_draws == max(200, 20 * n_classes - 1)
     if n_classes == 12:
         few = compare_within(X, Y, types, "CKA", n_permutations=199)
         assert few.headline.endswith("This cannot be decided with 199 permutations: at least 239.")

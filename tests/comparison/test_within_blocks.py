@@ -56,7 +56,7 @@ def test_a_value_is_the_mean_over_the_blocks_weighted_by_their_rows():
         expected = sum(n * part[name].value for n, part in parts) / len(P)
         score = found["0"][name]
         assert score.value == pytest.approx(expected)
-        assert score.interval_low < score.value < score.interval_high
+        assert score.low < score.value < score.high
         assert found.whole[name].value == pytest.approx(expected)
     assert found.n_blocks == {"0": 2}
 

@@ -33,9 +33,9 @@ def test_p_values_are_ranks_among_the_re_encodings(canaries, again):
     nulls, current = [again() for _ in range(39)], again()
     found = DriftMonitor(canaries, nulls=nulls, false_alarm=0.05).check(current).scores[0]
     drifts = [shesha.rdm_drift(canaries, one) for one in nulls]
-    assert found.p_value == (1 + sum(one >= found.drift for one in drifts)) / 40
+    assert found.p_value == (1 + sum(one >= found.value for one in drifts)) / 40
     assert found.threshold == pytest.approx(sorted(drifts)[-2])
-    assert found.unchanged == pytest.approx(np.mean(drifts))
+    assert found.chance == pytest.approx(np.mean(drifts))
 
 
 def test_the_rate_of_false_alarms_is_the_one_stated(rng):
@@ -74,10 +74,10 @@ def test_identical_encodings_are_unchanged(canaries):
     verdict = watched.check(canaries)
     assert verdict.state == "ok"
     assert [score.p_value for score in verdict.scores] == [1.0] * 4
-    assert [score.drift for score in verdict.scores] == [0.0] * 4
+    assert [score.value for score in verdict.scores] == [0.0] * 4
     # The same rows, turned: whatever another machine's last digits are, they are no drift.
     turned = watched.check(canaries @ ortho_group.rvs(12, random_state=1))
-    assert [score.drift for score in turned.scores] == [0.0] * 4
+    assert [score.value for score in turned.scores] == [0.0] * 4
 
 
 def test_broken_rows_are_not_estimable_and_alarm(canaries, again):
@@ -143,7 +143,7 @@ def test_without_re_encodings_the_question_is_whether_the_tolerance_is_passed(ca
     assert verdict.scores[0].p_value == 1
     worse = watched.check(again(3.0))
     assert worse.state == "alert"
-    assert 0.05 < worse.scores[0].low < worse.scores[0].drift
+    assert 0.05 < worse.scores[0].low < worse.scores[0].value
     assert worse.sequence is None
     assert "the noise floor is unknown" in " ".join(str(worse).split())
 

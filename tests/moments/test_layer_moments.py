@@ -57,7 +57,7 @@ def test_kernel_alignments_have_corrected_p_values(models):
     assert str(found).startswith("3 x 3 layers over 4,000 inputs\n")
     assert "(p < 1e-6, corrected for 9 pairs)." in str(found)
     other = shesha.compare_layers(count(models, [4_000]), "OrthProc")
-    assert "for kernel alignments only" in other.scores[0].score.note
+    assert "for kernel alignments only" in other.scores[0].score.notes
 
 
 def test_bad_batches_count_nothing(models):

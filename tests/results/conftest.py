@@ -38,7 +38,7 @@ def _comparison() -> Any:
 FIXED: dict[str, Any] = {
     "Audit": lambda: {"drift": sample(results.DriftPath, names=("x", "y", "z"), from_first=NUMBERS[:3])},
     "CalibratedMany": lambda: {
-        **{"pairs": ("a-b",), "results": (sample(results.Calibrated),), "correction": "holm"},
+        **{"pairs": ("a-b",), "results": (sample(results.Score),), "correction": "holm"},
         **{"holm": (0.5,), "benjamini_hochberg": (0.5,)},
     },
     "CalibratedLayers": lambda: {

@@ -153,7 +153,7 @@ def test_sentences_follow_the_options():
     found = layers("changed")
     found.n_scored, found.confidence = 500, 0.5
     found.layers[0].low, found.layers[0].high = 0.05, 0.2
-    found.layers[0].scores = (Score("1 - CKA"),)
+    found.layers[0].scores = (Score(name="1 - CKA"),)
     said = diff_claim(found)
     assert "on 500 random rows of 1,200 inputs" in said
     assert "50 % interval" in said and "95" not in said
@@ -188,12 +188,14 @@ def test_numbers_have_three_digits(value, text):
 
 def test_neighbours_are_in_percent():
     def shown(label, change):
-        return cell(MeasureChange("a measure", change, math.nan, math.nan, math.nan, label=label))
+        return cell(
+            MeasureChange(name="a measure", value=change, low=math.nan, high=math.nan, noise=math.nan, label=label)
+        )
 
     assert shown("neighbours lost", 0.125) == "12.5%"
     assert shown("neighbours lost", math.nan) == "none"
     assert shown("1 - CKA", 0.125) == "0.125"
-    assert MeasureChange("RSA(metric=cosine)", 0.1, 0.0, 0.2, 0.0).title == "RSA"
+    assert MeasureChange(name="RSA(metric=cosine)", value=0.1, low=0.0, high=0.2, noise=0.0).title == "RSA"
 
 
 def test_names_are_shortened_to_their_column():

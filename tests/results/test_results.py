@@ -13,7 +13,7 @@ from shesha.results.base import Result
 
 NAN = float("nan")
 ESTIMATE = Estimate(
-    variant="feature_split",
+    name="feature_split",
     value=0.81234,
     low=0.70004,
     high=0.90006,
@@ -21,25 +21,25 @@ ESTIMATE = Estimate(
     standard_error=0.05,
     monte_carlo_error=0.0123,
     pair_error=0.00047,
-    n_samples=12_000,
+    n_rows=12_000,
     n_features=64,
-    n_draws=30,
-    n_bootstrap=200,
+    n_partitions=30,
+    n_resamples=200,
     n_pairs=1_000_000,
     pairs_dropped=0,
     options={"metric": "cosine", "seed": 7},
 )
 CHANCE = Chance(
-    variant="feature_split",
-    observed=0.81234,
-    level=0.01234,
-    spread=0.04321,
+    name="feature_split",
+    value=0.81234,
+    chance=0.01234,
+    chance_sd=0.04321,
     threshold=0.05678,
     p_value=0.00498,
-    corrected=0.80104,
+    calibrated=0.80104,
     alpha=0.05,
-    n_permutations=200,
-    n_samples=60,
+    n_draws=200,
+    n_rows=60,
     null=(0.25, -0.125),
     options={"seed": 7},
 )
@@ -69,7 +69,7 @@ def test_an_estimate_prints_what_it_rests_on():
 
 
 def test_an_estimate_prints_what_is_unusual_about_it():
-    analytic = replace(ESTIMATE, n_bootstrap=0, pairs_dropped=1234, warnings=("first note", "second note"))
+    analytic = replace(ESTIMATE, n_resamples=0, pairs_dropped=1234, notes=("first note", "second note"))
     first, *_, dropped, note, other = str(analytic).split("\n")
     assert first == "feature_split: 0.8123  [0.7000, 0.9001] at 90% (analytic, over rows)"
     assert dropped == "  1,234 undefined pairs left out"
@@ -80,7 +80,7 @@ def test_an_estimate_prints_what_is_unusual_about_it():
 def test_what_is_not_estimable_prints_the_reason():
     reason = "all distances are equal"
     assert str(replace(ESTIMATE, value=NAN, reason=reason)) == f"feature_split: not estimable ({reason})"
-    assert str(replace(CHANCE, observed=NAN, reason=reason)) == f"feature_split: not estimable ({reason})"
+    assert str(replace(CHANCE, value=NAN, reason=reason)) == f"feature_split: not estimable ({reason})"
 
 
 @pytest.mark.parametrize(("confidence", "printed"), [(0.999, "99.9%"), (0.975, "97.5%")])

@@ -103,6 +103,6 @@ def test_lines_within_classes_have_their_reason_or_their_note():
     found = shesha.compare_within(X, Y, np.repeat(["a", "b"], 20), ["CKA"], n_permutations=19)
     (score,) = found.classes["a"].scores
     for reason, note, shown in (("why", "", "why"), ("", "how", "how"), ("why", "how", "why"), ("", "", "")):
-        changed = replace(found.classes["a"], scores=(replace(score, reason=reason, note=note),))
+        changed = replace(found.classes["a"], scores=(replace(score, reason=reason, notes=note),))
         frame = replace(found, classes={**found.classes, "a": changed}).to_frame()
         assert frame.loc[frame["class"] == "a", "reason"].tolist() == [shown]

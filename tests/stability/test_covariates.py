@@ -46,7 +46,7 @@ def test_an_estimate_is_that_of_the_residuals():
     expected = shesha.estimate(left, n_bootstrap=20, n_splits=5, seed=1)
     assert (found.value, found.low) == pytest.approx((expected.value, expected.low), abs=1e-10)
     beside = shesha.chance(X, covariates=batch, n_permutations=19, n_splits=5, seed=1)
-    assert beside.observed == pytest.approx(found.value, abs=1e-12)
+    assert beside.value == pytest.approx(found.value, abs=1e-12)
     assert beside.exchanged == "rows of similar covariates"
     named = shesha.chance(X, covariates=batch, groups=np.arange(36) // 2, n_permutations=19, n_splits=5, seed=1)
     assert named.exchanged == "whole groups"

@@ -201,7 +201,7 @@ def test_estimate_and_chance_give_the_value_of_the_function(name):
             assert estimate.value == pytest.approx(found, rel=1e-12)
         if variant.has_chance:
             chance = shesha.chance(*data, **asked, n_permutations=19)
-            assert chance.observed == pytest.approx(found, rel=1e-12)
+            assert chance.value == pytest.approx(found, rel=1e-12)
         else:
             with pytest.raises(ValueError, match=f"variant must have a null distribution, got '{name}'"):
                 shesha.chance(*data, **asked)

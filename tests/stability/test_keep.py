@@ -79,7 +79,7 @@ def test_the_strictest_of_the_quantities_is_returned():
     one_by_one = [shesha.chance(X, keep=kept, **options) for kept in list(scales(Rows(X)).values())[:2]]
     found = shesha.chance(X, keep="row scale", **options)
     assert found.p_value == max(one.p_value for one in one_by_one)
-    assert {one.observed for one in one_by_one} == {found.observed}
+    assert {one.value for one in one_by_one} == {found.value}
 
 
 def test_labels_are_strata_as_they_are():

@@ -81,9 +81,9 @@ def test_random_pairs_give_the_null_of_all_pairs(metric, monkeypatch):
     monkeypatch.setattr(module, "PAIRS", 100)
     few = shesha.chance(X, **options)
     for one in (sampled, few):
-        assert one.level == pytest.approx(every.level, abs=4 * np.hypot(one.spread, every.spread) / np.sqrt(60))
-    assert sampled.spread == pytest.approx(every.spread, rel=0.4)
-    assert few.spread > every.spread
+        assert one.chance == pytest.approx(every.chance, abs=4 * np.hypot(one.chance_sd, every.chance_sd) / np.sqrt(60))
+    assert sampled.chance_sd == pytest.approx(every.chance_sd, rel=0.4)
+    assert few.chance_sd > every.chance_sd
 
 
 def test_sampled_draws_are_scores_of_unlinked_rows():

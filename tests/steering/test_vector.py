@@ -95,9 +95,9 @@ def test_coherence_and_its_chance_are_those_of_the_function_for_groups_and_contr
     found = vector(X, y, n_draws=499, seed=0)
     other = shesha.coherence.coherence(X[y == "pos"], X[y == "neg"], null="pooled", n_draws=499)
     assert found.coherence.value == pytest.approx(other.coherence, abs=1e-12)
-    assert found.unbiased.value == pytest.approx(other.unbiased, abs=1e-12)
-    assert found.chance == pytest.approx(other.null_mean, abs=0.01)
-    assert found.coherence.null_sd == pytest.approx(other.null_sd, rel=0.2)
+    assert found.unbiased.value == pytest.approx(other.value, abs=1e-12)
+    assert found.chance == pytest.approx(other.chance, abs=0.01)
+    assert found.coherence.chance_sd == pytest.approx(other.chance_sd, rel=0.2)
     assert found.interval[0] == pytest.approx(other.ci_low, abs=0.03)
     assert found.interval[1] == pytest.approx(other.ci_high, abs=0.03)
 

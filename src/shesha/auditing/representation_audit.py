@@ -94,7 +94,7 @@ class RowSample:
 
     def describe(self, estimate: Estimate) -> Estimate:
         """Add a note about the sample to an estimate."""
-        return replace(estimate, warnings=(*estimate.warnings, self.note))
+        return replace(estimate, notes=(*estimate.notes, self.note))
 
 
 _MIN_ROWS = 4
@@ -249,8 +249,8 @@ def _add_label_scores(
     labels = np.asarray(y)
     misfit = (
         ""
-        if len(labels) == finding.n_samples
-        else f"needs one label per row, got {count(len(labels), 'label')} for {count(finding.n_samples, 'row')}"
+        if len(labels) == finding.n_rows
+        else f"needs one label per row, got {count(len(labels), 'label')} for {count(finding.n_rows, 'row')}"
     )
     scores: dict[str, Estimate] = {}
     chances: dict[str, Chance] = {}
@@ -300,8 +300,8 @@ class _LabelScores:
 
 
 def _missing_estimate(name: str, rows: Rows | Rdm, reason: str, settings: Settings) -> Estimate:
-    nan, (n, d) = float("nan"), rows.shape if isinstance(rows, Rows) else (rows.n_rows, 0)
-    return Estimate(name, nan, nan, nan, settings.confidence, nan, nan, 0.0, n, d, 0, 0, 0, 0, reason=reason)
+    n, d = rows.shape if isinstance(rows, Rows) else (rows.n_rows, 0)
+    return Estimate(name=name, confidence=settings.confidence, n_rows=n, n_features=d, reason=reason)
 
 
 def _audit_distances(name: str, X: Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:

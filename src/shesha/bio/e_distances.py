@@ -118,14 +118,17 @@ def e_distances(
     return EDistances(
         pairs=tuple(
             EDistance(
+                name=f"{a} - {b}",
                 first=a,
                 second=b,
                 n_first=len(members[a]),
                 n_second=len(members[b]),
                 e_distance=value,
-                unbiased=unbiased,
+                value=unbiased,
                 p_value=p,
-                p_adjusted=float(corrected),
+                alpha=alpha,
+                n_draws=draws,
+                corrected_p_value=float(corrected),
             )
             for (a, b), (value, unbiased, p), corrected in zip(compared, found, adjusted, strict=True)
         ),

@@ -156,8 +156,8 @@ def markdown(verdict: DriftVerdict) -> str:
     rows = [
         [
             score.tier,
-            score.measure,
-            *(f"{value:.3g}" for value in (score.drift, score.threshold, score.p_value)),
+            score.name,
+            *(f"{value:.3g}" for value in (score.value, score.threshold, score.p_value)),
             "beyond" if score.beyond else "",
         ]
         for score in verdict.scores

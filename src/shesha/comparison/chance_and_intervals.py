@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import repeat
 
 import numpy as np
@@ -19,7 +19,7 @@ from shesha.nulls.design_builder import exchange
 from shesha.nulls.null_summary import best_value, max_statistic_p_values, summarise
 from shesha.nulls.permutations import Design, draw_permutations, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.results import NullComparison, PairScore, Score
+from shesha.results import Number, PairScore, Score
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Index, Seed, Vector
 from shesha.support.warnings import NotEstimable
@@ -197,7 +197,7 @@ class Evidence:
             return add_note(
                 score, f"no interval: {wide}, {estimates[0]:g} to {estimates[1]:g}. Use more rows or features"
             )
-        return replace(score, interval_low=low, interval_high=high)
+        return replace(score, low=low, high=high)
 
 
 def draw_values(draws: Sequence[Outcome]) -> Vector:
@@ -213,7 +213,7 @@ def correct_p_values(
 ) -> list[PairScore]:
     """Correct the p-values for the number of scores that have a null distribution."""
     pair_scores = list(scores)
-    keys = [(pair_score.score.measure, (pair_score.first, pair_score.second)) for pair_score in pair_scores]
+    keys = [(pair_score.score.name, (pair_score.first, pair_score.second)) for pair_score in pair_scores]
     tested = [
         place
         for place, (pair_score, key) in enumerate(zip(pair_scores, keys, strict=True))
@@ -228,14 +228,14 @@ def correct_p_values(
     return pair_scores
 
 
-def add_null(score: Score, summary: NullComparison) -> Score:
+def add_null(score: Score, summary: Number) -> Score:
     """Add the summary of a null distribution to a score."""
-    return replace(score, **{field.name: getattr(summary, field.name) for field in fields(NullComparison)})
+    return replace(score, **summary.evidence())
 
 
 def add_note(score: Score, note: str) -> Score:
     """Add a note to the score."""
-    return replace(score, note="; ".join(filter(None, (score.note, note))))
+    return replace(score, notes=(*score.notes, note))
 
 
 def require_calibrate(design: Design, permutations: ArrayLike | None) -> None:
@@ -302,7 +302,7 @@ def run_pairs(
     for stretch in stretches([group], sources, {}, budget):
         for step in _steps(stretch, evidence, nulls, orders_of):
             if step is not None:
-                finished[step.score.measure, step.first, step.second] = step
+                finished[step.score.name, step.first, step.second] = step
     yield from finished.values()
 
 
@@ -317,9 +317,9 @@ def _steps(stretch: Stretch, evidence: Evidence, nulls: Nulls, orders_of: Orders
         if any(side.n_rows != evidence.n_rows for side in stretch.sides[pair]):
             yield PairScore(*pair, add_note(pair_score.score, _NOT_INPUTS))
             continue
-        scores_of_pairs[pair][pair_score.score.measure] = pair_score.score
+        scores_of_pairs[pair][pair_score.score.name] = pair_score.score
         yield PairScore(
-            *pair, add_note(pair_score.score, _BEFORE_BOTH if has_null[pair_score.score.measure] else _BEFORE_INTERVAL)
+            *pair, add_note(pair_score.score, _BEFORE_BOTH if has_null[pair_score.score.name] else _BEFORE_INTERVAL)
         )
     for pair, scores in scores_of_pairs.items():
         measures = [measure for measure in stretch.group.measures if measure.name in scores]

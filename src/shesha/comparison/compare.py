@@ -60,8 +60,8 @@ def add_saturation_doubt(doubts: Doubts, sides: list[Representation], scores: Ma
     """Add the doubt that measures saturate, based on their null distributions."""
     # If all rows are equal, every permutation has the same score, which says nothing about the measure.
     flat = any(_has_equal_rows(side) for side in sides)
-    levels = {score.measure: score.null_mean if flat else _null_level(score) for score in scores.values()}
-    known = {score.measure: (levels[score.measure], *_worst_and_best(score)) for score in scores.values()}
+    levels = {score.name: score.chance if flat else _null_level(score) for score in scores.values()}
+    known = {score.name: (levels[score.name], *_worst_and_best(score)) for score in scores.values()}
     return add_saturation(doubts, known, sides)
 
 
@@ -75,8 +75,8 @@ def _has_equal_rows(side: Representation) -> bool:
 
 def _null_level(score: Score) -> float:
     """Return the mean of the null, or the best value if every matching of the rows has the same score."""
-    constant = score.null_sd <= _CONSTANT * abs(score.null_mean)
-    return _worst_and_best(score)[1] if constant else score.null_mean
+    constant = score.chance_sd <= _CONSTANT * abs(score.chance)
+    return _worst_and_best(score)[1] if constant else score.chance
 
 
 def _worst_and_best(score: Score) -> tuple[float, float]:
@@ -223,8 +223,8 @@ def _score_with_chance(
     steps = calibrated.run(work, sources, skipped, evidence, nulls)
     pair_scores, interrupted = engine.collect(steps, calibrated.n_steps(work, evidence))
     # A later score of a measure replaces the earlier one.
-    latest = {pair_score.score.measure: pair_score for pair_score in pair_scores}
-    scores = {pair.score.measure: pair.score for pair in correct_p_values(latest.values(), nulls)}
+    latest = {pair_score.score.name: pair_score for pair_score in pair_scores}
+    scores = {pair.score.name: pair.score for pair in correct_p_values(latest.values(), nulls)}
     draws = {measure: values for (measure, _), values in nulls.items()}
     return _ExactScores(scores, interrupted, evidence.exchanged, len(evidence.orders), dependence, nulls=draws)
 
@@ -234,7 +234,7 @@ def _score(work: Sequence[engine.Group], sources: engine.Sources, skipped: engin
     wide: list[Doubt | None] = []
     steps = _check_width(engine.run(work, sources, skipped), list(sources.values()), wide)
     pair_scores, interrupted = engine.collect(steps, sum(len(group.measures) for group in work))
-    scores = {pair.score.measure: pair.score for pair in pair_scores}
+    scores = {pair.score.name: pair.score for pair in pair_scores}
     return _ExactScores(scores, interrupted, width=next(iter(wide), None))
 
 
@@ -267,7 +267,7 @@ def _check_width(
 ) -> Iterator[PairScore]:
     """Pass each score on; while the views of CKA are in memory, check whether its value is mostly chance."""
     for step in steps:
-        if step.score.measure == "CKA":
+        if step.score.name == "CKA":
             doubts.append(width_doubt(sides, step.score.value))
         yield step
 
@@ -276,7 +276,7 @@ def _add_ceilings(repeated: SidesWithRepeats, work: Sequence[engine.Group], scor
     """Add noise ceilings from the repeats to the scores; return whether Ctrl-C interrupted this."""
     try:
         for group in track(work, len(work), "repeats"):
-            scores.update((score.measure, score) for score in repeated.add_ceilings(group, scores))
+            scores.update((score.name, score) for score in repeated.add_ceilings(group, scores))
     except KeyboardInterrupt:
         return True
     return False

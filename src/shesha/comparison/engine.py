@@ -256,7 +256,7 @@ def _score_pair(
         assert views[0].view is not None and views[1].view is not None
         value = measure.compare_views(views[0].view, views[1].view)
         expected = math.nan if measure.expected is None else measure.expected(views[0].view, views[1].view)
-        note = measure.format_remark(views[0].view, views[1].view) or outside_note(measure, value)
+        notes = filter(None, [measure.format_remark(views[0].view, views[1].view) or outside_note(measure, value)])
     except NotEstimable as why:
         return missing_score(measure, str(why))
     except Exception as error:  # One measure's failure must not stop the others.
@@ -264,7 +264,7 @@ def _score_pair(
     if not math.isfinite(value):
         return missing_score(measure, f"the measure returned {value} without a reason")
     score = make_score(measure, value, seconds + time.perf_counter() - start, "")
-    return replace(score, note=note, expected=expected)
+    return replace(score, notes=tuple(notes), chance=expected)
 
 
 def outside_note(measure: Measure, value: float) -> str:
@@ -288,7 +288,16 @@ def missing_score(measure: Measure, reason: str) -> Score:
 def make_score(measure: Measure, value: float, seconds: float, reason: str) -> Score:
     """Return the result object for a value of a measure."""
     low, high = map(float, measure.bounds)
-    return Score(measure.name, measure.family, value, measure.closer, low, high, seconds, reason)
+    return Score(
+        name=measure.name,
+        family=measure.family,
+        value=value,
+        closer=measure.closer,
+        possible_low=low,
+        possible_high=high,
+        seconds=seconds,
+        reason=reason,
+    )
 
 
 def score_not_reached(measure: Measure) -> Score:

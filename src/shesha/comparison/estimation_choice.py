@@ -145,7 +145,7 @@ def sample_pair(
         reason = "a sample needs two matrices of features, got distances, tokens or feature maps"
         return {measure.name: missing_score(measure, reason) for measure in measures}
     sources = [RowSource(side, name) for side, name in zip(sides, names, strict=True)]
-    return {score.measure: score for score in sampled_scores(measures, sources[0], sources[1], sampling)}
+    return {score.name: score for score in sampled_scores(measures, sources[0], sources[1], sampling)}
 
 
 def compare_stored(
@@ -172,12 +172,10 @@ def compare_stored(
         if summed:
             known = Moments.of(X, Y, names=names) if moments is None else moments
             exact = compare_moments(known, summed, **chance, confidence=sampling.confidence, seed=sampling.seed)
-            scores |= {
-                score.measure: add_note(score, _ONE_PASS) if score.has_value else score for score in exact.scores
-            }
+            scores |= {score.name: add_note(score, _ONE_PASS) if score.has_value else score for score in exact.scores}
             exchanged = exact.exchanged
         for score in track(sampled_scores(estimated, first, second, sampling), len(estimated), "sampling"):
-            scores[score.measure] = add_note(score, _NO_CHANCE) if chance["calibrate"] else score
+            scores[score.name] = add_note(score, _NO_CHANCE) if chance["calibrate"] else score
     except KeyboardInterrupt:
         interrupted = True
         missing = [measure for measure in (*summed, *estimated) if not scores[measure.name].has_value]

@@ -117,7 +117,7 @@ def score_sums(measure: Measure, sides: tuple[SummedRepresentation, SummedRepres
         return missing_score(measure, failure(error))
     if not math.isfinite(value):
         return missing_score(measure, f"the measure returned {value} without a reason")
-    return replace(make_score(measure, value, time.perf_counter() - start, ""), note=remark)
+    return replace(make_score(measure, value, time.perf_counter() - start, ""), notes=(remark,) if remark else ())
 
 
 def _value(measure: Measure, sides: tuple[SummedRepresentation, SummedRepresentation]) -> tuple[float, str]:
@@ -172,7 +172,7 @@ def _add_interval(
         return add_note(score, "no interval: the measure has no value without some parts of the rows")
     half = t.ppf(0.5 + confidence / 2, len(sizes) - 1) * math.sqrt(jackknife_variance(score.value, without, sizes))
     low, high = max(score.value - half, bounds[0]), min(score.value + half, bounds[1])
-    bounded = replace(score, interval_low=min(score.value, low), interval_high=max(score.value, high))
+    bounded = replace(score, low=min(score.value, low), high=max(score.value, high))
     bias = score.value - jackknife_mean(score.value, without, sizes)
     return add_note(bounded, _BIASED.format(int(sizes.sum()), bias)) if abs(bias) > _NOTED * half else bounded
 
@@ -272,10 +272,10 @@ def add_exact_null(
     calibrated = max(0.0, (score.value - threshold) / (top - threshold)) if top > threshold else 0.0
     return replace(
         score,
-        null_mean=mean,
-        null_sd=sd,
+        chance=mean,
+        chance_sd=sd,
         threshold=threshold,
-        score=calibrated,
+        calibrated=calibrated,
         p_value=unit.p_value(score.value),
     )
 

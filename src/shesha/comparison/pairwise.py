@@ -262,7 +262,7 @@ def arrange_scores(
     # A store does not keep expected values. They are removed here, so that results do not depend on whether a store is
     # used.
     scores = {
-        (pair.score.measure, pair.first, pair.second): replace(pair, score=replace(pair.score, expected=float("nan")))
+        (pair.score.name, pair.first, pair.second): replace(pair, score=replace(pair.score, chance=float("nan")))
         for pair in pair_scores
     }
     return tuple(

@@ -87,12 +87,12 @@ class Calibration:
                 values = draws.get((measure.name, (pair_score.first, pair_score.second)))
                 # Comparing a representation with itself tests nothing.
                 if (
-                    pair_score.score.measure == measure.name
+                    pair_score.score.name == measure.name
                     and values is not None
                     and pair_score.first != pair_score.second
                 ):
                     pair_score = replace(pair_score, score=self.evidence.add_chance(measure, pair_score.score, values))
-                if pair_score.score.measure == measure.name:
+                if pair_score.score.name == measure.name:
                     family.append(pair_score)
             corrected += correct_p_values(family, draws)
         _warn_of_saturation(corrected)
@@ -140,10 +140,10 @@ def _warn_of_saturation(scores: Sequence[PairScore]) -> None:
             if score.closer == "higher"
             else (score.possible_high, score.possible_low)
         )
-        if score.measure not in warned and saturated_measures({score.measure: (score.null_mean, worst, best)}):
-            warned.add(score.measure)
+        if score.name not in warned and saturated_measures({score.name: (score.chance, worst, best)}):
+            warned.add(score.name)
             warn(
-                f"{score.measure} is saturated for {pair_score.first} and {pair_score.second}: unrelated data reach "
+                f"{score.name} is saturated for {pair_score.first} and {pair_score.second}: unrelated data reach "
                 "the value of perfect agreement. Use more rows, fewer features, or another measure",
                 CalibrationWarning,
             )
@@ -190,9 +190,9 @@ class StoredScore(NamedTuple):
     def build(cls, score: Score, draws: Vector | None = None) -> StoredScore:
         """Return the stored form of a score and its draws."""
         text = "" if draws is None else base64.b64encode(np.asarray(draws, dtype="<f8").tobytes()).decode()
-        low, high = (score.interval_low, score.interval_high) if score.has_interval else (None, None)
+        low, high = (score.low, score.high) if score.has_interval else (None, None)
         value = score.value if score.has_value else None
-        return cls(value, score.seconds, score.reason or score.note, low, high, text)
+        return cls(value, score.seconds, score.reason or "; ".join(score.notes), low, high, text)
 
     @property
     def values(self) -> Vector | None:
@@ -263,18 +263,16 @@ def _score_cells(group: Group, sources: engine.Sources, block: Block) -> Iterato
     """Yield the comparisons, with draws and intervals if requested."""
     if block.calibration is None:
         for pair_score in engine.run([group], sources, {}, block.room):
-            yield Cell(
-                pair_score.score.measure, pair_score.first, pair_score.second, StoredScore.build(pair_score.score)
-            )
+            yield Cell(pair_score.score.name, pair_score.first, pair_score.second, StoredScore.build(pair_score.score))
         return
     nulls: calibrated.Nulls = {}
     added = block.calibration
     for pair_score in calibrated.run_pairs(
         group, sources, added.evidence, lambda pair: added.joint.pair_orders(*pair), nulls, block.room
     ):
-        draws = nulls.get((pair_score.score.measure, (pair_score.first, pair_score.second)))
+        draws = nulls.get((pair_score.score.name, (pair_score.first, pair_score.second)))
         yield Cell(
-            pair_score.score.measure, pair_score.first, pair_score.second, StoredScore.build(pair_score.score, draws)
+            pair_score.score.name, pair_score.first, pair_score.second, StoredScore.build(pair_score.score, draws)
         )
 
 
@@ -546,10 +544,10 @@ class Run:
                 break
         if cell.value is None:
             return engine.make_score(measure, float("nan"), cell.seconds, reason)
-        score = replace(engine.make_score(measure, cell.value, cell.seconds, ""), note=reason)
+        score = replace(engine.make_score(measure, cell.value, cell.seconds, ""), notes=(reason,) if reason else ())
         if cell.low is None or cell.high is None:
             return score
-        return replace(score, interval_low=cell.low, interval_high=cell.high)
+        return replace(score, low=cell.low, high=cell.high)
 
     def _cell(self, measure: Measure, pair: Pair, results: Mapping[Pair, StoredScore]) -> StoredScore | None:
         """Return the stored comparison of the contents behind two names, if there is one."""

@@ -275,7 +275,7 @@ def compare_within(
         n_blocks={} if blocks is None else {name: len(parts) for name, parts in strata.items()},
         mixing=rows_of_both.mixing(request.names),
         alpha=alpha,
-        n_permutations=n_permutations,
+        n_draws=n_permutations,
     )
 
 
@@ -442,9 +442,9 @@ class _Request:
         low, high = (
             value
             + sign * float(np.sqrt(((share * [_half_width(scores[place], end, best) for place in known]) ** 2).sum()))
-            for sign, end in ((-1, "interval_low"), (1, "interval_high"))
+            for sign, end in ((-1, "low"), (1, "high"))
         )
-        merged = replace(score, value=value, interval_low=low, interval_high=high, note="", corrected_p_value=np.nan)
+        merged = replace(score, value=value, low=low, high=high, notes=(), corrected_p_value=np.nan)
         if len(known) < len(scores):
             merged = add_note(merged, f"has a value in {len(known)} of {len(scores)} parts")
         columns = [parts[place].nulls.get(measure.name) for place in known]

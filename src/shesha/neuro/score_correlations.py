@@ -153,7 +153,7 @@ def association(
         high=high,
         p_value=p_value,
         naive_p=naive,
-        n=len(values),
+        n_rows=len(values),
         n_clusters=len(set(named)),
         clusters=clusters,
         confidence=confidence,

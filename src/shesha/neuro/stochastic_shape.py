@@ -32,7 +32,7 @@ class StochasticShape(Result):
     """A distance between two recordings as clouds of trials, compared with halves of each recording."""
 
     kind: str
-    distance: float
+    value: float
     """Distance with all trials; 0 for clouds that are rotations of each other. It is biased upwards if there are few
     trials."""
     corrected: float
@@ -51,7 +51,7 @@ class StochasticShape(Result):
 
     def _text(self) -> str:
         """Return a text with the distance and the distances between halves of the trials."""
-        value = f"{self.corrected:.4g}, corrected for few trials ({self.distance:.4g} without correction)"
+        value = f"{self.corrected:.4g}, corrected for few trials ({self.value:.4g} without correction)"
         within = f"{self.first_floor:.4g} and {self.second_floor:.4g} within the recordings"
         text = (
             f"{self.kind} shape distance {value}; {self.n_conditions} conditions with at least {self.fewest_trials} "
@@ -66,7 +66,7 @@ def _claim(result: StochasticShape) -> str:
     floors = " and ".join(map(say.format_number, (result.first_floor, result.second_floor)))
     return (
         f"The {result.kind} shape distance (Duong et al. 2023) between the two recordings was "
-        f"{say.format_number(result.corrected)}, corrected for few trials ({say.format_number(result.distance)} "
+        f"{say.format_number(result.corrected)}, corrected for few trials ({say.format_number(result.value)} "
         f"without correction), over {say.count(result.n_conditions, 'condition')} with at least "
         f"{result.fewest_trials:,} trials; the distance between halves of the trials was "
         f"{say.format_number(result.half_distance)} between the recordings, and {floors} within them "
@@ -160,7 +160,7 @@ def stochastic_shape(
     between, within_first, within_second = halves.mean(axis=0)
     return StochasticShape(
         kind=kind,
-        distance=scale * _root(square),
+        value=scale * _root(square),
         corrected=scale * _root(between - 0.5 * (within_first + within_second)),
         half_distance=scale * _root(between),
         first_floor=scale * _root(within_first),

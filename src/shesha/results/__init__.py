@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from shesha.results.neuro.session_table import AreaLine, AreaScore, Association, Group, GroupMean, SessionTable
     from shesha.results.neuro.time_by_time import OverTime
     from shesha.results.neuro.trial_score import Tertiles, TrialScore
-    from shesha.results.null_summary import NullComparison, NullSummary
     from shesha.results.number import Number
-    from shesha.results.similarity.calibrated import Calibrated, CalibratedMany
+    from shesha.results.similarity.calibrated import CalibratedMany
     from shesha.results.similarity.comparison import Comparison
     from shesha.results.similarity.consensus import Consensus, Member
     from shesha.results.similarity.layer_grids import CalibratedLayers, LayerComparison
@@ -48,7 +47,6 @@ __all__ = [
     "AreaScore",
     "Association",
     "Audit",
-    "Calibrated",
     "CalibratedLayers",
     "CalibratedMany",
     "Chance",
@@ -85,8 +83,6 @@ __all__ = [
     "MovedRow",
     "NoiseCeiling",
     "NoiseCeilingFields",
-    "NullComparison",
-    "NullSummary",
     "Number",
     "OverTime",
     "PairScore",

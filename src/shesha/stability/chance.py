@@ -204,19 +204,15 @@ def as_chance(request: Request, evidence: Evidence, alpha: float) -> Chance:
     if observed != observed or lost:
         reason = reason or f"the score is undefined for {lost} of {len(null)} permutations"
         observed, null = float("nan"), np.full(len(null), np.nan)
-    summary = None if observed != observed else summarise(observed, null, "higher", alpha, request.variant.maximum)
-    nan = float("nan")
+    numbers: dict[str, Any] = {"alpha": alpha, "n_draws": len(null)}
+    if observed == observed:
+        numbers = summarise(observed, null, "higher", alpha, request.variant.maximum).evidence()
+        numbers["chance_sd"] = float(null.std(ddof=1)) if len(null) > 1 else float("nan")
     return Chance(
-        variant=request.variant.name,
-        observed=observed,
-        level=summary.null_mean if summary else nan,
-        spread=float(null.std(ddof=1)) if summary and len(null) > 1 else nan,
-        threshold=summary.threshold if summary else nan,
-        p_value=summary.p_value if summary else nan,
-        corrected=summary.score if summary else nan,
-        alpha=alpha,
-        n_permutations=len(null),
-        n_samples=request.n_rows,
+        name=request.variant.name,
+        value=observed,
+        **numbers,
+        n_rows=request.n_rows,
         null=tuple(map(float, null)),
         reason=reason,
         exchanged=_describe_null(request),

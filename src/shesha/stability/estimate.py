@@ -135,14 +135,14 @@ def estimate(
         covariates=covariates,
     )
     result = as_estimate(request, evaluate(request), confidence)
-    return replace(result, warnings=(*result.warnings, *_dependence(request)))
+    return replace(result, notes=(*result.notes, *_dependence(request)))
 
 
 def as_estimate(request: Request, evidence: Evidence, confidence: float) -> Estimate:
     """Convert the evidence to a result."""
     interval = combine_errors(evidence, request.exchange, request.variant.bounds, confidence)
     return Estimate(
-        variant=request.variant.name,
+        name=request.variant.name,
         value=evidence.value,
         low=interval.low,
         high=interval.high,
@@ -150,14 +150,14 @@ def as_estimate(request: Request, evidence: Evidence, confidence: float) -> Esti
         standard_error=interval.row_error,
         monte_carlo_error=interval.partition_error,
         pair_error=evidence.pair_error,
-        n_samples=request.n_rows,
+        n_rows=request.n_rows,
         n_features=request.n_features,
-        n_draws=len(evidence.draws),
-        n_bootstrap=interval.n_resamples,
+        n_partitions=len(evidence.draws),
+        n_resamples=interval.n_resamples,
         n_pairs=evidence.n_pairs,
         pairs_dropped=evidence.pairs_dropped,
         reason=evidence.reason,
-        warnings=(*evidence.notes, *interval.notes, *_lost(evidence)),
+        notes=(*evidence.notes, *interval.notes, *_lost(evidence)),
         options={**request.options, "seed": request.seed if isinstance(request.seed, int) else None},
     )
 

@@ -163,11 +163,7 @@ def _score_with_null(name: str, value: float, null: Vector, best: float | None) 
     return SteeringScore(
         name=name,
         value=value,
-        null_mean=worth.null_mean,
-        null_sd=worth.null_sd,
-        threshold=worth.threshold,
-        score=worth.score,
-        p_value=worth.p_value,
+        **worth.evidence(),
     )
 
 

@@ -51,7 +51,7 @@ def test_calibrated_values_are_those_of_calibrate_with_the_same_permutations(pai
     base = choose(name)[0]
     permutations = np.array(_orders(40))
     assert permutations.shape == (N_PERMUTATIONS, 40)
-    expected = shesha.calibrate(*pair, base, permutations=permutations).score
+    expected = shesha.calibrate(*pair, base, permutations=permutations).calibrated
     assert calibrated(base).score(*pair) == pytest.approx(expected, abs=1e-12)
     assert 0 < expected < 1
 
@@ -377,7 +377,7 @@ def test_measures_of_one_view_may_compare_different_pairs(arrays):
     sources = {name: Representation.build(array) for name, array in arrays.items()}
     pairs = ((("a", "b"), ("b", "c")), (("b", "c"),))
     found = [
-        (one.pair.score.measure, one.pair.first, one.pair.second, one.rows_left_out)
+        (one.pair.score.name, one.pair.first, one.pair.second, one.rows_left_out)
         for one in compare_directed(engine.Group(measures, pairs), sources, {})
     ]
     assert sorted(found) == [("Jaccard", "a", "b", 2), ("Jaccard", "b", "c", 4), ("RankSim", "b", "c", 4)]

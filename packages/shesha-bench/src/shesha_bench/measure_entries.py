@@ -133,7 +133,7 @@ class CalibratedMeasure(Measure):
         orders = list(_orders(int(a.n_rows)))  # type: ignore[attr-defined]
         scores = np.array([grid[0, 0] for grid in null_scores(self.of, a, b, orders)])
         best = self.of.bounds[1] if self.of.closer == "higher" else self.of.bounds[0]
-        return summarise(float(scores[0]), scores[1:], self.of.closer, 0.05, float(best)).score
+        return summarise(float(scores[0]), scores[1:], self.of.closer, 0.05, float(best)).calibrated
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle only the measure that is calibrated."""

@@ -180,7 +180,7 @@ class RepresentationAudit(Result):
     """The findings about one representation."""
 
     name: str
-    n_samples: int
+    n_rows: int
     n_features: int
     """Number of features; 0 if only distances between rows are known."""
     faults: Faults
@@ -244,7 +244,7 @@ class RepresentationAudit(Result):
     @property
     def n_used(self) -> int:
         """Number of scored rows; 0 if nothing was scored."""
-        return 0 if self.reason else self.n_samples
+        return 0 if self.reason else self.n_rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that can be written as JSON, with each score and descriptor under its own name."""
@@ -266,7 +266,7 @@ class RepresentationAudit(Result):
         record = {**plain, "scores": scores, "chances": chances, "descriptors": numbers}
         return super().from_dict(record)
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a table with a single row."""
         import pandas as pd
 
@@ -276,7 +276,7 @@ class RepresentationAudit(Result):
         """Return the findings as one flat record."""
         flat: dict[str, Any] = {
             "representation": self.name,
-            "n_samples": self.n_samples,
+            "n_rows": self.n_rows,
             "n_features": self.n_features,
             "n_used": self.n_used,
             "not_finite": self.faults.not_finite,
@@ -289,12 +289,12 @@ class RepresentationAudit(Result):
             for part in ("value", "low", "high"):
                 column = name if part == "value" else f"{name}_{part}"
                 flat[column] = float("nan") if estimate is None else getattr(estimate, part)
-        flat["chance_level"] = self.chance.level if self.chance else float("nan")
+        flat["chance_level"] = self.chance.chance if self.chance else float("nan")
         flat["chance_threshold"] = self.chance.threshold if self.chance else float("nan")
         flat["p_value"] = self.chance.p_value if self.chance else float("nan")
         for name in self.supervised:
             chance = self.supervised_chances.get(name)
-            flat[f"{name}_chance"] = chance.level if chance else float("nan")
+            flat[f"{name}_chance"] = chance.chance if chance else float("nan")
             flat[f"{name}_p_value"] = chance.p_value if chance else float("nan")
         flat |= {name: float("nan") for name in _DESCRIPTORS} | self.descriptors
         flat["doubts"] = "" if self.doubts is None else ", ".join(self.doubts.names)
@@ -355,7 +355,7 @@ class Audit(Result):
         del plain["meanings"]
         return plain
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per representation, including drift and scores at equal numbers of features."""
         import pandas as pd
 

@@ -22,9 +22,9 @@ def _stability(finding: RepresentationAudit) -> str:
     chance = finding.chances.get("feature_split")
     clause = f", {_chance(chance)}" if chance is not None and chance.p_value == chance.p_value else ""
     value = f"{say.format_number(estimate.value)}{say.interval(estimate.low, estimate.high, estimate.confidence)}"
-    return f"{finding.name}, {value} over {estimate.n_samples:,} rows{clause}"
+    return f"{finding.name}, {value} over {estimate.n_rows:,} rows{clause}"
 
 
 def _chance(chance: Chance) -> str:
     null = say.null(chance, chance.alpha)
-    return f"{null}, {say.draws(chance.n_permutations, chance.exchanged)})"
+    return f"{null}, {say.draws(chance.n_draws, chance.exchanged)})"

@@ -82,7 +82,7 @@ def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit])
     if any(name in row.descriptors for row in findings):
         return [Column(title, tuple(_format_number(row.descriptors.get(name)) for row in findings))]
     chances = [row.chances.get(name) or row.supervised_chances.get(name) for row in findings]
-    known = [None if chance is None or chance.observed != chance.observed else chance for chance in chances]
+    known = [None if chance is None or chance.value != chance.value else chance for chance in chances]
     if not any((score := find_estimate(row, name)) and score.value == score.value for row in findings):
         # The reason for a missing value is printed below the table.
         return []
@@ -105,9 +105,9 @@ def _strips(name: str, findings: list[RepresentationAudit]) -> tuple[Strip | Non
 
 
 def _size_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Column]:
-    if len({(row.n_samples, row.n_features) for row in audit.representations}) == 1:
+    if len({(row.n_rows, row.n_features) for row in audit.representations}) == 1:
         return []
-    return [Column("rows x features", tuple(f"{row.n_samples:,} x {row.n_features or '-'}" for row in findings))]
+    return [Column("rows x features", tuple(f"{row.n_rows:,} x {row.n_features or '-'}" for row in findings))]
 
 
 def _rank_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Column]:
@@ -249,8 +249,8 @@ def notes(audit: Audit) -> Section | None:
             sampled = (
                 [f"sampling pairs adds a standard error of {score.pair_error:.1g}"] if score.pair_error > 0 else []
             )
-            for text in (*score.warnings, *sampled, *dropped):
-                names_by_note.setdefault(text, []).append(f"{finding.name}, {score.variant}")
+            for text in (*score.notes, *sampled, *dropped):
+                names_by_note.setdefault(text, []).append(f"{finding.name}, {score.name}")
     lines = [f"{'; '.join(where)}: {text}" for text, where in names_by_note.items()]
     parts = tuple(Text(text) for text in (*_general(audit), *lines))
     return Section("Notes", parts) if parts else None
@@ -265,7 +265,7 @@ def _general(audit: Audit) -> Iterable[str]:
         yield f"Brackets are {100 * level:g}% intervals for {kinds}."
     if any(score.pair_error > 0 for finding in audit.representations for score in finding.scores.values()):
         yield "Scores with a standard error from sampling use random pairs of rows. Numbers under Shape use all rows."
-    draws = {chance.n_permutations for finding in audit.representations for chance in finding.chances.values()}
+    draws = {chance.n_draws for finding in audit.representations for chance in finding.chances.values()}
     if draws:
         least = min(draws)
         smallest = 1 / (least + 1)
@@ -444,7 +444,9 @@ def audit_metrics(audit: Audit) -> list[Metric]:
         if score is None:
             continue
         calibration = (
-            {} if chance is None else {"chance": chance.level, "threshold": chance.threshold, "p_value": chance.p_value}
+            {}
+            if chance is None
+            else {"chance": chance.chance, "threshold": chance.threshold, "p_value": chance.p_value}
         )
         metrics.append(Metric(finding.name, _ranking_name(audit), score.value, score.low, score.high, **calibration))
     return metrics
@@ -502,8 +504,8 @@ def _picture(audit: Audit) -> Section:
 
 
 def _sizes(audit: Audit) -> str:
-    several = [f"{finding.name}: {finding.n_samples:,} x {finding.n_features:,}" for finding in audit.representations]
-    sizes = {(finding.n_samples, finding.n_features) for finding in audit.representations}
+    several = [f"{finding.name}: {finding.n_rows:,} x {finding.n_features:,}" for finding in audit.representations]
+    sizes = {(finding.n_rows, finding.n_features) for finding in audit.representations}
     if len(sizes) == 1:
         rows, features = sizes.pop()
         return f"{count(len(several), 'representation')} of {rows:,} rows x {features:,} features"

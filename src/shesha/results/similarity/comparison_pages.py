@@ -86,11 +86,11 @@ def pair_metrics(result: PairwiseComparison) -> list[Metric]:
     return [
         Metric(
             pair.first,
-            f"{score.measure} with {pair.second}",
+            f"{score.name} with {pair.second}",
             score.value,
-            score.interval_low,
-            score.interval_high,
-            score.null_mean,
+            score.low,
+            score.high,
+            score.chance,
             score.threshold,
             score.deciding_p_value,
         )
@@ -102,7 +102,7 @@ def pair_metrics(result: PairwiseComparison) -> list[Metric]:
 
 def select_pairs(result: PairwiseComparison, measure: str) -> list[PairScore]:
     """Return the pairs of different representations that were compared by one measure."""
-    return [pair for pair in result.scores if pair.score.measure == measure and pair.first != pair.second]
+    return [pair for pair in result.scores if pair.score.name == measure and pair.first != pair.second]
 
 
 def choose_printed_pairs(result: PairwiseComparison, measure: str) -> list[PairScore]:
@@ -121,7 +121,7 @@ def _columns(pairs: list[PairScore]) -> list[Column]:
     cells: dict[str, list[str]] = {
         "value": [f"{score.value:.3f}" if score.has_value else "none" for score in scores],
         "interval": [_interval(score) for score in scores],
-        "chance": [_format_number(score.null_mean) for score in scores],
+        "chance": [_format_number(score.chance) for score in scores],
         "calibrated": [_format_number(score.calibrated) for score in scores],
         "p": [_format_number(score.p_value) for score in scores],
         "corrected p": [_format_number(score.corrected_p_value) for score in scores],
@@ -141,7 +141,7 @@ def calibrated_pairs_note(result: PairwiseComparison) -> str:
 
 
 def _interval(score: Score) -> str:
-    return f"[{score.interval_low:.3f}, {score.interval_high:.3f}]" if score.has_interval else ""
+    return f"[{score.low:.3f}, {score.high:.3f}]" if score.has_interval else ""
 
 
 def _format_number(value: float) -> str:
@@ -180,9 +180,9 @@ def comparison_page(result: Comparison) -> Page:
     """Return the page for two representations."""
     known = [score for score in result.scores if score.has_value]
     sizes = " and ".join(" x ".join(f"{n:,}" for n in shape) for shape in result.shapes)
-    first = [score for score in known if score.measure in RECOMMENDED] or known[:3]
+    first = [score for score in known if score.name in RECOMMENDED] or known[:3]
     remarks = tuple(
-        Item(f"{score.measure}: {text}") for score in result.scores for text in (score.reason, score.note) if text
+        Item(f"{score.name}: {text}") for score in result.scores for text in (score.reason, score.notes) if text
     )
     return Page(
         title=f"{result.first} and {result.second}",
@@ -214,11 +214,11 @@ def comparison_metrics(result: Comparison) -> list[Metric]:
     return [
         Metric(
             result.first,
-            f"{score.measure} with {result.second}",
+            f"{score.name} with {result.second}",
             score.value,
-            score.interval_low,
-            score.interval_high,
-            score.null_mean,
+            score.low,
+            score.high,
+            score.chance,
             score.threshold,
             score.deciding_p_value,
         )
@@ -237,15 +237,13 @@ def _scores(scores: Sequence[Score], title: str) -> Table:
             tuple(map(_strip, scores)),
         ),
         Column("closer is", tuple(score.closer for score in scores), "<"),
-        Column(
-            "chance", tuple(format_number(score.null_mean if score.has_null else score.expected) for score in scores)
-        ),
-        Column("calibrated", tuple(f"{score.score:.3f}" if score.has_null else "" for score in scores)),
+        Column("chance", tuple(format_number(score.chance) for score in scores)),
+        Column("calibrated", tuple(f"{score.calibrated:.3f}" if score.has_null else "" for score in scores)),
         Column("p", tuple(f"{score.p_value:.2g}" if score.has_null else "" for score in scores)),
         Column("corrected p", tuple(_format_p_value(score.corrected_p_value) for score in scores)),
         Column("family", tuple(score.family for score in scores), "<"),
     ]
-    return Table(tuple(score.measure for score in scores), (tuple(columns),), title, "measure")
+    return Table(tuple(score.name for score in scores), (tuple(columns),), title, "measure")
 
 
 def _format_p_value(p_value: float) -> str:
@@ -256,12 +254,12 @@ def _strip(score: Score) -> Strip | None:
     """Draw a measure only if its values lie between -1 and 1 and higher ones are closer."""
     if not (score.possible_low >= -1 and score.possible_high <= 1 and score.closer == "higher"):
         return None
-    return Strip(score.value, score.interval_low, score.interval_high, score.threshold)
+    return Strip(score.value, score.low, score.high, score.threshold)
 
 
 def measures_explained(scores: Sequence[Score]) -> list[Part]:
     """Explain each measure that a comparison used."""
-    return [measure_explained(score.measure, score.family, score.closer) for score in scores]
+    return [measure_explained(score.name, score.family, score.closer) for score in scores]
 
 
 def measure_explained(name: str, family: str, closer: str) -> Explained:
@@ -297,7 +295,7 @@ def pairwise_page(result: PairwiseComparison) -> Page:
     maps = [_map(result, name) for name in shown]
     n_left = len(ordered) - len(shown)
     more = [Text(f"{n_left} more measures are in `to_frame()` and `--json`.")] if n_left else []
-    one_each = [next(pair.score for pair in result.scores if pair.score.measure == name) for name in ordered]
+    one_each = [next(pair.score for pair in result.scores if pair.score.name == name) for name in ordered]
     tables = [measure_table(result, name) for name in ordered] if result.exchanged else []
     condition = ", above chance" if tables else ""
     return Page(
@@ -327,13 +325,13 @@ def _shapes(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> str:
 
 
 def _map(result: PairwiseComparison, measure: str) -> HeatMap:
-    closer = next(pair.score.closer for pair in result.scores if pair.score.measure == measure)
+    closer = next(pair.score.closer for pair in result.scores if pair.score.name == measure)
     values = tuple(map(tuple, result.matrix(measure).to_numpy(dtype=float).tolist()))
     return HeatMap(f"{measure} of each pair", result.names, result.names, values, closer)
 
 
 def _extremes_sentence(result: PairwiseComparison, measure: str) -> str:
-    known = [pair for pair in result.scores if pair.score.measure == measure and pair.score.has_value]
+    known = [pair for pair in result.scores if pair.score.name == measure and pair.score.has_value]
     if not known:
         return f"{measure}: no value for any pair."
     closer = known[0].score.closer

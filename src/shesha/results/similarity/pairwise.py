@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from shesha.charts import Style, heat_map, leaf_order, similarity_map, style_options
 from shesha.report import Metric, Page
 from shesha.results.base import Result
+from shesha.results.number import frame_of_numbers
 from shesha.results.similarity.score import Score, plain_name
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-PairNumber = Literal["value", "calibrated", "p_value", "corrected_p_value", "null_mean"]
+PairNumber = Literal["value", "calibrated", "p_value", "corrected_p_value", "chance"]
 """Names of the numbers that each pair of representations has."""
 
 
@@ -42,15 +43,12 @@ class PairTables:
     @property
     def measures(self) -> tuple[str, ...]:
         """Names of the measures that were used."""
-        return tuple(dict.fromkeys(pair.score.measure for pair in self.scores))
+        return tuple(dict.fromkeys(pair.score.name for pair in self.scores))
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per pair and measure."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            [{"first": pair.first, "second": pair.second, **pair.score.to_dict()} for pair in self.scores]
-        )
+        lead = {"first": [pair.first for pair in self.scores], "second": [pair.second for pair in self.scores]}
+        return frame_of_numbers([pair.score for pair in self.scores], full=full, lead=lead)
 
     def _pairs_for(self, measure: str) -> list[PairScore]:
         pairs = self._pairs_by_measure.get(plain_name(measure))
@@ -63,7 +61,7 @@ class PairTables:
         groups: dict[str, list[PairScore]] = {}
         plain = {name: plain_name(name) for name in self.measures}
         for pair in self.scores:
-            groups.setdefault(plain[pair.score.measure], []).append(pair)
+            groups.setdefault(plain[pair.score.name], []).append(pair)
         return groups
 
     def _grid(
@@ -95,7 +93,7 @@ class PairwiseComparison(PairTables, Result):
     interrupted: bool = False
     exchanged: str = ""
     """Which rows are exchangeable under the null hypothesis; empty without calibration."""
-    n_permutations: int = 0
+    n_draws: int = 0
     """Number of permutations of the rows; all pairs use the same ones."""
     alpha: float = 0.05
     confidence: float | None = None
@@ -113,7 +111,7 @@ class PairwiseComparison(PairTables, Result):
         """
         self._require_known(what)
         values = self._grid(measure, self.names, self.names, what)
-        name = self._pairs_for(measure)[0].score.measure
+        name = self._pairs_for(measure)[0].score.name
         if self.symmetric[name]:
             values = values.combine_first(values.T)
         self_value = self.self_values[name]
@@ -160,9 +158,9 @@ class PairwiseComparison(PairTables, Result):
             If the pairs were calibrated, those whose corrected p-value is at most `alpha` are framed.
         """
         score = self._pairs_for(self.measures[0] if measure is None else measure)[0].score
-        closer = {"value": score.closer, "null_mean": score.closer, "calibrated": "higher"}.get(what, "lower")
-        name = score.measure if what == "value" else f"{score.measure}, {what.replace('_', ' ')}"
-        table = self.matrix(score.measure, what)
+        closer = {"value": score.closer, "chance": score.closer, "calibrated": "higher"}.get(what, "lower")
+        name = score.name if what == "value" else f"{score.name}, {what.replace('_', ' ')}"
+        table = self.matrix(score.name, what)
         places = leaf_order(table.to_numpy(dtype=float), closer) if cluster else range(len(self.names))
         order = [self.names[place] for place in places]
         return heat_map(
@@ -170,7 +168,7 @@ class PairwiseComparison(PairTables, Result):
             order,
             order,
             closer=closer,
-            framed=self._cells_above_chance(score.measure, order),
+            framed=self._cells_above_chance(score.name, order),
             ax=ax,
             **style_options(style, f"{name} ({closer} is closer)"),
         )
@@ -203,7 +201,7 @@ class PairwiseComparison(PairTables, Result):
         matplotlib Axes
             The axis label states which share of the squared distances the plane shows.
         """
-        name = self._pairs_for(self.measures[0] if measure is None else measure)[0].score.measure
+        name = self._pairs_for(self.measures[0] if measure is None else measure)[0].score.name
         table = self.embed(name)
         explained = float(table.attrs["explained"])
         return similarity_map(
@@ -236,7 +234,7 @@ class PairwiseComparison(PairTables, Result):
         score = self._pairs_for(measure)[0].score
         values = self.matrix(measure).to_numpy(dtype=np.float64, copy=True)
         if np.isnan(values).any():
-            raise ValueError(f"{score.measure} must have a value for every pair to be embedded, got NaN for some")
+            raise ValueError(f"{score.name} must have a value for every pair to be embedded, got NaN for some")
         values = (values + values.T) / 2
         distances = values if score.closer == "lower" else np.diagonal(values).max() - values
         coordinates, explained = _classical_scaling(np.maximum(distances, 0.0), n_dimensions)
@@ -273,7 +271,7 @@ class PairwiseComparison(PairTables, Result):
                 f"  no value for {n} of {len(self._pairs_for(measure))} pairs: {why}" for why, n in reasons.items()
             ]
         if self.exchanged:
-            notes = Counter(pair.score.note for pair in self.scores if pair.score.note)
+            notes = Counter(note for pair in self.scores for note in pair.score.notes)
             parts += ["\n".join(f"{note} ({n} score{'s' * (n != 1)})" for note, n in notes.items())] if notes else []
             parts.append("\n".join(note_lines(self)))
             parts += [f"Exchanged: {self.exchanged}."] if self.exchanged != "all rows" else []

@@ -16,19 +16,19 @@ def _name(variant: str) -> str:
 @claim.register
 def _estimate(result: Estimate) -> str:
     if result.value != result.value:
-        return f"{_name(result.variant)} could not be estimated: {result.reason}"
+        return f"{_name(result.name)} could not be estimated: {result.reason}"
     value = f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)}"
-    return f"{_name(result.variant)} was {value} over {result.n_samples:,} rows and {result.n_features:,} features"
+    return f"{_name(result.name)} was {value} over {result.n_rows:,} rows and {result.n_features:,} features"
 
 
 @claim.register
 def _chance(result: Chance) -> str:
-    if result.observed != result.observed:
-        return f"{_name(result.variant)} could not be estimated: {result.reason}"
+    if result.value != result.value:
+        return f"{_name(result.name)} could not be estimated: {result.reason}"
     null = say.null(result, result.alpha)
     return (
-        f"{_name(result.variant)} was {say.format_number(result.observed)} over {result.n_samples:,} rows, {null}, "
-        f"{say.draws(result.n_permutations, result.exchanged)}; calibrated score {say.format_number(result.score)})"
+        f"{_name(result.name)} was {say.format_number(result.value)} over {result.n_rows:,} rows, {null}, "
+        f"{say.draws(result.n_draws, result.exchanged)}; calibrated score {say.format_number(result.calibrated)})"
     )
 
 

@@ -474,11 +474,11 @@ def _compare(
     comparisons = _Found({measure.name: {} for measure in chosen})
     for result in track(scores, sum(map(len, pairs.values())), "comparing"):
         score = result.pair.score
-        comparisons.values[score.measure][result.pair.first, result.pair.second] = score.value
+        comparisons.values[score.name][result.pair.first, result.pair.second] = score.value
         if score.reason:
-            comparisons.reasons.setdefault(score.measure, score.reason)
+            comparisons.reasons.setdefault(score.name, score.reason)
         elif result.rows_left_out:
-            comparisons.rows_left_out.setdefault(score.measure, []).append(result.rows_left_out)
+            comparisons.rows_left_out.setdefault(score.name, []).append(result.rows_left_out)
     return comparisons
 
 

@@ -50,8 +50,8 @@ def coherence_and_size(spectrum: str, n: int, effect: float, seed: int) -> dict[
     result = coherence_by_group(X, labels, "control", n_draws=99, seed=seed).groups[0]
     return {
         "coherence": result.coherence,
-        "chance": result.null_mean,
-        "unbiased": result.unbiased,
+        "chance": result.chance,
+        "unbiased": result.value,
         "magnitude": result.magnitude,
         "unbiased_magnitude": result.unbiased_magnitude,
         "p_value": result.p_value,

@@ -147,7 +147,7 @@ def _p_value(
         arguments = simulated.designed(rng, n, data, design, shared)
     measure = measure_of_stored_rows(score)
     result = calibrate(**arguments, measure=measure, n_permutations=PERMUTATIONS[part], alpha=LEVEL, seed=rng)
-    if not result.null_sd > 1e-9 * abs(result.null_mean):
+    if not result.chance_sd > 1e-9 * abs(result.chance):
         raise ValueError("no draw differs")
     return result.p_value
 

@@ -68,7 +68,7 @@ def width(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str,
     X, Y = noise(kind, (2, n, max(12, round(ratio * n))), rng)
     result = calibrate(X, Y, measure_of_stored_rows(measure), n_permutations=200, seed=seed)
     numbers = ("score", "threshold", "p_value", "centred", "z", "adjusted")
-    return {"raw": result.observed, **{name: float(getattr(result, name)) for name in numbers}}
+    return {"raw": result.value, **{name: float(getattr(result, name)) for name in numbers}}
 
 
 @width.page

@@ -110,7 +110,7 @@ def axes(family: str, name: str, state: str, seed: int) -> dict[str, float]:
         "split_centred": feature_split(centred, seed=320),
         "averaged_centred": basis_averaged_split(centred, seed=320),
         "turned_centred": feature_split(centred @ turn, seed=320),
-        "chance": chance(centred, variant="feature_split", n_permutations=19, seed=seed).level,
+        "chance": chance(centred, variant="feature_split", n_permutations=19, seed=seed).chance,
     }
 
 

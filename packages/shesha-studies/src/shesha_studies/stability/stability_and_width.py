@@ -30,7 +30,7 @@ def stability_and_width(signal: float, n: int, d: int, seed: int) -> dict[str, f
     rng = np.random.default_rng([seed, n, d, round(10 * signal)])
     X = signal * rng.standard_normal((n, 5)) @ rng.standard_normal((5, d)) / np.sqrt(5) + rng.standard_normal((n, d))
     result = chance(X, variant="feature_split", n_permutations=99, seed=seed)
-    return {"raw": result.observed, "level": result.level, "corrected": result.corrected, "p_value": result.p_value}
+    return {"raw": result.value, "level": result.chance, "corrected": result.calibrated, "p_value": result.p_value}
 
 
 @stability_and_width.page
