@@ -126,7 +126,7 @@ def standardised(data: Data) -> float:
 def beside_scale(data: Data) -> float:
     """Score corrected for row length; 0 is the value that the scale alone gives."""
     lengths = np.linalg.norm(data["X"], axis=1)
-    found = shesha.chance(data["X"], within=lengths, n_permutations=99, seed=0)
+    found = shesha.estimate(data["X"], within=lengths, n_permutations=99, seed=0, n_bootstrap=0)
     return found.value - found.chance
 
 
@@ -324,7 +324,7 @@ def csr(file: Any) -> Any:
 
 
 def beside(X: np.ndarray, depth: np.ndarray) -> float:
-    found = shesha.chance(X, within=depth, n_permutations=39, seed=0)
+    found = shesha.estimate(X, within=depth, n_permutations=39, seed=0, n_bootstrap=0)
     return found.value - found.chance
 
 

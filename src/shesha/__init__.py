@@ -46,7 +46,6 @@ if TYPE_CHECKING:
         Audit,
         CalibratedLayers,
         CalibratedMany,
-        Chance,
         Coherence,
         CoherenceTable,
         Comparison,
@@ -86,7 +85,6 @@ if TYPE_CHECKING:
         variance_ratio,
         zscore_separation,
     )
-    from shesha.stability.chance import chance
     from shesha.stability.estimate import estimate
     from shesha.support.warnings import (
         CalibrationWarning,
@@ -107,7 +105,6 @@ __all__ = [
     "CalibratedLayers",
     "CalibratedMany",
     "CalibrationWarning",
-    "Chance",
     "Coherence",
     "CoherenceTable",
     "Comparison",
@@ -144,7 +141,6 @@ __all__ = [
     "calibrate",
     "calibrate_layers",
     "calibrate_many",
-    "chance",
     "cite",
     "class_separation_ratio",
     "coherence",

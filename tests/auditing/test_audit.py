@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha import chance, estimate, rdm_drift
+from shesha import estimate, rdm_drift
 from shesha.stability import registered_variants
 
 SUPERVISED = tuple(one.name for one in registered_variants().values() if one.audited and one.needs_labels)
@@ -22,7 +22,7 @@ def test_numbers_are_those_of_the_functions_called_alone(layers, classes, quick_
         common = {"metric": metric, "pairs": pairs, "seed": 11}
         assert found[name].feature_split == estimate(X, variant="feature_split", **common, **INTERVAL)
         assert found[name].basis_averaged_split == estimate(X, variant="basis_averaged_split", **common, **INTERVAL)
-        assert found[name].chance == chance(X, n_permutations=19, **common)
+        assert found[name].chance == estimate(X, n_permutations=19, **common, n_bootstrap=0)
         assert tuple(found[name].supervised) == SUPERVISED
         for score, own in found[name].supervised.items():
             chosen = {"metric": metric} if score == "label_conditioned_split" else {}

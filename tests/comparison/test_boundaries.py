@@ -32,7 +32,7 @@ def test_reasons_name_layers_as_they_are_called():
     rng = np.random.default_rng(0)
     good, constant = rng.standard_normal((20, 4)), np.ones((20, 4))
     found = shesha.compare_layers({"one": good, "two": constant}, {"three": good, "four": constant}, "CKA")
-    reasons = {(pair.first, pair.second): pair.score.reason for pair in found.scores}
+    reasons = {(pair.first, pair.second): pair.reason for pair in found.scores}
     assert set(reasons) == {("one", "three"), ("one", "four"), ("two", "three"), ("two", "four")}
     assert reasons["one", "three"] == ""
     assert reasons["two", "three"].startswith("two: ")
@@ -233,7 +233,7 @@ def test_the_null_of_layers_is_that_of_the_pair_alone(name):
     for pair in shesha.compare_layers(moments, name).scores:
         alone = shesha.compare(Moments.of(first[pair.first], second[pair.second]), name, calibrate=True)[name]
         for field in ("value", "null_mean", "null_sd", "threshold", "p_value"):
-            assert getattr(pair.score, field) == pytest.approx(getattr(alone, field), abs=1e-12), field
+            assert getattr(pair, field) == pytest.approx(getattr(alone, field), abs=1e-12), field
 
 
 def test_a_score_that_is_multiplied_has_a_null_that_is_multiplied():

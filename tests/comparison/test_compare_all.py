@@ -18,7 +18,7 @@ PERFECT = 1e-6
 
 
 def values(found):
-    return [one.score.value for one in found.scores]
+    return [one.value for one in found.scores]
 
 
 def kinds_of_view(base=View):
@@ -87,7 +87,7 @@ def test_what_has_no_value_is_nan_and_the_diagonal_with_it(layers):
     assert found.matrix("ProcDist").notna().all(axis=None)
     # `narrow` has no partner of its width.
     assert found.matrix("sliced Wasserstein").loc["narrow"].isna().all()
-    reasons = {one.score.reason for one in found.scores if one.score.name == "CKA" and "flat" in one.second}
+    reasons = {one.reason for one in found.scores if one.name == "CKA" and "flat" in one.second}
     assert reasons == {"flat: all rows are equal"}
 
 

@@ -63,8 +63,8 @@ def test_single_layers_and_distances(layers):
 @pytest.mark.parametrize(("name", "extreme"), [("CKA", np.nanmax), ("ProcDist", np.nanmin), ("IMD", np.nanmin)])
 def test_the_best_pair_is_the_closest(layers, other, name, extreme):
     found = compare_layers({**layers, "flat": np.ones((40, 4))}, other, name)
-    assert found.closest.score.value == extreme(found.matrix())
-    assert found.closest.score.value == found.matrix().loc[found.closest.first, found.closest.second]
+    assert found.closest.value == extreme(found.matrix())
+    assert found.closest.value == found.matrix().loc[found.closest.first, found.closest.second]
     if name == "CKA":
         assert (found.closest.first, found.closest.second) == ("noise", "late")
 
@@ -79,7 +79,7 @@ def test_the_grid_is_printed_with_its_direction_and_the_closest_pair(layers, oth
     printed = np.array([[float(cell) for cell in row.split()[1:]] for row in rows])
     assert printed == pytest.approx(found.matrix().to_numpy(), rel=1e-3)
     best = found.closest
-    assert closest == f"The closest layers are {best.first} and {best.second}: ProcDist {best.score.value:.4g}."
+    assert closest == f"The closest layers are {best.first} and {best.second}: ProcDist {best.value:.4g}."
     assert "close by chance alone" in caution
 
 

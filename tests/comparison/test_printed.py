@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shesha import Rdm, compare, compare_all, compare_layers
-from shesha.results import Comparison, LayerComparison, PairScore, PairwiseComparison, Score
+from shesha.results import Comparison, LayerComparison, PairwiseComparison, Score
 from shesha.results.similarity import pairwise
 from shesha.results.similarity.score import plain_name
 
@@ -65,9 +65,9 @@ TWO = Comparison(
     "before", "after", ((12_000, 64), (12_000, 8, 7, 7)), (CKA, GULP, RSA, MMD, DISTANCE, OTHER_KERNEL, EOS), 7
 )
 PAIRS = (
-    PairScore("a", "b", CKA),
-    PairScore("a", "c", replace(CKA, value=NAN, reason="c: all rows are equal")),
-    PairScore("b", "c", replace(CKA, value=NAN, reason="c: all rows are equal")),
+    replace(CKA, first="a", second="b"),
+    replace(replace(CKA, value=NAN, reason="c: all rows are equal"), first="a", second="c"),
+    replace(replace(CKA, value=NAN, reason="c: all rows are equal"), first="b", second="c"),
 )
 ALL = PairwiseComparison(("a", "b", "c"), ((9, 2),) * 3, PAIRS, {"CKA": True}, {"CKA": 1.0}, 7)
 GRID = LayerComparison(("a",), ("b", "c"), PAIRS[:2], "higher", 7)
@@ -222,7 +222,7 @@ def test_a_grid_prints_its_closest_pair_and_why_numbers_are_missing():
 
 def test_an_interrupted_grid_says_so():
     missing = replace(CKA, value=NAN, reason="interrupted")
-    text = str(replace(GRID, scores=(PAIRS[0], PairScore("a", "c", missing)), interrupted=True))
+    text = str(replace(GRID, scores=(PAIRS[0], replace(missing)), interrupted=True), first="a", second="c")
     assert "interrupted" in text.lower()
 
 

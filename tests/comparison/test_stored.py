@@ -221,7 +221,7 @@ def test_what_does_not_fit_is_not_kept_as_a_result(folder, store, monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", str(2 * kept + working - 1))
     with pytest.warns(MeasureWarning, match="left out: RSA: needs "):
         found = compare_all(folder, ["CKA", "RSA"], store=store)
-    assert {one.score.reason[:6] for one in found.scores if one.score.name == "RSA"} == {"needs "}
+    assert {one.reason[:6] for one in found.scores if one.name == "RSA"} == {"needs "}
     monkeypatch.setenv("SHESHA_MEMORY", "1G")
     assert table(compare_all(folder, ["CKA", "RSA"], store=store)).equals(table(expected))
 
@@ -244,7 +244,7 @@ def test_few_files_are_in_memory_together(tmp_path, rng, store, monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "64M")
     found = compare_all(tmp_path, ["MagDiff"], store=store)
     assert len(found.scores) == 60 * 59 / 2
-    assert all(one.score.has_value for one in found.scores)
+    assert all(one.has_value for one in found.scores)
     # Half of the budget is for 3.2 million bytes each.
     assert most[0] <= 10
     # Each side of a block is read once per block at most: 12 sides, 78 blocks.
@@ -265,13 +265,13 @@ def test_ctrl_c_keeps_what_is_done(folder, store, mark, monkeypatch):
     monkeypatch.setattr(resumable_pairs, "BLOCK", 2)
     found = compare_all(folder, ["MagDiff", stopped], store=store)
     assert found.interrupted
-    reasons = [one.score.reason for one in found.scores if one.score.name == "stopped"]
+    reasons = [one.reason for one in found.scores if one.name == "stopped"]
     assert 0 < reasons.count("interrupted") < 10
     again = compare_all(folder, ["MagDiff", stopped], store=store)
     assert not again.interrupted
     # What was under way is compared again, nothing else.
     assert 10 <= len(calls) - 1 <= 14
-    assert all(one.score.has_value for one in again.scores)
+    assert all(one.has_value for one in again.scores)
 
 
 def npz(path, **arrays):
@@ -299,7 +299,7 @@ def test_tables_are_read_as_one_array(tmp_path, rng, store):
         np.savetxt(tmp_path / f"{name}.csv", rng.standard_normal((20, 3)), delimiter=",", header="p,q,r", comments="")
     found = compare_all(tmp_path, "CKA", store=store)
     assert found.shapes == ((20, 3), (20, 3))
-    assert found.scores[0].score.has_value
+    assert found.scores[0].has_value
 
 
 def test_what_looks_like_distances_is_told(tmp_path, layers, store):

@@ -47,8 +47,8 @@ def test_comparisons_carry_it_as_a_note(tmp_path):
     assert "HardCorr: constant features" in str(found)
     for _ in range(2):
         stored = shesha.compare_all({"a": DEAD, "b": Y}, "HardCorr", store=tmp_path / "kept.sqlite")
-        assert [one.score.notes for one in stored.scores] == [found["HardCorr"].notes]
-        assert stored.scores[0].score.value == found["HardCorr"].value
+        assert [one.notes for one in stored.scores] == [found["HardCorr"].notes]
+        assert stored.scores[0].value == found["HardCorr"].value
 
 
 def test_calibration_tells_once():

@@ -43,6 +43,6 @@ def test_every_function_uses_the_same_default():
     value = measures.mutual_knn(X, Y)
     assert shesha.compare(X, Y, "mutual kNN")["mutual kNN"].value == value
     assert shesha.calibrate(X, Y, "mutual kNN", seed=0).value == value
-    assert shesha.compare_layers([X], [Y], "mutual kNN").closest.score.value == value
+    assert shesha.compare_layers([X], [Y], "mutual kNN").closest.value == value
     assert shesha.calibrate_layers([X], [Y], "mutual kNN", seed=0).value == value
     assert shesha.compare_all({"a": X, "b": Y}, "mutual kNN").matrix("mutual kNN").loc["a", "b"] == value

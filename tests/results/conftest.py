@@ -24,7 +24,7 @@ NAMES = HOSTILE[:2]
 
 
 def _pairs() -> tuple[Any, ...]:
-    return (sample(results.PairScore, first=NAMES[0], second=NAMES[1]),)
+    return (sample(results.Score, first=NAMES[0], second=NAMES[1]),)
 
 
 def _measure() -> str:

@@ -62,7 +62,7 @@ def _makers() -> dict[str, Any]:
         "Calibrated": lambda: shesha.calibrate(X, Y, "cka", **few),
         "CalibratedLayers": lambda: shesha.calibrate_layers(many, {"a": X, "b": Y}, "cka", **few),
         "CalibratedMany": lambda: shesha.calibrate_many({"one": (X, Y), "two": (Y, many["fourth"])}, "cka", **few),
-        "Chance": lambda: shesha.chance(X, n_permutations=39, seed=0),
+        "Chance": lambda: shesha.estimate(X, n_permutations=39, seed=0, n_bootstrap=0),
         "CoherenceTable": _coherence,
         "Coherence": lambda: _coherence().groups[0],
         "Comparison": lambda: shesha.compare(X, Y, calibrate=True, **few),

@@ -137,7 +137,7 @@ EXPECTED = {
     "Estimate": lambda one: [f"was {three(one.value)} {ends(one.low, one.high)} over 40 rows and 8 features"],
     "LayerComparison": lambda one: [
         f"{one.best.first} and {one.best.second} were closest",
-        three(one.best.score.value),
+        three(one.best.value),
     ],
     "LayerRanking": lambda one: [
         f"{one.winner} had the largest max drop: {three(one[one.winner].value)} "

@@ -85,9 +85,7 @@ def test_the_diagonal_is_known_where_a_representation_has_any_value():
 
     def without(*names):
         lost = [
-            replace(one, score=replace(one.score, value=NAN, reason="none"))
-            if {one.first, one.second} & {*names}
-            else one
+            replace(one, score=replace(one, value=NAN, reason="none")) if {one.first, one.second} & {*names} else one
             for one in found.scores
         ]
         return np.isnan(np.diagonal(replace(found, scores=tuple(lost)).matrix("CKA")))

@@ -23,7 +23,7 @@ CALLS = {
     **{name: getattr(shesha, name) for name in SUPERVISED},
     **{f"shesha, {name}": lambda X, y, name=name: shesha.shesha(X, y, name) for name in SUPERVISED},
     **{f"estimate, {name}": lambda X, y, name=name: shesha.estimate(X, y, name) for name in SUPERVISED},
-    **{f"chance, {name}": lambda X, y, name=name: shesha.chance(X, y, name) for name in SUPERVISED},
+    **{f"chance, {name}": lambda X, y, name=name: shesha.estimate(X, y, name, n_bootstrap=0) for name in SUPERVISED},
 }
 
 

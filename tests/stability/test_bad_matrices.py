@@ -36,7 +36,7 @@ ALONE = {
     "lda_subspace_stability": lambda X: shesha.lda_subspace_stability(X, labels(X)),
     "label_conditioned_split": lambda X: shesha.label_conditioned_split(X, labels(X, 3)),
     "estimate, supervised": lambda X: shesha.estimate(X, labels(X), "variance_ratio"),
-    "chance, supervised": lambda X: shesha.chance(X, labels(X), "variance_ratio"),
+    "chance, supervised": lambda X: shesha.estimate(X, labels(X), "variance_ratio", n_bootstrap=0),
 }
 NAMED = {
     **{name: ("X", call) for name, call in ALONE.items()},

@@ -34,7 +34,7 @@ CALLS = {
     "estimate": lambda **options: shesha.estimate(X, **options),
     "estimate, lda": lambda **options: shesha.estimate(X, Y, "lda_stability", **options),
     "estimate, separation": lambda **options: shesha.estimate(X, Y, "class_separation_ratio", **options),
-    "chance": lambda **options: shesha.chance(X, **options),
+    "chance": lambda **options: shesha.estimate(X, **options, n_bootstrap=0),
 }
 TAKES = {
     "metric": [name for name in CALLS if "lda" not in name and name != "encoder_stability"],

@@ -178,10 +178,10 @@ def test_pairs_scored_by_several_partitions_are_drawn_once(rng):
 def test_the_null_of_many_rows_shuffles_the_labels_of_some_and_is_no_narrower(rng, monkeypatch, variant):
     y = np.arange(240) % 4
     X = rng.standard_normal((240, 6)) + rng.standard_normal((4, 6))[y]
-    whole = shesha.chance(X, y, variant, n_permutations=60, seed=0)
+    whole = shesha.estimate(X, y, variant, n_permutations=60, seed=0, n_bootstrap=0)
     monkeypatch.setattr(label_permutations, "ALL_ROWS", 100)
     monkeypatch.setattr(label_permutations, "NULL_ROWS", 60)
-    some = shesha.chance(X, y, variant, n_permutations=60, seed=0)
+    some = shesha.estimate(X, y, variant, n_permutations=60, seed=0, n_bootstrap=0)
     assert some.value == whole.value
     assert some.chance_sd > 0.8 * whole.chance_sd
     assert abs(some.chance - whole.chance) < 4 * np.hypot(some.chance_sd, whole.chance_sd) / np.sqrt(60)

@@ -105,7 +105,7 @@ def test_an_estimate_of_nan_carries_its_reason(variant):
 @pytest.mark.parametrize("variant", RESULTS)
 def test_chance_of_nan_carries_a_reason(variant):
     rows, y, _ = RESULTS[variant]
-    found = shesha.chance(rows, y, variant, n_permutations=19, seed=0)
+    found = shesha.estimate(rows, y, variant, n_permutations=19, seed=0, n_bootstrap=0)
     assert np.isnan([found.value, found.p_value, found.threshold, found.calibrated]).all()
     assert found.reason
     assert str(found).startswith(f"{variant}: not estimable (")
@@ -128,7 +128,7 @@ def test_partitions_without_a_score_are_left_out_and_noted():
 def test_partitions_without_a_score_do_not_hide_the_chance_level():
     rows = np.ones((30, 5))
     rows[:, :2] = X[:30, :2]
-    found = shesha.chance(rows, metric="euclidean", n_splits=40, n_permutations=19, seed=0)
+    found = shesha.estimate(rows, metric="euclidean", n_splits=40, n_permutations=19, seed=0, n_bootstrap=0)
     assert found.value == pytest.approx(shesha.feature_split(rows, 40, "euclidean", seed=0), abs=1e-12)
     assert np.isfinite(found.p_value)
 

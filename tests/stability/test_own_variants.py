@@ -47,7 +47,7 @@ def test_a_score_of_rows_has_an_interval_and_no_chance(rng):
     assert found.standard_error == pytest.approx(2 * np.sqrt(found.value / 50), rel=0.4)
     message = "variant must have a null distribution, got 'mean_length', which has none"
     with pytest.raises(ValueError, match=message):
-        shesha.chance(X, variant="mean_length", seed=0)
+        shesha.estimate(X, variant="mean_length", seed=0, n_bootstrap=0)
 
 
 def test_a_score_of_labels_has_both(rng):
@@ -55,7 +55,7 @@ def test_a_score_of_labels_has_both(rng):
     y = np.repeat(["a", "b"], 20)
     X = rng.standard_normal((40, 4))
     X[:20] += 1
-    found = shesha.chance(X, y, "class_gap", seed=0)
+    found = shesha.estimate(X, y, "class_gap", seed=0, n_bootstrap=0)
     assert found.value == score(X, y) == shesha.estimate(X, y, "class_gap", seed=0).value
     assert found.p_value == pytest.approx(1 / 201) and len(found.null) == 200
     # Each matching is the score of labels in another order.

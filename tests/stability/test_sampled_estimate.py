@@ -70,8 +70,8 @@ def test_as_many_pairs_as_there_are_or_more_mean_all(low_rank, variant):
     exact = shesha.estimate(X, variant=variant, n_draws=4, n_bootstrap=10, seed=0)
     for pairs in (435, 30_000):
         assert shesha.estimate(X, variant=variant, n_draws=4, n_bootstrap=10, pairs=pairs, seed=0) == exact
-    null = shesha.chance(X, variant=variant, n_draws=4, n_permutations=19, seed=0)
-    assert shesha.chance(X, variant=variant, n_draws=4, n_permutations=19, pairs=435, seed=0) == null
+    null = shesha.estimate(X, variant=variant, n_draws=4, n_permutations=19, seed=0, n_bootstrap=0)
+    assert shesha.estimate(X, variant=variant, n_draws=4, n_permutations=19, pairs=435, seed=0, n_bootstrap=0) == null
     every, audited = (shesha.audit(X, pairs=pairs, n_bootstrap=5, n_permutations=19)["X"] for pairs in (None, 30_000))
     assert audited.scores[variant] == every.scores[variant]
 
@@ -209,7 +209,7 @@ def test_a_mapped_file_is_scored_without_loading_it(on_disk, variant, monkeypatc
 def test_chance_of_a_mapped_file_is_that_of_the_array(on_disk):
     mapped, loaded = np.load(on_disk, mmap_mode="r"), np.load(on_disk)
     options = {"pairs": 3000, "n_permutations": 19, "n_draws": 3, "seed": 0}
-    assert shesha.chance(mapped, **options) == shesha.chance(loaded, **options)
+    assert shesha.estimate(mapped, **options, n_bootstrap=0) == shesha.estimate(loaded, **options, n_bootstrap=0)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation"])
@@ -268,10 +268,14 @@ def test_wide_data_have_a_null_that_is_not_too_narrow(low_rank, small_is_wide, m
     rng = np.random.default_rng(3)
     for variant in ("feature_split", "basis_averaged_split"):
         chances = [
-            shesha.chance(rng.standard_t(3, (400, 24)), variant=variant, n_draws=4, n_permutations=19, seed=seed)
+            shesha.estimate(
+                rng.standard_t(3, (400, 24)), variant=variant, n_draws=4, n_permutations=19, seed=seed, n_bootstrap=0
+            )
             for seed in range(40)
         ]
         # At a level of 5 %, more than 6 of 40 false positives have a probability of 0.003.
         assert sum(chance.p_value <= 0.05 for chance in chances) <= 6
-        signal = shesha.chance(low_rank(400, 24), variant=variant, n_draws=4, n_permutations=19, seed=0)
+        signal = shesha.estimate(
+            low_rank(400, 24), variant=variant, n_draws=4, n_permutations=19, seed=0, n_bootstrap=0
+        )
         assert signal.p_value == 0.05

@@ -223,7 +223,7 @@ class ArrayComparison:
             picture=partial(pairs.plot, pairs.measures[0], what=what),
             data=describe_inputs(self.files, self.models),
         )
-        require_value([pair.score for pair in pairs.scores])
+        require_value(list(pairs.scores))
 
     def compare_within(self, arrays: dict[str, Any], classes: Any, *, standard: bool) -> None:
         """Compare the first representation with all others within each class, by measures for few rows."""

@@ -34,7 +34,7 @@ from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice, metric_of_rows
 from shesha.moments import Moments
 from shesha.nulls.permutations import Design
-from shesha.results import Comparison, Dependence, Doubt, Doubts, PairScore, Score
+from shesha.results import Comparison, Dependence, Doubt, Doubts, Score
 from shesha.support.device_arrays import to_host
 from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.progress import track
@@ -223,8 +223,8 @@ def _score_with_chance(
     steps = calibrated.run(work, sources, skipped, evidence, nulls)
     pair_scores, interrupted = engine.collect(steps, calibrated.n_steps(work, evidence))
     # A later score of a measure replaces the earlier one.
-    latest = {pair_score.score.name: pair_score for pair_score in pair_scores}
-    scores = {pair.score.name: pair.score for pair in correct_p_values(latest.values(), nulls)}
+    latest = {pair_score.name: pair_score for pair_score in pair_scores}
+    scores = {pair.name: pair for pair in correct_p_values(latest.values(), nulls)}
     draws = {measure: values for (measure, _), values in nulls.items()}
     return _ExactScores(scores, interrupted, evidence.exchanged, len(evidence.orders), dependence, nulls=draws)
 
@@ -234,7 +234,7 @@ def _score(work: Sequence[engine.Group], sources: engine.Sources, skipped: engin
     wide: list[Doubt | None] = []
     steps = _check_width(engine.run(work, sources, skipped), list(sources.values()), wide)
     pair_scores, interrupted = engine.collect(steps, sum(len(group.measures) for group in work))
-    scores = {pair.score.name: pair.score for pair in pair_scores}
+    scores = {pair.name: pair for pair in pair_scores}
     return _ExactScores(scores, interrupted, width=next(iter(wide), None))
 
 
@@ -263,12 +263,12 @@ def _refuse_with_covariates(covariates: Any, **options: Any) -> None:
 
 
 def _check_width(
-    steps: Iterator[PairScore], sides: Sequence[Representation], doubts: list[Doubt | None]
-) -> Iterator[PairScore]:
+    steps: Iterator[Score], sides: Sequence[Representation], doubts: list[Doubt | None]
+) -> Iterator[Score]:
     """Pass each score on; while the views of CKA are in memory, check whether its value is mostly chance."""
     for step in steps:
-        if step.score.name == "CKA":
-            doubts.append(width_doubt(sides, step.score.value))
+        if step.name == "CKA":
+            doubts.append(width_doubt(sides, step.value))
         yield step
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from shesha.calibration.permutation_scores import TOGETHER
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
-from shesha.results import PairScore, Score
+from shesha.results import Score
 from shesha.support import memory
 from shesha.support.progress import track
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
@@ -109,7 +109,7 @@ def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair
     return reasons
 
 
-def run(groups: Sequence[Group], sources: Sources, skipped: Skipped, budget: int | None = None) -> Iterator[PairScore]:
+def run(groups: Sequence[Group], sources: Sources, skipped: Skipped, budget: int | None = None) -> Iterator[Score]:
     """Yield the scores, one group after another; `budget` limits the memory for the views of a stretch."""
     for stretch in stretches(groups, sources, skipped, budget):
         yield from stretch.scores()
@@ -192,20 +192,17 @@ class Stretch:
             if pair in pairs
         ]
 
-    def scores(self) -> Iterator[PairScore]:
+    def scores(self) -> Iterator[Score]:
         """Yield the score of every task, in order."""
         uses = Counter(id(side) for both in self.sides.values() for side in both)
 
-        def compare(task: tuple[Measure, Pair]) -> PairScore:
+        def compare(task: tuple[Measure, Pair]) -> Score:
             measure, pair = task
             if (measure.name, pair) in self.skipped:
-                return PairScore(*pair, missing_score(measure, self.skipped[measure.name, pair]))
+                return name_pair(missing_score(measure, self.skipped[measure.name, pair]), pair)
             a, b = self.sides[pair]
             share = sum(self.views[id(side)].seconds / uses[id(side)] for side in (a, b)) / len(self.group.measures)
-            return PairScore(
-                *pair,
-                _score_pair(measure, pair, (a, b), (self.views[id(a)], self.views[id(b)]), share),
-            )
+            return name_pair(_score_pair(measure, pair, (a, b), (self.views[id(a)], self.views[id(b)]), share), pair)
 
         yield from parallel(compare, self.tasks)
 
@@ -285,6 +282,11 @@ def missing_score(measure: Measure, reason: str) -> Score:
     return make_score(measure, float("nan"), 0.0, reason)
 
 
+def name_pair(score: Score, pair: Pair) -> Score:
+    """Return the score with the names of the representations that it compares."""
+    return replace(score, first=pair[0], second=pair[1])
+
+
 def make_score(measure: Measure, value: float, seconds: float, reason: str) -> Score:
     """Return the result object for a value of a measure."""
     low, high = map(float, measure.bounds)
@@ -305,9 +307,9 @@ def score_not_reached(measure: Measure) -> Score:
     return missing_score(measure, INTERRUPTED)
 
 
-def collect(steps: Iterator[PairScore | None], total: int) -> tuple[list[PairScore], bool]:
+def collect(steps: Iterator[Score | None], total: int) -> tuple[list[Score], bool]:
     """Collect the scores; after Ctrl-C, return those so far."""
-    pair_scores: list[PairScore] = []
+    pair_scores: list[Score] = []
     try:
         pair_scores.extend(step for step in track(steps, total, "comparing") if step is not None)
     except KeyboardInterrupt:

@@ -16,7 +16,7 @@ from shesha.inputs import MissingRows, RowChoice
 from shesha.measures import as_measure
 from shesha.measures.registry import Choice
 from shesha.moments import LayerMoments
-from shesha.results import LayerComparison, PairScore
+from shesha.results import LayerComparison, Score
 from shesha.support.layer_axis import LayerAxis, layer_sequence
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
@@ -94,10 +94,10 @@ def compare_layers(
     return LayerComparison(tuple(a), tuple(b), scores, chosen[0].closer, number(seed), interrupted, n_rows=n_rows)
 
 
-def _restore_layer_names(pair: PairScore) -> PairScore:
-    reason = pair.score.reason
+def _restore_layer_names(pair: Score) -> Score:
+    reason = pair.reason
     for name in (pair.first, pair.second):
         if reason.startswith(f"{name}: "):
             reason = reason[2:]
             break
-    return PairScore(pair.first[2:], pair.second[2:], replace(pair.score, reason=reason))
+    return replace(pair, first=pair.first[2:], second=pair.second[2:], reason=reason)

@@ -46,7 +46,7 @@ from shesha.inputs.matrix_shapes import state_shapes
 from shesha.measures import Measure, code_version
 from shesha.nulls import exchange
 from shesha.nulls.permutations import Design, RepresentationPermutations, nonempty_arguments
-from shesha.results import PairScore, Score
+from shesha.results import Score
 from shesha.results.json_loading import fits
 from shesha.runs import FOLLOWED, Job, Meter, ResultStore, version_of_code
 from shesha.support import memory
@@ -75,10 +75,10 @@ class Calibration:
 
     def add_chances(
         self,
-        scores: Sequence[PairScore],
+        scores: Sequence[Score],
         measures: Sequence[Measure],
         draws: Mapping[tuple[str, tuple[str, str]], Vector],
-    ) -> list[PairScore]:
+    ) -> list[Score]:
         """Add chance levels to the scores, with p-values corrected for the number of pairs per measure."""
         corrected = []
         for measure in measures:
@@ -86,13 +86,9 @@ class Calibration:
             for pair_score in scores:
                 values = draws.get((measure.name, (pair_score.first, pair_score.second)))
                 # Comparing a representation with itself tests nothing.
-                if (
-                    pair_score.score.name == measure.name
-                    and values is not None
-                    and pair_score.first != pair_score.second
-                ):
-                    pair_score = replace(pair_score, score=self.evidence.add_chance(measure, pair_score.score, values))
-                if pair_score.score.name == measure.name:
+                if pair_score.name == measure.name and values is not None and pair_score.first != pair_score.second:
+                    pair_score = self.evidence.add_chance(measure, pair_score, values)
+                if pair_score.name == measure.name:
                     family.append(pair_score)
             corrected += correct_p_values(family, draws)
         _warn_of_saturation(corrected)
@@ -130,11 +126,11 @@ def build_request(design: Design, n_permutations: int, alpha: float, confidence:
     return Request(n_permutations, float(alpha), confidence, design, seed)
 
 
-def _warn_of_saturation(scores: Sequence[PairScore]) -> None:
+def _warn_of_saturation(scores: Sequence[Score]) -> None:
     """Warn of each measure for which unrelated data reach the best value, and name one such pair."""
     warned: set[str] = set()
     for pair_score in scores:
-        score = pair_score.score
+        score = pair_score
         worst, best = (
             (score.possible_low, score.possible_high)
             if score.closer == "higher"
@@ -263,17 +259,15 @@ def _score_cells(group: Group, sources: engine.Sources, block: Block) -> Iterato
     """Yield the comparisons, with draws and intervals if requested."""
     if block.calibration is None:
         for pair_score in engine.run([group], sources, {}, block.room):
-            yield Cell(pair_score.score.name, pair_score.first, pair_score.second, StoredScore.build(pair_score.score))
+            yield Cell(pair_score.name, pair_score.first, pair_score.second, StoredScore.build(pair_score))
         return
     nulls: calibrated.Nulls = {}
     added = block.calibration
     for pair_score in calibrated.run_pairs(
         group, sources, added.evidence, lambda pair: added.joint.pair_orders(*pair), nulls, block.room
     ):
-        draws = nulls.get((pair_score.score.name, (pair_score.first, pair_score.second)))
-        yield Cell(
-            pair_score.score.name, pair_score.first, pair_score.second, StoredScore.build(pair_score.score, draws)
-        )
+        draws = nulls.get((pair_score.name, (pair_score.first, pair_score.second)))
+        yield Cell(pair_score.name, pair_score.first, pair_score.second, StoredScore.build(pair_score, draws))
 
 
 @dataclass
@@ -449,7 +443,7 @@ class Run:
         """Whether other processes do the comparisons."""
         return self._scheduler is not None or (self._workers or 1) > 1
 
-    def __call__(self, pairs_of: Callable[[Measure, list[str]], list[Pair]]) -> list[PairScore]:
+    def __call__(self, pairs_of: Callable[[Measure, list[str]], list[Pair]]) -> list[Score]:
         """Compare the pairs; `pairs_of` returns the pairs of names that a measure compares."""
         if self._uses_workers:
             require_importable(self._measures, self._workers, self._scheduler)
@@ -466,7 +460,7 @@ class Run:
                 self.calibration = self._request.draw(known)
             values_by_measure = self._compare_pairs(store, pairs, skipped)
         scores = [
-            PairScore(*pair, self._score(measure, pair, values_by_measure[measure.name], skipped))
+            engine.name_pair(self._score(measure, pair, values_by_measure[measure.name], skipped), pair)
             for measure in self._measures
             for pair in pairs[measure.name]
         ]

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
         ModelRanking,
         RankedModel,
     )
-    from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
+    from shesha.results.similarity.pairwise import PairwiseComparison
     from shesha.results.similarity.score import NoiseCeiling, NoiseCeilingFields, Score
     from shesha.results.similarity.unit_matching import UnitMatching
     from shesha.results.similarity.within_classes import SeveralWithinClasses, WithinClasses
-    from shesha.results.stability.scores import Chance, DriftPath, Estimate
+    from shesha.results.stability.scores import DriftPath, Estimate
     from shesha.results.steering.layer_ranking import LayerRanking, RankedLayer
     from shesha.results.steering.partial_correlations import PartialCorrelation, PartialCorrelations
     from shesha.results.steering.steering import Steerability, SteeringPredictors, SteeringScore
@@ -49,7 +49,6 @@ __all__ = [
     "Audit",
     "CalibratedLayers",
     "CalibratedMany",
-    "Chance",
     "CheckSequence",
     "ClassChange",
     "Coherence",
@@ -85,7 +84,6 @@ __all__ = [
     "NoiseCeilingFields",
     "Number",
     "OverTime",
-    "PairScore",
     "PairwiseComparison",
     "PartialCorrelation",
     "PartialCorrelations",

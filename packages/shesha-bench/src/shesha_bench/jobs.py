@@ -229,11 +229,11 @@ def compare(chunk: Chunk, folder: Path) -> list[Cell]:
         # The cells record which comparisons are too large.
         warnings.simplefilter("ignore", MeasureWarning)
         skipped = engine.too_large([group], sources)
-    return [_cell(result, versions[result.pair.score.name]) for result in compare_directed(group, sources, skipped)]
+    return [_cell(result, versions[result.pair.name]) for result in compare_directed(group, sources, skipped)]
 
 
 def _cell(result: Compared, version: str) -> Cell:
-    pair, score = result.pair, result.pair.score
+    pair = score = result.pair
     value = score.value if score.has_value else None
     return Cell(pair.first, pair.second, score.name, version, value, score.seconds, score.reason, result.rows_left_out)
 

@@ -17,7 +17,7 @@ from shesha.comparison.engine import Group, Pair, Sources
 from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.measures import Measure, PlainMeasure, choose, import_measure
 from shesha.nulls.null_summary import summarise
-from shesha.results import PairScore
+from shesha.results import Score
 from shesha.runs import FOLLOWED, version_of_code
 from shesha.support.seeds import generator
 from shesha.support.types import Index
@@ -38,7 +38,7 @@ Skipped = Mapping[tuple[str, Pair], str]
 class Compared:
     """The score of a pair, and how many rows were left out to compute it."""
 
-    pair: PairScore
+    pair: Score
     rows_left_out: int = 0
 
 

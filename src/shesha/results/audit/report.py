@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from shesha.report import (
     Column,
@@ -30,7 +29,7 @@ from shesha.support.wording import count, lowercase_start
 if TYPE_CHECKING:
     from shesha.results.audit.audit import Audit, Meaning, RepresentationAudit
     from shesha.results.audit.doubts import Doubt
-    from shesha.results.stability.scores import Chance, Estimate
+    from shesha.results.stability.scores import Estimate
 
 
 _LEADING = "feature_split"
@@ -81,9 +80,9 @@ def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit])
     title = audit.meanings[name].title
     if any(name in row.descriptors for row in findings):
         return [Column(title, tuple(_format_number(row.descriptors.get(name)) for row in findings))]
-    chances = [row.chances.get(name) or row.supervised_chances.get(name) for row in findings]
-    known = [None if chance is None or chance.value != chance.value else chance for chance in chances]
-    if not any((score := find_estimate(row, name)) and score.value == score.value for row in findings):
+    scores = [find_estimate(row, name) for row in findings]
+    known = [score if score is not None and score.has_null else None for score in scores]
+    if not any(score is not None and score.has_value for score in scores):
         # The reason for a missing value is printed below the table.
         return []
     return [
@@ -95,12 +94,10 @@ def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit])
 
 def _strips(name: str, findings: list[RepresentationAudit]) -> tuple[Strip | None, ...]:
     """Show the values on a common scale, with their chance thresholds."""
-    pairs = [(find_estimate(row, name), row.chances.get(name) or row.supervised_chances.get(name)) for row in findings]
+    scores = [find_estimate(row, name) for row in findings]
     return tuple(
-        None
-        if score is None or score.value != score.value
-        else Strip(score.value, score.low, score.high, nan if chance is None else chance.threshold)
-        for score, chance in pairs
+        None if score is None or not score.has_value else Strip(score.value, score.low, score.high, score.threshold)
+        for score in scores
     )
 
 
@@ -265,7 +262,7 @@ def _general(audit: Audit) -> Iterable[str]:
         yield f"Brackets are {100 * level:g}% intervals for {kinds}."
     if any(score.pair_error > 0 for finding in audit.representations for score in finding.scores.values()):
         yield "Scores with a standard error from sampling use random pairs of rows. Numbers under Shape use all rows."
-    draws = {chance.n_draws for finding in audit.representations for chance in finding.chances.values()}
+    draws = {score.n_draws for finding in audit.representations for score in finding.scores.values() if score.n_draws}
     if draws:
         least = min(draws)
         smallest = 1 / (least + 1)
@@ -322,11 +319,11 @@ def _table(audit: Audit, shown: Sequence[RepresentationAudit], several: int, *, 
     """Show the leading score with its chance level and a verdict in words."""
     stability = any(finding.feature_split is not None for finding in shown)
     title, name = ("Stability", "feature_split") if stability else ("Agreement", "supervised_alignment")
-    chances = [finding.chances.get(name) or finding.supervised_chances.get(name) for finding in shown]
+    scores = [find_estimate(finding, name) for finding in shown]
     columns = (
         Column(_HEADS[title], tuple(interval(find_estimate(finding, name), 2) for finding in shown), "<"),
-        Column("chance up to", tuple(_threshold(chance) for chance in chances)),
-        Column("p", tuple("" if chance is None else f"{chance.p_value:.2g}" for chance in chances)),
+        Column("chance up to", tuple(f"{score.threshold:.2f}" if _is_tested(score) else "" for score in scores)),
+        Column("p", tuple(f"{score.p_value:.2g}" if _is_tested(score) else "" for score in scores)),
         Column("verdict", tuple(_verdict(finding, title) for finding in shown), "<"),
     )
     parts: list[Part] = [Table(tuple(finding.name for finding in shown), (columns,), title, "representation")]
@@ -360,15 +357,15 @@ def _farthest(audit: Audit) -> str:
     )
 
 
-def _threshold(chance: Chance | None) -> str:
-    return "" if chance is None or chance.threshold != chance.threshold else f"{chance.threshold:.2f}"
+def _is_tested(score: Estimate | None) -> TypeGuard[Estimate]:
+    return score is not None and score.has_null
 
 
 def _verdict(finding: RepresentationAudit, title: str) -> str:
     if title == "Stability":
         return verdict(finding)
-    chance = finding.supervised_chances.get("supervised_alignment")
-    return "" if chance is None else "above chance" if chance.significant else "not above chance"
+    score = finding.supervised.get("supervised_alignment")
+    return score.verdict if _is_tested(score) else ""
 
 
 def _sample(audit: Audit, scored: Sequence[RepresentationAudit], room: int) -> list[RepresentationAudit]:

@@ -287,8 +287,8 @@ def _labels(audit: Audit) -> str:
 
 
 def _not_above_chance(finding: RepresentationAudit) -> bool:
-    chance = finding.supervised_chances.get(_ALIGNMENT)
-    return chance is not None and not chance.significant
+    score = finding.supervised.get(_ALIGNMENT)
+    return score is not None and score.has_null and not score.significant
 
 
 def _names(findings: Sequence[RepresentationAudit]) -> list[str]:
@@ -377,9 +377,7 @@ def _is_stable_on_its_axes(finding: RepresentationAudit) -> bool:
 
 
 def _is_at_chance(finding: RepresentationAudit) -> bool:
-    not_above = (
-        finding.chance is not None and finding.chance.value == finding.chance.value and not finding.chance.significant
-    )
+    not_above = finding.chance is not None and not finding.chance.significant
     return not_above and not _is_stable_on_other_axes(finding)
 
 

@@ -33,7 +33,7 @@ from shesha.support.wording import agree
 if TYPE_CHECKING:
     from shesha.results.audit.doubts import Doubts
     from shesha.results.similarity.comparison import Comparison
-    from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
+    from shesha.results.similarity.pairwise import PairwiseComparison
     from shesha.results.similarity.score import Score
 
 
@@ -51,7 +51,7 @@ def measure_lines(result: PairwiseComparison, measure: str) -> list[str]:
     """Return one line per pair for a measure, followed by the number of pairs above chance."""
     width = page_width()
     pairs = choose_printed_pairs(result, measure)
-    closer = pairs[0].score.closer
+    closer = pairs[0].closer
     n_left = len(select_pairs(result, measure)) - len(pairs)
     rest = [f"  {n_left} more pairs are in to_frame(); none has a smaller p"] if n_left else []
     return [
@@ -71,7 +71,7 @@ def measure_table(result: PairwiseComparison, measure: str) -> Table:
 
 def significance_sentence(result: PairwiseComparison, measure: str) -> str:
     """Return in words how many pairs are above chance according to a measure."""
-    tested = [pair.score for pair in select_pairs(result, measure) if pair.score.has_null]
+    tested = [pair for pair in select_pairs(result, measure) if pair.has_null]
     above = sum(reaches_level(score.corrected_p_value, result.alpha) for score in tested)
     if not tested:
         return "no pair has a chance level"
@@ -95,29 +95,27 @@ def pair_metrics(result: PairwiseComparison) -> list[Metric]:
             score.deciding_p_value,
         )
         for pair in result.scores
-        for score in (pair.score,)
+        for score in (pair,)
         if score.has_null
     ]
 
 
-def select_pairs(result: PairwiseComparison, measure: str) -> list[PairScore]:
+def select_pairs(result: PairwiseComparison, measure: str) -> list[Score]:
     """Return the pairs of different representations that were compared by one measure."""
-    return [pair for pair in result.scores if pair.score.name == measure and pair.first != pair.second]
+    return [pair for pair in result.scores if pair.name == measure and pair.first != pair.second]
 
 
-def choose_printed_pairs(result: PairwiseComparison, measure: str) -> list[PairScore]:
+def choose_printed_pairs(result: PairwiseComparison, measure: str) -> list[Score]:
     """Return the pairs to show: all if there are few, otherwise those farthest from chance."""
     pairs = select_pairs(result, measure)
     if len(pairs) <= _MOST_LINES:
         return pairs
     # NaN values are sorted to the end.
-    return sorted(
-        pairs, key=lambda pair: (not pair.score.has_null, pair.score.deciding_p_value, -pair.score.calibrated)
-    )[:_MOST_LINES]
+    return sorted(pairs, key=lambda pair: (not pair.has_null, pair.deciding_p_value, -pair.calibrated))[:_MOST_LINES]
 
 
-def _columns(pairs: list[PairScore]) -> list[Column]:
-    scores = [pair.score for pair in pairs]
+def _columns(pairs: list[Score]) -> list[Column]:
+    scores = pairs
     cells: dict[str, list[str]] = {
         "value": [f"{score.value:.3f}" if score.has_value else "none" for score in scores],
         "interval": [_interval(score) for score in scores],
@@ -295,7 +293,7 @@ def pairwise_page(result: PairwiseComparison) -> Page:
     maps = [_map(result, name) for name in shown]
     n_left = len(ordered) - len(shown)
     more = [Text(f"{n_left} more measures are in `to_frame()` and `--json`.")] if n_left else []
-    one_each = [next(pair.score for pair in result.scores if pair.score.name == name) for name in ordered]
+    one_each = [next(pair for pair in result.scores if pair.name == name) for name in ordered]
     tables = [measure_table(result, name) for name in ordered] if result.exchanged else []
     condition = ", above chance" if tables else ""
     return Page(
@@ -325,21 +323,19 @@ def _shapes(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> str:
 
 
 def _map(result: PairwiseComparison, measure: str) -> HeatMap:
-    closer = next(pair.score.closer for pair in result.scores if pair.score.name == measure)
+    closer = next(pair.closer for pair in result.scores if pair.name == measure)
     values = tuple(map(tuple, result.matrix(measure).to_numpy(dtype=float).tolist()))
     return HeatMap(f"{measure} of each pair", result.names, result.names, values, closer)
 
 
 def _extremes_sentence(result: PairwiseComparison, measure: str) -> str:
-    known = [pair for pair in result.scores if pair.score.name == measure and pair.score.has_value]
+    known = [pair for pair in result.scores if pair.name == measure and pair.has_value]
     if not known:
         return f"{measure}: no value for any pair."
-    closer = known[0].score.closer
-    ordered = sorted(known, key=lambda pair: pair.score.value, reverse=closer == "higher")
+    closer = known[0].closer
+    ordered = sorted(known, key=lambda pair: pair.value, reverse=closer == "higher")
     near, far = ordered[0], ordered[-1]
-    start = f"{measure}: the closest pair is {near.first} and {near.second} ({near.score.value:.3g})"
+    start = f"{measure}: the closest pair is {near.first} and {near.second} ({near.value:.3g})"
     return (
-        f"{start}."
-        if near is far
-        else f"{start}, and the farthest is {far.first} and {far.second} ({far.score.value:.3g})."
+        f"{start}." if near is far else f"{start}, and the farthest is {far.first} and {far.second} ({far.value:.3g})."
     )

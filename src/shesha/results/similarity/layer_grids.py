@@ -15,7 +15,8 @@ from shesha.results.generic_page import run_details
 from shesha.results.number import Number
 from shesha.results.sentence_parts import equal_p
 from shesha.results.similarity.comparison_pages import NO_CHANCE, measure_explained, measures_explained, points
-from shesha.results.similarity.pairwise import PairScore, PairTables
+from shesha.results.similarity.pairwise import PairTables
+from shesha.results.similarity.score import Score
 from shesha.support.wording import agree, count
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ _CORRECTED = Text(
 
 def projection_lines(result: LayerComparison) -> list[str]:
     """Return how many values were estimated from projected layers, and their largest standard error."""
-    errors = [pair.score.sampling_error for pair in result.scores if pair.score.sampling_error]
+    errors = [pair.sampling_error for pair in result.scores if pair.sampling_error]
     return (
         [
             f"{len(errors)} of {len(result.scores)} values are estimates from random projections of wide layers. Their "
@@ -84,12 +85,12 @@ def projection_lines(result: LayerComparison) -> list[str]:
 
 def answer_lines(result: LayerComparison) -> list[str]:
     """Return sentences on the closest layers, and on the closest and farthest layers with the same name."""
-    best, p = result.closest.score, result.closest.score.corrected_p_value
+    best, p = result.closest, result.closest.corrected_p_value
     chance = f" ({equal_p(p)}, corrected for {len(result.scores)} pairs)" if p == p else ""
     lines = [f"The closest layers are {result.pair_of_best}: {result.measure} {best.value:.4g}{chance}."]
     same = result.same_layers
     if same:
-        most, least = ((pair.first, f"{pair.score.value:.4g}") for pair in (same[0], same[-1]))
+        most, least = ((pair.first, f"{pair.value:.4g}") for pair in (same[0], same[-1]))
         lines.append(
             f"All layers with the same name have {result.measure} {most[1]}."
             if most[1] == least[1]
@@ -101,11 +102,11 @@ def answer_lines(result: LayerComparison) -> list[str]:
 
 def layers_page(result: LayerComparison) -> Page:
     """Return the page for a grid of layers without a null."""
-    known = any(pair.score.has_value for pair in result.scores)
+    known = any(pair.has_value for pair in result.scores)
     values = tuple(map(tuple, result.matrix().to_numpy(dtype=float).tolist()))
     best = result.closest if known else None
     cells = () if best is None else ((result.rows.index(best.first), result.columns.index(best.second)),)
-    has_null = best is not None and best.score.has_null
+    has_null = best is not None and best.has_null
     chance = (_CORRECTED,) if has_null else (_BEST_OF_MANY, NO_CHANCE)
     answer = [f"No pair of layers has a value: {result.reason}."] if best is None else answer_lines(result)
     return Page(
@@ -114,7 +115,7 @@ def layers_page(result: LayerComparison) -> Page:
         answer=tuple(answer),
         numbers=(HeatMap(result.measure, result.rows, result.columns, values, result.closer, cells),),
         doubts=(*map(Text, projection_lines(result)), *chance),
-        sections=(Section("What the measure responds to", tuple(measures_explained([result.scores[0].score]))),),
+        sections=(Section("What the measure responds to", tuple(measures_explained([result.scores[0]]))),),
         ran=run_details(result),
     )
 
@@ -185,7 +186,7 @@ class LayerComparison(PairTables, Result):
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    scores: tuple[PairScore, ...]
+    scores: tuple[Score, ...]
     closer: str
     seed: int | None = None
     interrupted: bool = False
@@ -197,20 +198,20 @@ class LayerComparison(PairTables, Result):
     @property
     def measure(self) -> str:
         """Name of the measure that was used."""
-        return self.scores[0].score.name
+        return self.scores[0].name
 
     @property
-    def closest(self) -> PairScore:
+    def closest(self) -> Score:
         """The closest pair of layers."""
-        pairs = [pair for pair in self.scores if pair.score.has_value]
+        pairs = [pair for pair in self.scores if pair.has_value]
         if not pairs:
             raise ValueError(f"there must be a value for at least one pair of layers, got none: {self.reason}")
-        return (max if self.closer == "higher" else min)(pairs, key=lambda pair: pair.score.value)
+        return (max if self.closer == "higher" else min)(pairs, key=lambda pair: pair.value)
 
     @property
     def reason(self) -> str:
         """Why values are missing; empty if none is."""
-        return "; ".join(dict.fromkeys(pair.score.reason for pair in self.scores if pair.score.reason))
+        return "; ".join(dict.fromkeys(pair.reason for pair in self.scores if pair.reason))
 
     @property
     def size(self) -> str:
@@ -228,12 +229,12 @@ class LayerComparison(PairTables, Result):
         return " and ".join(map(" of ".join, zip(pair, self.names, strict=True)) if self.names else pair)
 
     @property
-    def same_layers(self) -> tuple[PairScore, ...]:
+    def same_layers(self) -> tuple[Score, ...]:
         """Pairs of layers with the same name, closest first; empty if the models' layer names differ."""
         if self.rows != self.columns or len(self.rows) < 2:
             return ()
-        pairs = [pair for pair in self.scores if pair.first == pair.second and pair.score.has_value]
-        return tuple(sorted(pairs, key=lambda pair: pair.score.value, reverse=self.closer == "higher"))
+        pairs = [pair for pair in self.scores if pair.first == pair.second and pair.has_value]
+        return tuple(sorted(pairs, key=lambda pair: pair.value, reverse=self.closer == "higher"))
 
     def matrix(self) -> pd.DataFrame:
         """Return the grid, with a row for each layer of the first model and a column for each of the second."""
@@ -267,9 +268,9 @@ class LayerComparison(PairTables, Result):
         pass
 
         lines = [self.size]
-        if any(pair.score.has_value for pair in self.scores):
+        if any(pair.has_value for pair in self.scores):
             lines += answer_lines(self)
-            if not self.closest.score.has_null:
+            if not self.closest.has_null:
                 lines.append(
                     "The closest of many pairs is close by chance alone. Calibrate the maximum, not a single entry."
                 )

@@ -26,42 +26,32 @@ PairNumber = Literal["value", "calibrated", "p_value", "corrected_p_value", "cha
 """Names of the numbers that each pair of representations has."""
 
 
-@dataclass(frozen=True)
-class PairScore(Result):
-    """The score of one pair of representations."""
-
-    first: str
-    second: str
-    score: Score
-
-
 class PairTables:
     """Scores of pairs, which can be shown as tables and plots."""
 
-    scores: tuple[PairScore, ...]
+    scores: tuple[Score, ...]
 
     @property
     def measures(self) -> tuple[str, ...]:
         """Names of the measures that were used."""
-        return tuple(dict.fromkeys(pair.score.name for pair in self.scores))
+        return tuple(dict.fromkeys(pair.name for pair in self.scores))
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per pair and measure."""
-        lead = {"first": [pair.first for pair in self.scores], "second": [pair.second for pair in self.scores]}
-        return frame_of_numbers([pair.score for pair in self.scores], full=full, lead=lead)
+        return frame_of_numbers(self.scores, "first", "second", "name", full=full)
 
-    def _pairs_for(self, measure: str) -> list[PairScore]:
+    def _pairs_for(self, measure: str) -> list[Score]:
         pairs = self._pairs_by_measure.get(plain_name(measure))
         if pairs is None:
             raise KeyError(f"measure must be one of {', '.join(self.measures)}, got {measure!r}")
         return pairs
 
     @cached_property
-    def _pairs_by_measure(self) -> dict[str, list[PairScore]]:
-        groups: dict[str, list[PairScore]] = {}
+    def _pairs_by_measure(self) -> dict[str, list[Score]]:
+        groups: dict[str, list[Score]] = {}
         plain = {name: plain_name(name) for name in self.measures}
         for pair in self.scores:
-            groups.setdefault(plain[pair.score.name], []).append(pair)
+            groups.setdefault(plain[pair.name], []).append(pair)
         return groups
 
     def _grid(
@@ -72,7 +62,7 @@ class PairTables:
         values = np.full((len(rows), len(columns)), np.nan)
         row, column = ({name: place for place, name in enumerate(names)} for names in (rows, columns))
         for pair in self._pairs_for(measure):
-            values[row[pair.first], column[pair.second]] = getattr(pair.score, what)
+            values[row[pair.first], column[pair.second]] = getattr(pair, what)
         return pd.DataFrame(values, index=list(rows), columns=list(columns))
 
 
@@ -84,7 +74,7 @@ class PairwiseComparison(PairTables, Result):
 
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
-    scores: tuple[PairScore, ...]
+    scores: tuple[Score, ...]
     symmetric: dict[str, bool]
     """Whether each measure is symmetric, that is, has the same value for (a, b) and (b, a)."""
     self_values: dict[str, float | None]
@@ -111,7 +101,7 @@ class PairwiseComparison(PairTables, Result):
         """
         self._require_known(what)
         values = self._grid(measure, self.names, self.names, what)
-        name = self._pairs_for(measure)[0].score.name
+        name = self._pairs_for(measure)[0].name
         if self.symmetric[name]:
             values = values.combine_first(values.T)
         self_value = self.self_values[name]
@@ -157,7 +147,7 @@ class PairwiseComparison(PairTables, Result):
         matplotlib Axes
             If the pairs were calibrated, those whose corrected p-value is at most `alpha` are framed.
         """
-        score = self._pairs_for(self.measures[0] if measure is None else measure)[0].score
+        score = self._pairs_for(self.measures[0] if measure is None else measure)[0]
         closer = {"value": score.closer, "chance": score.closer, "calibrated": "higher"}.get(what, "lower")
         name = score.name if what == "value" else f"{score.name}, {what.replace('_', ' ')}"
         table = self.matrix(score.name, what)
@@ -178,7 +168,7 @@ class PairwiseComparison(PairTables, Result):
         cells = [
             (place[pair.first], place[pair.second])
             for pair in self._pairs_for(measure)
-            if pair.first != pair.second and pair.score.deciding_p_value <= self.alpha
+            if pair.first != pair.second and pair.deciding_p_value <= self.alpha
         ]
         return cells + ([(column, row) for row, column in cells] if self.symmetric[measure] else [])
 
@@ -201,7 +191,7 @@ class PairwiseComparison(PairTables, Result):
         matplotlib Axes
             The axis label states which share of the squared distances the plane shows.
         """
-        name = self._pairs_for(self.measures[0] if measure is None else measure)[0].score.name
+        name = self._pairs_for(self.measures[0] if measure is None else measure)[0].name
         table = self.embed(name)
         explained = float(table.attrs["explained"])
         return similarity_map(
@@ -231,7 +221,7 @@ class PairwiseComparison(PairTables, Result):
 
         if n_dimensions < 1:
             raise ValueError(f"n_dimensions must be at least 1, got {n_dimensions}")
-        score = self._pairs_for(measure)[0].score
+        score = self._pairs_for(measure)[0]
         values = self.matrix(measure).to_numpy(dtype=np.float64, copy=True)
         if np.isnan(values).any():
             raise ValueError(f"{score.name} must have a value for every pair to be embedded, got NaN for some")
@@ -258,20 +248,20 @@ class PairwiseComparison(PairTables, Result):
 
         parts = []
         for measure in self.measures:
-            score = self._pairs_for(measure)[0].score
+            score = self._pairs_for(measure)[0]
             title = f"{measure} ({score.closer} is closer)"
             if self.exchanged:
                 parts.append("\n".join(measure_lines(self, measure)))
-            elif any(pair.score.has_value for pair in self._pairs_for(measure)):
+            elif any(pair.has_value for pair in self._pairs_for(measure)):
                 parts.append(f"{title}\n{self.matrix(measure).to_string(float_format='%.4g')}")
             else:
                 parts.append(title)
-            reasons = Counter(p.score.reason for p in self._pairs_for(measure) if p.score.reason)
+            reasons = Counter(p.reason for p in self._pairs_for(measure) if p.reason)
             parts += [
                 f"  no value for {n} of {len(self._pairs_for(measure))} pairs: {why}" for why, n in reasons.items()
             ]
         if self.exchanged:
-            notes = Counter(note for pair in self.scores for note in pair.score.notes)
+            notes = Counter(note for pair in self.scores for note in pair.notes)
             parts += ["\n".join(f"{note} ({n} score{'s' * (n != 1)})" for note, n in notes.items())] if notes else []
             parts.append("\n".join(note_lines(self)))
             parts += [f"Exchanged: {self.exchanged}."] if self.exchanged != "all rows" else []

@@ -11,7 +11,7 @@ from shesha.results.similarity.comparison import Comparison
 from shesha.results.similarity.consensus import Consensus
 from shesha.results.similarity.layer_grids import AGGREGATE_NAMES, CalibratedLayers, LayerComparison
 from shesha.results.similarity.model_ranking import ModelRanking, RankedModel
-from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
+from shesha.results.similarity.pairwise import PairwiseComparison
 from shesha.results.similarity.score import RECOMMENDED, NoiseCeiling, Score
 from shesha.results.similarity.unit_matching import UnitMatching
 from shesha.results.similarity.within_classes import SeveralWithinClasses, WithinClasses
@@ -64,13 +64,13 @@ def _pairwise(result: PairwiseComparison) -> str:
 
 
 def _measure_clause(result: PairwiseComparison, measure: str) -> str:
-    pairs = [pair for pair in result.scores if pair.score.name == measure and pair.first != pair.second]
-    known = [pair for pair in pairs if pair.score.has_value]
+    pairs = [pair for pair in result.scores if pair.name == measure and pair.first != pair.second]
+    known = [pair for pair in pairs if pair.has_value]
     if not known:
         return f"{add_source(measure)} not estimable"
-    ordered = sorted(known, key=lambda pair: pair.score.value, reverse=known[0].score.closer == "higher")
+    ordered = sorted(known, key=lambda pair: pair.value, reverse=known[0].closer == "higher")
     ends = _extreme(ordered[0]) if len(ordered) == 1 else f"{_extreme(ordered[0])} to {_extreme(ordered[-1])}"
-    tested = [pair.score for pair in known if pair.score.has_null]
+    tested = [pair for pair in known if pair.has_null]
     if not tested:
         return f"{add_source(measure)} from {ends}, without a chance level"
     above = sum(reaches_level(score.deciding_p_value, result.alpha) for score in tested)
@@ -82,10 +82,10 @@ def _measure_clause(result: PairwiseComparison, measure: str) -> str:
     )
 
 
-def _extreme(pair: PairScore) -> str:
-    p = pair.score.deciding_p_value
+def _extreme(pair: Score) -> str:
+    p = pair.deciding_p_value
     note = f", p = {say.format_p(p)}" if p == p else ""
-    return f"{say.format_number(pair.score.value)} ({pair.first} and {pair.second}{note})"
+    return f"{say.format_number(pair.value)} ({pair.first} and {pair.second}{note})"
 
 
 @claim.register
@@ -199,15 +199,15 @@ def _score(score: Score, result: Comparison) -> str:
 @claim.register
 def _layer_comparison(result: LayerComparison) -> str:
     size = result.size.replace(" (rows)", "").replace(" (columns)", "")
-    known = [pair for pair in result.scores if pair.score.has_value]
+    known = [pair for pair in result.scores if pair.has_value]
     if not known:
         return f"No pair of {size} has a value of {add_source(result.measure)}: {result.reason}"
     best = result.closest
-    p = best.score.corrected_p_value
+    p = best.corrected_p_value
     chance = f"{say.equal_p(p)}, corrected for the number of pairs" if p == p else "no chance level was drawn"
     return (
         f"Of {size}, {result.pair_of_best} were closest by {add_source(result.measure)}: "
-        f"{say.format_number(best.score.value)}; {chance}"
+        f"{say.format_number(best.value)}; {chance}"
     )
 
 

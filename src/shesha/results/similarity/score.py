@@ -97,6 +97,9 @@ class NoiseCeilingFields(Result):
 class Score(Number, NoiseCeilingFields):
     """The value of one measure for one pair of representations."""
 
+    first: str = ""
+    """Name of the first representation."""
+    second: str = ""
     family: str = ""
     possible_low: float = float("-inf")
     """Smallest value that the measure can have."""

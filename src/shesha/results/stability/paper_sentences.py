@@ -5,7 +5,7 @@ from __future__ import annotations
 from shesha.results import sentence_parts as say
 from shesha.results.paper_sentences import claim
 from shesha.results.sentence_parts import add_source
-from shesha.results.stability.scores import Chance, DriftPath, Estimate
+from shesha.results.stability.scores import DriftPath, Estimate
 
 
 def _name(variant: str) -> str:
@@ -18,18 +18,11 @@ def _estimate(result: Estimate) -> str:
     if result.value != result.value:
         return f"{_name(result.name)} could not be estimated: {result.reason}"
     value = f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)}"
-    return f"{_name(result.name)} was {value} over {result.n_rows:,} rows and {result.n_features:,} features"
-
-
-@claim.register
-def _chance(result: Chance) -> str:
-    if result.value != result.value:
-        return f"{_name(result.name)} could not be estimated: {result.reason}"
-    null = say.null(result, result.alpha)
-    return (
-        f"{_name(result.name)} was {say.format_number(result.value)} over {result.n_rows:,} rows, {null}, "
-        f"{say.draws(result.n_draws, result.exchanged)}; calibrated score {say.format_number(result.calibrated)})"
-    )
+    text = f"{_name(result.name)} was {value} over {result.n_rows:,} rows and {result.n_features:,} features"
+    if not result.has_null:
+        return text
+    null = f"{say.null(result, result.alpha)}, {say.draws(result.n_draws, result.exchanged)}"
+    return f"{text}, {null}; calibrated score {say.format_number(result.calibrated)})"
 
 
 @claim.register

@@ -1,7 +1,8 @@
-"""Stability scores: an estimate with its uncertainty, a score with its null distribution, drift along a sequence."""
+"""Stability scores, and drift along a sequence."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import hypot
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,6 +11,7 @@ from shesha.charts import curves
 from shesha.report import columns
 from shesha.results.base import Result, draws_axes
 from shesha.results.number import NAN, Number
+from shesha.support.wording import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate(Number):
-    """A score with its uncertainty."""
+    """A stability score with its interval and its chance level."""
 
     standard_error: float = NAN
     """Standard error due to the sample of rows."""
@@ -36,60 +38,30 @@ class Estimate(Number):
     pairs_dropped: int = 0
     """Number of pairs left out because a row has no direction within a half, summed over the draws."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Options, and the seed, with which the computation can be repeated."""
-    aliases: ClassVar[tuple[str, ...]] = ("total_error",)
+    """Options with which the computation can be repeated."""
+    aliases: ClassVar[tuple[str, ...]] = (*Number.aliases, "total_error")
 
     @property
     def total_error(self) -> float:
         """Square root of the sum of the three squared errors, all of which the interval covers."""
         return hypot(self.standard_error, self.monte_carlo_error, self.pair_error)
 
-    def _text(self) -> str:
-        """Return a text with the value, its interval and the data that it is based on."""
-        if self.value != self.value:
-            return f"{self.name}: not estimable ({self.reason})"
-        lines = [f"{self.name}: {self.value:.4f}"]
-        if self.low == self.low:
-            how = f"{self.n_resamples} row resamples" if self.n_resamples else "analytic, over rows"
-            lines[0] += f"  [{self.low:.4f}, {self.high:.4f}] at {100 * self.confidence:g}% ({how})"
-        lines.append(
-            f"  {self.n_rows:,} rows x {self.n_features:,} features, {self.n_partitions} draws, {self.n_pairs:,} pairs"
+    def _further_lines(self) -> Iterator[str]:
+        """Yield the calibration, the data that the score is based on, and its errors."""
+        yield from super()._further_lines()
+        if not self.has_value:
+            return
+        how = f"{self.n_resamples} row resamples" if self.n_resamples else "analytic, over rows"
+        interval = f"; {100 * self.confidence:g} % interval from {how}" if self.has_interval else ""
+        yield (
+            f"{self.n_rows:,} rows x {self.n_features:,} features, {count(self.n_partitions, 'partition')}, "
+            f"{self.n_pairs:,} pairs{interval}"
         )
-        parts = {
-            "rows": self.standard_error,
-            "partitions": self.monte_carlo_error,
-            "sampled pairs": self.pair_error,
-            "all": self.total_error,
-        }
-        known = (f"{name}: {f'{error:.1g}' if error == error else 'unknown'}" for name, error in parts.items())
-        lines.append(f"  standard error from {', '.join(known)}")
+        errors = {"rows": self.standard_error, "partitions": self.monte_carlo_error, "sampled pairs": self.pair_error}
+        known = (f"{name}: {f'{error:.1g}' if error == error else 'unknown'}" for name, error in errors.items())
+        yield f"standard error from {', '.join(known)}, all: {self.total_error:.1g}"
         if self.pairs_dropped:
-            lines.append(f"  {self.pairs_dropped:,} undefined pairs left out")
-        return "\n".join([*lines, *(f"  note: {text}" for text in self.notes)])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chance(Number):
-    """A score with its null distribution; `exchanged` describes what was permuted."""
-
-    options: dict[str, Any] = field(default_factory=dict)
-    exchanged: str = "all rows"
-    """What the null permutes: all rows, or only those that a design or `keep` allows to be exchanged, and whether each
-    feature is permuted separately."""
-
-    @property
-    def _design(self) -> str:
-        return "" if self.exchanged == "all rows" else f" of {self.exchanged}"
-
-    def _text(self) -> str:
-        """Return a text with the score and its null distribution."""
-        if self.value != self.value:
-            return f"{self.name}: not estimable ({self.reason})"
-        return (
-            f"{self.name}: {self.value:.4f}, chance {self.chance:.4f} +- {self.chance_sd:.4f}, "
-            f"threshold {self.threshold:.4f} (alpha {self.alpha:g}), p = {self.p_value:.3g} "
-            f"({self.n_draws} permutations{self._design}), corrected {self.calibrated:.4f}"
-        )
+            yield f"{self.pairs_dropped:,} undefined pairs left out"
 
 
 @dataclass(frozen=True)

@@ -473,7 +473,7 @@ def _compare(
     scores = (result for group in groups for result in compare_directed(group, sources, skipped))
     comparisons = _Found({measure.name: {} for measure in chosen})
     for result in track(scores, sum(map(len, pairs.values())), "comparing"):
-        score = result.pair.score
+        score = result.pair
         comparisons.values[score.name][result.pair.first, result.pair.second] = score.value
         if score.reason:
             comparisons.reasons.setdefault(score.name, score.reason)

@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha import measures
 from shesha.calibration import calibrate
-from shesha.stability import chance
+from shesha.stability import estimate
 from shesha_studies.chance import _false_positive_data as simulated
 from shesha_studies.chance._false_positives_page import LEVEL, SCALED, make_facts, make_page
 from shesha_studies.framework.study_decorator import grid_of, study
@@ -140,7 +140,9 @@ def _p_value(
     if part == "scores":
         X = simulated.one_matrix(rng, n, data, shared)
         keep = None if design == "-" else design
-        return chance(X, variant=score, n_permutations=PERMUTATIONS[part], n_draws=10, keep=keep, seed=0).p_value
+        return estimate(
+            X, variant=score, n_permutations=PERMUTATIONS[part], n_draws=10, keep=keep, seed=0, n_bootstrap=0
+        ).p_value
     if part == "measures":
         arguments = simulated.clouds(rng, n, d, data, design, shared)
     else:
