@@ -194,7 +194,7 @@ def test_comparisons(place):
         for a, b in ((X, Y), (place(X), place(Y)))
     )
     for expected, found in zip(of_arrays.scores, of_tensors.scores, strict=True):
-        for number in ("value", "p_value", "calibrated", "interval_low", "interval_high"):
+        for number in ("value", "p_value", "calibrated", "low", "high"):
             assert getattr(found, number) == pytest.approx(getattr(expected, number), rel=1e-9, abs=1e-11)
 
 

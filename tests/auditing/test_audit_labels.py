@@ -57,7 +57,7 @@ def test_two_classes_have_no_geometry_of_centroids(layers, quick_audit):
     assert refused.reason == "y must contain at least 3 classes, got 2"
     told = " ".join(found.full_text().split())
     assert "late: no value of Stability of class centroids: y must contain at least 3 classes, got 2" in told
-    others = {name: score.value for name, score in found["late"].supervised.items() if name != refused.variant}
+    others = {name: score.value for name, score in found["late"].supervised.items() if name != refused.name}
     assert tuple(others) == SUPERVISED[:4]
     assert np.isfinite(list(others.values())).all()
 

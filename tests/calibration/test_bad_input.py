@@ -69,7 +69,7 @@ def test_too_few_permutations_ever_to_reach_alpha_are_refused(either, alpha, lea
     said = f"n_permutations must be at least 1 / alpha - 1 = {1 / alpha - 1:.6g}, got {least - 1}"
     with pytest.raises(ValueError, match=said):
         either(n_permutations=least - 1, alpha=alpha)
-    assert either(n_permutations=least, alpha=alpha).n_permutations == least
+    assert either(n_permutations=least, alpha=alpha).n_draws == least
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.5, float("nan")])

@@ -177,7 +177,7 @@ def test_a_grid_of_one_pair_is_calibrated_as_the_pair_is(name, small):
     one = calibrate(X, Y, small(name), n_permutations=39, seed=3)
     grid = calibrate_layers([X], [Y], small(name), n_permutations=39, seed=3)
     assert grid.null == pytest.approx(one.null, abs=1e-12)
-    for field in ("observed", "score", "p_value", "threshold", "null_mean", "null_sd"):
+    for field in ("value", "calibrated", "p_value", "threshold", "chance", "chance_sd"):
         assert getattr(grid, field) == pytest.approx(getattr(one, field), abs=1e-12)
     assert grid.entry_p_values == ((one.p_value,),)
 

@@ -25,7 +25,7 @@ def texts(result, path):
     ("options", "said"),
     [
         ({"confidence": 0.5}, ("50% interval", "50 % interval", "50 %", '"confidence": 0.5')),
-        ({"measures": ["CKA"]}, ("1 - CKA", "1 - CKA of", "1 - CKA", '"measure": "CKA"')),
+        ({"measures": ["CKA"]}, ("1 - CKA", "1 - CKA of", "1 - CKA", '"name": "CKA"')),
         (
             {"max_rows": 100},
             ("(100 of 240 rows)", "100 random rows of 240 inputs", "100 were scored", '"n_scored": 100'),

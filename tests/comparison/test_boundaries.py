@@ -68,37 +68,37 @@ def score():
 def test_a_value_that_no_subset_changes_has_an_interval_of_no_width(score):
     own = evidence()
     same = own.add_interval(score, np.full(len(own.subsets), score.value))
-    assert same.interval_low == same.interval_high == score.value
+    assert same.low == same.high == score.value
     other = own.add_interval(score, np.full(len(own.subsets), score.value + 0.1))
-    assert math.isnan(other.interval_low)
-    assert "on every random subset of the rows" in other.note
+    assert math.isnan(other.low)
+    assert "on every random subset of the rows" in other.notes[0]
 
 
 def test_an_interval_needs_values_on_most_subsets(score):
     own = evidence()
     values = score.value + 0.05 * np.random.default_rng(1).standard_normal(len(own.subsets))
     known = own.add_interval(score, values)
-    assert known.interval_low < score.value < known.interval_high
+    assert known.low < score.value < known.high
     values[: len(values) // 2 + 1] = np.nan
     few = own.add_interval(score, values)
-    assert math.isnan(few.interval_low)
-    assert "random subsets of the rows have a value" in few.note
+    assert math.isnan(few.low)
+    assert "random subsets of the rows have a value" in few.notes[0]
 
 
 def test_an_interval_wider_than_what_it_estimates_is_none(score):
     own = evidence()
     values = score.value + 0.05 * np.random.default_rng(1).standard_normal(len(own.subsets))
     known = own.add_interval(score, values)
-    width = known.interval_high - known.interval_low
+    width = known.high - known.low
     assert own.add_interval(score, values, (0.0, 1.001 * width)) == known
-    assert "no interval: the width would be" in own.add_interval(score, values, (0.0, 0.999 * width)).note
+    assert "no interval: the width would be" in own.add_interval(score, values, (0.0, 0.999 * width)).notes[0]
 
 
 def test_few_groups_have_no_interval(score):
     for n_groups, known in ((4, False), (20, True)):
         own = evidence(groups=np.arange(40) % n_groups)
         values = score.value + 0.05 * np.random.default_rng(1).standard_normal(len(own.subsets))
-        assert (own.add_interval(score, values).interval_low == pytest.approx(score.value, abs=1)) is known
+        assert (own.add_interval(score, values).low == pytest.approx(score.value, abs=1)) is known
 
 
 @pytest.mark.parametrize("unbiased", [False, True])
@@ -232,7 +232,7 @@ def test_the_null_of_layers_is_that_of_the_pair_alone(name):
     moments.update(first, second)
     for pair in shesha.compare_layers(moments, name).scores:
         alone = shesha.compare(Moments.of(first[pair.first], second[pair.second]), name, calibrate=True)[name]
-        for field in ("value", "null_mean", "null_sd", "threshold", "p_value"):
+        for field in ("value", "chance", "chance_sd", "threshold", "p_value"):
             assert getattr(pair, field) == pytest.approx(getattr(alone, field), abs=1e-12), field
 
 

@@ -44,7 +44,7 @@ def _alone(arrays, pair, design, name):
 
 
 def table(found):
-    return found.to_frame().drop(columns="seconds")
+    return found.to_frame(full=True).drop(columns="seconds")
 
 
 @pytest.mark.filterwarnings("ignore::shesha.CalibrationWarning")
@@ -57,9 +57,9 @@ def test_each_pair_has_the_numbers_of_calibrate_with_the_composed_permutations(a
         alone = [_alone(arrays, pair[:2], design, name) for pair in pairs]
         for (*_, score), one in zip(pairs, alone, strict=True):
             assert score.p_value == one.p_value
-            expected = (one.observed, one.threshold, one.score)
+            expected = (one.value, one.threshold, one.calibrated)
             assert (score.value, score.threshold, score.calibrated) == pytest.approx(expected, rel=1e-12)
-        draws = [np.r_[one.observed, one.null] for one in alone]
+        draws = [np.r_[one.value, one.null] for one in alone]
         corrected = max_statistic_p_values(draws, [one.closer for one in alone])
         assert [score.corrected_p_value for *_, score in pairs] == corrected.tolist()
     assert found.exchanged == exchange(N, **design).text

@@ -313,9 +313,10 @@ def test_an_unknown_measure_of_a_result_names_the_known_ones(layers):
 def test_the_long_table_has_a_line_per_pair_and_measure(layers):
     found = compare_all(layers, ["CKA", "LinReg"])
     table = found.to_frame()
-    assert list(table.columns)[:5] == ["first", "second", "measure", "family", "value"]
-    names = {field.name for field in fields(Score)} - {"inputs"}
-    assert set(table.columns) == {"first", "second", *names, *Score.aliases}
-    assert table["measure"].value_counts().to_dict() == {"CKA": 6, "LinReg": 12}
-    line = table.query("measure == 'LinReg' and first == 'noise' and second == 'early'").iloc[0]
+    assert list(table.columns)[:4] == ["first", "second", "name", "value"]
+    full = found.to_frame(full=True)
+    names = {field.name for field in fields(Score)} - {"inputs", "null", "doubts"}
+    assert set(full.columns) == {*names, *Score.aliases}
+    assert table["name"].value_counts().to_dict() == {"CKA": 6, "LinReg": 12}
+    line = table.query("name == 'LinReg' and first == 'noise' and second == 'early'").iloc[0]
     assert line["value"] == found.matrix("LinReg").loc["noise", "early"]

@@ -148,9 +148,10 @@ def test_layers_that_print_alike_are_refused(layers):
 def test_the_long_table_has_a_line_per_pair(layers, other):
     found = compare_layers(layers, other)
     table = found.to_frame()
-    assert list(table.columns)[:5] == ["first", "second", "measure", "family", "value"]
-    names = {field.name for field in fields(Score)} - {"inputs"}
-    assert set(table.columns) == {"first", "second", *names, *Score.aliases}
+    assert list(table.columns)[:4] == ["first", "second", "name", "value"]
+    full = found.to_frame(full=True)
+    names = {field.name for field in fields(Score)} - {"inputs", "null", "doubts"}
+    assert set(full.columns) == {*names, *Score.aliases}
     assert list(zip(table["first"], table["second"], strict=True)) == list(product(layers, other))
     assert np.array_equal(table["value"].to_numpy().reshape(4, 3), found.matrix())
 

@@ -45,7 +45,7 @@ def test_all_shifts_give_one_null_wherever_they_are_drawn(pair):
     found = compare(*pair, "CKA", calibrate=True, shift=True)["CKA"]
     direct = calibrate(*pair, "CKA", shift=True, seed=5)
     assert direct.n_draws == N - 1
-    for field in ("null_mean", "null_sd", "threshold", "score", "p_value"):
+    for field in ("chance", "chance_sd", "threshold", "calibrated", "p_value"):
         assert getattr(found, field) == pytest.approx(getattr(direct, field), abs=1e-12)
 
 

@@ -36,7 +36,7 @@ FAILURES = [
 @pytest.mark.parametrize(("error", "reason"), FAILURES, ids=lambda case: type(case).__name__)
 def test_a_measure_that_raises_does_not_stop_the_others(pair, mark, error, reason):
     score = around(pair, mark("broken")(raising(error)))
-    assert (score.measure, score.reason, score.has_value, score.seconds) == ("broken", reason, False, 0.0)
+    assert (score.name, score.reason, score.has_value, score.seconds) == ("broken", reason, False, 0.0)
     assert np.isnan(score.value)
 
 
@@ -138,8 +138,8 @@ def test_ctrl_c_while_a_view_is_made(pair, mark, plain_view):
 def test_ctrl_c_in_all_pairs(layers, chosen, with_threads, n_threads):
     found = with_threads(n_threads, lambda: compare_all(layers, chosen))
     assert found.interrupted
-    assert {one.measure for one in found.scores if one.has_value} == {"CKA"}
-    assert {one.reason for one in found.scores if one.measure != "CKA"} == {"interrupted"}
+    assert {one.name for one in found.scores if one.has_value} == {"CKA"}
+    assert {one.reason for one in found.scores if one.name != "CKA"} == {"interrupted"}
     assert found.matrix("RSA").isna().all(axis=None)
     assert "Interrupted: the remaining values were not computed." in str(found)
 

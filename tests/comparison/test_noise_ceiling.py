@@ -133,8 +133,8 @@ def test_a_comparison_stands_beside_its_repeats():
     assert found["PermProc"].ceiling_lower > found["PermProc"].ceiling_upper and np.isnan(
         found["PermProc"].disattenuated
     )
-    assert "not corrected for noise: the correction needs a measure whose maximum of 1" in found["PermProc"].notes
-    assert {"over_repeats", "ceiling_lower", "ceiling_upper", "corrected"} <= set(found.to_frame().columns)
+    assert "not corrected for noise: the correction needs a measure whose maximum of 1" in found["PermProc"].notes[0]
+    assert {"over_repeats", "ceiling_lower", "ceiling_upper", "disattenuated"} <= set(found.to_frame(full=True).columns)
     text = str(found)
     assert "Compared with repeats" in text and f"{found['RSA'].disattenuated:.4g}" in text
     again = type(found).from_dict(json.loads(json.dumps(found.to_dict())))
@@ -175,17 +175,17 @@ def test_no_correction_where_repeats_agree_no_more_than_chance():
     noise = np.random.default_rng(3).standard_normal((3, N, 5))
     found = compare(noise[0], Y, "unbiased CKA", repeats=(noise, None))["unbiased CKA"]
     assert found.reliability_first <= 0 and np.isnan(found.disattenuated) and found.has_ceiling
-    assert found.notes == "not corrected for noise: the reliability of the repeats is not positive"
+    assert found.notes == ("not corrected for noise: the reliability of the repeats is not positive",)
 
 
 def test_a_measure_without_a_ceiling_keeps_its_value(monkeypatch):
     constant = [*REPEATS[:2], np.ones((N, 6))]
     found = compare(TRUTH, Y, ["CKA", "MagDiff"], repeats=(constant, None))
     assert found["CKA"].value == measures.cka(TRUTH, Y)
-    assert found["CKA"].notes == "no noise ceiling: all rows are equal" and found["MagDiff"].has_ceiling
+    assert found["CKA"].notes == ("no noise ceiling: all rows are equal",) and found["MagDiff"].has_ceiling
     monkeypatch.setenv("SHESHA_MEMORY", "50kB")
     found = compare(TRUTH, Y, "RSA", repeats=(list(REPEATS) * 20, None))["RSA"]
-    assert re.match("no noise ceiling: needs .* of a memory budget of", found.note)
+    assert re.match("no noise ceiling: needs .* of a memory budget of", found.notes[0])
 
 
 BAD = {

@@ -135,8 +135,8 @@ def test_compare_says_what_was_sampled():
     X, Y = related()
     found = compare(X, Y, ["Jaccard", "RSA", "CKA"], queries=100, pairs=500)
     assert found["CKA"].value == measures.cka(X, Y) and found["CKA"].sampling_error is None
-    assert "estimated from 100 of 300 rows as queries, each compared with all rows" in found["Jaccard"].notes
-    assert "estimated from 500 of 44,850 pairs of rows: Monte Carlo standard error" in found["RSA"].notes
+    assert "estimated from 100 of 300 rows as queries, each compared with all rows" in found["Jaccard"].notes[0]
+    assert "estimated from 500 of 44,850 pairs of rows: Monte Carlo standard error" in found["RSA"].notes[0]
     assert "Monte Carlo" in str(found)
 
 

@@ -35,7 +35,7 @@ def store(tmp_path):
 
 
 def table(found):
-    return found.to_frame().drop(columns="seconds")
+    return found.to_frame(full=True).drop(columns="seconds")
 
 
 @pytest.fixture
@@ -101,13 +101,13 @@ def test_a_renamed_file_has_the_comparisons_of_its_content(folder, store, logged
     renamed = (
         table(before)
         .replace({"flat": "even"})
-        .assign(reason=[reason.replace("flat", "even") for reason in before.to_frame()["reason"]])
+        .assign(reason=[reason.replace("flat", "even") for reason in before.to_frame(full=True)["reason"]])
     )
-    order = ["measure", "first", "second"]
+    order = ["name", "first", "second"]
     assert (
         table(after).sort_values(order).reset_index(drop=True).equals(renamed.sort_values(order).reset_index(drop=True))
     )
-    assert "even: all rows are equal" in set(after.to_frame()["reason"])
+    assert "even: all rows are equal" in set(after.to_frame(full=True)["reason"])
 
 
 def test_a_changed_file_is_compared_anew_alone(folder, store, logged):
@@ -189,7 +189,7 @@ def test_a_file_that_changes_meanwhile_costs_its_own_comparisons_and_only_for_no
     with monkeypatch.context() as patching:
         patching.setattr(representation_locations.InFile, "load", gone)
         found = compare_all(folder, ["CKA"], store=store)
-    frame = found.to_frame()
+    frame = found.to_frame(full=True)
     lost = frame[(frame["first"] == "middle") | (frame["second"] == "middle")]
     assert set(lost["reason"]) == {"middle: cannot be read: no such file: middle.npy"}
     assert frame["value"].notna().sum() == 3

@@ -59,16 +59,16 @@ def test_the_jackknife_corrects_the_bias_of_a_variance(size):
 def test_a_bias_that_the_interval_does_not_cover_is_noted(tmp_path):
     moments = Moments.of(*related(2_000, 0.5))
     found = shesha.compare(moments, ["CCA", "OrthProc", "unbiased CKA"], calibrate=True, n_permutations=19)
-    assert "the interval describes the value for 2,000 rows" in found["CCA"].notes
-    assert found["unbiased CKA"].notes == ""
+    assert "the interval describes the value for 2,000 rows" in found["CCA"].notes[0]
+    assert found["unbiased CKA"].notes == ()
     parts = moments.parts()
     (without,) = _values_without_parts(_Sides(moments, merge_all(parts)), parts, shesha.measures.choose(["CCA"]))
     corrected = jackknife_mean(found["CCA"].value, without, np.array([part.n_rows for part in parts]))
-    assert f"about {found['CCA'].value - corrected:+.2g}, or" in found["CCA"].notes
+    assert f"about {found['CCA'].value - corrected:+.2g}, or" in found["CCA"].notes[0]
     # More rows lower CCA, and lengthen the distance.
     more = shesha.compare(Moments.of(*related(200_000, 0.5)), ["CCA", "OrthProc"])
     assert more["CCA"].value < corrected < found["CCA"].value
-    assert "about -" in found["OrthProc"].notes
+    assert "about -" in found["OrthProc"].notes[0]
     page = found.save_html(tmp_path / "page.html").read_text()
     for text in (str(found), found.to_json(), page):
         assert "not the bias of finite" in " ".join(text.split())

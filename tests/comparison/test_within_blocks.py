@@ -36,7 +36,7 @@ def test_an_embedding_without_the_batch_shift_scores_one(n_types, n_batches, as_
     assert kept.to_frame()["value"].to_numpy() == pytest.approx(1.0)
     assert len(kept.kept) == n_types
     assert not lost.kept
-    assert (lost.to_frame().query("measure == 'RSA'")["value"].abs() < 0.15).all()
+    assert (lost.to_frame().query("name == 'RSA'")["value"].abs() < 0.15).all()
     if n_batches == 2:
         assert kept.mixing["Y"]["batch silhouette"] > 0.9 > 0.7 > kept.mixing["X"]["batch silhouette"]
         assert kept.mixing["Y"]["iLISI"] > 0.6 > 0.2 > kept.mixing["X"]["iLISI"]

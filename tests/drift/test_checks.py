@@ -22,10 +22,10 @@ def monitor(X, again, n_nulls=99, **options):
 def test_scores_are_the_drifts_of_the_documented_measures(canaries, again):
     current = again(0.2)
     found = monitor(canaries, again, 19, false_alarm=0.05).check(current)
-    assert found["RDM drift"].drift == pytest.approx(shesha.rdm_drift(canaries, current))
-    assert found["unbiased CKA"].drift == pytest.approx(1 - shesha.sim.cka_debiased(canaries, current), abs=0.2)
+    assert found["RDM drift"].value == pytest.approx(shesha.rdm_drift(canaries, current))
+    assert found["unbiased CKA"].value == pytest.approx(1 - shesha.sim.cka_debiased(canaries, current), abs=0.2)
     for name in ("unbiased CKA", "Procrustes similarity", "mutual kNN(k=10, metric=cosine)"):
-        assert found[name].drift == pytest.approx(1 - get(name).score(canaries, current))
+        assert found[name].value == pytest.approx(1 - get(name).score(canaries, current))
     assert [score.tier for score in found.scores] == ["primary", "confirm", "early", "local"]
 
 
@@ -86,7 +86,7 @@ def test_broken_rows_are_not_estimable_and_alarm(canaries, again):
     verdict = monitor(canaries, again).check(current)
     assert (verdict.state, verdict.needs_attention) == ("not estimable", True)
     assert verdict.reason.startswith("current has NaN or infinity in 2 of 48 rows: 3, 5; missing=")
-    assert np.isnan(verdict.scores[0].drift)
+    assert np.isnan(verdict.scores[0].value)
     assert "model may be broken" in verdict.advice
 
 
@@ -105,7 +105,7 @@ def test_another_width_is_compared_by_what_can(canaries, again):
     wider = np.hstack([again(), np.zeros((48, 3))])
     verdict = monitor(canaries, again).check(wider)
     assert verdict.state == "ok"
-    assert all(score.drift == score.drift for score in verdict.scores)
+    assert all(score.value == score.value for score in verdict.scores)
     same_width = DriftMonitor(canaries, measures=["RDM drift", replace(get("CKA"), equal_widths=True)])
     told = same_width.check(wider)
     assert told.scores[1].reason == "needs equal widths, got 12 and 15 features"
@@ -189,7 +189,7 @@ def test_damaged_evidence_is_told_and_starts_anew_once_acknowledged(canaries, ag
         history.write({"evidence": '{"number": "one"}'})
     with pytest.warns(shesha.MeasureWarning, match="not stored in the history.*: the evidence of earlier"):
         verdict = watched.check(again())
-    assert verdict.scores[0].drift == verdict.scores[0].drift
+    assert verdict.scores[0].value == verdict.scores[0].value
     assert verdict.sequence.number == 1
     watched.acknowledge()
     assert watched.check(again()).sequence.number == 1

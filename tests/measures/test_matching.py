@@ -42,8 +42,8 @@ def test_live_units_alone_make_up_the_value_with_itself():
 
 def test_comparisons_carry_it_as_a_note(tmp_path):
     found = shesha.compare(DEAD, Y, ["HardCorr", "CKA"])
-    assert found["HardCorr"].has_value and found["CKA"].notes == ""
-    assert found["HardCorr"].notes.endswith("so these are set to 0: columns 1, 4 of the first")
+    assert found["HardCorr"].has_value and found["CKA"].notes == ()
+    assert found["HardCorr"].notes[0].endswith("so these are set to 0: columns 1, 4 of the first")
     assert "HardCorr: constant features" in str(found)
     for _ in range(2):
         stored = shesha.compare_all({"a": DEAD, "b": Y}, "HardCorr", store=tmp_path / "kept.sqlite")

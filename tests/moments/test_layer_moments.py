@@ -57,7 +57,7 @@ def test_kernel_alignments_have_corrected_p_values(models):
     assert str(found).startswith("3 x 3 layers over 4,000 inputs\n")
     assert "(p < 1e-6, corrected for 9 pairs)." in str(found)
     other = shesha.compare_layers(count(models, [4_000]), "OrthProc")
-    assert "for kernel alignments only" in other.scores[0].notes
+    assert "for kernel alignments only" in other.scores[0].notes[0]
 
 
 def test_bad_batches_count_nothing(models):
@@ -135,13 +135,13 @@ def test_a_projection_is_seeded_and_said(wide, tmp_path):
         return shesha.compare_layers(moments, "CKA")
 
     one, same, other = grid(1), grid(1), grid(2)
-    assert one.best.value == same.best.value != other.best.value
+    assert one.closest.value == same.closest.value != other.closest.value
     assert "2 of 2 values are estimates from random projections of wide layers" in str(one)
-    assert "estimated from random projections on 64 directions, with a standard error" in one.scores[0].score.note
+    assert "estimated from random projections on 64 directions, with a standard error" in one.scores[0].notes[0]
     assert "random projections of wide layers" in one.save_html(tmp_path / "grid.html").read_text()
     whole = grid(1, project=400)
     assert "projection" not in str(whole)
-    assert whole.scores[1].score.sampling_error is None
+    assert whole.scores[1].sampling_error is None
 
 
 def test_projections_are_for_kernel_alignments_and_enough_directions(wide):

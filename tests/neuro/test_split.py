@@ -212,7 +212,7 @@ def test_results_print_within_the_page_and_become_plain(recording, monkeypatch) 
     found = trial_split(X, shown, how="blocks", n_blocks=2, n_permutations=39)
     assert max(map(len, str(found).split("\n"))) <= 80
     assert type(found).from_dict(found.to_dict()) == found
-    assert found.to_frame()["observed"].item() == found.value
+    assert found.to_frame()["value"].item() == found.value
     pytest.importorskip("matplotlib").use("agg")
     assert found.plot().get_xlabel() == found.name
 

@@ -45,7 +45,7 @@ def test_the_correction_brings_few_trials_near_the_value_of_many(rng, model):
     for seed in range(4):
         (X, shown), (Y, _) = recording(rng, tuning, noise, 8), recording(rng, *other, 8)
         found.append(stochastic_shape(X, Y, shown, n_splits=4, seed=seed))
-    raw, corrected = (np.mean([getattr(one, name) for one in found]) for name in ("distance", "corrected"))
+    raw, corrected = (np.mean([getattr(one, name) for one in found]) for name in ("value", "corrected"))
     assert abs(corrected - truth) < 0.5 * abs(raw - truth)
 
 

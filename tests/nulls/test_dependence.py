@@ -365,7 +365,7 @@ def test_every_function_that_permutes_or_resamples_looks_for_undeclared_dependen
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             result = UNDECLARED[name](X, Y)
-        said = " ".join([*(str(warning.message) for warning in caught), *getattr(result, "warnings", ())]).lower()
+        said = " ".join([*(str(warning.message) for warning in caught), *getattr(result, "notes", ())]).lower()
         assert ("neighbouring rows are closer than random rows" in said) == dependent
 
 

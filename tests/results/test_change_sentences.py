@@ -23,7 +23,7 @@ class Score:
 @dataclass
 class Layer:
     name: str
-    change: float
+    value: float
     verdict: str = "within noise"
     low: float = math.nan
     high: float = math.nan
@@ -109,7 +109,7 @@ def test_layers_without_a_value_do_not_decide():
     found.layers[0].reason = "all rows are equal"
     assert headline(found) == "No layer could be evaluated: all rows are equal."
     one = layers("not estimable", "unchanged")
-    one.layers[0].change = math.nan
+    one.layers[0].value = math.nan
     assert headline(one).startswith("Nothing changed")
 
 
@@ -153,7 +153,7 @@ def test_sentences_follow_the_options():
     found = layers("changed")
     found.n_scored, found.confidence = 500, 0.5
     found.layers[0].low, found.layers[0].high = 0.05, 0.2
-    found.layers[0].scores = (Score(name="1 - CKA"),)
+    found.layers[0].scores = (Score("1 - CKA"),)
     said = diff_claim(found)
     assert "on 500 random rows of 1,200 inputs" in said
     assert "50 % interval" in said and "95" not in said
@@ -169,12 +169,12 @@ def test_an_interval_is_given_where_it_is_known():
 
 def test_a_claim_counts_verdicts_and_names_the_largest_change_that_is_known():
     found = layers("changed", "not estimable", "changed", "within noise")
-    found.layers[1].change = found.layers[3].change = math.nan
+    found.layers[1].value = found.layers[3].value = math.nan
     said = diff_claim(found)
     assert said.startswith("The geometry of 4 layers was compared between old and new on 1,200 inputs: 2 changed, ")
     assert "1 not estimable, 1 within noise; the largest change was in layer 2 (RDM drift of 0.300" in said
     for one in found:
-        one.change = math.nan
+        one.value = math.nan
     assert "largest" not in diff_claim(found)
 
 

@@ -107,4 +107,4 @@ def test_names_are_cut_only_where_they_do_not_fit(most):
     ],
 )
 def test_counts_agree_with_their_verbs(n, of, text):
-    assert pair_sentences._count_phrase(n, [SimpleNamespace(measure="CKA")] * of) == text
+    assert pair_sentences._count_phrase(n, [SimpleNamespace(name="CKA")] * of) == text

@@ -65,14 +65,14 @@ def test_the_result_names_its_null():
     X = scaled(np.random.default_rng(0))
     found = shesha.estimate(X, keep="row scale", n_permutations=19, n_splits=4, seed=0, n_bootstrap=0)
     assert found.exchanged == "rows of similar distance from the mean row"
-    assert "(19 permutations of rows of similar distance from the mean row)" in str(found)
+    assert "(19 draws, rows of similar distance from the mean row)" in str(found)
     given = shesha.estimate(
         X, keep=np.arange(36), blocks=np.arange(36) % 2, n_permutations=19, n_splits=4, seed=0, n_bootstrap=0
     )
     assert given.exchanged == "rows of similar given values, within blocks"
     free = shesha.estimate(X, n_permutations=19, n_splits=4, seed=0, n_bootstrap=0)
     assert free.exchanged == "all rows"
-    assert "(19 permutations)" in str(free)
+    assert "(19 draws, all rows)" in str(free)
 
 
 def test_the_strictest_of_the_quantities_is_returned():
@@ -150,7 +150,10 @@ def test_small_strata_are_chosen_whole_where_rows_are_many():
             {"keep": "row scale", "within": np.arange(20), "groups": np.arange(20)},
             "keep must be used alone or with blocks, got also groups and within",
         ),
-        ({"keep": np.arange(20), "blocks": np.arange(20)}, "the design must leave at least 1 / alpha = 20 distinct"),
+        (
+            {"keep": np.arange(20), "blocks": np.arange(20), "n_permutations": 200},
+            "the design must leave at least 1 / alpha = 20 distinct",
+        ),
     ],
 )
 def test_what_cannot_be_kept_is_refused(options, message):

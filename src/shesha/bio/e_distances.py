@@ -82,7 +82,7 @@ def e_distances(
     >>> pca = rng.standard_normal((380, 20)) + (gene == "STAT1")[:, None]
     >>> obs = pd.DataFrame({"gene": gene}, index=np.arange(380).astype(str))
     >>> found = e_distances(anndata.AnnData(obs=obs, obsm={"X_pca": pca}), "gene", n_draws=199)
-    >>> [(pair.second, round(pair.unbiased, 1), pair.p_value) for pair in sorted(found, key=lambda pair: pair.p_value)]
+    >>> [(pair.second, round(pair.value, 1), pair.p_value) for pair in sorted(found, key=lambda pair: pair.p_value)]
     [('STAT1', 39.5, 0.005), ('ATF2', -0.1, 0.565)]
     """
     check.choice(pairs, ("control", "all"), "pairs")

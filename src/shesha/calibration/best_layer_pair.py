@@ -304,7 +304,7 @@ def calibrate_layers(
     >>> rng = np.random.default_rng(0)
     >>> a, b = ([rng.standard_normal((40, 6)) for _ in range(3)] for _ in range(2))
     >>> found = calibrate_layers(a, [*b, a[1] + rng.standard_normal((40, 6))], seed=0)
-    >>> found.best, found.significant
+    >>> found.closest, found.significant
     (('1', '3'), True)
     """
     sides = {"layers_a": layers_a, "layers_b": layers_b}

@@ -71,8 +71,8 @@ def calibrate_many(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((40, 6))
     >>> pairs = {"same": (X, X @ rng.standard_normal((6, 6))), "none": (X, rng.standard_normal((40, 6)))}
-    >>> calibrate_many(pairs, "CKA", seed=0).to_frame()[["pair", "significant"]].values.tolist()
-    [['same', True], ['none', False]]
+    >>> calibrate_many(pairs, "CKA", seed=0).to_frame()[["pair", "verdict"]].values.tolist()
+    [['same', 'above chance'], ['none', 'not above chance']]
     """
     check.choice(correction, CORRECTIONS, "correction")
     if not isinstance(pairs, Mapping) or not pairs:

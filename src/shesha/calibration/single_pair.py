@@ -404,7 +404,7 @@ def calibrate(
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.standard_normal((50, 40)), rng.standard_normal((50, 40))
     >>> found = calibrate(X, Y, "CKA", seed=0)
-    >>> round(found.observed, 2), found.score, found.significant
+    >>> round(found.value, 2), found.calibrated, found.significant
     (0.41, 0.0, False)
     """
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)

@@ -263,7 +263,7 @@ def coherence_by_group(
     >>> labels = np.repeat(["control", "nothing", "moved"], [240, 30, 30])
     >>> X[270:, 0] += 2
     >>> table = coherence_by_group(X, labels, "control", n_draws=199)
-    >>> [(one.name, round(one.coherence, 2), round(one.null_mean, 2), one.significant) for one in table.groups]
+    >>> [(one.name, round(one.coherence, 2), round(one.coherence_chance, 2), one.significant) for one in table.groups]
     [('moved', 0.48, 0.19, True), ('nothing', 0.17, 0.19, False)]
     """
     check.choice(method, METHODS, "method")

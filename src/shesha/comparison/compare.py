@@ -391,7 +391,8 @@ def compare(
     >>> import numpy as np
     >>> X = np.random.default_rng(0).standard_normal((50, 8))
     >>> print(compare(X, 3 * X[:, ::-1], ["CKA", "HardCorr"])["CKA"])
-    CKA: 1 (higher is closer, 0 to 1)
+    CKA 1, chance 0.1372
+      higher is closer, possible values 0 to 1
     """
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     chance = {"calibrate": calibrate, "n_draws": n_permutations, "alpha": alpha}

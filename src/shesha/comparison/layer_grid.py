@@ -66,7 +66,7 @@ def compare_layers(
     >>> rng = np.random.default_rng(0)
     >>> layers = [rng.standard_normal((50, 8)) for _ in range(3)]
     >>> found = compare_layers(layers, {"copy of 2": layers[2], "noise": rng.standard_normal((50, 4))})
-    >>> found.best.first, found.best.second
+    >>> found.closest.first, found.closest.second
     ('2', 'copy of 2')
     """
     if isinstance(layers_a, LayerMoments):

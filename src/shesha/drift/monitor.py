@@ -405,7 +405,7 @@ class DriftMonitor:
         if not scores:
             raise ValueError("the monitor must have checked encodings before they can be drawn, got no check")
         name = next(iter(scores[0])) if measure is None else check.choice(measure, tuple(scores[0]), "measure")
-        series = {part: [float(one[name][field]) for one in scores] for part, field in _DRAWN.items()}
+        series = {part: [float(one[name].get(field, "nan")) for one in scores] for part, field in _DRAWN.items()}
         return curves(range(1, len(scores) + 1), series, labels=("check", f"drift by {name}"), ax=ax)
 
     def save(self, folder: str | Path, *, keep_rows: bool = False, overwrite: bool = False) -> None:

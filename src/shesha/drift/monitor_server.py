@@ -116,7 +116,7 @@ class _Collector:
         ):
             family = self._family(gauge, description, labels=["monitor", "measure", "tier"])
             for score in event["scores"]:
-                family.add_metric([name, score["name"], score["tier"]], number(score[field]))
+                family.add_metric([name, score["name"], score["tier"]], number(score.get(field)))
             yield family
         if event["sequence"]:
             description = "Evidence of change from all checks (Shiryaev-Roberts statistic)."

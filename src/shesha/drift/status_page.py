@@ -170,7 +170,9 @@ def _charts(checks: Sequence[dict[str, Any]], now: datetime) -> str:
     figures = []
     for score, name in zip(checks[-1]["scores"], _names(checks[-1]), strict=True):
         points = [
-            Check(time_ago(check["at"], now), number(result["value"]), number(result["threshold"]), check["state"])
+            Check(
+                time_ago(check["at"], now), number(result.get("value")), number(result.get("threshold")), check["state"]
+            )
             for check in checks
             for result in check["scores"]
             if result["name"] == score["name"]
@@ -218,7 +220,7 @@ def _last_checks(checks: Sequence[dict[str, Any]], now: datetime) -> str:
     head = ["when", "state", *_names(checks[0]), "circumstances"]
     lines = []
     for check in checks:
-        drifts = {score["name"]: number(score["value"]) for score in check["scores"]}
+        drifts = {score["name"]: number(score.get("value")) for score in check["scores"]}
         cells = [_cell(_short(drifts[name]) if name in drifts else "", "n") for name in measures]
         about = ", ".join(f"{name} {text}" for name, text in sorted((check.get("about") or {}).items()))
         lines.append(

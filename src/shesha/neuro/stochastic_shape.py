@@ -138,7 +138,7 @@ def stochastic_shape(
     >>> tuning, turn = 2 * rng.standard_normal((6, 4)), np.linalg.qr(rng.standard_normal((4, 4)))[0]
     >>> X, Y = (tuning[shown] + rng.standard_normal((120, 4)) for _ in range(2))
     >>> found = stochastic_shape(X, Y @ turn, shown)
-    >>> round(found.distance, 2), round(found.corrected, 2)
+    >>> round(found.value, 2), round(found.corrected, 2)
     (0.85, 0.0)
     """
     check.choice(kind, KINDS, "kind")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.base import Result, as_cell, draws_axes, reaches_level
 from shesha.support.wording import agree, count
 
 if TYPE_CHECKING:
@@ -140,6 +140,16 @@ class Number(Result):
     def _tie(self) -> float:
         return TIE * max((abs(x) for x in (self.value, *self.null) if isfinite(x)), default=0.0)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the number as plain values that can be written as JSON; what is not known is left out."""
+        defaults = {one.name: one.default for one in fields(self)}
+        return {
+            name: value
+            for name, value in super().to_dict().items()
+            if name in ("name", "value")
+            or not (value != value or (value in ((), "", None) and value == defaults.get(name)))
+        }
+
     def evidence(self) -> dict[str, Any]:
         """Return chance level, threshold, calibrated value and p-value, to add them to another number."""
         return {name: getattr(self, name) for name in _EVIDENCE}
@@ -158,6 +168,8 @@ class Number(Result):
 
     def _text(self) -> str:
         """Return the number in one line, with its calibration, its extras and its notes below."""
+        if not self.has_value:
+            return self.line()
         lines = [self.line(), *(f"  {line}" for line in self._further_lines())]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
@@ -217,8 +229,9 @@ def frame_of_numbers(
     rows, head = list(numbers), dict(lead or {})
     if full:
         left_out = {"inputs", "null", "doubts", *head}
-        plain = [{name: value for name, value in row.to_dict().items() if name not in left_out} for row in rows]
-        return pd.DataFrame({**head, **pd.DataFrame(plain)})
+        known = dict.fromkeys(one.name for row in rows for one in fields(row) if one.name not in left_out)
+        known |= dict.fromkeys(name for row in rows for name in row.aliases)
+        return pd.DataFrame(head | {name: [as_cell(getattr(row, name, None)) for row in rows] for name in known})
     columns = (*(names or ("name",)), *NARROW)
     table = {name: [getattr(row, name) for row in rows] for name in columns if name not in head}
     known = {name for name, cells in table.items() if any(cell == cell for cell in cells)}

@@ -160,6 +160,7 @@ def estimate(
     ('above chance', 'not above chance')
     """
     check.fraction(confidence, "confidence", closed=False)
+    check.fraction(alpha, "alpha", closed=False)
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     along: dict[str, Any] = {**design, "y": y, "covariates": covariates, "keep": keep}
     sides, along = select_rows({"X": X}, along, rows=rows, missing=missing, metric=options.get("metric") or "cosine")

@@ -86,7 +86,7 @@ def rank_layers(
     >>> y = np.repeat([0, 1], 30)
     >>> layers = {f"layer {k}": rng.standard_normal((60, 8)) + k * np.eye(8)[y] for k in range(3)}
     >>> found = rank_layers(layers, y, by="accuracy", n_draws=19, seed=0)
-    >>> found.winner, found.significant, round(float(found.best.null_mean), 2)
+    >>> found.winner, found.significant, round(float(found.best.chance), 2)
     ('layer 2', True, 0.56)
     """
     named = _name_layers(layers, layer_axis)

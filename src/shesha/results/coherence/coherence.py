@@ -206,9 +206,7 @@ class CoherenceTable(Result):
         ordered = sorted(self.groups, key=lambda group: (group.value != group.value, -group.value))
         frame = frame_of_numbers(ordered, "name", "n_rows", full=full).set_index("name")
         if not full:
-            frame = frame.assign(
-                coherence=[group.coherence for group in ordered], magnitude=[group.magnitude for group in ordered]
-            )
+            frame = frame.assign(**{name: [getattr(group, name) for group in ordered] for name in _FURTHER})
         frame.attrs = {name: value for name, value in self.to_dict().items() if name not in ("groups", "links")}
         return frame
 
@@ -250,6 +248,8 @@ class CoherenceTable(Result):
 
 _NAMED = 10
 """Most groups that the headline names."""
+_FURTHER = ("coherence", "coherence_chance", "magnitude", "unbiased_magnitude", "spread", "snr")
+"""Columns of the narrow table besides those of every number."""
 TOGETHER, UNDECIDED = "moves together", "undecided"
 """Verdicts on groups that the headline names."""
 _PRINTED: dict[str, Callable[[Any], str]] = {

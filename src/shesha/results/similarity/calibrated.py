@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from shesha.report import page_width, wrap
 from shesha.results.base import Result, reaches_level
@@ -78,16 +78,12 @@ class CalibratedMany(Result):
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per pair."""
-        lead = {
-            "pair": self.pairs,
-            "name": [result.name for result in self.results],
-            "corrected_p_value": self.corrected_p_values,
-            "verdict": [
-                "above chance" if reaches_level(p, result.alpha) else "not above chance"
-                for p, result in zip(self.corrected_p_values, self.results, strict=True)
-            ],
-        }
-        return frame_of_numbers(self.results, full=full, lead=lead)
+        corrected = zip(self.results, self.corrected_p_values, strict=True)
+        rows = [replace(result, corrected_p_value=p) for result, p in corrected]
+        lead: dict[str, Sequence[Any]] = {"pair": self.pairs}
+        if full:
+            lead |= {"p_holm": self.holm, "p_benjamini_hochberg": self.benjamini_hochberg}
+        return frame_of_numbers(rows, full=full, lead=lead)
 
     def _text(self) -> str:
         """Return a text with the table."""

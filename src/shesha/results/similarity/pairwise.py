@@ -96,7 +96,7 @@ class PairwiseComparison(PairTables, Result):
         ----------
         measure : str
             Name of a measure that was compared.
-        what : {'value', 'calibrated', 'p_value', 'corrected_p_value', 'null_mean'}
+        what : {'value', 'calibrated', 'p_value', 'corrected_p_value', 'chance'}
             The numbers to return. All except 'value' are NaN on the diagonal and for pairs that were not calibrated.
         """
         self._require_known(what)
@@ -134,7 +134,7 @@ class PairwiseComparison(PairTables, Result):
             Name of a measure that was compared. Default: the first.
         ax : matplotlib Axes, optional
             Axes to draw on. Default: a new figure.
-        what : {'value', 'calibrated', 'p_value', 'corrected_p_value', 'null_mean'}
+        what : {'value', 'calibrated', 'p_value', 'corrected_p_value', 'chance'}
             The number to draw, as for `matrix`.
         cluster : bool
             Whether to place similar representations next to each other (average linkage). For this purpose, asymmetric

@@ -82,7 +82,7 @@ class UnitMatching(Number):
 
     def _text(self) -> str:
         """Return a text with the score, the number of units whose match is above chance, and the best pairs."""
-        rows = [["X", "Y", "correlation", "adjusted p"]]
+        rows = [["X", "Y", "correlation", "corrected p"]]
         for i, j, value, p in list(
             zip(self.first, self.second, self.correlations, self.corrected_p_values, strict=True)
         )[:_SHOWN]:

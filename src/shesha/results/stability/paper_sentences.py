@@ -10,7 +10,7 @@ from shesha.results.stability.scores import DriftPath, Estimate
 
 def _name(variant: str) -> str:
     name = add_source(variant, variant.replace("_", " "))
-    return name[0].upper() + name[1:]
+    return name[:1].upper() + name[1:]
 
 
 @claim.register

@@ -132,7 +132,7 @@ def _seeds(data: str, setting: str) -> Row:
 
 def _influence_range(data: str, setting: str) -> Row:
     """Leave out each target in turn."""
-    without = analysis.influence(screens.targets().to_frame(), y=setting).rho_without
+    without = analysis.influence(analysis.group_table(screens.targets()), y=setting).rho_without
     return {"rho_low": float(without.min()), "rho_high": float(without.max())}
 
 
@@ -143,7 +143,7 @@ def _quartiles(data: str, setting: str) -> Row:
         spreads = analysis.discordance_quartiles(frame, y=setting)[[f"{setting}_sd", "magnitude_sd"]].astype(float)
         return list(spreads.loc["Q4"] / spreads.loc["Q1"])
 
-    real = screens.targets().to_frame()
+    real = analysis.group_table(screens.targets())
     score, magnitude = ratios(real)
     fake = np.median([ratios(frame) for frame in screens.fake_targets()[:100]], axis=0)
     return {
