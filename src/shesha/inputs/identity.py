@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 from uuid import UUID
@@ -42,6 +42,8 @@ class Names:
         self, load: Callable[[], ArrayLike], *, doubtful: bool = False, column: str = "", chosen: Chosen = ""
     ) -> None:
         self._load, self.doubtful, self.column, self.chosen = load, doubtful, column, chosen
+        self.columns: Mapping[str, Names] = {}
+        """Columns of the table that are neither features nor the names, by which another order can be detected."""
 
     @classmethod
     def build(cls, values: ArrayLike, column: str = "", *, chosen: Chosen = "") -> Names:
@@ -127,6 +129,12 @@ class Names:
         """Return whether both contain the same names, in any order."""
         return self.outline[4] == other.outline[4]
 
+    def is_reordered(self, other: Names) -> bool:
+        """Return whether both contain the same names, each once, in another order."""
+        if not (len(self) == len(other) >= _FEWEST_NAMES and self.distinct and other.distinct):
+            return False
+        return self.has_same_names(other) and not self.has_same_order(other)
+
     def positions(self, other: Names) -> NDArray[np.intp]:
         """Return the position of each of the other names among these names."""
         place, other_place = np.argsort(self.values, kind="stable"), np.argsort(other.values, kind="stable")
@@ -136,7 +144,9 @@ class Names:
 
     def take(self, rows: NDArray[np.intp]) -> Names:
         """Return the names of the given rows."""
-        return Names(lambda: self.values[rows], doubtful=self.doubtful, column=self.column, chosen=self.chosen)
+        names = Names(lambda: self.values[rows], doubtful=self.doubtful, column=self.column, chosen=self.chosen)
+        names.columns = {column: values.take(rows) for column, values in self.columns.items()}
+        return names
 
     def as_text(self) -> Names:
         """Return the same names as text, to compare them with names of which some are not numbers."""
@@ -152,6 +162,8 @@ class Names:
         return "counted" if len(values) == 0 or (np.diff(values) == 1).all() else "numbered"
 
 
+_FEWEST_NAMES = 3
+"""Smallest number of names whose order is evidence."""
 _NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 """Text that is an integer which certainly fits into 64 bits."""
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
@@ -279,14 +291,22 @@ _IDENTITY = frozenset(
     for noun in (
         *("id", "uid", "uuid", "guid", "pk", "key", "rowid", "index", "idx", "url", "uri", "doi", "isbn", "asin"),
         *("sku", "hash", "sha", "link", "path", "file", "filename", "filepath", "accession", "barcode", "cell"),
-        *("name", "obsname", "rowname", "sample", "item", "document", "word", "smiles"),
+        *("name", "obsname", "rowname", "sample", "item", "document", "word", "smiles", "image", "img", "protein"),
+        *("compound", "molecule", "vertex", "vertice", "voxel", "node", "parcel", "roi", "electrode", "respondent"),
     )
 )
 """Names of columns that identify rows, in lower case and without separators."""
 _PARTS = frozenset(
-    ("id", "ids", "uid", "uuid", "guid", "url", "uri", "path", "filename", "filepath", "barcode", "accession", "hash")
+    (
+        *("id", "ids", "uid", "uuid", "guid", "rowid", "idx", "index", "url", "uri", "path", "filename", "filepath"),
+        *("barcode", "accession", "hash"),
+    )
 )
 """Words that make a longer name, such as doc_id or image_path, one of a column that identifies rows."""
+_CLASSES = frozenset(
+    ("label", "labels", "class", "cluster", "topic", "category", "type", "target", "leiden", "louvain", "cls")
+)
+"""Words of names of columns that number classes, such as cluster_id, which do not identify rows."""
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -306,11 +326,12 @@ def is_identity_name(name: str) -> bool:
 
     Examples
     --------
-    >>> [name for name in ("doc_id", "uuid", "obs_names", "width", "n_tokens") if is_identity_name(name)]
+    >>> names = ("doc_id", "uuid", "obs_names", "width", "n_tokens", "cluster_id")
+    >>> [name for name in names if is_identity_name(name)]
     ['doc_id', 'uuid', 'obs_names']
     """
     words = words_of(name)
-    return "".join(words) in _IDENTITY or (bool(words) and words[-1] in _PARTS)
+    return "".join(words) in _IDENTITY or (bool(words) and words[-1] in _PARTS and not _CLASSES & set(words))
 
 
 def identity_names(names: Iterable[str]) -> list[str]:
@@ -355,7 +376,8 @@ def named_index(names: Iterable[Any]) -> str:
 
 def is_certain_identity(name: str) -> bool:
     """Return whether a name denotes an identifier so clearly that repeated values must be reported."""
-    return words_of(name)[-1:] in ([word] for word in ("id", "ids", "uid", "uuid", "guid"))
+    words = words_of(name)
+    return words[-1:] in ([word] for word in ("id", "ids", "uid", "uuid", "guid")) and is_identity_name(name)
 
 
 def distinct_values(values: ArrayLike) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.inputs import NamedRows, Names, distinct_names
+from shesha.inputs import NamedRows, Names, distinct_names, require_order
 from shesha.inputs import validation as check
 from shesha.inputs.identity import kinds_if_transposed
 from shesha.inputs.matrix_shapes import one_row_per_input
@@ -208,7 +208,9 @@ def state_skipped(path: Path, found: Contents, used: Iterable[str | None] = ()) 
     for name in notes:
         state(f"{path.name}: {name[1:-1]} {found.skipped[name]}")
     if not is_table(path):
-        state_left_out(path.name, {name: why for name, why in found.skipped.items() if name not in {*used, *notes}})
+        state_left_out(
+            path.name, {name: why for name, why in found.skipped.items() if name not in {*used, *notes, "Unnamed: 0"}}
+        )
 
 
 def _visible_labels(labels: Array | NamedRows) -> Array | NamedRows:
@@ -400,25 +402,17 @@ def check_column_orders(contents: Mapping[Path, Contents]) -> None:
         return
     for column in [name for name in a.labels_available if name in b.labels_available][:_MOST_COLUMNS]:
         one, other = (_values(path, column) for path in (first, second))
-        if one is None or other is None or not (one.distinct and other.distinct) or len(one) < 3:
-            continue
-        if one.has_same_names(other) and not one.has_same_order(other):
-            text = f"column {column!r} has the same values in {first.name} and {second.name}, in another order"
-            if one.kind == "text":
-                raise ValueError(
-                    f"{text}, but nothing else identifies the rows. If it does, pass ids={column!r} (--id {column}); "
-                    "otherwise pass --by-position"
-                )
-            state(text)
-            warn(
-                f"{text}, but rows are paired by position. If it identifies rows, pass ids={column!r} (--id {column})",
-                RowNamesWarning,
+        if one is not None and other is not None and one.is_reordered(other):
+            require_order(
+                one,
+                f"column {column!r} has the same values in {first.name} and {second.name}, in another order",
+                f"pass ids={column!r} (--id {column}); otherwise pass --by-position",
             )
 
 
 def _decide(names: Names, others: Names) -> bool:
     """Return whether names decide how rows are paired, unlike numbers that only count the rows."""
-    if names.counts_rows and others.counts_rows:
+    if (names.counts_rows and others.counts_rows) or any(one.doubtful and not one.distinct for one in (names, others)):
         return False
     return all(one.chosen or one.kind != "counted" for one in (names, others)) or names.has_same_names(others)
 

@@ -80,6 +80,17 @@ def count(n: int, thing: str) -> str:
     return f"{n:,} {thing}{ending}"
 
 
+def plural(name: str) -> str:
+    """Return the plural of a name that may already be one.
+
+    Examples
+    --------
+    >>> plural("doc_id"), plural("paths")
+    ('doc_ids', 'paths')
+    """
+    return name if name.endswith("s") else f"{name}s"
+
+
 def lowercase_start(text: str) -> str:
     """Convert the first letter to lower case, to continue a sentence."""
     return text[:1].lower() + text[1:]
