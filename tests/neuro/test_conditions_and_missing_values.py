@@ -268,6 +268,21 @@ def test_missing_neurons_of_tracked_tables(table, first):
     assert shared_neurons(table, first=first).tolist() == [[2, 1], [1, 1]]
 
 
+@pytest.mark.parametrize("names", ["u{}", "cell{}_b", "abcdefghij"])
+def test_neurons_of_tables_are_matched_by_name(names):
+    rng = np.random.default_rng(7)
+    tuning, shown, order = rng.gamma(1, 2, size=(6, 10)), np.tile(np.arange(6), 20), rng.permutation(10)
+    named = [names.format(i) if "{" in names else names[i] * 3 for i in range(10)]
+    first, second = (pd.DataFrame(rng.poisson(tuning[shown]), columns=named) for _ in range(2))
+    expected = session_drift([(first.to_numpy(), shown), (second.to_numpy(), shown)], n_permutations=19)
+    found = session_drift([(first, shown), (second.iloc[:, order], shown)], n_permutations=19)
+    assert [part.between for part in found.pairs[0]] == [part.between for part in expected.pairs[0]]
+    part = session_drift([(first.iloc[:, :8], shown), (second.iloc[:, order], shown)], n_permutations=19)
+    assert "8 of 10 neurons matched by the names of columns" in part.inputs
+    with pytest.raises(ValueError, match="sessions must have neurons of the same names unless tracked is given"):
+        session_drift([(first, shown), (second.add_prefix("other"), shown)], n_permutations=19)
+
+
 def test_tables_that_count_from_one_are_not_shifted():
     rng = np.random.default_rng(7)
     tuning, shown = rng.gamma(1, 2, size=(6, 30)), np.tile(np.arange(6), 20)

@@ -114,8 +114,9 @@ class RowOptions:
         if self.by_position:
             state("rows paired by position, as requested")
             return
-        if all(names is None or getattr(names, "counts_rows", False) for names in known):
-            if not any(known):
+        counted = [names is None or getattr(names, "counts_rows", False) for names in known]
+        if all(counted) or any(names is None for names in known):
+            if all(names is None for names in known):
                 state("rows paired by position (no ids)")
             first, second = (next(iter(arrays.values()), ()) for arrays in files[:2])
             if _are_small(first, second) and are_reordered(first, second):

@@ -62,8 +62,10 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
     if rows == "shared":
         return _shared_rows(named, certain if len(certain) > 1 or not numbers else numbers)
     if len(known) < 2:
-        if certain and len(named) > 1 and not labels:
-            state(f"rows paired by position: only {next(iter(certain))} has {plural(_words(certain))}")
+        numbered = {name: names for name, names in numbers.items() if names.kind == "numbered"}
+        if (one := certain or numbered) and len(named) > 1 and not labels:
+            words = plural(_words(one)) if certain else "row numbers"
+            state(f"rows paired by position: only {next(iter(one))} has {words}")
         return {}
     index_by_name = _family(certain, labels=labels) | _family(numbers, labels=labels)
     if not labels:

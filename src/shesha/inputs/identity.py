@@ -340,11 +340,17 @@ def identity_names(names: Iterable[str]) -> list[str]:
 
 
 _GENE = re.compile(r"ENS[A-Z]*G\d{6,}(\.\d+)?|[A-Z][A-Z0-9]{1,9}([-.][A-Z0-9]+)*|[A-Z][a-z]{1,4}\d+[a-z]?\d*|GENE_?\d+")
+_KNOWN_GENE = re.compile(
+    r"(MT-|RP[LS]\d|ZNF\d|SLC\d|FAM\d|LINC\d|MIR\d|KRT\d|TMEM\d|CCDC\d|HLA-|HSP|EEF|CD\d|IL\d|CXC|ACTB|GAPDH|MALAT1"
+    r"|B2M|FOS|JUN)[\w.-]*",
+    re.IGNORECASE,
+)
+"""Names of genes that other names of rows hardly have."""
 _CELL = re.compile(r".*[ACGT]{8,}(-\d+)?.*|[ACGT]{4,}\d*-\d+|(cell|GSM|sample|barcode)[_.-]?\w+", re.IGNORECASE)
 _FEATURE = re.compile(
     r"(dim(ension)?|feat(ure)?|pc|comp(onent)?|latent|neuron|unit|channel|emb(edding)?)s?[ _.-]?\d+", re.IGNORECASE
 )
-_MOSTLY = 0.8
+_MOSTLY, _FEW, _FEWEST_GENES = 0.8, 0.03, 3
 
 
 def kinds_if_transposed(rows: Iterable[str], columns: Iterable[str]) -> tuple[str, str]:
@@ -364,7 +370,11 @@ def kinds_if_transposed(rows: Iterable[str], columns: Iterable[str]) -> tuple[st
         return "features", "inputs"
     genes = [_GENE.fullmatch(name) is not None and _CELL.fullmatch(name) is None for name in rows]
     cells = [_CELL.fullmatch(name) is not None for name in columns]
-    clear = bool(genes and cells) and sum(genes) >= _MOSTLY * len(genes) and sum(cells) >= _MOSTLY * len(cells)
+    if not genes or not cells or sum(genes) < _MOSTLY * len(genes):
+        return "", ""
+    # Cells may have names of plates and wells.
+    known, others = (sum(map(bool, map(_KNOWN_GENE.fullmatch, names))) for names in (rows, columns))
+    clear = sum(cells) >= _MOSTLY * len(cells) or (known >= max(_FEWEST_GENES, _FEW * len(rows)) and not others)
     return ("genes", "cells") if clear else ("", "")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, distinct_names, require_order
 from shesha.inputs import validation as check
-from shesha.inputs.identity import kinds_if_transposed
+from shesha.inputs.identity import kinds_if_transposed, words_of
 from shesha.inputs.matrix_shapes import one_row_per_input
 from shesha.io._format_type import Format
 from shesha.io._unsupported_formats import unsupported
@@ -186,6 +186,7 @@ def open_file(
     else:
         _warn_of_genes_in_rows(target, found)
         _state_neurons_in_rows(target, found)
+        _warn_of_named_columns(target, found)
     if ids is None:
         return found
     names = _read_ids(target, file_format, ids)
@@ -247,7 +248,8 @@ def _warn_of_genes_in_rows(path: Path, found: Contents) -> None:
     if found.row_names is None or found.column_names is None or found.row_names.kind != "text":
         return
     rows, columns = (
-        [str(name) for name in names.values[:_MOST_NAMES]] for names in (found.row_names, found.column_names)
+        [str(name) for name in names.values[:: max(1, len(names) // _MOST_NAMES)]]
+        for names in (found.row_names, found.column_names)
     )
     features, inputs = kinds_if_transposed(rows, columns)
     if features:
@@ -276,6 +278,29 @@ def _state_neurons_in_rows(path: Path, found: Contents) -> None:
                 f"{path.name}: rows of {name} are read as {rows} inputs, columns as {columns} features. If rows are "
                 "neurons and columns are times, pass transpose=True"
             )
+
+
+_OF_FEATURES = re.compile(
+    r"(gene|feature|var|channel|neuron|unit|voxel|vertex|roi|electrode|token|probe|column|dim|word|sensor|label)s?"
+)
+"""Words in names of identifiers of features rather than inputs."""
+
+
+def _warn_of_named_columns(path: Path, found: Contents) -> None:
+    """Warn if identifiers of inputs are as many as the columns, and nothing names the rows."""
+    names = found.column_names
+    if found.row_names is not None or names is None or not names.column or names.kind == "counted":
+        return
+    if any(map(_OF_FEATURES.fullmatch, words_of(names.column))) or not names.distinct:
+        return
+    shapes = {array.shape for array in found.representations.values()}
+    if len(shapes) == 1:
+        rows, columns = (f"{length:,}" for length in next(iter(shapes)))
+        text = (
+            f"{path.name}: {names.column} has {columns} entries, one per column rather than one for each of {rows} rows"
+        )
+        state(text)
+        warn(f"{text}. If it names the inputs, pass transpose=True", RowNamesWarning)
 
 
 def _leaf(name: str) -> str:

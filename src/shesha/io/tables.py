@@ -267,8 +267,9 @@ def _row_names(table: Table, layout: Layout) -> Names | None:
             return Names(partial(_index_values, table, (named,)), column=named)
     if identity is None:
         return None
-    values = partial(_index_values, table, (identity.name,))
-    return Names(values, column="" if is_unnamed(identity.name) else identity.name, doubtful=not layout.certain)
+    return Names(
+        identity.values, column="" if is_unnamed(identity.name) else identity.name, doubtful=not layout.certain
+    )
 
 
 def _is_named_identity(column: Column) -> bool:
