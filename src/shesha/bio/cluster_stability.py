@@ -17,8 +17,8 @@ from shesha.nulls.null_summary import number_against_null, summarise
 from shesha.results import sentence_parts as say
 from shesha.results.number import Number, NumberTable
 from shesha.results.paper_sentences import claim
-from shesha.support import provenance
 from shesha.support import argument_types as kinds
+from shesha.support import provenance
 from shesha.support.natural_order import natural_key
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed, number
@@ -69,7 +69,8 @@ class ClusterStability(NumberTable):
 
     def _text(self) -> str:
         """Return the answer, one line per cluster, and the agreement of all clusters."""
-        how = f"{count(self.n_subsamples, 'subsample')} of {say.format_share(self.share)} of {count(self.n_cells, 'cell')}"
+        cells = f"{say.format_share(self.share)} of {count(self.n_cells, 'cell')}"
+        how = f"{count(self.n_subsamples, 'subsample')} of {cells}"
         return f"{super()._text()}\n{self.agreement.line()}\n{how}, clustered again by {self.clustering}"
 
 

@@ -13,12 +13,14 @@ from shesha.neuro.split_half_reliability import trial_split, wuc
 from shesha.neuro.stochastic_shape import StochasticShape, stochastic_shape
 from shesha.neuro.time_by_time import over_time
 from shesha.neuro.trial_order_null import permutation_null
+from shesha.neuro.trials_needed import TrialsNeeded, trials_needed
 from shesha.neuro.within_session_drift import centroid_drift, tertiles
 
 __all__ = [
     "CrossnobisPairs",
     "Session",
     "StochasticShape",
+    "TrialsNeeded",
     "allen_areas",
     "association",
     "behaviour_coupling",
@@ -41,5 +43,6 @@ __all__ = [
     "tertiles",
     "to_rsatoolbox",
     "trial_split",
+    "trials_needed",
     "wuc",
 ]

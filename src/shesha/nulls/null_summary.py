@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from shesha.support.types import Matrix, Vector
 __all__ = ["CORRECTIONS", "Correction", "benjamini_hochberg", "default_draws", "draws_needed", "holm", "undecided"]
 
 
+AnyNumber = TypeVar("AnyNumber", bound=Number)
 TIE = 1e-12
 """Difference, relative to the largest score, below which two scores count as equal."""
 
@@ -73,8 +74,15 @@ def summarise(observed: float, null: Vector, closer: str, alpha: float, best: fl
 
 
 def number_against_null(
-    name: str, value: float, null: Vector, *, alpha: float, best: float | None = None, **fields: Any
-) -> Number:
+    name: str,
+    value: float,
+    null: Vector,
+    *,
+    alpha: float,
+    best: float | None = None,
+    kind: type[AnyNumber] = Number,  # type: ignore[assignment]
+    **fields: Any,
+) -> AnyNumber:
     """Return a number with its null distribution, in which higher values are farther from chance.
 
     Parameters
@@ -87,17 +95,19 @@ def number_against_null(
     alpha : float
     best : float, optional
         Value for perfect agreement.
+    kind : type
+        `Number` or a class with more fields.
     **fields
         Further fields of `Number`, such as the interval.
     """
     known: dict[str, Any] = {"name": name, "value": float(value), "alpha": alpha, **fields}
     known |= {} if best is None else {"best": best}
     if not len(null) or np.isnan(value):
-        return Number(**known)
+        return kind(**known)
     summary = summarise(float(value), null, "higher", alpha, best)
     known |= {"chance": summary.null_mean, "chance_sd": summary.null_sd, "threshold": summary.threshold}
     known |= {"calibrated": summary.score, "p_value": summary.p_value}
-    return Number(**known, n_draws=len(null), null=tuple(null.tolist()))
+    return kind(**known, n_draws=len(null), null=tuple(null.tolist()))
 
 
 def _moments(t: Vector, largest: float) -> tuple[float, float]:
