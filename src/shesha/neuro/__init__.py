@@ -6,6 +6,7 @@ from shesha.neuro.crossnobis_significance import CrossnobisPairs, crossnobis_tes
 from shesha.neuro.noise_ceiling import noise_ceiling
 from shesha.neuro.rsatoolbox import from_rsatoolbox, to_rsatoolbox
 from shesha.neuro.score_correlations import association
+from shesha.neuro.searchlight import Searchlight, neighbours_in_radius, searchlight
 from shesha.neuro.session_drift import check_tracked, session_drift, shared_neurons
 from shesha.neuro.session_table import Session, allen_areas, brain_division, brain_region, session_table
 from shesha.neuro.spikes import spike_counts
@@ -18,6 +19,7 @@ from shesha.neuro.within_session_drift import centroid_drift, tertiles
 
 __all__ = [
     "CrossnobisPairs",
+    "Searchlight",
     "Session",
     "StochasticShape",
     "TrialsNeeded",
@@ -32,9 +34,11 @@ __all__ = [
     "crossnobis_test",
     "discriminability",
     "from_rsatoolbox",
+    "neighbours_in_radius",
     "noise_ceiling",
     "over_time",
     "permutation_null",
+    "searchlight",
     "session_drift",
     "session_table",
     "shared_neurons",

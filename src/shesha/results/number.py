@@ -183,7 +183,8 @@ class Number(Result):
             kind = "excess over the threshold" if isnan(self.best) else "calibrated"
             yield f"{kind} {self.calibrated:.4g}, threshold {self.threshold:.4g}, null sd {self.chance_sd:.2g}"
         if self.n_lost:
-            yield f"{count(self.n_lost, 'draw')} without a value {agree(self.n_lost, 'counts', 'count')} as at least as close"
+            lost = f"{count(self.n_lost, 'draw')} without a value"
+            yield f"{lost} {agree(self.n_lost, 'counts', 'count')} as at least as close"
 
 
 NARROW = ("value", "low", "high", "chance", "p_value", "corrected_p_value", "verdict")
@@ -305,8 +306,12 @@ class NumberTable(Result):
         ax.set_title(title, fontsize="medium")
         return ax
 
+    def _in_order(self) -> Sequence[Number]:
+        """Return the numbers in the order in which the text shows them."""
+        return self.numbers
+
     def _text(self) -> str:
         """Return the answer, one line per number and the notes."""
         lines = wrap(self.headline, page_width(), hanging="")
-        lines += ["", *lines_of_numbers(self.numbers, self.WHAT)]
+        lines += ["", *lines_of_numbers(self._in_order(), self.WHAT)]
         return "\n".join([*lines, *(line for note in self.notes for line in wrap(f"note: {note}", page_width()))])
