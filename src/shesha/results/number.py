@@ -303,6 +303,8 @@ class NumberTable(Result):
         names = [each.name for each in shown]
         series = {"value": Series(values, lows, highs)}
         ax = intervals(names, series, thresholds, label=self.WHAT, joined=False, ax=ax)
+        tallest = [x for x in (*values, *highs, *thresholds) if isfinite(x)]
+        ax.set_ylim(top=max(1.02, 1.05 * max(tallest, default=1.0)))
         ax.set_title(title, fontsize="medium")
         return ax
 
