@@ -24,6 +24,7 @@ from shesha.changes.moved_rows import (
     losses_by_class,
     moved_rows,
     name_rows,
+    neighbours_lost,
     pair_of_names,
     per_row,
     require_usable_rows,
@@ -46,6 +47,7 @@ from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Index, Seed
+from shesha.support.warnings import NotEstimable
 from shesha.views import Representation
 
 MEASURES = ("RDM drift", "unbiased CKA")
@@ -256,10 +258,16 @@ def _moved_rows(
     layer: str, sides: Sides, rows: Index, texts: Sequence[str] | None, known: dict[str, Any], k: int
 ) -> dict[str, Any]:
     """Return the layer's rows that moved most, and the share of neighbours that each class lost."""
-    pair, labels = _layer_pair(layer, sides, rows), label_rows(rows, known.get("labels"))
-    names = name_rows(rows, sides, texts)
-    moved = moved_rows(pair.before, pair.after, pair.unchanged, rows, names, labels, k=k, most=_MOVED)
-    return {"moved": moved, "lost_by_class": losses_by_class(pair.before, pair.after, labels, k)}
+    before, after, again, also = _select(layer, sides, rows)
+    labels, names = label_rows(rows, known.get("labels")), name_rows(rows, sides, texts)
+    try:
+        losses = neighbours_lost(before, after, k)
+    except NotEstimable:
+        # If all rows are equal, no row has nearest neighbours; the layer's result states this reason.
+        return {"moved": (), "lost_by_class": {}}
+    unchanged = (pair for _, pair in NoiseFloor(again, also).pairs(layer, before, after))
+    moved = moved_rows(before, after, unchanged, losses, rows, names, labels, k=k, most=_MOVED)
+    return {"moved": moved, "lost_by_class": losses_by_class(losses, labels)}
 
 
 def _index(
@@ -363,6 +371,13 @@ def _evidence(scored: Index, known: dict[str, Any], confidence: float, seed: See
 
 
 def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
+    before, after, again, also = _select(name, sides, rows)
+    return LayerPair.build(name, sides.others[name], before, after, NoiseFloor(again, also))
+
+
+def _select(
+    name: str, sides: Sides, rows: Index
+) -> tuple[Representation, Representation, list[dict[str, Representation]], list[dict[str, Representation]]]:
     """Select the examined rows of one layer from every encoding."""
     unit = safe_unit(*(side[name].to_numpy.rows for side in (sides.before, sides.after)))
 
@@ -373,8 +388,7 @@ def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
 
     before, after = chosen(sides.before), chosen(sides.after)
     again, also = ([{name: chosen(side)} for side in group] for group in (sides.again, sides.also))
-    kinds, unchanged = zip(*NoiseFloor(again, also).pairs(name, before, after), strict=True)
-    return LayerPair(name, sides.others[name], before, after, unchanged, kinds)
+    return before, after, again, also
 
 
 def _most_changed_layer(layers: Sequence[LayerChange]) -> str:
