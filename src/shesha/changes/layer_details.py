@@ -31,6 +31,7 @@ from shesha.views import Representation
 
 Pairs = Sequence[tuple[Representation, Representation]]
 _ROUNDING = 1e-9
+NAN = float("nan")
 
 
 def error_share(predicted: Matrix, target: Matrix) -> float:
@@ -109,7 +110,7 @@ def structure_change(pair: LayerPair, fold: Index, *, beyond_noise: bool) -> Str
         kind, explained, recovered = _simplest(candidates, enough)
         unexplained = float(np.clip(1.0 - linear / ceiling, 0.0, 1.0)) if ceiling > 0 else float("nan")
         ranks = [participation_ratio(rows) for rows in (X, Y)]
-        shared = _scaled_variance_share(old, new)
+        shared = _scaled_variance_share(old, new) if sides[0].shape == sides[1].shape else NAN
         if beyond_noise:
             if ranks[1] <= COLLAPSED * ranks[0] and (kind is None or _lost_features(*sides, kind)):
                 kind = "collapse"
@@ -146,7 +147,7 @@ def _simplest(candidates: Sequence[Candidate], enough: float) -> tuple[Kind | No
     for kind, error, recovered in candidates:
         if error <= enough and (kind != "rotation" or recovered >= RECOVERED):
             return kind, 1.0 - error, recovered
-    return None, float("nan"), float("nan")
+    return None, NAN, NAN
 
 
 def _less_specific(shared: float, unexplained: float, old: Matrix, new: Matrix, fold: Index) -> Kind:
@@ -171,17 +172,16 @@ def _candidates(before: Matrix, after: Matrix, X: Matrix, Y: Matrix, fold: Index
 
     Only one predicted matrix is in memory at a time.
     """
-    nan = float("nan")
     if before.shape == after.shape:
-        yield "none", error_share(X, Y), nan
-        yield "rescaling", error_share(_held_out(X, Y, fold, _rescale), Y), nan
-        yield "row rescaling", error_share(_unit(X), _unit(Y)), nan
-        yield "offset", error_share(_held_out(X, Y, fold, _shift), Y), nan
-        yield "feature scaling", _feature_scaling_error(before, after, fold), nan
+        yield "none", error_share(X, Y), NAN
+        yield "rescaling", error_share(_held_out(X, Y, fold, _rescale), Y), NAN
+        yield "row rescaling", error_share(_unit(X), _unit(Y)), NAN
+        yield "offset", error_share(_held_out(X, Y, fold, _shift), Y), NAN
+        yield "feature scaling", _feature_scaling_error(before, after, fold), NAN
     else:
         width = min(before.shape[1], after.shape[1])
         kind: Kind = "new features" if width == before.shape[1] else "fewer features"
-        yield kind, error_share(*map(_unit, _few_columns(before[:, :width], after[:, :width]))), nan
+        yield kind, error_share(*map(_unit, _few_columns(before[:, :width], after[:, :width]))), NAN
     yield _rotation(_held_out(X, Y, fold, _rotate), Y, fold)
     # A rotation about the origin in which every row may also change its length.
     yield _rotation(_held_out(_unit(X), _unit(Y), fold, _rotate_about_origin), _unit(Y), fold)
@@ -189,7 +189,7 @@ def _candidates(before: Matrix, after: Matrix, X: Matrix, Y: Matrix, fold: Index
 
 def _rotation(predicted: Matrix, target: Matrix, fold: Index) -> Candidate:
     error = error_share(predicted, target)
-    return "rotation", error, _recovered_neighbours(predicted, target, fold) if error <= 1 - EXPLAINED else float("nan")
+    return "rotation", error, _recovered_neighbours(predicted, target, fold) if error <= 1 - EXPLAINED else NAN
 
 
 def _feature_scaling_error(X: Matrix, Y: Matrix, fold: Index) -> float:
@@ -301,8 +301,6 @@ def narrow(side: Representation) -> Representation:
 
 def _scaled_variance_share(X: Matrix, Y: Matrix) -> float:
     """Return the share of Y's variance that X explains up to a common scale: a squared cosine."""
-    if X.shape != Y.shape:
-        return float("nan")
     return float(np.vdot(X, Y) ** 2 / (np.vdot(X, X) * np.vdot(Y, Y)))
 
 
@@ -359,7 +357,6 @@ def _correctly_classified(rows: Matrix, codes: Labels, fold: Index) -> Vector:
     return np.asarray((predicted / shares).argmax(axis=1) == codes, dtype=float)
 
 
-NAN = float("nan")
 _DRIFT_OF_UNRELATED_ROWS = {"RDM drift": 2 * REPLACED, "unbiased CKA": 2 * REPLACED}
 """For other measures, this drift is computed with permuted rows."""
 _SHUFFLING, _SHUFFLES = 23, 3
@@ -374,28 +371,39 @@ class LayerPair:
     before: Representation
     after: Representation
     unchanged: tuple[tuple[Representation, Representation], ...]
-    """Pairs of encodings that differ only by noise, each in fewer coordinates if features far outnumber the rows."""
+    """Pairs of encodings that differ only by noise, in fewer coordinates as `compared` is."""
     kinds: tuple[str, ...]
     """Which noise each pair has, such as that of re-encodings or of further runs of the same change."""
     error_limit: float
     """Share of the variance by which noise may change vectors."""
+    compared: tuple[Representation, Representation]
+    """Both sides as measures compare them: in fewer coordinates if features far outnumber the rows."""
 
     @classmethod
     def build(
-        cls, name: str, other: str, before: Representation, after: Representation, floor: NoiseFloor
+        cls,
+        name: str,
+        other: str,
+        before: Representation,
+        after: Representation,
+        floor: NoiseFloor,
+        measures: Sequence[Measure],
     ) -> LayerPair:
         """Draw or select the pairs of encodings that differ only by noise, one after another."""
+        # Measures that depend on the axes need all features.
+        lessen = narrow if all(measure.rotates for measure in measures) else (lambda side: side)
         unchanged, kinds, errors = [], [], []
         for kind, (first, second) in floor.pairs(name, before, after):
             errors.append(error_share(first.to_numpy.rows, second.to_numpy.rows))
-            unchanged.append((narrow(first), narrow(second)))
+            unchanged.append((lessen(first), lessen(second)))
             kinds.append(kind)
-        return cls(name, other, before, after, tuple(unchanged), tuple(kinds), error_limit(errors))
+        compared = lessen(before), lessen(after)
+        return cls(name, other, before, after, tuple(unchanged), tuple(kinds), error_limit(errors), compared)
 
 
 def layer_change(pair: LayerPair, measures: Sequence[Measure], evidence: Evidence) -> LayerChange:
     """Score the change of a layer by every measure and compare it with noise; the first measure decides."""
-    values, reasons = drifts(measures, pair.before, pair.after)
+    values, reasons = drifts(measures, *pair.compared)
     noise = _noise(pair, measures)
     scores = []
     for i, measure in enumerate(measures):
@@ -432,7 +440,8 @@ def _drift_of_unrelated_rows(measure: Measure, pair: LayerPair) -> float:
     if known is not None:
         return known
     orders = [np.random.default_rng([_SHUFFLING, k]).permutation(pair.before.n_rows) for k in range(_SHUFFLES)]
-    found = [float(drifts([measure], pair.before, pair.after.take_rows(order))[0][0]) for order in orders]
+    first, second = pair.compared
+    found = [float(drifts([measure], first, second.take_rows(order))[0][0]) for order in orders]
     return float(np.mean(found)) if np.isfinite(found).all() else 2 * REPLACED
 
 
@@ -454,7 +463,7 @@ def _interval(measure: Measure, pair: LayerPair, change: float, evidence: Eviden
     assert measure.self_value is not None
     if change == 0.0:
         return 0.0, 0.0, ""
-    sides = pair.before, pair.after
+    sides = pair.compared
     try:
         rows = list(evidence.score_subsets(Group((measure,), ((),)), [measure], sides))
     except NotEstimable as reason:
@@ -491,8 +500,8 @@ def layer_details(
         return details, ()
     chosen, codes, names = classes
     groups, blocks = (None if labels is None else _codes(labels[chosen]) for labels in (groups, blocks))
-    sides = narrow(pair.before), narrow(pair.after), *sum(pair.unchanged, ())
-    before, after, *unchanged = (side.take_rows(chosen) for side in sides)
+    sides = pair.before, pair.after, *sum(pair.unchanged, ())
+    before, after, *unchanged = (narrow(side).take_rows(chosen) for side in sides)
     noise = list(zip(unchanged[::2], unchanged[1::2], strict=True))
     test = ClassTest(1 - confidence, groups, blocks, seed)
     details["classes"], note = class_changes(before, after, noise, codes, names, test)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -172,11 +173,15 @@ def moved_rows(
     k, most : int
         Number of neighbours of each row, and maximum number of rows to return.
     """
-    noise, nearest = np.full(len(losses), np.nan), _nearest(before, k)
-    for first, other in unchanged:
-        lists = nearest if first is before else _nearest(first, k)
-        noise = np.fmax(noise, _share_lost(lists, _nearest(other, k)))
+    nearest = _nearest(before, k)
+
+    def lost(pair: tuple[Representation, Representation]) -> Vector:
+        first, other = pair
+        return _share_lost(nearest if first is before else _nearest(first, k), _nearest(other, k))
+
+    noise = reduce(np.fmax, map(lost, unchanged))
     movement = row_movement(before, after)
+    before.drop_views(keep=Neighbours)
     order = np.lexsort((-np.nan_to_num(movement), -losses))[:most]
     return tuple(
         MovedRow(
