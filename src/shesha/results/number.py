@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from shesha.report import columns, page_width, wrap
 from shesha.results.base import Result, draws_axes, reaches_level
-from shesha.support.wording import agree, count
+from shesha.support.wording import agree, agree_with_share, count, join_items
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -182,7 +183,8 @@ class Number(Result):
             kind = "excess over the threshold" if isnan(self.best) else "calibrated"
             yield f"{kind} {self.calibrated:.4g}, threshold {self.threshold:.4g}, null sd {self.chance_sd:.2g}"
         if self.n_lost:
-            yield f"{count(self.n_lost, 'draw')} without a value {agree(self.n_lost, 'counts', 'count')} as at least as close"
+            lost = f"{count(self.n_lost, 'draw')} without a value"
+            yield f"{lost} {agree(self.n_lost, 'counts', 'count')} as at least as close"
 
 
 NARROW = ("value", "low", "high", "chance", "p_value", "corrected_p_value", "verdict")
@@ -213,3 +215,103 @@ def frame_of_numbers(numbers: Iterable[Number], *names: str, full: bool = False)
     frame = pd.DataFrame([[getattr(row, column) for column in columns] for row in rows], columns=list(columns))
     kept = [name for name in columns if name not in NARROW[1:-1] or frame[name].notna().any()]
     return frame[kept]
+
+
+MOST_LINES = 20
+"""Largest number of numbers that the text of a table lists."""
+
+
+def lines_of_numbers(numbers: Sequence[Number], what: str = "numbers") -> list[str]:
+    """Return a table of numbers as lines of text: value, interval, chance level, p-value and verdict.
+
+    Parameters
+    ----------
+    numbers : sequence of Number
+        The first are shown; the last line counts those that are not.
+    what : str
+        What the numbers describe, in the plural.
+    """
+    rows = [["", "value", "interval", "chance", "p", "verdict"]]
+    for each in numbers[:MOST_LINES]:
+        interval = f"{each.low:.3g} to {each.high:.3g}" if each.has_interval else ""
+        numerals = ["" if isnan(x) else f"{x:.3g}" for x in (each.chance, each.deciding_p_value)]
+        value = f"{each.value:.4g}" if each.has_value else ""
+        rows.append([each.name, value, interval, *numerals, each.reason if each.reason else each.verdict])
+    kept = [place for place in range(6) if place in (0, 1, 5) or any(row[place] for row in rows[1:])]
+    lines = columns([[row[place] for place in kept] for row in rows], "".join("<>>>><"[place] for place in kept))
+    more = len(numbers) - MOST_LINES
+    return [*lines, *([f"{more:,} more {what}; `to_frame()` returns all"] if more > 0 else [])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberTable(Result):
+    """Several numbers of one kind that were tested together."""
+
+    numbers: tuple[Number, ...]
+    notes: tuple[str, ...] = ()
+
+    WHAT: ClassVar[str] = "numbers"
+    """What the numbers describe, in the plural."""
+    NAMES: ClassVar[tuple[str, ...]] = ()
+    """Further fields of each number that its row of the table shows after its name."""
+
+    def __iter__(self) -> Iterator[Number]:
+        """Iterate over the numbers."""
+        return iter(self.numbers)
+
+    def __len__(self) -> int:
+        """Return how many numbers there are."""
+        return len(self.numbers)
+
+    def __getitem__(self, name: str) -> Number:
+        """Return the number of this name."""
+        known = {each.name: each for each in self.numbers}
+        if name not in known:
+            raise KeyError(f"name must be one of {join_items(known)}, got {name!r}")
+        return known[name]
+
+    @property
+    def significant(self) -> tuple[Number, ...]:
+        """The numbers above chance at the level alpha, after the correction."""
+        return tuple(each for each in self.numbers if each.significant)
+
+    @property
+    def headline(self) -> str:
+        """How many numbers are above chance."""
+        n = len(self.significant)
+        return f"{n} of {len(self):,} {self.WHAT} {agree_with_share(n, len(self), 'is', 'are')} above chance."
+
+    def to_frame(self, *, full: bool = False) -> pd.DataFrame:
+        """Return a table with one row per number.
+
+        Parameters
+        ----------
+        full : bool
+            Whether to return every field. Default: name, value, interval, chance level, p-values and verdict.
+        """
+        return frame_of_numbers(self.numbers, "name", *self.NAMES, full=full)
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None, *, title: str = "") -> Axes:
+        """Draw the values with their intervals and chance thresholds."""
+        from shesha.charts import Series, intervals
+
+        shown = self.numbers[:MOST_LINES]
+        values, lows, highs, thresholds = (
+            [getattr(each, field) for each in shown] for field in ("value", "low", "high", "threshold")
+        )
+        names = [each.name for each in shown]
+        series = {"value": Series(values, lows, highs)}
+        ax = intervals(names, series, thresholds, label=self.WHAT, joined=False, ax=ax)
+        ax.set_title(title, fontsize="medium")
+        return ax
+
+    def _in_order(self) -> Sequence[Number]:
+        """Return the numbers in the order in which the text shows them."""
+        return self.numbers
+
+    def _text(self) -> str:
+        """Return the answer, one line per number and the notes."""
+        lines = wrap(self.headline, page_width(), hanging="")
+        lines += ["", *lines_of_numbers(self._in_order(), self.WHAT)]
+        return "\n".join([*lines, *(line for note in self.notes for line in wrap(f"note: {note}", page_width()))])
