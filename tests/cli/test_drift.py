@@ -27,7 +27,7 @@ def test_two_files(invoke_main, tmp_path, monkeypatch):
     ended = invoke_main(
         "drift", "old.npy", "new.npz", "--key", "old", "--key", "same", "--test", "energy", "--plot", "a.png"
     )
-    assert "No difference between the two samples was found (80 and 60 rows)." in ended.out
+    assert "No difference between the two samples was found (80 and 60 rows, level 0.05)." in ended.out
 
 
 def test_the_numbers_are_those_of_each_test():

@@ -39,7 +39,7 @@ class TwoSampleTests(NumberTable):
     @property
     def headline(self) -> str:
         """Whether the samples differ."""
-        sizes = f"{self.n_reference:,} and {self.n_window:,} rows"
+        sizes = f"{self.n_reference:,} and {self.n_window:,} rows, level {self.numbers[0].alpha:g}"
         if not any(each.has_value for each in self):
             return f"Whether the samples differ cannot be tested: {self.numbers[0].reason}."
         if not self.significant:
@@ -59,9 +59,10 @@ def _claim(result: TwoSampleTests) -> str:
         else f"{each.name} could not be estimated"
         for each in result.numbers
     ]
+    level = f"at a level of {result.numbers[0].alpha:g}"
     doubt = "; rows depended on each other, so p is too small" if result.dependence else ""
     return (
-        f"Two samples of {result.n_reference:,} and {result.n_window:,} rows were compared: "
+        f"Two samples of {result.n_reference:,} and {result.n_window:,} rows were compared {level}: "
         f"{say.join_clauses(clauses)}{doubt}"
     )
 
@@ -98,7 +99,7 @@ def two_sample_tests(
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.standard_normal((60, 5)), rng.standard_normal((40, 5))
     >>> two_sample_tests(X, Y).headline, two_sample_tests(X, 2 * Y).significant[0].name
-    ('No difference between the two samples was found (60 and 40 rows).', 'energy')
+    ('No difference between the two samples was found (60 and 40 rows, level 0.05).', 'energy')
     """
     names = [check.choice(name, TESTS, "tests") for name in kinds.several(tests, str, "tests", "names")]
     if not names or len(set(names)) < len(names):

@@ -18,6 +18,7 @@ from shesha.neuro.split_half_reliability import FEWEST_CONDITIONS, SplitScore
 from shesha.neuro.trial_order_null import Null, Orders
 from shesha.nulls import summarise
 from shesha.results import OverTime
+from shesha.support.device_arrays import to_host
 from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import spawn
@@ -173,7 +174,7 @@ def times_of_trials(times: ArrayLike | None, trials: Trials) -> tuple[float, ...
     n = trials.values.shape[2]
     if times is None and trials.source is not None and trials.source.dims[2] in trials.source.coords:
         times = coordinate_values(trials.source, str(trials.source.dims[2]))[1]
-    values = np.arange(n) if times is None else np.asarray(table_values(times, "times"))
+    values = np.arange(n) if times is None else to_host(table_values(times, "times"), "times")
     if values.shape != (n,) or values.dtype.kind not in "fiu":
         raise ValueError(
             f"times must contain one number for each of the {n} time points, got {values.dtype} {values.shape}"

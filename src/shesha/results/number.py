@@ -278,8 +278,8 @@ class NumberTable(Result):
     @property
     def headline(self) -> str:
         """How many numbers are above chance."""
-        n = len(self.significant)
-        return f"{n} of {len(self):,} {self.WHAT} {agree_with_share(n, len(self), 'is', 'are')} above chance."
+        n, level = len(self.significant), f" at {self.numbers[0].alpha:g}" if self.numbers else ""
+        return f"{n} of {len(self):,} {self.WHAT} {agree_with_share(n, len(self), 'is', 'are')} above chance{level}."
 
     def to_frame(self, *, full: bool = False) -> pd.DataFrame:
         """Return a table with one row per number.
