@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb, sqrt
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import t
@@ -137,6 +137,9 @@ _IN_MEMORY = 1 << 22
 """Largest number of rows for which queries are sampled by shuffling all row numbers."""
 
 
+Exact = bool | Literal["auto"]
+
+
 @dataclass(frozen=True)
 class Sampling:
     """The size of a sample of rows or pairs, fixed or chosen to reach a target error."""
@@ -146,27 +149,43 @@ class Sampling:
     error: float | None = None
     confidence: float = 0.95
     seed: Seed = 0
+    exact: Exact = "auto"
+    """Whether to compute exact values: always, never where a sample can answer, or if they take at most a minute."""
 
     @classmethod
     def build(
-        cls, queries: Any = None, pairs: Any = None, error: Any = None, confidence: float = 0.95, seed: Seed = 0
+        cls,
+        queries: Any = None,
+        pairs: Any = None,
+        error: Any = None,
+        confidence: float = 0.95,
+        seed: Seed = 0,
+        exact: Exact = "auto",
     ) -> Sampling:
         """Check the options and return the sampling."""
+        if exact != "auto" and not isinstance(exact, bool):
+            raise ValueError(f"exact must be True, False or 'auto', got {exact!r}")
         if queries is not None:
             queries = check.count(queries, "queries", minimum=2)
         if pairs is not None:
             pairs = check.count(pairs, "pairs", minimum=100)
         if error is not None:
             error = check.positive(error, "error")
-        return cls(queries, pairs, error, confidence, seed)
+        sampling = cls(queries, pairs, error, confidence, seed, exact)
+        if exact is True and sampling.option_names:
+            raise ValueError(f"exact must be 'auto' or False with {sampling.option_names[0]}, got True")
+        return sampling
 
     @property
     def option_names(self) -> list[str]:
-        """Names of the options that are set."""
-        return [name for name in ("queries", "pairs", "error") if getattr(self, name) is not None]
+        """Names of the options that request a sample."""
+        names = [name for name in ("queries", "pairs", "error") if getattr(self, name) is not None]
+        return names + ["exact=False"] * (self.exact is False)
 
     def takes(self, measure: Measure) -> bool:
         """Return whether the requested sample allows this measure to be estimated."""
+        if self.exact is False:
+            return reason_against(measure) == ""
         if isinstance(measure.sample, SampledRows):
             return self.queries is not None or self.error is not None
         return reason_against(measure) == "" and (self.pairs is not None or self.error is not None)
