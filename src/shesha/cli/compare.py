@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -559,7 +558,11 @@ def _compare_arrays(
     """Compare two arrays with the options for a pair, or all pairs of several arrays."""
     if len(arrays) == 2:
         if calibrate is None:
-            calibrate = standard and not any(sample[name] for name in sample if name != "exact") and is_quickly_calibrated(arrays)
+            calibrate = (
+                standard
+                and not any(sample[name] for name in sample if name != "exact")
+                and is_quickly_calibrated(arrays)
+            )
         comparing.pair(arrays, calibrate=calibrate, **sample)
     elif comparing.exchanged.covariates is not None:
         raise ValueError(f"--covariates needs exactly two representations, got {len(arrays)}: choose them with --key")

@@ -135,7 +135,8 @@ def to_sample(
     requested = [measure for measure in chosen if sampling.takes(measure)]
     shapes = matrix_shape(X), matrix_shape(Y)
     small = shapes[0] is None or shapes[1] is None or n_pairs(shapes[0][0]) <= _FEWEST_PAIRS
-    if sampling.exact is True or not _is_plain(others) or small:
+    uncalibrated = {name: value for name, value in others.items() if name != "calibrate"}
+    if sampling.exact is True or not _is_plain(uncalibrated) or small:
         return requested, 0.0
     assert shapes[0] is not None and shapes[1] is not None
     needs, budget = bytes_needed(chosen, shapes[0], shapes[1]), memory.memory_budget()
@@ -146,7 +147,8 @@ def to_sample(
         for measure in chosen
         if not reason_against(measure) and measure not in large and measure not in requested
     }
-    slow = _longest_beyond(costs, MINUTE) if sampling.exact == "auto" else set()
+    # A score that fits is calibrated, however long this takes, because samples have no chance level here.
+    slow = _longest_beyond(costs, MINUTE) if sampling.exact == "auto" and _is_plain(others) else set()
     estimated = [m for m in chosen if m in requested or m in large or m.name in slow]
     return estimated, sum(costs[name] for name in slow)
 
@@ -162,14 +164,23 @@ def _longest_beyond(costs: Mapping[str, float], limit: float) -> set[str]:
 
 
 def sample_pair(
-    measures: Sequence[Measure], sides: Sequence[Representation], names: tuple[str, str], sampling: Sampling
+    measures: Sequence[Measure],
+    sides: Sequence[Representation],
+    names: tuple[str, str],
+    sampling: Sampling,
+    *,
+    calibrate: bool,
 ) -> dict[str, Score]:
-    """Return the scores of these measures, estimated from a sample of rows that are in memory."""
+    """Return the scores of these measures, estimated from a sample of rows that are in memory.
+
+    With `calibrate`, a note says that they lack a chance level.
+    """
     if any(len(side.shape) != 2 for side in sides):
         reason = "a sample needs two matrices of features, got distances, tokens or feature maps"
         return {measure.name: missing_score(measure, reason) for measure in measures}
     sources = [RowSource(side, name) for side, name in zip(sides, names, strict=True)]
-    return {score.measure: score for score in sampled_scores(measures, sources[0], sources[1], sampling)}
+    scores = sampled_scores(measures, sources[0], sources[1], sampling)
+    return {score.measure: add_note(score, _NO_CHANCE) if calibrate else score for score in scores}
 
 
 def compare_stored(

@@ -23,7 +23,7 @@ from shesha.kernels.distances import (
     panel,
     standard_rows,
 )
-from shesha.kernels.pairs import distinct_pairs, draw_pairs
+from shesha.kernels.pairs import draw_tuples
 from shesha.kernels.rounding_and_scaling import ROUNDING, length_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
@@ -131,8 +131,7 @@ _QUERIES, _FIRST_QUERIES = 1_000, 500
 """Default number of query rows, and the number used for a first estimate of the error."""
 _PAIRS, _FIRST_PAIRS = 1_000_000, 20_000
 _MOST_PAIRS = 50_000_000
-_DISTINCT = 100
-"""If all pairs are at least this many times more than the drawn pairs, repeated draws are rare."""
+_FEWER = "request fewer pairs or a larger error"
 _IN_MEMORY = 1 << 22
 """Largest number of rows for which queries are sampled by shuffling all row numbers."""
 
@@ -329,7 +328,8 @@ def _estimate_from_pairs(
     size = sampling.pairs or (_default_pairs() if sampling.error is None else _FIRST_PAIRS)
     while True:
         size = min(-(-size // each), every) * each
-        tuples, share = _draw_tuples(n, size // each, plan.size, rng)
+        memory.require(32 * plan.size * (size // each), f"{size // each:,} tuples of rows", _FEWER)
+        tuples, share = draw_tuples(n, size // each, plan.size, rng)
         sides = [tuple_distances(side, tuples, metric) for side in (X, Y)]
         tolerances = tuple(ROUNDING * (float(np.median(side)) if metric == "euclidean" else 1.0) for side in sides)
         sample = PairSample(sides[0], sides[1], n, (tolerances[0], tolerances[1]))
@@ -347,17 +347,3 @@ def _estimate_from_pairs(
 
 def _default_pairs() -> int:
     return max(_FIRST_PAIRS // 2, min(_PAIRS, memory.memory_budget() // 256))
-
-
-def _draw_tuples(n: int, size: int, width: int, rng: np.random.Generator) -> tuple[Index, float]:
-    """Draw tuples of distinct rows; also return the share of all tuples drawn, or 0 if tuples may repeat."""
-    memory.require(32 * width * size, f"{size:,} tuples of rows", "request fewer pairs or a larger error")
-    if width == 2 and _DISTINCT * size > n_pairs(n):
-        return np.stack(distinct_pairs(n, size, rng), axis=1), size / n_pairs(n)
-    i, j = draw_pairs(n, size, rng)
-    if width == 2:
-        return np.stack([i, j], axis=1), 0.0
-    k = rng.integers(n - 2, size=size)
-    k += k >= np.minimum(i, j)
-    k += k >= np.maximum(i, j)
-    return np.stack([i, j, k], axis=1), 0.0

@@ -157,7 +157,9 @@ class Comparison(Result):
             if score.sampling_error and score.sampling_low is not None and score.sampling_high is not None
         ]
         if errors:
-            time = f"; `--exact` (`exact=True`) takes about {duration(self.exact_seconds)}" if self.exact_seconds else ""
+            time = (
+                f"; `--exact` (`exact=True`) takes about {duration(self.exact_seconds)}" if self.exact_seconds else ""
+            )
             yield f"Estimated from a sample: {', '.join(errors)}{time}."
 
     def to_frame(self) -> pd.DataFrame:
