@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -97,22 +98,25 @@ def compare_large(
         moments = _count_rows(files, names, state)
     first, second = (open_matrix(file) for file in files)
     result = compare_stored(first, second, (names[0], names[1]), chosen, sampling, chance, moments)
-    state.unlink(missing_ok=True)
+    if state is not None:
+        state.unlink(missing_ok=True)
     return result
 
 
-def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path) -> Any:
+def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path | None) -> Any:
     from shesha.moments import Moments
 
     echo(f"shesha: reading all rows in one pass ({_why_one_pass(files)})", err=True)
     try:
         return Moments.of(*files, names=names, state=state)
     except KeyboardInterrupt:
-        echo("shesha: interrupted; rerun the same command to resume", err=True)
+        if state is not None:
+            echo("shesha: interrupted; rerun the same command to resume", err=True)
         raise
     except ValueError:
         # The user must change the files, and the saved state would not apply to the changed files.
-        state.unlink(missing_ok=True)
+        if state is not None:
+            state.unlink(missing_ok=True)
         raise
 
 
@@ -125,8 +129,8 @@ def _why_one_pass(files: Sequence[Path]) -> str:
     return "; ".join(f"{file.name}: {n:,} rows x {d:,} features" for file, (n, d) in zip(files, shapes, strict=True))
 
 
-def _state_file(files: Sequence[Path]) -> Path:
-    """Return the path for the state of a pass, whose name is specific to these files and their contents."""
+def _state_file(files: Sequence[Path]) -> Path | None:
+    """Return the path for the state of a pass, whose name is specific to these files; None if it cannot be saved."""
     from shesha.io.large_matrices import is_sharded, open_matrix
     from shesha.kernels.machine_speed import cache_folder
     from shesha.support.atomic_files import file_stamp
@@ -134,7 +138,13 @@ def _state_file(files: Sequence[Path]) -> Path:
     parts = [part for file in files for part in (open_matrix(file).files if is_sharded(file) else [file])]  # type: ignore[attr-defined]
     known = "\n".join(f"{file.resolve()} {file_stamp(file)}" for file in parts)
     folder = cache_folder()
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        echo(f"shesha: the state is not saved, because {folder} cannot be written: {error.strerror}", err=True)
+        return None
     return folder / f"moments-{hashlib.blake2b(known.encode(), digest_size=8).hexdigest()}.npz"
 
 
