@@ -72,6 +72,8 @@ _CONTENT = re.compile(
 """Names of columns of text that identify rows if their values are distinct."""
 _NUMBERED = re.compile(r"(?P<prefix>.*?)(?P<gap>[\s_.:\-\[\(]*)(?P<number>\d{1,7})[\]\)]?")
 _LAYER = re.compile(r"layers?|l|h|hidden|blocks?|models?|states?")
+_WELL = re.compile(r"(.*[^A-Za-z])?[A-P]")
+"""Prefixes of the names of wells."""
 _FEWEST = 4
 """Smallest number of numbered columns that form a matrix by their number alone."""
 _PART = re.compile(
@@ -365,6 +367,10 @@ def _main_family(
 ) -> Sequence[Column]:
     """Return the numbered columns that are the matrix; refuse several that could be."""
     numeric_ids = set(map(id, numeric))
+    wells = {id(c) for prefix, family in families.items() if _WELL.fullmatch(prefix) for c in family}
+    if len(wells & numeric_ids) * 2 > len(numeric) and sum(map(bool, map(_WELL.fullmatch, families))) >= _FEWEST:
+        # Wells of plates, such as A01 to H12, name single columns.
+        return ()
     likely: dict[str, Sequence[Column]] = {}
     for prefix, family in families.items():
         words = words_of(prefix)

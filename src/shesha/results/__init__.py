@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shesha.results.neuro.time_by_time import OverTime
     from shesha.results.neuro.trial_score import Tertiles, TrialScore
     from shesha.results.null_summary import NullComparison, NullSummary
+    from shesha.results.number import Number
     from shesha.results.similarity.calibrated import Calibrated, CalibratedMany
     from shesha.results.similarity.comparison import Comparison
     from shesha.results.similarity.consensus import Consensus, Member
@@ -86,6 +87,7 @@ __all__ = [
     "NoiseCeilingFields",
     "NullComparison",
     "NullSummary",
+    "Number",
     "OverTime",
     "PairScore",
     "PairwiseComparison",

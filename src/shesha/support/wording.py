@@ -91,6 +91,20 @@ def plural(name: str) -> str:
     return name if name.endswith("s") else f"{name}s"
 
 
+def duration(seconds: float) -> str:
+    """Format a length of time in its largest unit.
+
+    Examples
+    --------
+    >>> duration(75), duration(840), duration(9000)
+    ('75 seconds', '14 minutes', '2 hours')
+    """
+    for unit, length in (("hour", 3600), ("minute", 60)):
+        if seconds >= 2 * length:
+            return count(int(seconds / length), unit)
+    return count(max(1, round(seconds)), "second")
+
+
 def lowercase_start(text: str) -> str:
     """Convert the first letter to lower case, to continue a sentence."""
     return text[:1].lower() + text[1:]

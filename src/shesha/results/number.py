@@ -1,0 +1,319 @@
+"""A number with its evidence: interval, chance level and p-value, under the names that all results share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite, isnan
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from shesha.report import columns, page_width, wrap
+from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.support.wording import agree, agree_with_share, count, join_items
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+NAN = float("nan")
+TIE = 1e-12
+"""Values that differ by less than this share of the largest value are ties."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number(Result):
+    """A number with its evidence. What is not known is NaN; `reason` says why the value itself is missing."""
+
+    name: str
+    """What was computed: the name of a measure, score, group, layer or model."""
+    value: float
+    low: float = NAN
+    """Lower end of the interval for samples of other rows (or units) of the same kind."""
+    high: float = NAN
+    confidence: float = NAN
+    """Confidence level of the interval."""
+    chance: float = NAN
+    """Chance level: mean of the null distribution, from its draws or by a formula."""
+    chance_sd: float = NAN
+    """Standard deviation of the null distribution."""
+    threshold: float = NAN
+    """Chance threshold: the value of rank ceil((1 - alpha)(draws + 1)) among the observed and the null values, sorted
+    from farthest to closest."""
+    calibrated: float = NAN
+    """0 at the chance threshold and 1 at the best value; without a best value, the excess over the threshold."""
+    p_value: float = NAN
+    """(1 + number of draws at least as close) / (draws + 1), which is never 0."""
+    corrected_p_value: float = NAN
+    """p-value corrected for the number of tests that were made together."""
+    alpha: float = 0.05
+    """Significance level of verdict and threshold."""
+    closer: str = "higher"
+    """Whether 'higher' or 'lower' values are farther from chance in the direction that the test looks for."""
+    best: float = NAN
+    """Value for perfect agreement; NaN if there is no such value."""
+    n_rows: int = 0
+    n_draws: int = 0
+    """Number of draws from the null distribution."""
+    exchanged: str = ""
+    """Which rows (or units) the null distribution permutes."""
+    null: tuple[float, ...] = ()
+    """Draws from the null distribution, NaN for those without a value; empty if they were not kept."""
+    seed: int | None = None
+    reason: str = ""
+    """Why the value is missing; empty if it is not."""
+    notes: tuple[str, ...] = ()
+
+    aliases: ClassVar[tuple[str, ...]] = ("significant",)
+
+    @property
+    def has_value(self) -> bool:
+        """Whether there is a value."""
+        return not isnan(self.value)
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether the value has an interval."""
+        return not (isnan(self.low) and isnan(self.high))
+
+    @property
+    def has_null(self) -> bool:
+        """Whether the value was compared with a null distribution."""
+        return not isnan(self.p_value)
+
+    @property
+    def deciding_p_value(self) -> float:
+        """The corrected p-value, or the uncorrected one if there was no correction."""
+        return self.p_value if isnan(self.corrected_p_value) else self.corrected_p_value
+
+    @property
+    def significant(self) -> bool:
+        """Whether the (corrected) p-value reaches the level alpha."""
+        return reaches_level(self.deciding_p_value, self.alpha)
+
+    @property
+    def verdict(self) -> str:
+        """'above chance', 'not above chance', 'not tested' or 'no value'."""
+        if not self.has_value:
+            return "no value"
+        if not self.has_null:
+            return "not tested"
+        return "above chance" if self.significant else "not above chance"
+
+    @property
+    def n_lost(self) -> int:
+        """Number of draws without a value; they count as at least as close as the value."""
+        return sum(map(isnan, self.null))
+
+    @property
+    def centred(self) -> float:
+        """Value minus chance level; positive if the value is closer than that."""
+        return self._sign * self.value - self._sign * self.chance
+
+    @property
+    def z(self) -> float:
+        """`centred` divided by the standard deviation of the null distribution; NaN if that is 0."""
+        return self.centred / self.chance_sd if self.chance_sd > self._tie else NAN
+
+    @property
+    def adjusted(self) -> float:
+        """`centred` divided by (best value - chance level), as in the adjusted Rand index; NaN without best value."""
+        room = self._sign * self.best - self._sign * self.chance
+        return self.centred / room if room > 0 else NAN
+
+    @property
+    def percentile(self) -> float:
+        """Percentage of the null values that are less close than the value; ties count half. NaN without draws."""
+        if not self.null:
+            return NAN
+        value, tie = self._sign * self.value, self._tie
+        draws = [self._sign * draw for draw in self.null if not isnan(draw)]
+        ties = sum(draw == value or abs(draw - value) <= tie for draw in draws)
+        return 100 * (sum(draw < value - tie for draw in draws) + 0.5 * ties) / len(self.null)
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self.closer == "higher" else -1.0
+
+    @property
+    def _tie(self) -> float:
+        return TIE * max((abs(x) for x in (self.value, *self.null) if isfinite(x)), default=0.0)
+
+    def to_frame(self, *, full: bool = False) -> pd.DataFrame:
+        """Return the number as a table with one row.
+
+        Parameters
+        ----------
+        full : bool
+            Whether to return every field. Default: name, value, interval, chance level, p-values and verdict.
+        """
+        return frame_of_numbers([self], full=full)
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the null distribution with the value and the threshold."""
+        from shesha.charts import null_distribution
+
+        label = f"{self.name} ({self.closer} is closer)"
+        return null_distribution(self.null, self.value, self.threshold, label=label, ax=ax)
+
+    def _text(self) -> str:
+        """Return the number in one line, with its calibration, its extras and its notes below."""
+        lines = [self.line(), *(f"  {line}" for line in self._further_lines())]
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+    def line(self) -> str:
+        """Return the value with its interval, chance level and p-value as one line."""
+        if not self.has_value:
+            return f"{self.name}: not estimable ({self.reason})"
+        interval = f" [{self.low:.4g}, {self.high:.4g}]" if self.has_interval else ""
+        direction = " (lower is closer)" if self.closer == "lower" else ""
+        chance = "" if isnan(self.chance) else f", chance {self.chance:.4g}"
+        return f"{self.name} {self.value:.4g}{interval}{direction}{chance}{self._test()}"
+
+    def _test(self) -> str:
+        if not self.has_null:
+            return ""
+        corrected = "" if isnan(self.corrected_p_value) else f", corrected {self.corrected_p_value:.3g}"
+        draws = f" ({self.n_draws:,} draws{f', {self.exchanged}' if self.exchanged else ''})" if self.n_draws else ""
+        return f", p = {self.p_value:.3g}{corrected}{draws}: {self.verdict} at {self.alpha:g}"
+
+    def _further_lines(self) -> Iterable[str]:
+        """Yield further lines of the text; classes with more fields extend this."""
+        if self.has_value and not isnan(self.threshold):
+            kind = "excess over the threshold" if isnan(self.best) else "calibrated"
+            yield f"{kind} {self.calibrated:.4g}, threshold {self.threshold:.4g}, null sd {self.chance_sd:.2g}"
+        if self.n_lost:
+            lost = f"{count(self.n_lost, 'draw')} without a value"
+            yield f"{lost} {agree(self.n_lost, 'counts', 'count')} as at least as close"
+
+
+NARROW = ("value", "low", "high", "chance", "p_value", "corrected_p_value", "verdict")
+"""The columns that a table of numbers shows after its names."""
+
+
+def frame_of_numbers(numbers: Iterable[Number], *names: str, full: bool = False) -> pd.DataFrame:
+    """Return one row per number: its names, value, interval, chance level, p-values and verdict, or every field.
+
+    Columns of the narrow table that are empty in all rows are left out.
+
+    Parameters
+    ----------
+    numbers : iterable of Number
+    *names : str
+        Fields that name a row. Default: 'name'.
+    full : bool
+        Whether to return every field except the draws.
+    """
+    import pandas as pd
+
+    rows = list(numbers)
+    if full:
+        left_out = ("inputs", "null", "doubts")
+        plain: list[dict[str, Any]] = [{k: v for k, v in row.to_dict().items() if k not in left_out} for row in rows]
+        return pd.DataFrame(plain)
+    columns = (*(names or ("name",)), *NARROW)
+    frame = pd.DataFrame([[getattr(row, column) for column in columns] for row in rows], columns=list(columns))
+    kept = [name for name in columns if name not in NARROW[1:-1] or frame[name].notna().any()]
+    return frame[kept]
+
+
+MOST_LINES = 20
+"""Largest number of numbers that the text of a table lists."""
+
+
+def lines_of_numbers(numbers: Sequence[Number], what: str = "numbers") -> list[str]:
+    """Return a table of numbers as lines of text: value, interval, chance level, p-value and verdict.
+
+    Parameters
+    ----------
+    numbers : sequence of Number
+        The first are shown; the last line counts those that are not.
+    what : str
+        What the numbers describe, in the plural.
+    """
+    rows = [["", "value", "interval", "chance", "p", "verdict"]]
+    for each in numbers[:MOST_LINES]:
+        interval = f"{each.low:.3g} to {each.high:.3g}" if each.has_interval else ""
+        numerals = ["" if isnan(x) else f"{x:.3g}" for x in (each.chance, each.deciding_p_value)]
+        value = f"{each.value:.4g}" if each.has_value else ""
+        rows.append([each.name, value, interval, *numerals, each.reason if each.reason else each.verdict])
+    kept = [place for place in range(6) if place in (0, 1, 5) or any(row[place] for row in rows[1:])]
+    lines = columns([[row[place] for place in kept] for row in rows], "".join("<>>>><"[place] for place in kept))
+    more = len(numbers) - MOST_LINES
+    return [*lines, *([f"{more:,} more {what}; `to_frame()` returns all"] if more > 0 else [])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberTable(Result):
+    """Several numbers of one kind that were tested together."""
+
+    numbers: tuple[Number, ...]
+    notes: tuple[str, ...] = ()
+
+    WHAT: ClassVar[str] = "numbers"
+    """What the numbers describe, in the plural."""
+    NAMES: ClassVar[tuple[str, ...]] = ()
+    """Further fields of each number that its row of the table shows after its name."""
+
+    def __iter__(self) -> Iterator[Number]:
+        """Iterate over the numbers."""
+        return iter(self.numbers)
+
+    def __len__(self) -> int:
+        """Return how many numbers there are."""
+        return len(self.numbers)
+
+    def __getitem__(self, name: str) -> Number:
+        """Return the number of this name."""
+        known = {each.name: each for each in self.numbers}
+        if name not in known:
+            raise KeyError(f"name must be one of {join_items(known)}, got {name!r}")
+        return known[name]
+
+    @property
+    def significant(self) -> tuple[Number, ...]:
+        """The numbers above chance at the level alpha, after the correction."""
+        return tuple(each for each in self.numbers if each.significant)
+
+    @property
+    def headline(self) -> str:
+        """How many numbers are above chance."""
+        n, level = len(self.significant), f" at {self.numbers[0].alpha:g}" if self.numbers else ""
+        return f"{n} of {len(self):,} {self.WHAT} {agree_with_share(n, len(self), 'is', 'are')} above chance{level}."
+
+    def to_frame(self, *, full: bool = False) -> pd.DataFrame:
+        """Return a table with one row per number.
+
+        Parameters
+        ----------
+        full : bool
+            Whether to return every field. Default: name, value, interval, chance level, p-values and verdict.
+        """
+        return frame_of_numbers(self.numbers, "name", *self.NAMES, full=full)
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None, *, title: str = "") -> Axes:
+        """Draw the values with their intervals and chance thresholds."""
+        from shesha.charts import Series, intervals
+
+        shown = self.numbers[:MOST_LINES]
+        values, lows, highs, thresholds = (
+            [getattr(each, field) for each in shown] for field in ("value", "low", "high", "threshold")
+        )
+        names = [each.name for each in shown]
+        series = {"value": Series(values, lows, highs)}
+        ax = intervals(names, series, thresholds, label=self.WHAT, joined=False, ax=ax)
+        tallest = [x for x in (*values, *highs, *thresholds) if isfinite(x)]
+        ax.set_ylim(top=max(1.02, 1.05 * max(tallest, default=1.0)))
+        ax.set_title(title, fontsize="medium")
+        return ax
+
+    def _in_order(self) -> Sequence[Number]:
+        """Return the numbers in the order in which the text shows them."""
+        return self.numbers
+
+    def _text(self) -> str:
+        """Return the answer, one line per number and the notes."""
+        lines = wrap(self.headline, page_width(), hanging="")
+        lines += ["", *lines_of_numbers(self._in_order(), self.WHAT)]
+        return "\n".join([*lines, *(line for note in self.notes for line in wrap(f"note: {note}", page_width()))])
