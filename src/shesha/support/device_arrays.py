@@ -71,7 +71,8 @@ def refuse_masked(X: Any, name: str) -> None:
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         hidden = int(np.ma.count_masked(X))  # type: ignore[no-untyped-call]
         raise ValueError(
-            f"{name} must not be masked, got {hidden} masked entries; fill them or leave out their rows, such as with missing='drop' for {name}.filled(numpy.nan)"
+            f"{name} must not be masked, got {hidden} masked entries; fill them or leave out their rows "
+            f"({name}.filled(numpy.nan) with missing='drop')"
         )
 
 
