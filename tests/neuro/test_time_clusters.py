@@ -56,14 +56,14 @@ def test_values_with_a_model_are_those_of_scipy():
 def test_noise_has_few_clusters_above_chance(with_model):
     """Smooth noise over time has large clusters by chance, which the draws have as well."""
     hits = 0
-    for seed in range(30):
+    for seed in range(20):
         X, shown, tuning = recording(seed, effect=0.0, n_trials=40, n_conditions=5)
         options = {"model": pdist(tuning)} if with_model else {"null": "permute", "how": "random", "n_splits": 3}
         smooth = X[:, :, :6].cumsum(axis=2)
         found = time_clusters(smooth, shown, n_permutations=19, seed=seed, **options)
         hits += bool(found.significant)
         assert found.headline.startswith(f"{len(found.significant)} cluster")
-    assert hits <= 5
+    assert hits <= 4
 
 
 @pytest.mark.parametrize(

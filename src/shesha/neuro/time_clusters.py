@@ -23,6 +23,7 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import draws_axes
 from shesha.results.number import Number, NumberTable
 from shesha.results.paper_sentences import claim
+from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import number
 from shesha.support.types import Array, Matrix, Seed
@@ -117,7 +118,7 @@ def time_clusters(
     forming: float = 0.05,
     metric: Metric = "cosine",
     normalize: bool = True,
-    n_permutations: int = 999,
+    n_permutations: int = N_PERMUTATIONS,
     alpha: float = 0.05,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
