@@ -109,9 +109,13 @@ def _makers() -> dict[str, Any]:
         "StochasticShape": lambda: neuro.stochastic_shape(trials, later, shown),
         "StreamVerdict": lambda: _monitor().update(X[:20]),
         "Tertiles": lambda: neuro.tertiles(trials, n_permutations=39),
+        "TimeClusters": lambda: neuro.time_clusters(
+            np.stack([trials, later], axis=2), shown, n_permutations=39, null="permute"
+        ),
         "TrialScore": lambda: neuro.trial_split(trials, shown, n_permutations=39),
         "TrialsNeeded": lambda: neuro.trials_needed(trials, shown, n_permutations=39),
         "TwoSample": lambda: drift.two_sample(X, many["third"], n_permutations=39),
+        "TwoSampleTests": lambda: drift.two_sample_tests(X, many["third"], n_permutations=59),
         "UnitMatching": lambda: shesha.match_units(X, Y, n_permutations=39),
         "SeveralWithinClasses": lambda: shesha.compare_several_within(
             X, {"second": Y, "fourth": many["fourth"]}, classes, ["RSA"], n_permutations=39

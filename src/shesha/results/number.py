@@ -278,8 +278,8 @@ class NumberTable(Result):
     @property
     def headline(self) -> str:
         """How many numbers are above chance."""
-        n = len(self.significant)
-        return f"{n} of {len(self):,} {self.WHAT} {agree_with_share(n, len(self), 'is', 'are')} above chance."
+        n, level = len(self.significant), f" at {self.numbers[0].alpha:g}" if self.numbers else ""
+        return f"{n} of {len(self):,} {self.WHAT} {agree_with_share(n, len(self), 'is', 'are')} above chance{level}."
 
     def to_frame(self, *, full: bool = False) -> pd.DataFrame:
         """Return a table with one row per number.
@@ -303,6 +303,8 @@ class NumberTable(Result):
         names = [each.name for each in shown]
         series = {"value": Series(values, lows, highs)}
         ax = intervals(names, series, thresholds, label=self.WHAT, joined=False, ax=ax)
+        tallest = [x for x in (*values, *highs, *thresholds) if isfinite(x)]
+        ax.set_ylim(top=max(1.02, 1.05 * max(tallest, default=1.0)))
         ax.set_title(title, fontsize="medium")
         return ax
 

@@ -80,6 +80,17 @@ def count(n: int, thing: str) -> str:
     return f"{n:,} {thing}{ending}"
 
 
+def plural(name: str) -> str:
+    """Return the plural of a name that may already be one.
+
+    Examples
+    --------
+    >>> plural("doc_id"), plural("paths")
+    ('doc_ids', 'paths')
+    """
+    return name if name.endswith("s") else f"{name}s"
+
+
 def duration(seconds: float) -> str:
     """Format a length of time in its largest unit.
 
