@@ -17,6 +17,7 @@ from shesha.results import sentence_parts as say
 from shesha.results.changes.vector_index_verdict import IndexMetric
 from shesha.results.number import NAN, Number, NumberTable
 from shesha.results.paper_sentences import claim
+from shesha.support import argument_types as kinds
 from shesha.support.provenance import keep_statements
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.wording import count
@@ -175,7 +176,7 @@ def _stored(vectors: Matrix, ways: Iterable[str | int] | Mapping[str, ArrayLike]
     if isinstance(ways, str | int):
         raise TypeError(f"ways must be a sequence of names and numbers, got {ways!r}")
     stored = {}
-    for way in ways:
+    for way in kinds.iterable(ways, "ways", "names and numbers"):
         if isinstance(way, str):
             quantise = _WAYS[check.choice(way, tuple(_WAYS), "ways")]
             stored[way] = quantise(vectors)
