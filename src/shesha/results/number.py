@@ -236,8 +236,8 @@ def lines_of_numbers(numbers: Sequence[Number], what: str = "numbers") -> list[s
         interval = f"{each.low:.3g} to {each.high:.3g}" if each.has_interval else ""
         numerals = ["" if isnan(x) else f"{x:.3g}" for x in (each.chance, each.deciding_p_value)]
         value = f"{each.value:.4g}" if each.has_value else ""
-        rows.append([each.name, value, interval, *numerals, each.reason if each.reason else each.verdict])
-    kept = [place for place in range(6) if place in (0, 1, 5) or any(row[place] for row in rows[1:])]
+        rows.append([each.name, value, interval, *numerals, each.reason or (each.verdict if each.has_null else "")])
+    kept = [place for place in range(6) if place in (0, 1) or any(row[place] for row in rows[1:])]
     lines = columns([[row[place] for place in kept] for row in rows], "".join("<>>>><"[place] for place in kept))
     more = len(numbers) - MOST_LINES
     return [*lines, *([f"{more:,} more {what}; `to_frame()` returns all"] if more > 0 else [])]
