@@ -22,6 +22,7 @@ from shesha.nulls.null_summary import draws_needed, holm, summarise
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results.similarity.consensus import Consensus, Member
 from shesha.support import argument_types as kinds
+from shesha.support.device_arrays import largest
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
@@ -109,12 +110,11 @@ def consensus(
         warn(f"what all share may be their order, and intervals too narrow: {signs}", CalibrationWarning)
     evidence = Evidence.draw_subsets(row_exchange, alpha, confidence, seed)
     names, shapes = list(configurations), list(configurations.values())
-    sized = [_unit(shape) if scale else shape for shape in shapes]
     with single_threaded_blas():
-        mean, n_steps, converged = kernel.mean_shape(sized)
-        distances, ends = _distances_to_others(shapes, sized, mean, evidence)
+        mean, n_steps, converged = kernel.mean_shape(shapes)
+        distances, ends = _distances_to_others(shapes, mean, evidence)
         to_all = [_distance(shape, mean) for shape in shapes]
-        shared_p_value = _shared_p_value([_unit(shape) for shape in shapes], row_exchange, alpha, seed)
+        shared_p_value = _shared_p_value(shapes, row_exchange, alpha, seed)
     # Distances are skewed to the right, so testing them directly would find too many outliers; their logarithms are
     # nearly symmetric.
     p_values = outlier_p_values(np.log(np.maximum(distances, _SMALLEST)))
@@ -162,7 +162,7 @@ def mean_shape(representations: Mapping[str, ArrayLike], *, scale: bool = True) 
     check.boolean(scale, "scale")
     configurations, _, _ = _configurations(representations, None, scale)
     with single_threaded_blas():
-        mean, _, _ = kernel.mean_shape([_unit(shape) if scale else shape for shape in configurations.values()])
+        mean, _, _ = kernel.mean_shape(list(configurations.values()))
         u, values, _ = np.linalg.svd(mean, full_matrices=False)
     shape: Matrix = u * values
     return shape
@@ -183,7 +183,7 @@ def outlier_p_values(distances: Vector) -> Vector:
 def _configurations(
     representations: Mapping[str, ArrayLike], groups: ArrayLike | None, scale: bool
 ) -> tuple[dict[str, Matrix], int, Any]:
-    """Return centred rows, padded to one width; columns beyond the number of rows are rotated away."""
+    """Return centred rows, padded to one width and, with `scale`, of unit size; see `_centred_shape`."""
     hint_of_distances(kinds.mapping(representations, "representations"))
     named = check_named_arrays(representations, "representations", "representations[{!r}]")
     if len(named) < _FEWEST:
@@ -199,7 +199,7 @@ def _configurations(
     units = {name: length_unit(source.rows) for name, source in aligned.items()}
     # Distances between shapes do not depend on the unit, so rows of any scale are brought near 1.
     short = {
-        name: _centred_shape(source.rows, units[name] if scale else max(units.values()), name)
+        name: _centred_shape(source.rows, units[name] if scale else max(units.values()), name, scale=scale)
         for name, source in aligned.items()
     }
     width = max(matrix.shape[1] for matrix in short.values())
@@ -209,19 +209,17 @@ def _configurations(
     return short, max(source.shape[1] for source in aligned.values()), design
 
 
-def _centred_shape(rows: Matrix, unit: float, name: str) -> Matrix:
+def _centred_shape(rows: Matrix, unit: float, name: str, *, scale: bool) -> Matrix:
     """Return centred rows in a unit; columns beyond the number of rows are rotated away, in the same memory."""
     centred = rows / unit
-    largest = float(np.abs(centred).max())
+    greatest = largest(centred)
     centred -= centred.mean(axis=0)
-    if not np.linalg.norm(centred) > 1e-12 * largest:
+    length = np.linalg.norm(centred)
+    if not length > 1e-12 * greatest:
         raise ValueError(f"representations[{name!r}] must have rows that differ, got equal rows")
+    if scale:
+        centred /= length
     return triangular_factor(centred)
-
-
-def _unit(rows: Matrix) -> Matrix:
-    scaled: Matrix = rows / np.linalg.norm(rows)
-    return scaled
 
 
 def _distance(rows: Matrix, target: Matrix) -> float:
@@ -234,12 +232,12 @@ def _distance(rows: Matrix, target: Matrix) -> float:
 
 
 def _distances_to_others(
-    shapes: Sequence[Matrix], sized: Sequence[Matrix], mean: Matrix, evidence: Evidence
+    shapes: Sequence[Matrix], mean: Matrix, evidence: Evidence
 ) -> tuple[list[float], list[tuple[float, float]]]:
     """Return each shape's distance from the mean shape of the others, and the ends of its interval."""
     distances, ends = [], []
     for k in track(range(len(shapes)), len(shapes), "representations"):
-        others = [shape for j, shape in enumerate(sized) if j != k]
+        others = [shape for j, shape in enumerate(shapes) if j != k]
         target, _, _ = kernel.mean_shape(others, start=mean)
         distances.append(_distance(shapes[k], target))
         ends.append(_interval(shapes[k], target, distances[-1], evidence))
@@ -253,14 +251,14 @@ def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, se
     """
     if design.log_count < np.log(1 / alpha) - 1e-9:
         return float("nan")
-    rng = spawn(seed, _PERMUTING)
+    rng, lengths = spawn(seed, _PERMUTING), [float(np.linalg.norm(shape)) for shape in shapes]
 
     def shared(orders: Sequence[Index]) -> float:
-        mean = shapes[0][orders[0]]
+        mean = shapes[0][orders[0]] / lengths[0]
         for _ in range(_SHARED_STEPS):
             total = np.zeros_like(mean)
-            for shape, order in zip(shapes, orders, strict=True):
-                total += kernel.rotate_onto(shape[order], mean)
+            for shape, order, length in zip(shapes, orders, lengths, strict=True):
+                total += kernel.rotate_onto(shape[order], mean) / length
             mean = total / len(shapes)
         return float(np.linalg.norm(mean))
 

@@ -42,7 +42,10 @@ def mean_shape(configurations: Sequence[Matrix], start: Matrix | None = None) ->
     mean = _most_central(configurations) if start is None else start
     length = -np.inf
     for step in range(1, _MEAN_STEPS + 1):
-        mean = np.mean([rotate_onto(configuration, mean) for configuration in configurations], axis=0)
+        total = np.zeros_like(mean)
+        for configuration in configurations:
+            total += rotate_onto(configuration, mean)
+        mean = total / len(configurations)
         before, length = length, float(np.linalg.norm(mean))
         if length - before <= _MEAN_TOLERANCE * length:
             return mean, step, True
