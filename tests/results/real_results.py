@@ -13,7 +13,7 @@ from scipy.cluster.vq import kmeans2
 from scipy.spatial.distance import pdist
 
 import shesha
-from shesha import bio, coherence, drift, neuro, steering
+from shesha import bio, changes, coherence, drift, neuro, steering
 from shesha.descriptors import dimension_over_scale
 from shesha.neuro import Session
 
@@ -107,11 +107,16 @@ def _makers() -> dict[str, Any]:
         "Steerability": lambda: steering.steerability(S, y, n_draws=19, n_splits=2, n_directions=5, seed=0),
         "SteeringPredictors": lambda: steering.predictors(S, y, n_draws=19, seed=0),
         "StochasticShape": lambda: neuro.stochastic_shape(trials, later, shown),
+        "StoredVectorsTable": lambda: changes.stored_vectors(X, [4, "int8", "binary"], k=5),
         "StreamVerdict": lambda: _monitor().update(X[:20]),
         "Tertiles": lambda: neuro.tertiles(trials, n_permutations=39),
+        "TimeClusters": lambda: neuro.time_clusters(
+            np.stack([trials, later], axis=2), shown, n_permutations=39, null="permute"
+        ),
         "TrialScore": lambda: neuro.trial_split(trials, shown, n_permutations=39),
         "TrialsNeeded": lambda: neuro.trials_needed(trials, shown, n_permutations=39),
         "TwoSample": lambda: drift.two_sample(X, many["third"], n_permutations=39),
+        "TwoSampleTests": lambda: drift.two_sample_tests(X, many["third"], n_permutations=59),
         "UnitMatching": lambda: shesha.match_units(X, Y, n_permutations=39),
         "SeveralWithinClasses": lambda: shesha.compare_several_within(
             X, {"second": Y, "fourth": many["fourth"]}, classes, ["RSA"], n_permutations=39

@@ -173,6 +173,7 @@ def cluster_stability(
     '3 of 3 clusters are more stable than clusters found in data that have none (0.05, corrected for their number).'
     """
     require_anndata(adata)
+    kinds.label(groupby, "groupby")
     check.fraction(alpha, "alpha", closed=False)
     check.fraction(share, "share", closed=False)
     check.count(n_subsamples, "n_subsamples", minimum=2)
@@ -182,7 +183,7 @@ def cluster_stability(
             f"n_draws must be at least {round(1 / alpha - 1)}, because fewer cannot reach p = {alpha:g}, got {n_draws}"
         )
     method, text = _method(adata, groupby, cluster, n_neighbors)
-    X = from_anndata(adata, obsm=obsm).values if obsm else check.matrix(adata.X, "X")
+    X = check.matrix(from_anndata(adata, obsm=obsm).values, "adata")
     base = draw_seed(seed)
     names = _given_clusters(adata, groupby, method, X)
     known = np.flatnonzero([name is not None for name in names])
@@ -305,7 +306,7 @@ def _interval(values: Vector) -> dict[str, float]:
 
 def _given_clusters(adata: Any, groupby: str, method: Clustering, X: Matrix) -> NDArray[Any]:
     """Return the cluster of each cell as text; None for cells without one."""
-    if groupby in adata.obs or groupby != "leiden":
+    if not isinstance(groupby, str) or groupby != "leiden" or groupby in adata.obs:
         return labels(adata, groupby, "groupby")
     provenance.state("cells clustered by Leiden, because there is no column 'leiden'")
     return np.asarray(method(X)).astype(str).astype(object)
@@ -342,7 +343,7 @@ def _method(
 def _recorded(adata: Any, key: str, name: str, default: float) -> float:
     """Return a parameter that scanpy recorded, or else the default."""
     parameters: Any = getattr(adata, "uns", {})
-    for part in (kinds.label(key, "groupby"), "params", name):
+    for part in (key, "params", name):
         parameters = parameters.get(part) if hasattr(parameters, "get") else None
     # Files store numbers as arrays.
     return default if parameters is None else float(np.ravel(parameters)[0])

@@ -15,14 +15,14 @@ from shesha.inputs import validation as check
 from shesha.kernels import shapes as kernel
 from shesha.kernels.orthogonal_maps import triangular_factor
 from shesha.kernels.rounding_and_scaling import length_unit
-from shesha.kernels.threads import single_threaded_blas
+from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.null_summary import draws_needed, holm, summarise
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results.similarity.consensus import Consensus, Member
 from shesha.support import argument_types as kinds
-from shesha.support.device_arrays import largest
+from shesha.support import memory
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
@@ -34,6 +34,8 @@ _FEWEST = 3
 _FEW = 5
 _LARGEST = float(np.sqrt(2))
 _PERMUTING, _SHARED_STEPS = 13, 2
+_COPIES = 2
+"""Copies of all shapes that a draw makes."""
 _SMALLEST = 1e-6
 """Distance below which two shapes are equal up to rounding."""
 
@@ -109,12 +111,20 @@ def consensus(
     if groups is None and (signs := undeclared_dependence(list(configurations.values()))):
         warn(f"what all share may be their order, and intervals too narrow: {signs}", CalibrationWarning)
     evidence = Evidence.draw_subsets(row_exchange, alpha, confidence, seed)
-    names, shapes = list(configurations), list(configurations.values())
+    names = list(configurations)
+    # Only one copy of each shape is held.
+    shapes = [configurations.pop(name) for name in names]
+    for shape in shapes if scale else ():
+        shape /= np.linalg.norm(shape)
     with single_threaded_blas():
-        mean, n_steps, converged = kernel.mean_shape(shapes)
-        distances, ends = _distances_to_others(shapes, mean, evidence)
+        small = kernel.in_joint_basis(shapes)
+        rotations, n_steps, converged = kernel.rotations_onto_mean(small)
+        mean = kernel.mean_of_rotated(shapes, rotations)
+        distances, ends = _distances_to_others(shapes, small, kernel.mean_of_rotated(small, rotations), evidence)
         to_all = [_distance(shape, mean) for shape in shapes]
-        shared_p_value = _shared_p_value(shapes, row_exchange, alpha, seed)
+        shared_p_value = _shared_p_value(
+            shapes if scale else [_unit(shape) for shape in shapes], row_exchange, alpha, seed
+        )
     # Distances are skewed to the right, so testing them directly would find too many outliers; their logarithms are
     # nearly symmetric.
     p_values = outlier_p_values(np.log(np.maximum(distances, _SMALLEST)))
@@ -162,7 +172,7 @@ def mean_shape(representations: Mapping[str, ArrayLike], *, scale: bool = True) 
     check.boolean(scale, "scale")
     configurations, _, _ = _configurations(representations, None, scale)
     with single_threaded_blas():
-        mean, _, _ = kernel.mean_shape(list(configurations.values()))
+        mean, _, _ = kernel.mean_shape([_unit(shape) if scale else shape for shape in configurations.values()])
         u, values, _ = np.linalg.svd(mean, full_matrices=False)
     shape: Matrix = u * values
     return shape
@@ -183,7 +193,7 @@ def outlier_p_values(distances: Vector) -> Vector:
 def _configurations(
     representations: Mapping[str, ArrayLike], groups: ArrayLike | None, scale: bool
 ) -> tuple[dict[str, Matrix], int, Any]:
-    """Return centred rows, padded to one width and, with `scale`, of unit size; see `_centred_shape`."""
+    """Return centred rows, padded to one width; columns beyond the number of rows are rotated away."""
     hint_of_distances(kinds.mapping(representations, "representations"))
     named = check_named_arrays(representations, "representations", "representations[{!r}]")
     if len(named) < _FEWEST:
@@ -199,7 +209,7 @@ def _configurations(
     units = {name: length_unit(source.rows) for name, source in aligned.items()}
     # Distances between shapes do not depend on the unit, so rows of any scale are brought near 1.
     short = {
-        name: _centred_shape(source.rows, units[name] if scale else max(units.values()), name, scale=scale)
+        name: _centred_shape(source.rows, units[name] if scale else max(units.values()), name)
         for name, source in aligned.items()
     }
     width = max(matrix.shape[1] for matrix in short.values())
@@ -209,17 +219,19 @@ def _configurations(
     return short, max(source.shape[1] for source in aligned.values()), design
 
 
-def _centred_shape(rows: Matrix, unit: float, name: str, *, scale: bool) -> Matrix:
+def _centred_shape(rows: Matrix, unit: float, name: str) -> Matrix:
     """Return centred rows in a unit; columns beyond the number of rows are rotated away, in the same memory."""
     centred = rows / unit
-    greatest = largest(centred)
+    largest = float(np.abs(centred).max())
     centred -= centred.mean(axis=0)
-    length = np.linalg.norm(centred)
-    if not length > 1e-12 * greatest:
+    if not np.linalg.norm(centred) > 1e-12 * largest:
         raise ValueError(f"representations[{name!r}] must have rows that differ, got equal rows")
-    if scale:
-        centred /= length
     return triangular_factor(centred)
+
+
+def _unit(rows: Matrix) -> Matrix:
+    scaled: Matrix = rows / np.linalg.norm(rows)
+    return scaled
 
 
 def _distance(rows: Matrix, target: Matrix) -> float:
@@ -232,16 +244,21 @@ def _distance(rows: Matrix, target: Matrix) -> float:
 
 
 def _distances_to_others(
-    shapes: Sequence[Matrix], mean: Matrix, evidence: Evidence
+    shapes: Sequence[Matrix], small: Sequence[Matrix], mean: Matrix, evidence: Evidence
 ) -> tuple[list[float], list[tuple[float, float]]]:
-    """Return each shape's distance from the mean shape of the others, and the ends of its interval."""
-    distances, ends = [], []
-    for k in track(range(len(shapes)), len(shapes), "representations"):
-        others = [shape for j, shape in enumerate(shapes) if j != k]
-        target, _, _ = kernel.mean_shape(others, start=mean)
-        distances.append(_distance(shapes[k], target))
-        ends.append(_interval(shapes[k], target, distances[-1], evidence))
-    return distances, ends
+    """Return each shape's distance from the mean shape of the others, and the ends of its interval.
+
+    The rotations of the others are searched for in `small`, the same shapes in the basis that all share.
+    """
+
+    def distance(k: int) -> tuple[float, tuple[float, float]]:
+        rotations, _, _ = kernel.rotations_onto_mean([*small[:k], *small[k + 1 :]], start=mean)
+        target = kernel.mean_of_rotated([*shapes[:k], *shapes[k + 1 :]], rotations)
+        value = _distance(shapes[k], target)
+        return value, _interval(shapes[k], target, value, evidence)
+
+    found = list(track(parallel(distance, range(len(shapes))), len(shapes), "representations"))
+    return [value for value, _ in found], [ends for _, ends in found]
 
 
 def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, seed: Seed) -> float:
@@ -251,20 +268,18 @@ def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, se
     """
     if design.log_count < np.log(1 / alpha) - 1e-9:
         return float("nan")
-    rng, lengths = spawn(seed, _PERMUTING), [float(np.linalg.norm(shape)) for shape in shapes]
+    rng = spawn(seed, _PERMUTING)
+    same = np.arange(design.n_rows)
+    draws = ([same, *(design.draw(rng) for _ in shapes[1:])] for _ in range(draws_needed(1, alpha)))
+    orders = [[same] * len(shapes), *draws]
 
     def shared(orders: Sequence[Index]) -> float:
-        mean = shapes[0][orders[0]] / lengths[0]
-        for _ in range(_SHARED_STEPS):
-            total = np.zeros_like(mean)
-            for shape, order, length in zip(shapes, orders, lengths, strict=True):
-                total += kernel.rotate_onto(shape[order], mean) / length
-            mean = total / len(shapes)
-        return float(np.linalg.norm(mean))
+        permuted = [shape[order] for shape, order in zip(shapes, orders, strict=True)]
+        return kernel.norm_of_rough_mean(permuted, _SHARED_STEPS)
 
-    same = np.arange(design.n_rows)
-    draws = [shared([same, *(design.draw(rng) for _ in shapes[1:])]) for _ in range(draws_needed(1, alpha))]
-    return summarise(shared([same] * len(shapes)), np.array(draws), "higher", alpha, None).p_value
+    at_once = memory.memory_budget() // (_COPIES * sum(shape.nbytes for shape in shapes))
+    observed, *null = track(parallel(shared, orders, at_once=max(1, at_once)), len(orders), "permutations")
+    return summarise(observed, np.array(null), "higher", alpha, None).p_value
 
 
 def _interval(rows: Matrix, target: Matrix, value: float, evidence: Evidence) -> tuple[float, float]:

@@ -81,7 +81,8 @@ def not_finite(name: str, rows: Index, n_rows: int, names: Names | None = None) 
     """Return the message about rows with NaN or infinity, with the option that leaves them out."""
     ids = "" if names is None else f": {join_items(names.values[rows])}"
     counts = f"{len(rows):,} of {n_rows:,}"
-    return f'{_NOT_FINITE.format(name, join_items(rows))} ({counts}{ids}); missing="drop" leaves them out everywhere'
+    what = "them out everywhere" if len(rows) < n_rows else "out columns without any number, and the other such rows"
+    return f'{_NOT_FINITE.format(name, join_items(rows))} ({counts}{ids}); missing="drop" leaves {what}'
 
 
 def zero_rows(name: str, rows: Index, n_rows: int, names: Names | None = None) -> str:

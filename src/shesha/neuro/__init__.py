@@ -13,6 +13,7 @@ from shesha.neuro.spikes import spike_counts
 from shesha.neuro.split_half_reliability import trial_split, wuc
 from shesha.neuro.stochastic_shape import StochasticShape, stochastic_shape
 from shesha.neuro.time_by_time import over_time
+from shesha.neuro.time_clusters import TimeClusters, time_clusters
 from shesha.neuro.trial_order_null import permutation_null
 from shesha.neuro.trials_needed import TrialsNeeded, trials_needed
 from shesha.neuro.within_session_drift import centroid_drift, tertiles
@@ -22,6 +23,7 @@ __all__ = [
     "Searchlight",
     "Session",
     "StochasticShape",
+    "TimeClusters",
     "TrialsNeeded",
     "allen_areas",
     "association",
@@ -45,6 +47,7 @@ __all__ = [
     "spike_counts",
     "stochastic_shape",
     "tertiles",
+    "time_clusters",
     "to_rsatoolbox",
     "trial_split",
     "trials_needed",

@@ -239,8 +239,10 @@ def neighbours_in_radius(coordinates: ArrayLike, radius: float, centres: ArrayLi
     """
     from scipy.spatial import cKDTree
 
-    places = check.matrix(coordinates, "coordinates", min_rows=1)
-    middles = places if centres is None else check.matrix(centres, "centres", min_rows=1)
+    places = check.require_squarable(check.matrix(coordinates, "coordinates", min_rows=1), "coordinates")
+    middles = places
+    if centres is not None:
+        middles = check.require_squarable(check.matrix(centres, "centres", min_rows=1), "centres")
     lists = cKDTree(places).query_ball_point(middles, check.positive(radius, "radius"), return_sorted=True)
     indptr = np.concatenate([[0], np.cumsum([len(each) for each in lists])])
     indices = np.concatenate([np.asarray(each, dtype=np.intp) for each in lists])

@@ -83,15 +83,16 @@ class TrialsNeeded(NumberTable):
         if now.has_null and not now.significant:
             return (
                 f"The number of trials that are needed cannot be predicted: with {now.n_trials} {each}, the distances "
-                f"are not reliable above chance (p = {say.format_p(now.p_value)})."
+                f"are not reliable above chance at {now.alpha:g} (p = {say.format_p(now.p_value)})."
             )
         limits = ""
         if self.needed.has_interval:
             high = f"{ceil(self.needed.high)}" if isfinite(self.needed.high) else "no upper limit"
             limits = f" ({say.format_share(self.needed.confidence)} interval {ceil(self.needed.low)} to {high})"
+        tested = f"; now above chance at {now.alpha:g}" if now.has_null else ""
         return (
             f"A reliability of {self.target:g} needs {ceil(self.needed.value)} {each}{limits}; {self.n_recorded} "
-            f"were recorded."
+            f"were recorded{tested}."
         )
 
     @draws_axes
@@ -200,8 +201,10 @@ def trials_needed(
     >>> rng = np.random.default_rng(0)
     >>> shown = rng.permutation(np.tile(np.arange(20), 12))
     >>> X = rng.poisson(2 + rng.gamma(1, 1, size=(20, 30))[shown])
-    >>> trials_needed(X, shown, n_permutations=39).headline
-    'A reliability of 0.8 needs 51 trials per condition (95 % interval 24 to 187); 12 were recorded.'
+    >>> print(*trials_needed(X, shown, n_permutations=39).headline.split("; "), sep="\\n")
+    A reliability of 0.8 needs 51 trials per condition (95 % interval 24 to 187)
+    12 were recorded
+    now above chance at 0.05.
     """
     check.choice(metric, METRICS, "metric")
     check.fraction(target, "target", closed=False)

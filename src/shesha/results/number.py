@@ -236,8 +236,8 @@ def lines_of_numbers(numbers: Sequence[Number], what: str = "numbers") -> list[s
         interval = f"{each.low:.3g} to {each.high:.3g}" if each.has_interval else ""
         numerals = ["" if isnan(x) else f"{x:.3g}" for x in (each.chance, each.deciding_p_value)]
         value = f"{each.value:.4g}" if each.has_value else ""
-        rows.append([each.name, value, interval, *numerals, each.reason if each.reason else each.verdict])
-    kept = [place for place in range(6) if place in (0, 1, 5) or any(row[place] for row in rows[1:])]
+        rows.append([each.name, value, interval, *numerals, each.reason or (each.verdict if each.has_null else "")])
+    kept = [place for place in range(6) if place in (0, 1) or any(row[place] for row in rows[1:])]
     lines = columns([[row[place] for place in kept] for row in rows], "".join("<>>>><"[place] for place in kept))
     more = len(numbers) - MOST_LINES
     return [*lines, *([f"{more:,} more {what}; `to_frame()` returns all"] if more > 0 else [])]
@@ -278,8 +278,8 @@ class NumberTable(Result):
     @property
     def headline(self) -> str:
         """How many numbers are above chance."""
-        n = len(self.significant)
-        return f"{n} of {len(self):,} {self.WHAT} {agree_with_share(n, len(self), 'is', 'are')} above chance."
+        n, level = len(self.significant), f" at {self.numbers[0].alpha:g}" if self.numbers else ""
+        return f"{n} of {len(self):,} {self.WHAT} {agree_with_share(n, len(self), 'is', 'are')} above chance{level}."
 
     def to_frame(self, *, full: bool = False) -> pd.DataFrame:
         """Return a table with one row per number.
@@ -303,6 +303,8 @@ class NumberTable(Result):
         names = [each.name for each in shown]
         series = {"value": Series(values, lows, highs)}
         ax = intervals(names, series, thresholds, label=self.WHAT, joined=False, ax=ax)
+        tallest = [x for x in (*values, *highs, *thresholds) if isfinite(x)]
+        ax.set_ylim(top=max(1.02, 1.05 * max(tallest, default=1.0)))
         ax.set_title(title, fontsize="medium")
         return ax
 

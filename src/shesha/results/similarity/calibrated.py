@@ -41,6 +41,10 @@ class Calibrated(NullSummary):
     options: dict[str, Any] = field(default_factory=dict)
     doubts: Doubts | None = None
     """Possible problems with the conclusion, if they were checked."""
+    notes: tuple[str, ...] = ()
+    """How the score was estimated, if not from all rows."""
+    sampling_error: float = 0.0
+    """Monte Carlo standard error of the observed score, if it is estimated from a sample; 0 if it is exact."""
 
     @property
     def significant(self) -> bool:
@@ -66,6 +70,7 @@ class Calibrated(NullSummary):
             f"  {kind} {self.score:.4g}, p = {self.p_value:.3g} ({self.n_permutations} permutations, {self.exchanged})",
             f"  chance {self.null_mean:.4g} +- {self.null_sd:.2g}, threshold {self.threshold:.4g} at {self.alpha:g}",
         ]
+        lines += [f"  {note}" for note in self.notes]
         if self.n_lost:
             were = agree(self.n_lost, "was", "were")
             lines.append(f"  {count(self.n_lost, 'draw')} without a score {were} counted as at least as close")
