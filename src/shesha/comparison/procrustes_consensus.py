@@ -257,8 +257,15 @@ def _distances_to_others(
         value = _distance(shapes[k], target)
         return value, _interval(shapes[k], target, value, evidence)
 
-    found = list(track(parallel(distance, range(len(shapes))), len(shapes), "representations"))
+    found = list(
+        track(parallel(distance, range(len(shapes)), at_once=_at_once(shapes)), len(shapes), "representations")
+    )
     return [value for value, _ in found], [ends for _, ends in found]
+
+
+def _at_once(shapes: Sequence[Matrix]) -> int:
+    """Return the number of threads whose copies of the shapes fit the memory budget."""
+    return max(1, memory.memory_budget() // (_COPIES * sum(shape.nbytes for shape in shapes)))
 
 
 def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, seed: Seed) -> float:
@@ -277,8 +284,7 @@ def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, se
         permuted = [shape[order] for shape, order in zip(shapes, orders, strict=True)]
         return kernel.norm_of_rough_mean(permuted, _SHARED_STEPS)
 
-    at_once = memory.memory_budget() // (_COPIES * sum(shape.nbytes for shape in shapes))
-    observed, *null = track(parallel(shared, orders, at_once=max(1, at_once)), len(orders), "permutations")
+    observed, *null = track(parallel(shared, orders, at_once=_at_once(shapes)), len(orders), "permutations")
     return summarise(observed, np.array(null), "higher", alpha, None).p_value
 
 
