@@ -207,6 +207,7 @@ def _add_stability(
         if variant.audited and variant.needs == "rows":
             scores[variant.name], chance = _score(variant, rows, None, settings)
             chances |= {} if chance is None else {variant.name: chance}
+    rows.drop_views()
     finding = replace(finding, scores=scores, chances=chances, descriptors=_descriptors(rows))
     return finding if y is None else _add_label_scores(finding, rows, y, settings)
 

@@ -31,7 +31,7 @@ Metric = Literal["cosine", "euclidean"]
 NO_LENGTH = 1e-12
 """Length, relative to the largest entry, below which a shift counts as zero."""
 _MOST_RIDGE = 1e16
-"""Largest ridge, relative to the squared unit of the data. A larger one changes no direction, but shifts would seem 0."""
+"""Largest ridge, relative to the squared unit of the data. A larger one makes shifts seem zero."""
 _PANEL = 512
 
 

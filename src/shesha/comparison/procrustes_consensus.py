@@ -111,15 +111,20 @@ def consensus(
     if groups is None and (signs := undeclared_dependence(list(configurations.values()))):
         warn(f"what all share may be their order, and intervals too narrow: {signs}", CalibrationWarning)
     evidence = Evidence.draw_subsets(row_exchange, alpha, confidence, seed)
-    names, shapes = list(configurations), list(configurations.values())
-    sized = [_unit(shape) if scale else shape for shape in shapes]
+    names = list(configurations)
+    # Only one copy of each shape is held.
+    shapes = [configurations.pop(name) for name in names]
+    for shape in shapes if scale else ():
+        shape /= np.linalg.norm(shape)
     with single_threaded_blas():
-        small = kernel.in_joint_basis(sized)
+        small = kernel.in_joint_basis(shapes)
         rotations, n_steps, converged = kernel.rotations_onto_mean(small)
-        mean = kernel.mean_of_rotated(sized, rotations)
-        distances, ends = _distances_to_others(sized, small, kernel.mean_of_rotated(small, rotations), evidence)
+        mean = kernel.mean_of_rotated(shapes, rotations)
+        distances, ends = _distances_to_others(shapes, small, kernel.mean_of_rotated(small, rotations), evidence)
         to_all = [_distance(shape, mean) for shape in shapes]
-        shared_p_value = _shared_p_value([_unit(shape) for shape in shapes], row_exchange, alpha, seed)
+        shared_p_value = _shared_p_value(
+            shapes if scale else [_unit(shape) for shape in shapes], row_exchange, alpha, seed
+        )
     # Distances are skewed to the right, so testing them directly would find too many outliers; their logarithms are
     # nearly symmetric.
     p_values = outlier_p_values(np.log(np.maximum(distances, _SMALLEST)))
@@ -252,8 +257,15 @@ def _distances_to_others(
         value = _distance(shapes[k], target)
         return value, _interval(shapes[k], target, value, evidence)
 
-    found = list(track(parallel(distance, range(len(shapes))), len(shapes), "representations"))
+    found = list(
+        track(parallel(distance, range(len(shapes)), at_once=_at_once(shapes)), len(shapes), "representations")
+    )
     return [value for value, _ in found], [ends for _, ends in found]
+
+
+def _at_once(shapes: Sequence[Matrix]) -> int:
+    """Return the number of threads whose copies of the shapes fit the memory budget."""
+    return max(1, memory.memory_budget() // (_COPIES * sum(shape.nbytes for shape in shapes)))
 
 
 def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, seed: Seed) -> float:
@@ -272,8 +284,7 @@ def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, se
         permuted = [shape[order] for shape, order in zip(shapes, orders, strict=True)]
         return kernel.norm_of_rough_mean(permuted, _SHARED_STEPS)
 
-    at_once = memory.memory_budget() // (_COPIES * sum(shape.nbytes for shape in shapes))
-    observed, *null = track(parallel(shared, orders, at_once=max(1, at_once)), len(orders), "permutations")
+    observed, *null = track(parallel(shared, orders, at_once=_at_once(shapes)), len(orders), "permutations")
     return summarise(observed, np.array(null), "higher", alpha, None).p_value
 
 

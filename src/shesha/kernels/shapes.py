@@ -53,7 +53,10 @@ def mean_shape(configurations: Sequence[Matrix], start: Matrix | None = None) ->
 
 def mean_of_rotated(configurations: Sequence[Matrix], rotations: Sequence[Matrix]) -> Matrix:
     """Return the mean of configurations after the rotation of each."""
-    mean: Matrix = np.mean([rows @ turn for rows, turn in zip(configurations, rotations, strict=True)], axis=0)
+    total = np.zeros((len(configurations[0]), rotations[0].shape[1]))
+    for rows, turn in zip(configurations, rotations, strict=True):
+        total += rows @ turn
+    mean: Matrix = total / len(configurations)
     return mean
 
 
