@@ -142,7 +142,10 @@ def compiled(folder: Path, library: Path) -> bool:
 
 def found_compiler() -> list[str] | None:
     """Return the command of the C compiler: CC, or the first of the usual names."""
-    named = shlex.split(os.environ.get("CC", ""))
+    try:
+        named = shlex.split(os.environ.get("CC", ""))
+    except ValueError:  # For example, an unclosed quotation mark: as any other compiler that does not exist.
+        return None
     for command in [named] if named else [["cc"], ["gcc"], ["clang"]]:
         if shutil.which(command[0]):
             return command

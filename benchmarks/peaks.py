@@ -20,7 +20,7 @@ from pathlib import Path
 from shesha.report import markdown_table
 
 VERBS = ("compare", "compare_layers", "calibrate", "diff", "audit", "consensus", "rank", "monitor")
-SHAPES = ("20000x300", "3000x5000", "200x50000", "5000x2000")
+SHAPES = ("20000x300", "3000x5000", "200x50000", "100000x64")
 CALL = """
 import re, sys, time, warnings
 import numpy as np

@@ -271,6 +271,10 @@ _NAMED_MODELS: Made = {"models": lambda good: [["a", "b", "c"], ["b", "c", "d"]]
 _THREE: Made = {"representations": lambda good: {"a": good.X, "b": good.Y, "c": good.X**2}}
 
 
+def _three_clusters(matrix: Any) -> Any:
+    return np.digitize(np.asarray(matrix)[:, 0], [-0.5, 0.5])
+
+
 def _four(good: Arguments) -> Any:
     return (np.arange(N) // 2 % 4).astype(str)
 
@@ -324,6 +328,20 @@ OWN: dict[str, Made] = {
         "sessions": lambda good: [session(good), session(good), session(good)],
         **{"min_trials": lambda good: 8, "min_neurons": lambda good: 4},
     },
+    "shesha.bio.cluster_stability": {
+        **{"groupby": lambda good: "perturbation", "cluster": lambda good: _three_clusters, "n_draws": lambda good: 19},
+        "n_subsamples": lambda good: 2,
+    },
+    "shesha.neuro.searchlight": {
+        **{
+            "X": lambda good: good.X[:8],
+            "model": lambda good: _distances(good),
+            "neighbours": lambda good: [[0, 1, 2], [2, 3, 4, 5]],
+        },
+    },
+    "shesha.neuro.neighbours_in_radius": {"coordinates": lambda good: good.X, "radius": lambda good: 2.0},
+    "shesha.neuro.trials_needed": {"n_splits": lambda good: 2},
+    "shesha.neuro.time_clusters": {"X": lambda good: np.stack([good.X] * 3, axis=2), "n_splits": lambda good: 2},
     "shesha.neuro.over_time": {"X": lambda good: np.stack([good.X] * 3, axis=2)},
     "shesha.neuro.crossnobis": {"runs": lambda good: np.arange(N) // 12},
     "shesha.neuro.discriminability": {"runs": lambda good: np.arange(N) // 12},

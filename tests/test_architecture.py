@@ -176,6 +176,30 @@ def test_importing_pulls_in_no_extra() -> None:
     assert not {"pandas", "scipy", "rich", "typer"} & set(loaded)
 
 
+def test_functions_for_arrays_work_without_the_extras() -> None:
+    """Importing torch alone takes seconds, and `compare` must work where it is not installed."""
+    code = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {names}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+import numpy as np
+import shesha
+X = np.random.default_rng(0).standard_normal((30, 4))
+shesha.compare(X, X[:, ::-1])
+shesha.calibrate(X, X, n_permutations=19)
+shesha.consensus, shesha.rank_models, shesha.audit, shesha.diff, shesha.compare_layers
+"""
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code.format(names=sorted(EXTRAS))], capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
 def test_every_function_of_the_library_has_a_seeded_example() -> None:
     functions = [getattr(shesha, name) for name in shesha.__all__ if callable(getattr(shesha, name)) and name.islower()]
     missing = [f.__name__ for f in functions if ">>>" not in (f.__doc__ or "")]

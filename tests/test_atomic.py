@@ -1,5 +1,6 @@
 """Files are whole or not there."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -135,3 +136,12 @@ def test_a_link_that_leads_to_itself_is_refused(tmp_path):
     with pytest.raises(OSError, match=r"got .*loop.txt, which is a link to itself"):
         atomic_files.write_text(link, "new")
     assert link.is_symlink()
+
+
+def test_a_full_disk_is_reported_with_the_path(tmp_path):
+    path = tmp_path / "a.txt"
+    with pytest.raises(OSError, match=r"No space left on device: '.*a.txt'"), atomic_files.replacing(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OSError, match="other"), atomic_files.replacing(path):
+        raise OSError(errno.ENOSPC, "No space left on device", "other.txt")
+    assert not list(tmp_path.iterdir())

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -181,3 +182,22 @@ def test_a_null_that_cannot_fit_is_refused_before_it_starts(monkeypatch, name):
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
     with pytest.raises(MemoryBudgetError, match=f"the null of {name} for 600 rows must fit the memory budget"):
         shesha.calibrate(rows, rows, name, n_permutations=19)
+
+
+def test_a_diff_of_wide_rows_holds_few_copies(monkeypatch):
+    rng = np.random.default_rng(0)
+    before = rng.standard_normal((20, 12_000))
+    after = before + 0.3 * rng.standard_normal(before.shape)
+    labels = np.arange(20) % 2
+    shesha.diff(before[:, :50], after[:, :50], labels)
+    for place in ("kernels.orthogonal_maps", "changes.layer_sources"):
+        monkeypatch.setattr(f"shesha.{place}.PANEL", 1 << 14)
+    tracemalloc.start()
+    try:
+        found = shesha.diff(before, after, labels)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.changed
+    # The two inputs are the caller's; noisy copies and predictions of maps are held one at a time.
+    assert peak < 3 * before.nbytes

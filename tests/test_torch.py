@@ -61,3 +61,28 @@ def test_compare_takes_feature_maps():
 def test_complex_tensors_are_refused():
     with pytest.raises(TypeError, match="X must be a matrix of real numbers"):
         measures.cka(torch.ones((5, 3), dtype=torch.complex64), torch.ones((5, 3)))
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("name", sorted(set(transfer.__all__) - {"leep", "nce", "anisotropy"}))
+def test_transferability_takes_tensors_by_keyword(arrays, name, kind):
+    score, other = getattr(transfer, name), "Y" if name == "logme_regression" else "y"
+    X, second = torch.tensor(arrays[0]).to(kind), torch.tensor(np.arange(40) % 3)
+    if other == "Y":
+        second = torch.tensor(arrays[1])
+    expected = score(X, second)
+    assert score(**{"X": X.requires_grad_(), other: second}) == expected
+    assert score(X, second) == expected
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32, torch.float64])
+def test_an_encoder_of_tensors_takes_a_noise_level(kind):
+    layer = torch.nn.Linear(8, 4).to(kind)
+    X = torch.randn(30, 8, generator=torch.Generator().manual_seed(0)).to(kind).requires_grad_()
+    small, large = (shesha.encoder_stability(f=layer, X=X, perturb=sd, n=3, seed=0) for sd in (0.01, 1.0))
+    assert 1 / 3 < large < small < 1
+
+
+def test_classes_of_the_source_may_be_tensors():
+    z, y = np.arange(12) % 4, np.arange(12) % 3
+    assert transfer.nce(z=torch.tensor(z), y=torch.tensor(y)) == transfer.nce(z, y)

@@ -35,6 +35,13 @@ def test_they_are_differences_of_mean_squared_distances():
     assert matrix.loc["NT", "A"] == matrix.loc["A", "NT"] > 0 == matrix.loc["A", "A"]
 
 
+def test_values_are_those_of_pertpy():
+    """Values of pertpy 1.0.3 with cell_wise_metric='sqeuclidean', as Peidli et al. define the E-distance."""
+    found = {(pair.first, pair.second): pair.e_distance for pair in bio.e_distances(cells(0, 1.0), "gene", pairs="all")}
+    expected = {("A", "NT"): 10.28009796, ("A", "B"): 9.11696102, ("B", "NT"): 1.24978589}
+    assert found == {pair: pytest.approx(value) for pair, value in expected.items()}
+
+
 def test_without_an_effect_few_pairs_differ():
     hits = sum(bio.e_distances(cells(seed, 0.0), "gene", n_draws=39).pairs[0].p_value <= 0.05 for seed in range(60))
     assert hits <= 8

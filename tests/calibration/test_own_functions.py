@@ -103,7 +103,9 @@ def test_a_level_with_a_rounding_error_is_the_level():
     found = calibrate(X, X, n_permutations=9, alpha=1 - 0.9, seed=0)
     assert found.p_value == 0.1 and found.significant
     assert calibrate_layers([X], [X], n_permutations=9, alpha=1 - 0.9, seed=0).significant
-    assert calibrate_many({"a": (X, X)}, n_permutations=9, alpha=1 - 0.9, seed=0).to_frame(full=True)["significant"].all()
+    assert (
+        calibrate_many({"a": (X, X)}, n_permutations=9, alpha=1 - 0.9, seed=0).to_frame(full=True)["significant"].all()
+    )
 
 
 @pytest.mark.parametrize("scale", [1e200, 1e-200])

@@ -123,3 +123,35 @@ def test_classes_that_are_not_compared_are_told(rows, rng, labels, reason):
     found = shesha.diff(rows, rows + 0.1 * rng.standard_normal(rows.shape), labels=labels)
     assert not found.classes
     assert any(f"Classes were not compared: {reason}" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("width", [120, 110])
+def test_kinds_of_change_of_wide_rows_do_not_depend_on_their_coordinates(monkeypatch, width):
+    """Rows in fewer coordinates give every number up to rounding, also to measures that depend on the axes."""
+    rng = np.random.default_rng(0)
+    before = rng.standard_normal((30, 8)) @ rng.standard_normal((8, 120)) + 0.2 * rng.standard_normal((30, 120)) + 1
+    changes = {
+        "none": 0 * before,
+        "scaled": before * (np.arange(120) % 5),
+        "lost": -before * (np.arange(120) > 40),
+        "small": 0.3 * rng.standard_normal(before.shape),
+        "new": rng.standard_normal(before.shape) - before,
+    }
+    labels = np.arange(30) % 2
+    for name, change in changes.items():
+        found = []
+        for fewest in (4096, 1):
+            monkeypatch.setattr("shesha.changes.layer_details._MANY_FEATURES", fewest)
+            found.append(
+                shesha.diff(before, (before + change)[:, :width], labels, measures=["unbiased CKA", "SoftCorr"])
+            )
+        first, second = found
+        assert first.structure.kind == second.structure.kind, name
+        for one, other in ((first.structure, second.structure), (first.separation, second.separation)):
+            for field, value in vars(one).items():
+                if isinstance(value, float):
+                    assert getattr(other, field) == pytest.approx(value, rel=1e-6, abs=1e-8, nan_ok=True), (name, field)
+        for layer, same in zip(first, second, strict=True):
+            assert (same.change, same.noise) == pytest.approx((layer.change, layer.noise), rel=1e-6, abs=1e-9)
+            for score, other in zip(layer.scores, same.scores, strict=True):
+                assert other.noise == pytest.approx(score.noise, rel=1e-6, abs=1e-9, nan_ok=True)

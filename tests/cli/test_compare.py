@@ -406,3 +406,11 @@ def test_keys_may_be_of_different_files(invoke_main, tmp_path, rng):
     for keys, missing in ((("first",), "first"), (("first", "other", "third"), "third"), (("first", "third"), "first")):
         ended = invoke_main("compare", *files, *(word for key in keys for word in ("--key", key)), *quick)
         assert ended.status == 2 and f"got '{missing}'" in ended.err
+    np.save(tmp_path / "c.npy", X)
+    for command in ("compare", "diff", "layers"):
+        ended = invoke_main(
+            command, tmp_path / "a.npz", tmp_path / "c.npy", "--key", "first", *quick * (command == "compare")
+        )
+        assert ended.status == 0 and "left out other" not in ended.out
+        ended = invoke_main(command, tmp_path / "a.npz", tmp_path / "c.npy", "--key", "third")
+        assert ended.status == 2 and "got 'third'" in ended.err

@@ -166,3 +166,13 @@ def test_shards_need_two_folders_of_equal_rows(invoke, folders):
     (paths[1] / "part-11.npy").unlink()
     with pytest.raises(ValueError, match=r"model_b must have as many rows as model_a \(19,200\), got 17,600"):
         invoke("compare", *paths, "--shards", "--measures", "CKA")
+
+
+def test_a_cache_folder_that_cannot_be_written_does_not_fail_a_comparison(invoke, files, tmp_path, monkeypatch):
+    paths, _, _ = files
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setenv("SHESHA_MEMORY", "1M")
+    done = invoke("compare", *paths, "--measures", "CKA")
+    assert done.status == 0
+    assert "the state is not saved, because" in done.err

@@ -52,6 +52,13 @@ def test_nothing_is_written_into_a_store_that_is_read(invoke_main, folder, X):
     assert content(folder) == before
 
 
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal", ".lock"])
+def test_the_files_beside_a_store_are_no_outputs(invoke_main, folder, ending):
+    ended = invoke_main("compare", "data", "--store", "s.sqlite", "--json", f"s.sqlite{ending}")
+    assert f"--json must name a file that the command does not read, got s.sqlite{ending}" in ended.err
+    assert not list(folder.glob("s.sqlite*"))
+
+
 def test_the_files_of_a_model_stay(invoke_main, folder):
     (folder / "model").mkdir()
     (folder / "model" / "config.json").write_text("{}")

@@ -191,3 +191,40 @@ def test_representations_that_share_nothing_have_no_outliers_and_this_is_said():
     truth = rng.standard_normal((40, 5))
     related = consensus({str(k): truth + rng.standard_normal((40, 5)) for k in range(6)})
     assert not related.shares_nothing and "outlier" in related.headline
+
+
+def unrelated(n_members, n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    return centred({str(k): rng.standard_normal((n, d)) for k in range(n_members)})
+
+
+@pytest.mark.parametrize(("n_members", "n", "d"), [(3, 60, 20), (6, 60, 20), (6, 20, 20), (12, 100, 8)])
+def test_the_mean_of_unrelated_shapes_converges_in_few_steps_to_a_stationary_mean(n_members, n, d):
+    shapes = unrelated(n_members, n, d)
+    mean, n_steps, converged = kernel.mean_shape(shapes)
+    assert converged
+    assert n_steps < 250
+    # A hundred plain steps from there, each of which can only lengthen the mean, gain next to nothing.
+    again = mean
+    for _ in range(100):
+        again = np.mean([kernel.rotate_onto(shape, again) for shape in shapes], axis=0)
+    assert 0 <= np.linalg.norm(again) - np.linalg.norm(mean) < 1e-5
+
+
+def test_the_joint_basis_keeps_all_products():
+    shapes = unrelated(3, 50, 4)
+    small = kernel.in_joint_basis(shapes)
+    assert [one.shape for one in small] == [(12, 4)] * 3
+    for i in range(3):
+        for j in range(3):
+            np.testing.assert_allclose(small[i].T @ small[j], shapes[i].T @ shapes[j], atol=1e-14)
+    assert kernel.in_joint_basis(unrelated(3, 20, 4))[0].shape == (20, 4)
+
+
+@pytest.mark.parametrize(("n_members", "n", "d"), [(3, 50, 4), (12, 20, 6)])
+def test_the_rough_mean_is_that_of_rotations_one_by_one(n_members, n, d):
+    shapes = unrelated(n_members, n, d)
+    mean = shapes[0]
+    for _ in range(2):
+        mean = np.mean([kernel.rotate_onto(shape, mean) for shape in shapes], axis=0)
+    assert kernel.norm_of_rough_mean(shapes, 2) == pytest.approx(np.linalg.norm(mean), rel=1e-12)

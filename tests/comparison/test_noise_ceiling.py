@@ -217,3 +217,9 @@ def test_a_ceiling_prints_and_becomes_plain_values():
     assert NoiseCeiling.from_dict(json.loads(json.dumps(found.to_dict()))) == found
     with pytest.raises(ValueError, match="repeats must contain at least 2 repeats, got 1"):
         noise_ceiling(REPEATS[:1])
+
+
+@pytest.mark.parametrize("wrong", [np.array(3.0), np.array("x"), 3.0, None])
+def test_single_values_are_no_repeats(wrong):
+    with pytest.raises(TypeError, match="repeats must be an array of shape"):
+        noise_ceiling(wrong)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from shesha import bio, compare, compare_within
-from shesha.comparison.within_classes import batch_silhouette, block_mixing, ilisi
+from shesha.comparison.within_classes import batch_silhouette, block_mixing, graph_connectivity, ilisi
 
 
 def cells(seed=0, n=240, n_types=2, n_batches=2, d=8, shift=4.0):
@@ -135,6 +135,26 @@ def test_ilisi_follows_its_definition(shift):
         p /= p.sum()
         values.append(1 / sum(p[batch[near] == b].sum() ** 2 for b in (0, 1)))
     assert ilisi(P, batch.astype(str)) == pytest.approx(np.median(values) - 1, abs=1e-3)
+
+
+@pytest.mark.parametrize("shift", [0.0, 2.0, 8.0])
+def test_graph_connectivity_is_that_of_scib_metrics(shift):
+    scib_metrics = pytest.importorskip("scib_metrics")
+    neighbors = pytest.importorskip("sklearn.neighbors")
+    P, kind, _, _ = cells(n_batches=3, shift=shift)
+    distances, indices = neighbors.NearestNeighbors(n_neighbors=15).fit(P).kneighbors(P)
+    known = scib_metrics.nearest_neighbors.NeighborsResults(indices, np.maximum(distances, 1e-9))
+    assert graph_connectivity(P, kind.astype(str)) == pytest.approx(scib_metrics.graph_connectivity(known, kind))
+
+
+def test_graph_connectivity_counts_the_largest_part():
+    """Groups far apart, each with fewer neighbours than rows: a class of groups of 20 and 40 is connected to 2 / 3."""
+    rows = np.random.default_rng(0).standard_normal((100, 2))
+    rows[20:60] += 100
+    rows[60:] += [100, -100]
+    classes = np.repeat(["a", "b"], [60, 40])
+    found = [graph_connectivity(rows[own], classes[own]) for own in (slice(None), slice(60, 100))]
+    assert found[0] == pytest.approx((2 / 3 + found[1]) / 2, abs=0.05)
 
 
 def test_a_single_block_has_no_mixing():

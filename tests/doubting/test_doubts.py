@@ -49,11 +49,13 @@ def planted(name, rng):
         "few rows": (far, {}),
         "duplicates": (np.concatenate([low_rank(rng, N // 2)] * 2), {}),
         "few coordinates": (rogue, {}),
+        "raw counts": (rng.poisson(rng.gamma(3, 1, (N, 1)) * rng.gamma(1, 1, (4, D))[rng.integers(4, size=N)]), {}),
         "ties": ((rng.random((N, 12)) < 0.1).astype(float), {}),
     }[name]
 
 
 FIRST = {
+    "raw counts": {"raw counts", "row scale"},
     "row scale": {"row scale", "offset"},
     "batches in order": {"order"},
     "groups": {"covariate"},
@@ -63,7 +65,7 @@ FIRST = {
 }
 FAULTS = ["row scale", "order", "batches in order", "confounded labels", "covariate", "groups", "driven"]
 FAULTS += ["labels and covariate", "copied features", "whitened", "principal components", "offset", "few rows"]
-FAULTS += ["duplicates", "few coordinates", "ties"]
+FAULTS += ["duplicates", "few coordinates", "ties", "raw counts"]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -93,6 +95,20 @@ def test_the_effect_is_the_change_that_the_text_states(fault):
             assert min(abs(one.effect - effect) for effect in effects) < 0.011, one
             n_changes += 1
     assert n_changes
+
+
+def test_totals_of_counts_are_in_doubt_only_if_they_differ():
+    rng = np.random.default_rng(0)
+    means, depth = rng.gamma(1, 1, (4, D))[rng.integers(4, size=N)], rng.gamma(3, 0.3, (N, 1))
+    for values, doubted in (
+        (rng.poisson(depth * means), True),
+        (np.log1p(rng.poisson(depth * means)), False),
+        (rng.poisson(means / means.sum(axis=1, keepdims=True) * 40), False),
+        (rng.integers(0, 256, (N, D)), False),
+        (rng.random((N, D)) < rng.random((N, 1)), False),
+    ):
+        found = doubts(values.astype(float), metric="euclidean")
+        assert ("raw counts" in found.names) == doubted, found
 
 
 @pytest.mark.parametrize("make", [lambda rng: rng.standard_normal((N, D)), low_rank])

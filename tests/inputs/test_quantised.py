@@ -33,6 +33,14 @@ def test_codes_and_bits_are_recognised(n, d):
     np.testing.assert_array_equal(decode((packed.astype(int) - 128).astype(np.int8), "X"), signs)
 
 
+@pytest.mark.parametrize(("n", "d"), [(80, 24), (300, 64)])
+def test_codes_and_bits_of_clusters_are_recognised(n, d):
+    centres = 2 * RNG.standard_normal((5, 32))
+    X = (centres[RNG.integers(5, size=n)] + 0.4 * RNG.standard_normal((n, 32))) @ RNG.standard_normal((32, 8 * d))
+    assert storage_of(codes_of(X[:, :d])[0]) != "bits"
+    assert storage_of(np.packbits(X > 0, axis=1)) == "bits"
+
+
 @pytest.mark.parametrize("kind", ["counts", "smooth", "binary", "few"])
 def test_counts_and_images_stay_as_they_are(kind):
     walk = np.cumsum(RNG.standard_normal((200, 784)), axis=1)

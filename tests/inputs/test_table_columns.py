@@ -94,6 +94,28 @@ TABLES = {
     "genes": (dict.fromkeys(("ACTB", "CD3D", "CD4", "CD8A", "S100A1", "S100A2"), TOKENS), 6, None),
     "tokens beside vectors": ({"input_ids": [[1, 2], [3]] * 15, "embedding": list(X)}, D, None),
     "some channels in each row": ({"cell": IDS, "channel": TOKENS % 3, "a": X[:, 0], "b": X[:, 1]}, 3, "cell"),
+    "parts of documents": (
+        {"doc_id": [f"d{i // 3}" for i in range(N)], "chunk_index": [i % 3 for i in range(N)], **family("dim_")},
+        D,
+        "doc_id and chunk_index",
+    ),
+    "pages": (
+        {"pdf_id": [i // 5 for i in range(N)], "page": [i % 5 for i in range(N)], "a": X[:, 0]},
+        1,
+        "pdf_id and page",
+    ),
+    "classes": ({"cluster_id": TOKENS % 3, **family("dim_")}, D, None),
+    "voxels": (
+        {
+            "voxel": 7 * TOKENS + range(N),
+            "x": TOKENS,
+            "y": TOKENS,
+            "z": TOKENS,
+            **{f"beta_{c}": X[:, 0] for c in "abcd"},
+        },
+        4,
+        "voxel",
+    ),
     "repeated ids": ({"id": [1, 2] * 15, **family("dim_")}, D, None),
     "a picture alone": ({"cell": IDS, "tSNE_1": X[:, 0], "tSNE_2": X[:, 1]}, 2, "cell"),
 }

@@ -13,7 +13,7 @@ import pytest
 import shesha
 from shesha.comparison.within_classes import compare_within
 from shesha.drift import DriftMonitor
-from shesha.inputs import Names, orders
+from shesha.inputs import Names, are_reordered, orders
 from shesha.io import NamedRows
 from shesha.support.provenance import collect_statements
 from shesha.views import select_rows
@@ -273,7 +273,16 @@ def test_nothing_left_is_an_error():
 
 
 @pytest.mark.parametrize(
-    "rename", [lambda name: f"{name}-0", lambda name: f"donor1_{name}", lambda name: f"{name.removesuffix('-1')}-2"]
+    "rename",
+    [
+        lambda name: f"{name}-0",
+        lambda name: f"donor1_{name}",
+        lambda name: f"{name.removesuffix('-1')}-2",
+        lambda name: f"possorted_genome:{name.removesuffix('-1')}x",
+        lambda name: f"/data/images/{name}",
+        lambda name: f"D:\\images\\{name}.jpg",
+        str.lower,
+    ],
 )
 def test_errors_show_the_renaming_that_makes_names_match(rename):
     names = [f"{base}ACGT-1" for base in ("A", "C", "G", "T")]
@@ -281,3 +290,66 @@ def test_errors_show_the_renaming_that_makes_names_match(rename):
     second = pd.DataFrame(np.eye(4), index=[rename(name) for name in names][::-1])
     with pytest.raises(ValueError, match=r"4 would match if .* were .*; rename the rows"):
         shesha.compare(first, second)
+
+
+def with_column(column, kind):
+    """Return two tables of the same rows in another order, whose column `column` shows this."""
+    ids = {"text": np.array([f"lh_{i:05d}" for i in range(N)]), "numbers": 7 * np.arange(N)[::-1]}[kind]
+    tables = [pd.DataFrame(values, columns=COLUMNS).assign(kind="a", **{column: ids}) for values in (X, Y)]
+    return tables[0], tables[1].iloc[MIXED].reset_index(drop=True)
+
+
+@pytest.mark.parametrize("column", ["vertex", "vertex_idx", "voxel", "respondent", "image_id", "ROI"])
+@pytest.mark.parametrize("kind", ["text", "numbers"])
+def test_tables_in_memory_are_matched_by_a_column_named_like_an_identifier(column, kind):
+    found = cka(*with_column(column, kind))
+    assert found["CKA"].value == pytest.approx(cka(X, Y)["CKA"].value, abs=1e-12)
+    assert f"rows matched by {column}, in another order in Y" in found.inputs
+
+
+def test_tables_in_memory_with_another_order_in_a_further_column_are_refused():
+    text, numbers = with_column("station", "text"), with_column("station", "numbers")
+    with pytest.raises(ValueError, match=r"'station' has the same values in X and Y, .* pass tables with this index"):
+        cka(*text)
+    with pytest.warns(shesha.RowNamesWarning, match="matched by name"):
+        matched = cka(*(table.set_index("station") for table in text))
+    assert matched["CKA"].value == pytest.approx(cka(X, Y)["CKA"].value)
+    assert cka(*(table.to_numpy()[:, :D].astype(float) for table in text))["CKA"].value < 0.5
+    with pytest.warns(shesha.RowNamesWarning, match="'station' has the same values in X and Y, in another order"):
+        cka(*numbers)
+
+
+@pytest.mark.parametrize("column", ["cluster_id", "topic_id", "label_idx"])
+def test_numbers_of_classes_do_not_identify_rows(column):
+    tables = [pd.DataFrame(X, columns=COLUMNS).assign(**{column: RNG.integers(4, size=N)}) for _ in range(2)]
+    assert np.isfinite(cka(*tables)["CKA"].value)
+
+
+def test_counts_in_another_order_are_found():
+    counts = RNG.poisson(2, (60, 5)).astype(float)
+    assert are_reordered(counts, counts[RNG.permutation(60)])
+    assert not are_reordered(counts, RNG.permuted(counts, axis=0)) and not are_reordered(counts, counts)
+
+
+def test_columns_without_any_number_are_left_out_with_missing_rows():
+    broken = X.copy()
+    broken[:, 2], broken[4, 0] = np.nan, np.nan
+    with pytest.raises(ValueError, match='missing="drop" leaves out columns without any number'):
+        cka(broken, Y)
+    found = cka(broken, Y, missing="drop")
+    kept = np.arange(N) != 4
+    assert found["CKA"].value == pytest.approx(cka(np.delete(X, 2, axis=1)[kept], Y[kept])["CKA"].value)
+    assert "X: 1 of 6 columns without any number (NaN) left out" in found.inputs
+
+
+@pytest.mark.filterwarnings("ignore::shesha.RowNamesWarning")
+@pytest.mark.parametrize("column", ["name", "id", "station"])
+def test_labels_follow_the_index_of_a_table_with_identifiers(column):
+    table = pd.DataFrame(X, columns=COLUMNS).assign(**{column: IDS})
+    labels = pd.Series(np.arange(N) % 3)
+    ids = pd.Series(labels.to_numpy(), index=pd.Index(IDS, name="id"))
+    expected = shesha.variance_ratio(X, labels.to_numpy())
+    assert shesha.variance_ratio(table, labels.iloc[MIXED]) == pytest.approx(expected)
+    assert shesha.variance_ratio(table, labels) == pytest.approx(expected)
+    if column != "station":
+        assert shesha.variance_ratio(table, ids.iloc[MIXED]) == pytest.approx(expected)

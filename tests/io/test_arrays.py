@@ -5,8 +5,10 @@ import zipfile
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from shesha import io as files
+from shesha.support.provenance import collect_statements
 
 
 def test_npy_is_mapped_and_named_after_the_file(tmp_path):
@@ -199,7 +201,11 @@ STACKS = {
     "states": (None, ("mask_of_others",)),
     "data.spikes": ("the name of a recording. Pass layer_axis=None", ()),
     "firing_rates": ("the name of a recording", ()),
+    "eeg_epochs": ("the name of a recording", ()),
+    "day1-lfp": ("the name of a recording", ()),
+    "trials": ("the name of a recording", ()),
     "separates": (None, ()),
+    "trial_embeddings": (None, ()),
 }
 
 
@@ -215,3 +221,48 @@ def test_tokens_and_neurons_are_not_taken_for_layers(tmp_path, rng, name):
         files.read(tmp_path / "m.npz")
     assert files.read(tmp_path / "m.npz", layer_axis=None)[name].shape == (20, 5, 8)
     assert files.read(tmp_path / "m.npz", keys=[name], layer_axis=1)[f"{name}[0]"].shape == (20, 8)
+
+
+@pytest.mark.parametrize("names", [["layer_0", "layer_1"], ["hidden_states.3", "hidden_states.7"], ["h[0]", "h[1]"]])
+def test_several_stacks_that_are_layers_contain_tokens(tmp_path, rng, names):
+    np.savez(tmp_path / "m.npz", **{name: rng.standard_normal((20, 5, 8)) for name in names})
+    with pytest.raises(ValueError, match=r"got 2 arrays of shape \(20, 5, 8\), .* axis 1 contains tokens"):
+        files.read(tmp_path / "m.npz")
+    assert list(files.read(tmp_path / "m.npz", layer_axis=None)) == names
+    np.savez(tmp_path / "m.npz", **{f"step_{i}": rng.standard_normal((20, 5, 8)) for i in range(2)})
+    assert len(files.read(tmp_path / "m.npz")) == 10
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+def test_sparse_matrices_of_scipy(tmp_path, rng, form):
+    X = rng.poisson(0.3, (20, 9)).astype(float)
+    matrix = sparse.coo_matrix(X)
+    matrix.data[:3] = 0
+    sparse.save_npz(tmp_path / "m.npz", matrix.asformat(form))
+    np.testing.assert_array_equal(files.read(tmp_path / "m.npz")["m"], matrix.toarray())
+    with np.load(tmp_path / "m.npz") as parts:
+        broken = {**parts, "data": parts["data"][:-2]}
+    np.savez(tmp_path / "broken.npz", **broken)
+    with pytest.raises(ValueError, match=r"broken\.npz"):
+        files.read(tmp_path / "broken.npz")
+
+
+def test_arrays_that_cannot_be_read_come_with_a_way_to_save_them(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((5, 3)) * 1j)
+    with pytest.raises(files.UnreadableFileError, match=r"Save numpy.abs\(X\), or the real and imaginary parts"):
+        files.read(tmp_path / "a.npy")
+    np.save(tmp_path / "a.npy", np.array([[1.0], [2.0]], dtype=object))
+    with pytest.raises(files.UnreadableFileError, match=r"save numpy.stack\(numpy.load\(FILE, allow_pickle=True\)\)"):
+        files.read(tmp_path / "a.npy")
+
+
+@pytest.mark.filterwarnings("ignore::shesha.RowNamesWarning")
+@pytest.mark.parametrize("name, doubted", [("trial_ids", True), ("paths", True), ("gene_ids", False), ("ids", True)])
+def test_identifiers_of_columns_are_doubted(tmp_path, rng, name, doubted):
+    ids = np.array([f"n{i}" for i in rng.permutation(12)])
+    np.savez(tmp_path / "m.npz", responses=rng.standard_normal((5, 12)), **{name: ids})
+    with collect_statements() as said:
+        files.open_file(tmp_path / "m.npz")
+    assert any(f"{name} has 12 entries, one per column" in text for text in said) == doubted
+    found = files.open_file(tmp_path / "m.npz", transpose=True)
+    assert found.row_names.values.tolist() == ids.tolist()

@@ -219,6 +219,12 @@ def test_weights_are_no_representations(tmp_path):
     with pytest.raises(files.UnreadableFileError, match=r"got the weights of a model \(0.weight, 1.weight"):
         files.read(tmp_path / "m.pt")
     assert files.read(tmp_path / "m.pt", keys=["0.weight"])["0.weight"].shape == (5, 8)
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "m.weights.h5", "w") as root:
+        for layer in ("dense", "dense_1"):
+            root[f"layers/{layer}/vars/0"], root[f"layers/{layer}/vars/1"] = np.eye(6), np.ones(6)
+    with pytest.raises(files.UnreadableFileError, match=r"got the weights of a model \(layers/dense/vars/0"):
+        files.read(tmp_path / "m.weights.h5")
 
 
 def cell(values):

@@ -154,7 +154,9 @@ def test_csv_from_elsewhere(tmp_path):
     np.testing.assert_array_equal(files.read(tmp_path / "gap.csv")["gap"], [[1, 1], [np.nan, 2], [0, 3]])
 
 
-@pytest.mark.parametrize("rows", ["0,2,\n1,4,\n", "1,2,\n3,4,\n", "1,2,\n3,4\n", "0,5,6\n1,7,8\n", "x,5,6\ny,7,8\n"])
+@pytest.mark.parametrize(
+    "rows", ["0,2,\n1,4,\n", "1,2,\n3,4,\n", "1,2,\n3,4\n", "0,5,6\n1,7,8\n", "x,5,6\nx,7,8\n", "x,5,6\ny,z,8\n"]
+)
 @pytest.mark.parametrize("start", ["a,b\n", "\ufeffa,b\r\n", "\n  \na,b\n\n", '"a\n,",b\n'])
 def test_csv_with_more_fields_than_names(tmp_path, start, rows):
     (tmp_path / "t.csv").write_text(start + rows)
@@ -163,6 +165,28 @@ def test_csv_with_more_fields_than_names(tmp_path, start, rows):
             files.UnreadableFileError, match=r"must have a name for every column, got 2 names and 3 fields in l"
         ):
             read(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.txt", "s.txt"])
+@pytest.mark.parametrize("quote", [True, False])
+@pytest.mark.parametrize("rows", [["cell 7", "cell 9", "cell 2"], ["7", "9", "2"]])
+def test_names_of_rows_as_r_writes_them(tmp_path, name, quote, rows):
+    mark = {"t.csv": ",", "t.tsv": "\t", "t.txt": "\t", "s.txt": " "}[name]
+    mask = '"{}"' if quote else "{}"
+    lines = [["PC1", "PC2", "PC3"], *([row, *values] for row, values in zip(rows, ["123", "456", "789"], strict=True))]
+    text = [
+        mark.join(
+            field if field.isdigit() and len(field) == 1 and k else mask.format(field) for k, field in enumerate(line)
+        )
+        for line in lines
+    ]
+    (tmp_path / name).write_text("\n".join(text) + "\n")
+    if not quote and (rows[0] == "7" or name == "s.txt"):
+        # Numbers without quotes may be features, and names without quotes may contain the separator.
+        return
+    found = files.open_file(tmp_path / name)
+    np.testing.assert_array_equal(found.representations[name[0]], np.arange(1, 10).reshape(3, 3))
+    assert [str(one) for one in found.row_names.values] == rows
 
 
 def test_csv_with_a_long_field_and_with_one_line(tmp_path):

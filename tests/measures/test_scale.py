@@ -59,3 +59,17 @@ def test_rows_that_are_rotated_to_fewer_coordinates_give_the_same_values(monkeyp
     for before, after in zip(expected.scores, found.scores, strict=True):
         np.testing.assert_allclose(after.value, before.value, rtol=1e-9, err_msg=before.name)
         assert after.reason == before.reason
+
+
+def test_a_ridge_in_the_unit_of_the_data_gives_limits_and_no_zero():
+    """Whitening does nothing to data that are far smaller than the documented ridge, which is absolute."""
+    from shesha.bio import perturbation_coherence, perturbation_coherence_whitened
+
+    rng = np.random.default_rng(0)
+    controls, cells = rng.standard_normal((60, 5)) * np.arange(1, 6), rng.standard_normal((40, 5)) + 0.5
+    plain = perturbation_coherence(controls, cells)
+    for scale in (1e-8, 1e-100, 1e-160, 1e-300):
+        assert perturbation_coherence_whitened(controls * scale, cells * scale) == pytest.approx(plain, rel=1e-8)
+    whitened = perturbation_coherence_whitened(controls, cells, 1e-12)
+    for scale in (1e100, 1e160):
+        assert perturbation_coherence_whitened(controls * scale, cells * scale) == pytest.approx(whitened, rel=1e-9)

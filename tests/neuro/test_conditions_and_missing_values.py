@@ -8,13 +8,18 @@ import shesha
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import class_names
 from shesha.neuro import (
+    Session,
     behaviour_coupling,
     centroid_drift,
     crossnobis,
     crossnobis_test,
     discriminability,
+    permutation_null,
     session_drift,
+    session_table,
     spike_counts,
+    stochastic_shape,
+    tertiles,
     trial_split,
     wuc,
 )
@@ -263,6 +268,21 @@ def test_missing_neurons_of_tracked_tables(table, first):
     assert shared_neurons(table, first=first).tolist() == [[2, 1], [1, 1]]
 
 
+@pytest.mark.parametrize("names", ["u{}", "cell{}_b", "abcdefghij"])
+def test_neurons_of_tables_are_matched_by_name(names):
+    rng = np.random.default_rng(7)
+    tuning, shown, order = rng.gamma(1, 2, size=(6, 10)), np.tile(np.arange(6), 20), rng.permutation(10)
+    named = [names.format(i) if "{" in names else names[i] * 3 for i in range(10)]
+    first, second = (pd.DataFrame(rng.poisson(tuning[shown]), columns=named) for _ in range(2))
+    expected = session_drift([(first.to_numpy(), shown), (second.to_numpy(), shown)], n_permutations=19)
+    found = session_drift([(first, shown), (second.iloc[:, order], shown)], n_permutations=19)
+    assert [part.between for part in found.pairs[0]] == [part.between for part in expected.pairs[0]]
+    part = session_drift([(first.iloc[:, :8], shown), (second.iloc[:, order], shown)], n_permutations=19)
+    assert "8 of 10 neurons matched by the names of columns" in part.inputs
+    with pytest.raises(ValueError, match="sessions must have neurons of the same names unless tracked is given"):
+        session_drift([(first, shown), (second.add_prefix("other"), shown)], n_permutations=19)
+
+
 def test_tables_that_count_from_one_are_not_shifted():
     rng = np.random.default_rng(7)
     tuning, shown = rng.gamma(1, 2, size=(6, 30)), np.tile(np.arange(6), 20)
@@ -365,6 +385,28 @@ def test_sessions_share_conditions_whatever_contains_their_numbers():
         lambda data, shown, **options: (
             session_drift([(data, shown)] * 2, n_permutations=19, **options).pairs[0]["rate"].value
         ),
+        lambda data, shown, **options: centroid_drift(data, n_permutations=19, **options).observed,
+        lambda data, shown, **options: tertiles(data, n_permutations=19, **options).difference.observed,
+        lambda data, shown, **options: permutation_null(data, np.mean, n_permutations=19, **options).observed,
+        lambda data, shown, **options: behaviour_coupling(data, shown, n_permutations=19, **options).observed,
+        lambda data, shown, **options: (
+            stochastic_shape(data, data, shown, n_splits=1, kind="energy", **options).distance
+        ),
+        lambda data, shown, **options: [
+            session_table(
+                [Session(data, shown, ["a"] * data.shape[1], outcome=shown)],
+                min_neurons=2,
+                min_trials=20,
+                n_permutations=0,
+                n_splits=2,
+                trials_per_half="all",
+                **options,
+            )
+            .lines[0]
+            .scores[name]
+            .value
+            for name in ("centroid_drift", "behaviour_coupling")
+        ],
     ],
 )
 def test_trials_with_missing_neurons_are_refused_or_left_out(score):
@@ -374,6 +416,16 @@ def test_trials_with_missing_neurons_are_refused_or_left_out(score):
     with pytest.raises(ValueError, match=r"got NaN in 1 neuron .* to leave out these trials, pass missing='drop'"):
         score(data, shown)
     np.testing.assert_array_equal(score(data, shown, missing="drop"), score(data[kept], shown[kept]))
+
+
+@pytest.mark.parametrize("dtype", ["boolean", "Int64", "Float64", "object"])
+def test_outcomes_of_pandas_may_be_missing(dtype):
+    outcome = pd.Series(np.arange(40) % 2 == 0).astype(dtype)
+    outcome[:3] = pd.NA
+    for given in (outcome, outcome.array):
+        assert (
+            "3 of 40 trials without an outcome left out" in behaviour_coupling(X[:40], given, n_permutations=0).inputs
+        )
 
 
 def test_trials_that_are_left_out_are_counted():

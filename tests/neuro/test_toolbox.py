@@ -6,10 +6,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import squareform
+from scipy.spatial.distance import pdist, squareform
 
 from shesha.kernels.crossnobis import centred_products
 from shesha.kernels.noise_covariance import ledoit_wolf
+from shesha.measures import cka
 from shesha.neuro import crossnobis, from_rsatoolbox, noise_ceiling, to_rsatoolbox
 
 CONDITIONS, RUNS = np.tile(np.arange(4), 6), np.repeat(np.arange(3), 8)
@@ -89,6 +90,25 @@ def test_what_is_installed_gives_the_same() -> None:
         for method, expected in CEILINGS.items():
             assert boot_noise_ceiling(RDMs(REPEATS), names[method]) == pytest.approx(expected)
         assert compare(RDMs(REPEATS[:1]), RDMs(REPEATS[1:2]), "cosine_cov").item() == pytest.approx(WHITENED)
+
+
+def whitened_cosine(first: np.ndarray, second: np.ndarray) -> float:
+    """The cosine of squared distances after whitening by their covariance under independent noise, as defined."""
+    n = len(first)
+    contrasts = np.array([np.eye(n)[i] - np.eye(n)[j] for i, j in zip(*np.triu_indices(n, k=1), strict=True)])
+    whitening = np.linalg.inv((contrasts @ contrasts.T) ** 2)
+    a, b = (pdist(side, "sqeuclidean") for side in (first, second))
+    return float(a @ whitening @ b / np.sqrt((a @ whitening @ a) * (b @ whitening @ b)))
+
+
+def test_the_whitened_cosine_of_squared_distances_is_cka() -> None:
+    """As the page on migration says; rsatoolbox calls it cosine_cov."""
+    means = np.random.default_rng(0).standard_normal((2, 7, 9))
+    assert cka(*means) == pytest.approx(whitened_cosine(*means))
+    assert whitened_cosine(means[0], 2 * means[0]) == pytest.approx(1)
+    toolbox = pytest.importorskip("rsatoolbox.rdm", exc_type=ImportError)
+    rdms = [toolbox.RDMs(pdist(side, "sqeuclidean")[None]) for side in means]
+    assert toolbox.compare(*rdms, "cosine_cov").item() == pytest.approx(cka(*means), rel=1e-5)
 
 
 @dataclass

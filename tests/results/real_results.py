@@ -6,10 +6,14 @@ import warnings
 from functools import cache
 from typing import Any
 
+import anndata
 import numpy as np
+import pandas as pd
+from scipy.cluster.vq import kmeans2
+from scipy.spatial.distance import pdist
 
 import shesha
-from shesha import coherence, drift, neuro, steering
+from shesha import bio, changes, coherence, drift, neuro, steering
 from shesha.descriptors import dimension_over_scale
 from shesha.neuro import Session
 
@@ -37,6 +41,16 @@ def _coherence() -> Any:
     labels = np.repeat(["control", "moved", "still", "other"], [70, 20, 20, 20])
     X[labels == "moved"] += [2, 0, 0, 0, 0, 0]
     return coherence.coherence_by_group(X, labels, control="control", n_draws=99, seed=0)
+
+
+def _clusters() -> Any:
+    def two_means(matrix: Any) -> Any:
+        return kmeans2(matrix, 2, minit="++", seed=0)[1]
+
+    X = _arrays()["first"]
+    obs = pd.DataFrame({"group": two_means(X).astype(str)}, index=np.arange(40).astype(str))
+    adata = anndata.AnnData(obs=obs, obsm={"X_pca": X})
+    return bio.cluster_stability(adata, "group", cluster=two_means, n_draws=19, n_subsamples=4)
 
 
 def _steering_data() -> tuple[Any, Any]:
@@ -68,6 +82,7 @@ def _makers() -> dict[str, Any]:
         "Comparison, raw": lambda: shesha.compare(X, Y),
         "Comparison, held out": lambda: shesha.compare(X, Y, ["LinReg", "cka"], folds=4),
         "Consensus": lambda: shesha.consensus(many),
+        "ClusterStability": _clusters,
         "CrossnobisPairs": lambda: neuro.crossnobis_test(trials, shown, n_permutations=39),
         "Diff": lambda: shesha.diff({"a": X, "b": Y}, {"a": X + 0.1, "b": many["fourth"]}, seed=0),
         "DimensionCurve": lambda: dimension_over_scale(X),
@@ -85,15 +100,22 @@ def _makers() -> dict[str, Any]:
             {"drop": X[:, 0], "a": X[:, 1], "b": X[:, 2]}, "drop", covariates=("b",), n_draws=39, seed=0
         ),
         "RowMap": lambda: shesha.explore(X, Y),
+        "Searchlight": lambda: neuro.searchlight(X, pdist(Y), [[0, 1, 2], [3, 4]], n_permutations=39),
         "SessionDrift": lambda: neuro.session_drift({"one": (trials, shown), "two": (later, shown)}, n_permutations=39),
         "SessionTable": lambda: neuro.session_table(sessions, scores=("trial_split",), n_permutations=39),
         "Steerability": lambda: steering.steerability(S, y, n_draws=19, n_splits=2, n_directions=5, seed=0),
         "SteeringPredictors": lambda: steering.predictors(S, y, n_draws=19, seed=0),
         "StochasticShape": lambda: neuro.stochastic_shape(trials, later, shown),
+        "StoredVectorsTable": lambda: changes.stored_vectors(X, [4, "int8", "binary"], k=5),
         "StreamVerdict": lambda: _monitor().update(X[:20]),
         "Tertiles": lambda: neuro.tertiles(trials, n_permutations=39),
+        "TimeClusters": lambda: neuro.time_clusters(
+            np.stack([trials, later], axis=2), shown, n_permutations=39, null="permute"
+        ),
         "TrialScore": lambda: neuro.trial_split(trials, shown, n_permutations=39),
+        "TrialsNeeded": lambda: neuro.trials_needed(trials, shown, n_permutations=39),
         "TwoSample": lambda: drift.two_sample(X, many["third"], n_permutations=39),
+        "TwoSampleTests": lambda: drift.two_sample_tests(X, many["third"], n_permutations=59),
         "UnitMatching": lambda: shesha.match_units(X, Y, n_permutations=39),
         "SeveralWithinClasses": lambda: shesha.compare_several_within(
             X, {"second": Y, "fourth": many["fourth"]}, classes, ["RSA"], n_permutations=39

@@ -106,6 +106,11 @@ def written(sample, tmp_path, **changes):
         ({"fields": {"value": {"$float": "1e3"}}}, r"result.value must be marked as in files of `save`, got '\$float'"),
         ({"fields": {"options": {"$eval": "1"}}}, r"result.options must be marked as in files of `save`, got '\$eval'"),
         ({"fields": {"options": {"a": {"$array": ["|O", [1], ""]}}}}, r"must be an array of numbers .* got dtype"),
+        (
+            {"fields": {"options": {"$array": "AAAA"}}},
+            r"result.options must be marked .* 3 parts are needed, not 'AAAA'",
+        ),
+        ({"fields": {"options": {"$dict": [[1]]}}}, r"result.options must be marked .* 2 parts are needed, not \[1\]"),
     ],
 )
 def test_files_that_are_not_ours_are_refused(tmp_path, changes, message, sample):

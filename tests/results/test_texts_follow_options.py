@@ -9,6 +9,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.cluster.vq import kmeans2
+from scipy.spatial.distance import pdist
 from typer.testing import CliRunner
 
 import shesha
@@ -36,6 +38,10 @@ def _cells():
     return anndata.AnnData(X, obs={"group": LABELS}, obsm={"X_pca": X, "other": Y})
 
 
+def _three_means(matrix):
+    return kmeans2(matrix, 3, minit="++", seed=0)[1]
+
+
 CALLS = {
     "audit": partial(shesha.audit, X),
     "calibrate": partial(shesha.calibrate, X, Y),
@@ -53,21 +59,26 @@ CALLS = {
     "match_units": partial(shesha.match_units, X, Y),
     "noise_ceiling": partial(shesha.noise_ceiling, [X, Y, X + 1]),
     "rank_models": partial(shesha.rank_models, [X, Y], {"c": Z, "d": X + Z}),
+    "bio.cluster_stability": lambda **o: bio.cluster_stability(_cells(), "group", cluster=_three_means, **o),
     "bio.e_distances": lambda **o: bio.e_distances(_cells(), "group", control="control", **o),
     "coherence.coherence": partial(coherence.coherence, X[:20], Y[20:]),
     "coherence.coherence_by_group": partial(coherence.coherence_by_group, X, LABELS, control="control"),
     "coherence.coherence_of_differences": partial(coherence.coherence_of_differences, X),
     "drift.conformal_stream": partial(drift.conformal_stream, X, Z),
     "drift.two_sample": partial(drift.two_sample, X, Z),
+    "drift.two_sample_tests": partial(drift.two_sample_tests, X, Z),
     "neuro.behaviour_coupling": partial(neuro.behaviour_coupling, TRIALS, TRIALS[:, 0]),
     "neuro.centroid_drift": partial(neuro.centroid_drift, TRIALS),
     "neuro.crossnobis_test": partial(neuro.crossnobis_test, TRIALS, SHOWN, noise=None),
     "neuro.discriminability": partial(neuro.discriminability, TRIALS, SHOWN),
     "neuro.over_time": partial(neuro.over_time, np.stack([TRIALS, TRIALS[::-1]], axis=2), SHOWN),
+    "neuro.searchlight": partial(neuro.searchlight, X[:8], pdist(Y[:8]), [[0, 1, 2], [3, 4, 5]]),
     "neuro.session_drift": partial(neuro.session_drift, {"one": (TRIALS, SHOWN), "two": (TRIALS[::-1], SHOWN)}),
     "neuro.session_table": partial(neuro.session_table, SESSIONS, scores=("trial_split",), min_neurons=3),
     "neuro.tertiles": partial(neuro.tertiles, TRIALS + 3),
+    "neuro.time_clusters": partial(neuro.time_clusters, np.stack([TRIALS, TRIALS[::-1]], axis=2), SHOWN),
     "neuro.trial_split": partial(neuro.trial_split, TRIALS, SHOWN),
+    "neuro.trials_needed": partial(neuro.trials_needed, TRIALS, SHOWN),
     "steering.partial_correlations": partial(
         steering.partial_correlations, {"drop": X[:, 0], "a": X[:, 1], "b": X[:, 2]}, "drop", covariates=("b",)
     ),

@@ -137,3 +137,19 @@ def test_full_covariances_beyond_the_memory_budget_are_refused(monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "1k")
     with pytest.raises(MemoryBudgetError, match="2 covariances of 5 features must fit"):
         transfer.bhattacharyya(X, TWO, covariance="full")
+
+
+@pytest.mark.parametrize("score", [*LABELLED.values(), transfer.leep, transfer.nce])
+def test_named_rows_are_matched_by_position_and_by_keyword(score):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(1)
+    first = {transfer.leep: rng.dirichlet([1, 1, 1], N), transfer.nce: np.arange(N) % 5}.get(score, X)
+    name = {transfer.leep: "P", transfer.nce: "z"}.get(score, "X")
+    index = [f"r{i}" for i in range(N)]
+    named = (pd.DataFrame if np.ndim(first) == 2 else pd.Series)(first, index=index)
+    labels = pd.Series(TWO, index=index)[::-1]
+    expected = score(first, TWO)
+    with pytest.warns(match="matched by name"):
+        assert score(named, labels) == expected
+    with pytest.warns(match="matched by name"):
+        assert score(**{name: named, "y": labels}) == expected

@@ -204,6 +204,7 @@ def _add_stability(
     for variant in registered_variants().values():
         if variant.audited and variant.needs == "rows":
             scores[variant.name] = _score(variant, rows, None, settings)
+    rows.drop_views()
     finding = replace(finding, scores=scores, descriptors=_descriptors(rows))
     return finding if y is None else _add_label_scores(finding, rows, y, settings)
 

@@ -10,6 +10,7 @@ from shesha.bio.anndata_scores import (
     compute_coherence_whitened,
     compute_magnitude,
 )
+from shesha.bio.cluster_stability import ClusterStability, cluster_stability
 from shesha.bio.coherence_tables import coherence, coherence_table, coherence_test
 from shesha.bio.control_labels import Controls, find_controls
 from shesha.bio.documented_analyses import (
@@ -39,9 +40,11 @@ compute_stability_knn = compute_coherence_knn
 register()
 
 __all__ = [
+    "ClusterStability",
     "Controls",
     "GuessedControlsWarning",
     "PerturbationInterval",
+    "cluster_stability",
     "coherence",
     "coherence_table",
     "coherence_test",

@@ -8,6 +8,7 @@ import pandas as pd
 from anndata import AnnData
 
 from shesha.bio import coherence_tables, integration
+from shesha.bio.cluster_stability import ClusterStability, cluster_stability
 from shesha.results import CoherenceTable
 from shesha.results.similarity.within_classes import SeveralWithinClasses, WithinClasses
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Shesha:
-    """Coherence of perturbations, and geometry that integrations preserve, with chance levels."""
+    """Coherence of perturbations, geometry that integrations preserve, and stable clusters, with chance levels."""
 
     def __init__(self, adata: AnnData) -> None:
         self._adata = adata
@@ -40,3 +41,7 @@ class Shesha:
     def integration_table(self, before: str, after: Sequence[str], per: str, **options: Any) -> SeveralWithinClasses:
         """Call `shesha.bio.integration_table`, which compares several embeddings with one within cell types."""
         return integration.integration_table(self._adata, before, after, per, **options)
+
+    def cluster_stability(self, groupby: str = "leiden", **options: Any) -> ClusterStability:
+        """Call `shesha.bio.cluster_stability`, which tests which clusters are more stable than those of noise."""
+        return cluster_stability(self._adata, groupby, **options)

@@ -44,8 +44,9 @@ def e_distances(
     """E-distance of each perturbation from the controls, or of all pairs, with p-values from permutations of cells.
 
     The E-distance with squared Euclidean distances is twice the squared distance between the means (Peidli et al.
-    2024). Cells of a donor or guide are not independent: if there are donors or guides, use `coherence_table` with
-    `groups` for the test.
+    2024). pertpy returns the same value for ``cell_wise_metric="sqeuclidean"``; its default is not squared. Cells of
+    a donor or guide are not independent: if there are donors or guides, use `coherence_table` with `groups` for the
+    test.
 
     Parameters
     ----------

@@ -49,8 +49,8 @@ def integration_test(
     blocks : str, optional
         Column of obs with the batches. Only pairs of cells of one type and one batch are compared, so that batch
         effects neither count as preserved structure nor as lost structure. The result also states how well the batches
-        are mixed in each embedding (batch silhouette and iLISI). Without it, a note names a column that looks like
-        batches.
+        are mixed in each embedding (batch silhouette, iLISI and graph connectivity). Without it, a note names a column
+        that looks like batches.
     groups : str, optional
         Column of obs with the donors. The cells of each donor are permuted together.
     **options

@@ -30,6 +30,8 @@ Method = Literal["standard", "whitened", "knn"]
 Metric = Literal["cosine", "euclidean"]
 NO_LENGTH = 1e-12
 """Length, relative to the largest entry, below which a shift counts as zero."""
+_MOST_RIDGE = 1e16
+"""Largest ridge, relative to the squared unit of the data. A larger one makes shifts seem zero."""
 _PANEL = 512
 
 
@@ -202,7 +204,7 @@ def checked_coherence(
         shifts = from_mean(controls, cells)
         return mean_cosine(shifts) if metric == "cosine" else explained_share(shifts)
     if method == "whitened":
-        return mean_cosine(whitened_shifts(controls, cells, ridge / unit / unit), fewest=_FEWEST)
+        return mean_cosine(whitened_shifts(controls, cells, min(ridge / unit / unit, _MOST_RIDGE)), fewest=_FEWEST)
     return mean_cosine(from_neighbours(controls, cells, k, metric), fewest=_FEWEST)
 
 

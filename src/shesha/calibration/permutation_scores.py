@@ -98,7 +98,7 @@ def side_by_side(measures: Sequence[Measure], a: View, b: View, orders: Sequence
         moved = b.permute(order)
         return [_outcome(lambda m=measure: _score(m, a, moved)) for measure in measures]  # type: ignore[misc]
 
-    yield from _map_orders(scores, orders, _draws_at_once([b]))
+    yield from map_orders(scores, orders, _draws_at_once([b]))
 
 
 def _outcome(score: Callable[[], float]) -> Outcome:
@@ -182,7 +182,7 @@ def _score_each_pair(
         moved = [view.permute(order) for view in columns]
         return np.array([[_score(measure, a, b) for b in moved] for a in rows])
 
-    return _map_orders(grid, orders, _draws_at_once(columns))
+    return map_orders(grid, orders, _draws_at_once(columns))
 
 
 def _draws_at_once(views: Sequence[View]) -> int:
@@ -197,7 +197,7 @@ def _draws_at_once(views: Sequence[View]) -> int:
     return max(1, memory.memory_budget() // max(1, per_draw))
 
 
-def _map_orders(work: Callable[[Index], Result], orders: Sequence[Index], at_once: int) -> Iterator[Result]:
+def map_orders(work: Callable[[Index], Result], orders: Sequence[Index], at_once: int) -> Iterator[Result]:
     """Apply `work` to each permutation and yield the results in order; use threads unless draws are short."""
 
     def some(start: int) -> list[Result]:
@@ -267,6 +267,8 @@ class Subject:
     scores: Callable[[list[Index]], Iterator[Matrix]]
     covariates: Covariates | None = None
     """The covariates that were removed from both sides."""
+    measure: Measure | None = None
+    """The measure, if it is one of the library and is computed from all features."""
 
 
 def prepare(
@@ -306,7 +308,8 @@ def prepare(
 
     if a.n_rows != b.n_rows:
         raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
-    return Subject(chosen.name, chosen.closer, chosen.bounds, a.n_rows, tuple(sides), scores, known)
+    whole = chosen if truncate is None else None
+    return Subject(chosen.name, chosen.closer, chosen.bounds, a.n_rows, tuple(sides), scores, known, whole)
 
 
 def _require_adjustable(measure: Measure | PlainMeasure, truncate: int | float | None) -> None:
@@ -365,7 +368,8 @@ def make_views(measure: Measure, sides: list[Representation], *, keep: bool = Tr
     largest, working = max(map(sum, needs)), max(working for _, working in needs)
     keeps = keep and sum(view_bytes for view_bytes, _ in needs) + working <= memory_budget()
     if not keeps:
-        _require_memory(measure, sides, needs)
+        what = f"the null of {measure.name} for {sides[0].n_rows:,} rows"
+        require(null_bytes(measure, sides), what, "pass fewer rows or features")
 
     def look(side: Representation) -> View:
         view = measure.look(side)
@@ -385,18 +389,16 @@ def _view_bytes(measure: Measure, side: Representation) -> tuple[int, int]:
     return measure.view_bytes(side)
 
 
-def _require_memory(measure: Measure, sides: Sequence[Representation], needs: Sequence[tuple[int, int]]) -> None:
-    """Refuse views that exceed the memory budget even in their reduced form."""
-    kind = measure.view_key[0]
+def null_bytes(measure: Measure, sides: Sequence[Representation]) -> int:
+    """Return the memory that the views of both sides need at least, in the form that permutations need."""
+    kind, needs = measure.view_key[0], [_view_bytes(measure, side) for side in sides]
     light = [
         reduced_view_bytes(kind, *side.size(kind.folding), view_bytes)
         for side, (view_bytes, _) in zip(sides, needs, strict=True)
     ]
     # Every view is stored in reduced form, except the one that is being computed.
     making = max(view_bytes + working - less for (view_bytes, working), less in zip(needs, light, strict=True))
-    require(
-        sum(light) + making, f"the null of {measure.name} for {sides[0].n_rows:,} rows", "pass fewer rows or features"
-    )
+    return sum(light) + making
 
 
 def _function_subject(

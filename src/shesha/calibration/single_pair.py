@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.calibration.permutation_scores import Subject, covariate_design, prepare
+from shesha.calibration.sampled_permutations import SampledNull, can_sample, describe, reason_to_sample
 from shesha.doubting import diagnostic_rows, find_pair_doubts
 from shesha.doubting.pair_doubts import cluster_doubt, few_rows_doubt, saturated_measures, saturation, width
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
@@ -321,6 +322,7 @@ def calibrate(
     permutations: ArrayLike | None = None,
     truncate: int | float | None = None,
     covariates: ArrayLike | Mapping[str, ArrayLike] | Rdm | None = None,
+    exact: bool | Literal["auto"] = "auto",
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
     seed: Seed = None,
@@ -375,6 +377,11 @@ def calibrate(
         partial rank correlation. Unless you pass another design or `permutations`, the null permutes rows with similar
         covariates, within `blocks` if passed. Each draw recomputes the residuals to keep their degrees of freedom,
         which is slow. `docs/calibration.md` reports false-positive rates and power.
+    exact : {'auto', True, False}
+        Whether to compute distances between all pairs of rows (True), or between 200,000 random pairs (False), for
+        measures that can be estimated from them (RSA, RDM drift, DistCorr). 'auto' uses random pairs if all pairs would
+        take more than a minute or exceed the memory; the result then states the sampling error. The p-value is exact
+        for the sampled score in either case.
     rows : {'same', 'shared'}
         Whether both must have the same rows, or only the rows whose names both have are used.
     missing : {'refuse', 'drop'}
@@ -435,12 +442,33 @@ def calibrate(
         "seed": number(seed),
         "options": described if covariates is None else described | {"covariates": _plain(covariates)},
     }
+    sampled = _sampled_null(subject, exact, len(orders), seed)
+    if sampled is not None:
+        subject = replace(subject, scores=sampled[0].scores)
     result = _summarise_draws(subject, orders, common, best, maximum)
     if result.reason:
         return result
-    without = leave_out_scorer(subject, measure, options, truncate, seed) if covariates is None else None
+    if sampled is not None:
+        result = replace(result, **describe(sampled[0], subject.n_rows, alpha, sampled[1]))
+    whole = covariates is None and sampled is None
+    without = leave_out_scorer(subject, measure, options, truncate, seed) if whole else None
     found = result.value, result.chance, result.chance_sd
     return replace(result, doubts=weigh_doubts(doubts, subject, *found, best, without))
+
+
+def _sampled_null(
+    subject: Subject, exact: bool | Literal["auto"], n_draws: int, seed: Seed
+) -> tuple[SampledNull, str] | None:
+    """Return the null from random pairs of rows, and what all pairs would need; None if all pairs are used."""
+    if exact != "auto" and not isinstance(exact, bool):
+        raise ValueError(f"exact must be True, False or 'auto', got {exact!r}")
+    if exact is False and not can_sample(subject):
+        raise ValueError(f"exact must be True or 'auto' for {subject.name} of these data, got False: no sample can do")
+    why = reason_to_sample(subject, n_draws) if exact == "auto" else ""
+    if exact is False or why:
+        assert subject.measure is not None
+        return SampledNull.draw(subject.measure, subject.sides, seed), why
+    return None
 
 
 def _summarise_draws(

@@ -2,5 +2,6 @@
 
 from shesha.changes.diff import diff
 from shesha.changes.row_map import explore
+from shesha.changes.stored_vectors import StoredVectorsTable, stored_vectors
 
-__all__ = ["diff", "explore"]
+__all__ = ["StoredVectorsTable", "diff", "explore", "stored_vectors"]

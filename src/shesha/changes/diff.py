@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha.changes.class_distance_changes import note_of_classes
 from shesha.changes.index_recall import IndexTest, index_change
-from shesha.changes.layer_details import LayerPair, layer_change, layer_details
+from shesha.changes.layer_details import LayerPair, layer_change, layer_details, narrow
 from shesha.changes.layer_matching import Match
 from shesha.changes.layer_sources import NoiseFloor, Reader, Sides, read_sides
 from shesha.changes.moved_rows import (
@@ -24,6 +24,7 @@ from shesha.changes.moved_rows import (
     losses_by_class,
     moved_rows,
     name_rows,
+    neighbours_lost,
     pair_of_names,
     per_row,
     require_usable_rows,
@@ -46,6 +47,7 @@ from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Index, Seed
+from shesha.support.warnings import NotEstimable
 from shesha.views import Representation
 
 MEASURES = ("RDM drift", "unbiased CKA")
@@ -208,7 +210,7 @@ def diff(
     n_neighbours = count_neighbours(k, len(looked_at))
     moved = _moved_rows(layer, sides, looked_at, row_texts, known, n_neighbours)
     details, more_notes = layer_details(
-        _layer_pair(layer, sides, scored),
+        _layer_pair(layer, sides, scored, choose(MEASURES)),
         scored,
         known,
         beyond_noise=layers[layer].is_beyond_noise,
@@ -247,7 +249,7 @@ def _score_layers(sides: Sides, scored: Index, chosen: list[Measure], evidence: 
     """Return the change of every layer, computed from the chosen rows."""
     names = list(sides.others)
     return {
-        name: layer_change(_layer_pair(name, sides, scored), chosen, evidence)
+        name: layer_change(_layer_pair(name, sides, scored, chosen), chosen, evidence)
         for name in track(names, len(names), "layers")
     }
 
@@ -256,10 +258,24 @@ def _moved_rows(
     layer: str, sides: Sides, rows: Index, texts: Sequence[str] | None, known: dict[str, Any], k: int
 ) -> dict[str, Any]:
     """Return the layer's rows that moved most, and the share of neighbours that each class lost."""
-    pair, labels = _layer_pair(layer, sides, rows), label_rows(rows, known.get("labels"))
-    names = name_rows(rows, sides, texts)
-    moved = moved_rows(pair.before, pair.after, pair.unchanged, rows, names, labels, k=k, most=_MOVED)
-    return {"moved": moved, "lost_by_class": losses_by_class(pair.before, pair.after, labels, k)}
+    before, after, again, also = _select(layer, sides, rows)
+    labels, names = label_rows(rows, known.get("labels")), name_rows(rows, sides, texts)
+    try:
+        losses = neighbours_lost(narrow(before), narrow(after), k)
+    except NotEstimable:
+        # If all rows are equal, no row has nearest neighbours; the layer's result states this reason.
+        return {"moved": (), "lost_by_class": {}}
+    # Unlike a loop, map does not hold a noisy copy of the rows while the next one is drawn.
+    unchanged = map(_narrow_pair, NoiseFloor(again, also).pairs(layer, before, after))
+    moved = moved_rows(narrow(before), narrow(after), unchanged, losses, rows, names, labels, k=k, most=_MOVED)
+    return {"moved": moved, "lost_by_class": losses_by_class(losses, labels)}
+
+
+def _narrow_pair(
+    kind_and_pair: tuple[str, tuple[Representation, Representation]],
+) -> tuple[Representation, Representation]:
+    _, (first, second) = kind_and_pair
+    return narrow(first), narrow(second)
 
 
 def _index(
@@ -362,7 +378,14 @@ def _evidence(scored: Index, known: dict[str, Any], confidence: float, seed: See
     return Evidence.draw_subsets(design, _NO_LEVEL, confidence, seed)
 
 
-def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
+def _layer_pair(name: str, sides: Sides, rows: Index, measures: Sequence[Measure]) -> LayerPair:
+    before, after, again, also = _select(name, sides, rows)
+    return LayerPair.build(name, sides.others[name], before, after, NoiseFloor(again, also), measures)
+
+
+def _select(
+    name: str, sides: Sides, rows: Index
+) -> tuple[Representation, Representation, list[dict[str, Representation]], list[dict[str, Representation]]]:
     """Select the examined rows of one layer from every encoding."""
     unit = safe_unit(*(side[name].to_numpy.rows for side in (sides.before, sides.after)))
 
@@ -373,8 +396,7 @@ def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
 
     before, after = chosen(sides.before), chosen(sides.after)
     again, also = ([{name: chosen(side)} for side in group] for group in (sides.again, sides.also))
-    kinds, unchanged = zip(*NoiseFloor(again, also).pairs(name, before, after), strict=True)
-    return LayerPair(name, sides.others[name], before, after, unchanged, kinds)
+    return before, after, again, also
 
 
 def _most_changed_layer(layers: Sequence[LayerChange]) -> str:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.stats import t
 
 from shesha.changes.class_distance_changes import ClassTest, class_changes, comparable_classes
 from shesha.changes.index_recall import deal_folds, recall_of_each
+from shesha.changes.layer_sources import NoiseFloor
 from shesha.changes.verdicts_by_noise_floor import REPLACED, judge, noise_limit
 from shesha.comparison.chance_and_intervals import Evidence
 from shesha.comparison.engine import Group, make_score
 from shesha.descriptors.spectrum import anisotropy, participation_ratio
 from shesha.drift.canary_check import drifts
 from shesha.kernels.neighbours import nearest_by_product
-from shesha.kernels.orthogonal_maps import rotate_rows
+from shesha.kernels.orthogonal_maps import column_panels, rotate_rows
 from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
@@ -30,6 +31,7 @@ from shesha.views import Representation
 
 Pairs = Sequence[tuple[Representation, Representation]]
 _ROUNDING = 1e-9
+NAN = float("nan")
 
 
 def error_share(predicted: Matrix, target: Matrix) -> float:
@@ -40,23 +42,30 @@ def error_share(predicted: Matrix, target: Matrix) -> float:
     >>> error_share(np.array([[0.0], [2.0]]), np.array([[1.0], [3.0]]))
     1.0
     """
-    centred, missed = target - target.mean(axis=0), target - predicted
-    variance, error = float(np.vdot(centred, centred)), float(np.vdot(missed, missed))
+    return _share_of_panels(target, lambda columns: predicted[:, columns])
+
+
+def _share_of_panels(target: Matrix, predict: Callable[[slice], Matrix]) -> float:
+    """Return the squared error as a share of the variance, from one panel of columns after another."""
+    variance = error = 0.0
+    for columns in column_panels(target):
+        wanted = target[:, columns]
+        centred, missed = wanted - wanted.mean(axis=0), wanted - predict(columns)
+        variance, error = variance + float(np.vdot(centred, centred)), error + float(np.vdot(missed, missed))
     return error / variance if variance > 0 else 0.0 if error == 0 else float("inf")
 
 
-def error_limit(unchanged: Pairs) -> float:
+def error_limit(errors: Sequence[float]) -> float:
     """Return the share of the variance by which noise may change vectors, by the rule of the limit of a drift."""
     # The rule doubles a distance, so it applies to the root of the squared error.
-    limit = noise_limit([np.sqrt(error_share(b.to_numpy.rows, a.to_numpy.rows)) for a, b in unchanged])
+    limit = noise_limit([float(np.sqrt(error)) for error in errors])
     return max(_ROUNDING, 0.0 if np.isnan(limit) else limit**2)
 
 
-def vectors_differ(before: Representation, after: Representation, unchanged: Pairs) -> bool:
+def vectors_differ(pair: LayerPair) -> bool:
     """Return whether vectors have other features, or differ by more than noise."""
-    if before.shape != after.shape:
-        return True
-    return error_share(before.to_numpy.rows, after.to_numpy.rows) > error_limit(unchanged)
+    before, after = pair.before, pair.after
+    return before.shape != after.shape or error_share(before.to_numpy.rows, after.to_numpy.rows) > pair.error_limit
 
 
 FOLDS = 5
@@ -72,53 +81,47 @@ LOST = 0.05
 """Factor below which a rescaled feature counts as lost."""
 ROWS_PER_FEATURE = 2
 """With fewer rows per feature, no rotation can be ruled out."""
-_MANY_FEATURES = 4096
-"""Features above which a regression uses rotated rows, if there are fewer rows."""
+_MANY_FEATURES, _WIDE = 4096, 4
+"""Features above which rotated rows are used, if there are so many times fewer rows."""
 
 
-def structure_change(
-    layer: str, before: Representation, after: Representation, unchanged: Pairs, fold: Index, *, beyond_noise: bool
-) -> StructureChange:
+def structure_change(pair: LayerPair, fold: Index, *, beyond_noise: bool) -> StructureChange:
     """Describe how the vectors of a layer changed.
 
     Parameters
     ----------
-    layer : str
-        Name of the layer.
-    before, after : Representation
-        The same rows before and after the change.
-    unchanged : sequence of pairs
-        Pairs of encodings that differ only by noise.
+    pair : LayerPair
+        The layer before and after the change.
     fold : array of shape (n_rows,)
         Fold of each row; maps are fitted to the other folds.
     beyond_noise : bool
         Whether the geometry changed by more than noise.
     """
-    X, Y = (np.asarray(side.rows, dtype=float) for side in (before, after))
+    sides = pair.before.rows, pair.after.rows
+    X, Y = _few_columns(*sides)
     old, new = X - X.mean(axis=0), Y - Y.mean(axis=0)
     with single_threaded_blas():
         # With few rows, even the old vectors cannot be fully predicted from themselves, so the share that is then
         # unexplained is not new structure.
         linear, ceiling = _held_out_share(old, new, fold), _held_out_share(old, old, fold)
-        candidates = [(kind, error_share(*fit), fit) for kind, fit in _candidates(X, Y, fold)]
-        limit = error_limit(unchanged)
+        candidates = list(_candidates(*sides, X, Y, fold))
         best = min([1.0 - linear, *(error for _, error, _ in candidates)])
-        enough = min(1 - EXPLAINED, max(limit, AS_GOOD * best))
-        kind, explained, recovered = _simplest(candidates, enough, fold)
+        enough = min(1 - EXPLAINED, max(pair.error_limit, AS_GOOD * best))
+        kind, explained, recovered = _simplest(candidates, enough)
         unexplained = float(np.clip(1.0 - linear / ceiling, 0.0, 1.0)) if ceiling > 0 else float("nan")
-        ranks = [participation_ratio(side.rows) for side in (before, after)]
-        shared = _scaled_variance_share(old, new)
+        ranks = [participation_ratio(rows) for rows in (X, Y)]
+        shared = _scaled_variance_share(old, new) if sides[0].shape == sides[1].shape else NAN
         if beyond_noise:
-            if ranks[1] <= COLLAPSED * ranks[0] and (kind is None or _lost_features(old, new, kind)):
+            if ranks[1] <= COLLAPSED * ranks[0] and (kind is None or _lost_features(*sides, kind)):
                 kind = "collapse"
             elif kind in (None, "none"):
                 kind = _less_specific(shared, unexplained, old, new, fold)
         elif kind is None:
-            kind = "untested" if _has_too_few_rows(X, Y, candidates) else "none"
-    shares = [anisotropy(side.rows) for side in (before, after)]
+            kind = "untested" if _has_too_few_rows(sides, candidates) else "none"
+    shares = [anisotropy(rows) for rows in (X, Y)]
     scale = float(np.sqrt(np.vdot(new, new) / np.vdot(old, old)))
     return StructureChange(
-        layer=layer,
+        layer=pair.name,
         kind=kind,
         kept=shared,
         linear=linear,
@@ -131,23 +134,20 @@ def structure_change(
         explained=explained,
         neighbours=recovered,
         n_rows=len(X),
-        n_features=max(X.shape[1], Y.shape[1]),
+        n_features=max(rows.shape[1] for rows in sides),
     )
 
 
-def _simplest(
-    candidates: Sequence[tuple[Kind, float, tuple[Matrix, Matrix]]], enough: float, fold: Index
-) -> tuple[Kind | None, float, float]:
+Candidate = tuple[Kind, float, float]
+"""A kind of change, the error of its map, and the share of neighbours in held-out rows that a rotation recovers."""
+
+
+def _simplest(candidates: Sequence[Candidate], enough: float) -> tuple[Kind | None, float, float]:
     """Return the first kind whose error is small enough, the share it explains, and the neighbours it recovers."""
-    for kind, error, fit in candidates:
-        if not error <= enough:
-            continue
-        if kind != "rotation":
-            return kind, 1.0 - error, float("nan")
-        recovered = _recovered_neighbours(*fit, fold)
-        if recovered >= RECOVERED:
+    for kind, error, recovered in candidates:
+        if error <= enough and (kind != "rotation" or recovered >= RECOVERED):
             return kind, 1.0 - error, recovered
-    return None, float("nan"), float("nan")
+    return None, NAN, NAN
 
 
 def _less_specific(shared: float, unexplained: float, old: Matrix, new: Matrix, fold: Index) -> Kind:
@@ -161,27 +161,39 @@ def _less_specific(shared: float, unexplained: float, old: Matrix, new: Matrix, 
     return "new dimensions" if kept >= EXPLAINED else "new structure"
 
 
-def _has_too_few_rows(X: Matrix, Y: Matrix, candidates: Sequence[tuple[Kind, float, tuple[Matrix, Matrix]]]) -> bool:
+def _has_too_few_rows(sides: Sequence[Matrix], candidates: Sequence[Candidate]) -> bool:
     """Whether vectors differ, in the same geometry, and the rows are too few to fit a rotation."""
     is_different = not any(error <= 1 - EXPLAINED for kind, error, _ in candidates if kind == "none")
-    return is_different and len(X) < ROWS_PER_FEATURE * max(X.shape[1], Y.shape[1])
+    return is_different and len(sides[0]) < ROWS_PER_FEATURE * max(rows.shape[1] for rows in sides)
 
 
-def _candidates(X: Matrix, Y: Matrix, fold: Index) -> Iterator[tuple[Kind, tuple[Matrix, Matrix]]]:
-    """Yield kinds of change from the simplest on, each with its prediction of held-out rows and their values."""
-    if X.shape == Y.shape:
-        yield "none", (X, Y)
-        yield "rescaling", (_held_out(X, Y, fold, _rescale), Y)
-        yield "row rescaling", (_unit(X), _unit(Y))
-        yield "offset", (_held_out(X, Y, fold, _shift), Y)
-        yield "feature scaling", (_held_out(X, Y, fold, _rescale_features), Y)
+def _candidates(before: Matrix, after: Matrix, X: Matrix, Y: Matrix, fold: Index) -> Iterator[Candidate]:
+    """Yield kinds of change from the simplest on; X and Y are the rows before and after in fewer coordinates.
+
+    Only one predicted matrix is in memory at a time.
+    """
+    if before.shape == after.shape:
+        yield "none", error_share(X, Y), NAN
+        yield "rescaling", error_share(_held_out(X, Y, fold, _rescale), Y), NAN
+        yield "row rescaling", error_share(_unit(X), _unit(Y)), NAN
+        yield "offset", error_share(_held_out(X, Y, fold, _shift), Y), NAN
+        yield "feature scaling", _feature_scaling_error(before, after, fold), NAN
     else:
-        width = min(X.shape[1], Y.shape[1])
-        kind: Kind = "new features" if width == X.shape[1] else "fewer features"
-        yield kind, (_unit(X[:, :width]), _unit(Y[:, :width]))
-    yield "rotation", (_held_out(X, Y, fold, _rotate), Y)
+        width = min(before.shape[1], after.shape[1])
+        kind: Kind = "new features" if width == before.shape[1] else "fewer features"
+        yield kind, error_share(*map(_unit, _few_columns(before[:, :width], after[:, :width]))), NAN
+    yield _rotation(_held_out(X, Y, fold, _rotate), Y, fold)
     # A rotation about the origin in which every row may also change its length.
-    yield "rotation", (_held_out(_unit(X), _unit(Y), fold, _rotate_about_origin), _unit(Y))
+    yield _rotation(_held_out(_unit(X), _unit(Y), fold, _rotate_about_origin), _unit(Y), fold)
+
+
+def _rotation(predicted: Matrix, target: Matrix, fold: Index) -> Candidate:
+    error = error_share(predicted, target)
+    return "rotation", error, _recovered_neighbours(predicted, target, fold) if error <= 1 - EXPLAINED else NAN
+
+
+def _feature_scaling_error(X: Matrix, Y: Matrix, fold: Index) -> float:
+    return _share_of_panels(Y, lambda columns: _held_out(X[:, columns], Y[:, columns], fold, _rescale_features))
 
 
 def _held_out(X: Matrix, Y: Matrix, fold: Index, fit: Callable[[Matrix, Matrix, Matrix], Matrix]) -> Matrix:
@@ -228,9 +240,13 @@ def _feature_factors(old: Matrix, new: Matrix) -> Matrix:
     return np.asarray((old * new).sum(axis=0) / np.maximum((old * old).sum(axis=0), _tiny()))
 
 
-def _lost_features(old: Matrix, new: Matrix, kind: Kind) -> bool:
+def _lost_features(X: Matrix, Y: Matrix, kind: Kind) -> bool:
     """Whether a rescaling of features left at most half of the features."""
-    return kind == "feature scaling" and float((np.abs(_feature_factors(old, new)) < LOST).mean()) >= 1 - COLLAPSED
+    if kind != "feature scaling":
+        return False
+    pairs = ((X[:, columns], Y[:, columns]) for columns in column_panels(X))
+    factors = [_feature_factors(old - old.mean(axis=0), new - new.mean(axis=0)) for old, new in pairs]
+    return float((np.abs(np.concatenate(factors)) < LOST).mean()) >= 1 - COLLAPSED
 
 
 def _unit(rows: Matrix) -> Matrix:
@@ -256,21 +272,35 @@ def _recovered_neighbours(predicted: Matrix, target: Matrix, fold: Index) -> flo
 
 def _held_out_share(X: Matrix, Y: Matrix, fold: Index) -> float:
     """Return the share of Y's variance in held-out rows that ridge regression on X explains."""
-    X, Y = _few_columns(X), _few_columns(Y)
     predicted = predict_held_out(X, decompose_folds(X, fold, FOLDS), Y)
     return 1.0 - float(np.vdot(Y - predicted, Y - predicted) / np.vdot(Y, Y))
 
 
-def _few_columns(rows: Matrix) -> Matrix:
-    """Return rows in as few coordinates as rows if products of all features would take much memory."""
-    n, d = rows.shape
-    return rotate_rows(rows) if d > max(n, _MANY_FEATURES) else rows
+def _is_wide(rows: Matrix) -> bool:
+    return rows.shape[1] > max(_WIDE * len(rows), _MANY_FEATURES)
+
+
+def _few_columns(*sides: Matrix) -> tuple[Matrix, ...]:
+    """Return rows in fewer coordinates, shared by sides of equal width, if features far outnumber the rows."""
+    if not all(map(_is_wide, sides)):
+        return sides
+    if len({rows.shape[1] for rows in sides}) > 1:
+        return tuple(map(rotate_rows, sides))
+    return tuple(np.split(rotate_rows(*sides), len(sides)))
+
+
+def narrow(side: Representation) -> Representation:
+    """Return a representation with the same inner products in fewer coordinates if features far outnumber the rows."""
+    rows = side.to_numpy.rows
+    if not _is_wide(rows):
+        return side
+    return cast(
+        Representation, side.cached(("fold", "narrow"), lambda: Representation(rotate_rows(rows), side.precision))
+    )
 
 
 def _scaled_variance_share(X: Matrix, Y: Matrix) -> float:
     """Return the share of Y's variance that X explains up to a common scale: a squared cosine."""
-    if X.shape != Y.shape:
-        return float("nan")
     return float(np.vdot(X, Y) ** 2 / (np.vdot(X, X) * np.vdot(Y, Y)))
 
 
@@ -327,7 +357,6 @@ def _correctly_classified(rows: Matrix, codes: Labels, fold: Index) -> Vector:
     return np.asarray((predicted / shares).argmax(axis=1) == codes, dtype=float)
 
 
-NAN = float("nan")
 _DRIFT_OF_UNRELATED_ROWS = {"RDM drift": 2 * REPLACED, "unbiased CKA": 2 * REPLACED}
 """For other measures, this drift is computed with permuted rows."""
 _SHUFFLING, _SHUFFLES = 23, 3
@@ -342,14 +371,39 @@ class LayerPair:
     before: Representation
     after: Representation
     unchanged: tuple[tuple[Representation, Representation], ...]
-    """Pairs of encodings that differ only by noise."""
+    """Pairs of encodings that differ only by noise, in fewer coordinates as `compared` is."""
     kinds: tuple[str, ...]
     """Which noise each pair has, such as that of re-encodings or of further runs of the same change."""
+    error_limit: float
+    """Share of the variance by which noise may change vectors."""
+    compared: tuple[Representation, Representation]
+    """Both sides as measures compare them: in fewer coordinates if features far outnumber the rows."""
+
+    @classmethod
+    def build(
+        cls,
+        name: str,
+        other: str,
+        before: Representation,
+        after: Representation,
+        floor: NoiseFloor,
+        measures: Sequence[Measure],
+    ) -> LayerPair:
+        """Draw or select the pairs of encodings that differ only by noise, one after another."""
+        # Measures that depend on the axes need all features.
+        lessen = narrow if all(measure.rotates for measure in measures) else (lambda side: side)
+        unchanged, kinds, errors = [], [], []
+        for kind, (first, second) in floor.pairs(name, before, after):
+            errors.append(error_share(first.to_numpy.rows, second.to_numpy.rows))
+            unchanged.append((lessen(first), lessen(second)))
+            kinds.append(kind)
+        compared = lessen(before), lessen(after)
+        return cls(name, other, before, after, tuple(unchanged), tuple(kinds), error_limit(errors), compared)
 
 
 def layer_change(pair: LayerPair, measures: Sequence[Measure], evidence: Evidence) -> LayerChange:
     """Score the change of a layer by every measure and compare it with noise; the first measure decides."""
-    values, reasons = drifts(measures, pair.before, pair.after)
+    values, reasons = drifts(measures, *pair.compared)
     noise = _noise(pair, measures)
     scores = []
     for i, measure in enumerate(measures):
@@ -384,7 +438,7 @@ def layer_change(pair: LayerPair, measures: Sequence[Measure], evidence: Evidenc
         reason=first.reason,
         scores=tuple(scores),
         replaced_above=replaced,
-        vectors_differ=vectors_differ(pair.before, pair.after, pair.unchanged),
+        vectors_differ=vectors_differ(pair),
         floors=_floors(pair, noise[:, 0]),
     )
 
@@ -405,7 +459,8 @@ def _drift_of_unrelated_rows(measure: Measure, pair: LayerPair) -> float:
     if known is not None:
         return known
     orders = [np.random.default_rng([_SHUFFLING, k]).permutation(pair.before.n_rows) for k in range(_SHUFFLES)]
-    found = [float(drifts([measure], pair.before, pair.after.take_rows(order))[0][0]) for order in orders]
+    first, second = pair.compared
+    found = [float(drifts([measure], first, second.take_rows(order))[0][0]) for order in orders]
     return float(np.mean(found)) if np.isfinite(found).all() else 2 * REPLACED
 
 
@@ -427,7 +482,7 @@ def _interval(measure: Measure, pair: LayerPair, change: float, evidence: Eviden
     assert measure.self_value is not None
     if change == 0.0:
         return 0.0, 0.0, ""
-    sides = pair.before, pair.after
+    sides = pair.compared
     try:
         rows = list(evidence.score_subsets(Group((measure,), ((),)), [measure], sides))
     except NotEstimable as reason:
@@ -458,17 +513,14 @@ def layer_details(
         return {}, ()
     groups, blocks = (_codes(known[name][rows]) if name in known else None for name in ("groups", "blocks"))
     fold = deal_folds(len(rows), groups, FOLDS, spawn(seed, _DEALING))
-    details: dict[str, Any] = {
-        "structure": structure_change(
-            pair.name, pair.before, pair.after, pair.unchanged, fold, beyond_noise=beyond_noise
-        )
-    }
+    details: dict[str, Any] = {"structure": structure_change(pair, fold, beyond_noise=beyond_noise)}
     classes = comparable_classes(known["labels"], rows) if "labels" in known else None
     if classes is None:
         return details, ()
     chosen, codes, names = classes
     groups, blocks = (None if labels is None else _codes(labels[chosen]) for labels in (groups, blocks))
-    before, after, *unchanged = (side.take_rows(chosen) for side in (pair.before, pair.after, *sum(pair.unchanged, ())))
+    sides = pair.before, pair.after, *sum(pair.unchanged, ())
+    before, after, *unchanged = (narrow(side).take_rows(chosen) for side in sides)
     noise = list(zip(unchanged[::2], unchanged[1::2], strict=True))
     test = ClassTest(1 - confidence, groups, blocks, seed)
     details["classes"], note = class_changes(before, after, noise, codes, names, test)
@@ -483,7 +535,7 @@ def layer_details(
 
 def _moves_all_rows_alike(structure: StructureChange, pair: LayerPair) -> bool:
     """Whether one map explains the change up to noise, so that no class moved by itself."""
-    return structure.kind in _SAME_FOR_ALL and 1 - structure.explained <= error_limit(pair.unchanged)
+    return structure.kind in _SAME_FOR_ALL and 1 - structure.explained <= pair.error_limit
 
 
 def _codes(values: Array | Labels) -> Labels:

@@ -15,6 +15,7 @@ from shesha.changes.layer_matching import ALONE, Match, Matching, match_layers
 from shesha.inputs import MissingRows, Names, RowChoice, are_reordered
 from shesha.inputs.matrix_shapes import one_row_per_input, state_narrow
 from shesha.io.read import read_named
+from shesha.kernels.orthogonal_maps import PANEL, column_panels
 from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
 from shesha.support.natural_order import join_names, layers_by_depth
@@ -292,18 +293,17 @@ class NoiseFloor:
 
     def pairs(
         self, name: str, before: Representation, after: Representation
-    ) -> tuple[tuple[str, tuple[Representation, Representation]], ...]:
-        """Return the pairs of encodings of one layer that differ only by noise, each with its kind of noise."""
+    ) -> Iterator[tuple[str, tuple[Representation, Representation]]]:
+        """Yield the pairs of encodings of one layer that differ only by noise, each with its kind of noise."""
         if not (self.again or self.also):
             # A side in half precision has rounding errors of its own, which grow with a common offset.
             rounding = max(before.precision, after.precision) / 2
-            draws = (np.random.default_rng([_NOISE, draw]) for draw in range(DRAWS))
-            return tuple((SIMULATED, (before, add_noise(before, rng, rounding=rounding))) for rng in draws)
-        runs = combinations([after, *(side[name] for side in self.also)], 2)
-        return (
-            *((REENCODED, (before, side[name])) for side in self.again),
-            *((RERUN, pair) for pair in runs),
-        )
+            for draw in range(DRAWS):
+                rng = np.random.default_rng([_NOISE, draw])
+                yield SIMULATED, (before, add_noise(before, rng, rounding=rounding))
+            return
+        yield from ((REENCODED, (before, side[name])) for side in self.again)
+        yield from ((RERUN, pair) for pair in combinations([after, *(side[name] for side in self.also)], 2))
 
 
 def add_noise(
@@ -315,5 +315,10 @@ def add_noise(
     the offset would hide a change of everything else.
     """
     rows = one.to_numpy.rows
-    spread = np.hypot(share * rows.std(axis=0), rounding * np.abs(rows))
-    return Representation(rows + spread * rng.standard_normal(rows.shape), one.precision)
+    noisy, step = np.empty(rows.shape), max(1, PANEL // rows.shape[1])
+    deviations = share * np.concatenate([rows[:, part].std(axis=0) for part in column_panels(rows)])
+    for start in range(0, len(rows), step):
+        panel = rows[start : start + step]
+        spread = np.hypot(deviations, rounding * np.abs(panel))
+        noisy[start : start + step] = panel + spread * rng.standard_normal(panel.shape)
+    return Representation(noisy, one.precision)

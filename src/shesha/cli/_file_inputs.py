@@ -114,8 +114,9 @@ class RowOptions:
         if self.by_position:
             state("rows paired by position, as requested")
             return
-        if all(names is None or getattr(names, "counts_rows", False) for names in known):
-            if not any(known):
+        counted = [names is None or getattr(names, "counts_rows", False) for names in known]
+        if all(counted) or any(names is None for names in known):
+            if all(names is None for names in known):
                 state("rows paired by position (no ids)")
             first, second = (next(iter(arrays.values()), ()) for arrays in files[:2])
             if _are_small(first, second) and are_reordered(first, second):
@@ -153,35 +154,35 @@ def read_representations(
     Three-dimensional arrays are split into layers here, so callers must pass ``layer_axis=None`` to later functions. If
     the layer axis had to be guessed, a message reports the guess.
     """
+    repeated = [str(path) for path in dict.fromkeys(files) if files.count(path) > 1]
+    if repeated:
+        raise ValueError(f"FILE must not be repeated, got {', '.join(repeated)} more than once")
+    opened = _open_files(files, keys, _reader(labels_inside, layer_axis, rows, distances))
+    return _gather(opened, labels_inside, rows=rows, fewest=fewest, distances=distances)
+
+
+def _gather(
+    opened: Mapping[Path, tuple[Contents, list[str] | None]],
+    labels_inside: str | Sequence[str] | None,
+    *,
+    rows: RowOptions,
+    fewest: int,
+    distances: bool,
+) -> dict[str, Any]:
+    """Return the arrays of opened files by distinct names, with the names of their rows."""
     from shesha.comparison.input_manifest import too_narrow
     from shesha.inputs import NamedRows
     from shesha.inputs.matrix_shapes import one_row_per_input, state_narrow
-    from shesha.io import open_file
     from shesha.io.read import ReadArrays, shared_token_counts, state_skipped
     from shesha.io.representation_names import full_name, short_paths
     from shesha.support.wording import count
     from shesha.views import Rdm
 
-    axis = parse_layer_axis(layer_axis)
-
-    repeated = [str(path) for path in dict.fromkeys(files) if files.count(path) > 1]
-    if repeated:
-        raise ValueError(f"FILE must not be repeated, got {', '.join(repeated)} more than once")
     arrays: dict[str, Any] = {}
-    opened: dict[Path, Contents] = {}
     of_files: list[dict[str, Any]] = []
-    read = partial(
-        open_file,
-        labels_column=labels_inside,
-        layer_axis=axis,
-        distances=distances,
-        ids=rows.ids,
-        transpose=rows.transpose,
-    )
-    keys_of_files = _keys_of_files(files, keys, read)
+    files = list(opened)
     for path, short in zip(files, short_paths(files, endings=False), strict=True):
-        contents = read(path, keys=keys_of_files[path])
-        opened[path] = contents
+        contents, keys = opened[path]
         names = None if rows.by_position else contents.row_names
         before = set(arrays)
         few = {} if distances else too_narrow(contents.representations, keys, fewest)
@@ -204,26 +205,67 @@ def read_representations(
         for name, split in contents.split.items():
             if split.doubtful:
                 echo(f"{path}: {name} is {split.describe('--layer-axis ')}", err=True)
-    if keys is None and len(arrays) > _MOST_ARRAYS:
+    if any(keys is None for _, keys in opened.values()) and len(arrays) > _MOST_ARRAYS:
         raise ValueError(
             f"FILE must contain at most {_MOST_ARRAYS:,} arrays, got {len(arrays):,}: choose some with --key"
         )
     state_narrow({name: array.shape for name, array in arrays.items() if not distances})
-    rows.state_pairing(*of_files, opened=opened)
-    return ReadArrays(arrays, shared_token_counts(files), opened)
+    found = {path: contents for path, (contents, _) in opened.items()}
+    rows.state_pairing(*of_files, opened=found)
+    return ReadArrays(arrays, shared_token_counts(files), found)
 
 
-def _keys_of_files(
+def read_each(
+    files: Sequence[Path],
+    keys: list[str] | None,
+    labels_inside: str | Sequence[str] | None = None,
+    layer_axis: str = "guess",
+    *,
+    rows: RowOptions = EVERY_ROW,
+    distances: bool = False,
+) -> list[dict[str, Any]]:
+    """Read each file by itself, with those keys that it has, as `read_representations` does."""
+    opened = _open_files(files, keys, _reader(labels_inside, layer_axis, rows, distances))
+    return [
+        _gather({path: opened[path]}, labels_inside, rows=rows, fewest=FEWEST_COLUMNS, distances=distances)
+        for path in files
+    ]
+
+
+def _reader(
+    labels_inside: str | Sequence[str] | None, layer_axis: str, rows: RowOptions, distances: bool
+) -> Callable[..., Contents]:
+    """Return a function that opens a file with given keys."""
+    from shesha.io import open_file
+
+    return partial(
+        open_file,
+        labels_column=labels_inside,
+        layer_axis=parse_layer_axis(layer_axis),
+        distances=distances,
+        ids=rows.ids,
+        transpose=rows.transpose,
+    )
+
+
+def _open_files(
     files: Sequence[Path], keys: list[str] | None, read: Callable[..., Contents]
-) -> dict[Path, list[str] | None]:
-    """Return the keys that each file has; each key must be in a file, and each file must have a key."""
+) -> dict[Path, tuple[Contents, list[str] | None]]:
+    """Open each file with those keys that it has, and return it with these keys; each key must be in a file.
+
+    A file that has none of the keys is read without keys if it then is one representation.
+    """
     from shesha.io.array_selection import UnknownKeyError
 
-    chosen: dict[Path, list[str] | None] = dict.fromkeys(files, keys)
-    if keys is None or len(files) < 2 or len(keys) < 2:
-        return chosen
+    opened: dict[Path, tuple[Contents, list[str] | None]] = {}
     unknown: dict[str, UnknownKeyError] = {}
     for path in files:
+        try:
+            opened[path] = read(path, keys=keys), keys
+            continue
+        except UnknownKeyError:
+            if keys is None or len(files) < 2:
+                raise
         own = []
         for key in keys:
             try:
@@ -232,13 +274,13 @@ def _keys_of_files(
                 own.append(key)
             except UnknownKeyError as error:
                 unknown[key] = error
-        if not own:
+        opened[path] = read(path, keys=own or None), own or None
+        if not own and len(opened[path][0].representations) != 1:
             raise unknown[keys[0]]
-        chosen[path] = own
-    missing = [key for key in keys if not any(key in (own or ()) for own in chosen.values())]
+    missing = [key for key in keys or () if not any(own and key in own for _, own in opened.values())]
     if missing:
         raise unknown[missing[0]]
-    return chosen
+    return opened
 
 
 def _are_small(*arrays: Any) -> bool:

@@ -17,6 +17,7 @@ from shesha.cli._option_names_in_messages import name_values
 from shesha.support import atomic_files
 from shesha.support.optional import require
 from shesha.support.provenance import add_statements, collected_statements
+from shesha.support.sqlite import COMPANIONS
 from shesha.support.wording import visible
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def require_separate(outputs: Mapping[str, Path | None], inputs: Iterable[str | 
 
 def _is_read(path: Path, source: Path) -> bool:
     """Return whether an output path is an input of the command, or lies in an input folder."""
-    if is_same_file(path, source):
+    if any(is_same_file(path, Path(f"{source}{suffix}")) for suffix in ("", *COMPANIONS)):
         return True
     root, place = Path(os.path.realpath(source)), Path(os.path.realpath(path))
     if not root.is_dir() or root not in place.parents:

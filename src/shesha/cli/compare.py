@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -98,22 +98,25 @@ def compare_large(
         moments = _count_rows(files, names, state)
     first, second = (open_matrix(file) for file in files)
     result = compare_stored(first, second, (names[0], names[1]), chosen, sampling, chance, moments)
-    state.unlink(missing_ok=True)
+    if state is not None:
+        state.unlink(missing_ok=True)
     return result
 
 
-def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path) -> Any:
+def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path | None) -> Any:
     from shesha.moments import Moments
 
     echo(f"shesha: reading all rows in one pass ({_why_one_pass(files)})", err=True)
     try:
         return Moments.of(*files, names=names, state=state)
     except KeyboardInterrupt:
-        echo("shesha: interrupted; rerun the same command to resume", err=True)
+        if state is not None:
+            echo("shesha: interrupted; rerun the same command to resume", err=True)
         raise
     except ValueError:
         # The user must change the files, and the saved state would not apply to the changed files.
-        state.unlink(missing_ok=True)
+        if state is not None:
+            state.unlink(missing_ok=True)
         raise
 
 
@@ -126,15 +129,22 @@ def _why_one_pass(files: Sequence[Path]) -> str:
     return "; ".join(f"{file.name}: {n:,} rows x {d:,} features" for file, (n, d) in zip(files, shapes, strict=True))
 
 
-def _state_file(files: Sequence[Path]) -> Path:
-    """Return the path for the state of a pass, whose name is specific to these files and their contents."""
+def _state_file(files: Sequence[Path]) -> Path | None:
+    """Return the path for the state of a pass, whose name is specific to these files; None if it cannot be saved."""
     from shesha.io.large_matrices import is_sharded, open_matrix
+    from shesha.kernels.machine_speed import cache_folder
     from shesha.support.atomic_files import file_stamp
 
     parts = [part for file in files for part in (open_matrix(file).files if is_sharded(file) else [file])]  # type: ignore[attr-defined]
     known = "\n".join(f"{file.resolve()} {file_stamp(file)}" for file in parts)
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shesha"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        echo(f"shesha: the state is not saved, because {folder} cannot be written: {error.strerror}", err=True)
+        return None
     return folder / f"moments-{hashlib.blake2b(known.encode(), digest_size=8).hexdigest()}.npz"
 
 
@@ -392,6 +402,14 @@ def compare_command(
     error: Annotated[
         float | None, typer.Option(help="Sample rows and pairs until the Monte Carlo standard error is this small.")
     ] = None,
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact",
+            help="Compute exact values, however long they take. Otherwise, what would take more than a minute is "
+            "estimated from a sample, and the answer states the error.",
+        ),
+    ] = False,
     workers: _design_options.WorkersOfSeveral = None,
     scheduler: _design_options.Scheduler = None,
     store: Annotated[
@@ -485,12 +503,13 @@ def compare_command(
     classes = _design_options.labels_named("labels", labels, files[0], rows=row_options)
     plain = exchanged.is_empty and not (key or rdm or labels or folds or plot or transpose)
     if models is None and (shards or needs_stretches(files, chosen, plain=plain)):
+        sample |= {"exact": exact or "auto"}
         _compare_beyond_memory(files, chosen, sample, calibrate=bool(calibrate), **common)
         return
     columns = (*exchanged.columns, *_design_options.column_of_first_file(labels))
     arrays = _read_arrays(models, files, key, columns, layer_axis, row_options, rdm)
-    sample = {"folds": folds, **sample}
-    _refuse_for_several(len(arrays), labels, sample, explore, rdm)
+    _refuse_for_several(len(arrays), labels, {"folds": folds, **sample}, explore, rdm)
+    sample |= {"folds": folds, "exact": exact or "auto"}
     if labels is not None:
         comparing = comparison_of(exchanged=exchanged, permutations_by_default=permutations is None)
         comparing.compare_within(arrays, classes, standard=not measures)
@@ -549,7 +568,11 @@ def _compare_arrays(
     """Compare two arrays with the options for a pair, or all pairs of several arrays."""
     if len(arrays) == 2:
         if calibrate is None:
-            calibrate = standard and not any(sample.values()) and is_quickly_calibrated(arrays)
+            calibrate = (
+                standard
+                and not any(sample[name] for name in sample if name != "exact")
+                and is_quickly_calibrated(arrays)
+            )
         comparing.pair(arrays, calibrate=calibrate, **sample)
     elif comparing.exchanged.covariates is not None:
         raise ValueError(f"--covariates needs exactly two representations, got {len(arrays)}: choose them with --key")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -116,11 +115,13 @@ def diff_command(
     else:
         _require_two(paths, texts, layers, key, match)
         first = paths[0]
-        read = partial(_read, key=key, columns=(labels, blocks, groups), layer_axis=layer_axis, rows=row_options)
-        sides = (read(paths[0]), read(paths[1]))
-        row_options.state_pairing(*sides)
-        others = {name: [read(Path(path)) for path in more or ()] for name, more in (("again", again), ("also", also))}
-        others["names"] = short_paths(paths)
+        runs = [Path(path) for path in (*(again or ()), *(also or ()))]
+        inside = [name for name in (labels, blocks, groups) if name is not None and not Path(name).exists()]
+        before, after, *more = _file_inputs.read_each([*paths, *runs], key, inside, layer_axis, rows=row_options)
+        sides = before, after
+        row_options.state_pairing(before, after)
+        n_again = len(again or ())
+        others = {"again": more[:n_again], "also": more[n_again:], "names": short_paths(paths)}
     y = _design_options.labels_named("labels", labels, first, rows=row_options)
     design = _design_options.read_design([first], blocks, groups, None, False, None, rows=row_options).design
     others |= row_options.choice
@@ -182,14 +183,3 @@ def _require_two(
             f"BEFORE and AFTER must be different files, got {files[0]} twice, so each --key is compared with itself. "
             f"To compare two arrays of one file, pass --match '{key[0]}={key[1]}'"
         )
-
-
-def _read(
-    path: Path, key: list[str] | None, columns: tuple[str | None, ...], layer_axis: str, rows: _file_inputs.RowOptions
-) -> dict[str, Any]:
-    """Read the arrays of a file, in which columns of labels are not features."""
-    inside = [column for column in columns if column is not None and not Path(column).exists()]
-    arrays = _file_inputs.read_representations([path], key, inside, layer_axis, rows=rows)
-    if not arrays:
-        raise ValueError(f"{path} must contain a representation, got none")
-    return arrays

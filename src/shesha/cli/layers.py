@@ -85,10 +85,7 @@ def layers_command(
         raise ValueError(f"FILE must be given twice, got {count(len(files or ()), 'file')}")
     first, second = files
     exchanged = _design_options.read_design([first], blocks, groups, within, shift, block_length, rows=row_options)
-    a, b = (
-        _file_inputs.read_representations([path], key, exchanged.columns, layer_axis, rows=row_options, distances=rdm)
-        for path in (first, second)
-    )
+    a, b = _file_inputs.read_each(files, key, exchanged.columns, layer_axis, rows=row_options, distances=rdm)
     row_options.state_pairing(a, b)
     grid = calibrate_layers(
         a,

@@ -26,7 +26,7 @@ from shesha.comparison.held_out import add_held_out, draw_folds, warn_of_leaking
 from shesha.comparison.moment_scores import compare_moments
 from shesha.comparison.noise_ceiling import SidesWithRepeats
 from shesha.comparison.resumable_pairs import require_same_rows
-from shesha.comparison.sampled_scores import Sampling
+from shesha.comparison.sampled_scores import Exact, Sampling
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.inputs.matrix_shapes import state_shapes
@@ -144,7 +144,7 @@ def compare_in_memory(
 ) -> Comparison:
     """Compare two representations whose rows are in memory; put the draws of each measure into `nulls`, if passed."""
     first, second = request.names
-    estimated = estimation_choice.to_sample(request.measures, X, Y, request.sampling, request.additions)
+    estimated, seconds = estimation_choice.to_sample(request.measures, X, Y, request.sampling, request.additions)
     exact = [measure for measure in request.measures if measure not in estimated]
     require_one_that_fits(X, Y, exact)
     sources = align_rows({first: Representation.build(X, first), second: Representation.build(Y, second)})
@@ -170,7 +170,11 @@ def compare_in_memory(
         found = _score(work, sources, skipped)
     scores, interrupted = found.scores, found.interrupted
     if not interrupted:
-        scores |= estimation_choice.sample_pair(estimated, sides, request.names, request.sampling) if estimated else {}
+        if estimated:
+            sampled, interrupted = estimation_choice.sample_pair(
+                estimated, sides, request.names, request.sampling, calibrate=request.calibrate
+            )
+            scores |= sampled
         scores = scores if fold is None else add_held_out(scores, request.measures, sides, fold)
     doubts = _doubts(request, sides, design, found, scores)
     if repeated is not None and not interrupted:
@@ -188,6 +192,7 @@ def compare_in_memory(
         request.alpha,
         request.confidence,
         found.n_permutations,
+        seconds,
     )
 
 
@@ -305,6 +310,7 @@ def compare(
     queries: int | None = None,
     pairs: int | None = None,
     error: float | None = None,
+    exact: Exact = "auto",
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
     seed: Seed = 0,
@@ -373,6 +379,10 @@ def compare(
         correlation, RSMDiff with norm='frobenius').
     error : float, optional
         Target Monte Carlo standard error: as many rows or pairs are sampled as are needed to reach it.
+    exact : {'auto', True, False}
+        Whether to compute exact values (True), or to estimate every measure that a sample can answer (False). 'auto'
+        estimates from a sample only what would take more than a minute on this machine, or exceed the memory; the
+        headline then states the error. Calibrated scores are always exact.
     rows : {'same', 'shared'}
         Whether both must have the same rows, or only the rows whose names both have are used.
     missing : {'refuse', 'drop'}
@@ -399,6 +409,7 @@ def compare(
     if isinstance(X, Moments):
         unused = {**design, "permutations": permutations, "repeats": repeats}
         unused |= {"covariates": covariates, "folds": folds, "queries": queries, "pairs": pairs, "error": error}
+        unused |= {"exact": None if exact == "auto" else "exact"}
         return _compare_sums(X, cast(Choice, measures if Y is None else Y), unused, chance, confidence, seed)
     if Y is None:
         raise TypeError("Y must be a second representation, got None; only Moments need no Y")
@@ -419,7 +430,7 @@ def compare(
     request = PairRequest(
         names=both_names,
         measures=chosen,
-        sampling=Sampling.build(queries, pairs, error, confidence, seed),
+        sampling=Sampling.build(queries, pairs, error, confidence, seed, exact),
         design=design,
         permutations=permutations,
         calibrate=calibrate,

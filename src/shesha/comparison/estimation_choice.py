@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from shesha.comparison.moment_scores import compare_moments
 from shesha.comparison.sampled_scores import Sampling, reason_against, sampled_scores
 from shesha.kernels.distances import n_pairs
 from shesha.measures import Measure, choose, takes_moments
+from shesha.measures.expected_cost import MINUTE, exact_seconds
 from shesha.moments import Moments
 from shesha.results import Comparison, Score
 from shesha.support import memory
@@ -123,29 +125,67 @@ def exceeds_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
 
 def to_sample(
     chosen: Sequence[Measure], X: Any, Y: Any, sampling: Sampling, others: Mapping[str, Any]
-) -> list[Measure]:
-    """Return the measures to estimate from a sample, on request or because pairs exceed the memory."""
+) -> tuple[list[Measure], float]:
+    """Return the measures to estimate from a sample, and the seconds that their exact values would take.
+
+    A measure is estimated on request, if its exact value would exceed the memory, or if the exact values of all
+    measures would take more than a minute. The options in `others` need all rows. The time is 0 if memory is short,
+    because the exact value can then not be computed.
+    """
     requested = [measure for measure in chosen if sampling.takes(measure)]
     shapes = matrix_shape(X), matrix_shape(Y)
-    if not _is_plain(others) or shapes[0] is None or shapes[1] is None or n_pairs(shapes[0][0]) <= _FEWEST_PAIRS:
-        return requested
+    small = shapes[0] is None or shapes[1] is None or n_pairs(shapes[0][0]) <= _FEWEST_PAIRS
+    uncalibrated = {name: value for name, value in others.items() if name != "calibrate"}
+    if sampling.exact is True or not _is_plain(uncalibrated) or small:
+        return requested, 0.0
+    assert shapes[0] is not None and shapes[1] is not None
     needs, budget = bytes_needed(chosen, shapes[0], shapes[1]), memory.memory_budget()
-    return [
-        measure
+    large = [measure for measure in chosen if needs[measure.name] > budget and not reason_against(measure)]
+    widths = shapes[0][1], shapes[1][1]
+    costs = {
+        measure.name: exact_seconds(measure, shapes[0][0], widths)
         for measure in chosen
-        if measure in requested or (needs[measure.name] > budget and not reason_against(measure))
-    ]
+        if not reason_against(measure) and measure not in large and measure not in requested
+    }
+    # A score that fits is calibrated, however long this takes, because samples have no chance level here.
+    slow = _longest_beyond(costs, MINUTE) if sampling.exact == "auto" and _is_plain(others) else set()
+    estimated = [m for m in chosen if m in requested or m in large or m.name in slow]
+    return estimated, sum(costs[name] for name in slow)
+
+
+def _longest_beyond(costs: Mapping[str, float], limit: float) -> set[str]:
+    """Return the names of the longest tasks, as many as must be left out to finish the others within the limit."""
+    left_out: set[str] = set()
+    for name in sorted(costs, key=lambda name: -costs[name]):
+        if sum(costs.values()) - sum(costs[other] for other in left_out) <= limit:
+            break
+        left_out.add(name)
+    return left_out
 
 
 def sample_pair(
-    measures: Sequence[Measure], sides: Sequence[Representation], names: tuple[str, str], sampling: Sampling
-) -> dict[str, Score]:
-    """Return the scores of these measures, estimated from a sample of rows that are in memory."""
+    measures: Sequence[Measure],
+    sides: Sequence[Representation],
+    names: tuple[str, str],
+    sampling: Sampling,
+    *,
+    calibrate: bool,
+) -> tuple[dict[str, Score], bool]:
+    """Return the scores of these measures from a sample of rows in memory, and whether Ctrl-C interrupted this.
+
+    With `calibrate`, a note says that they lack a chance level.
+    """
     if any(len(side.shape) != 2 for side in sides):
         reason = "a sample needs two matrices of features, got distances, tokens or feature maps"
-        return {measure.name: missing_score(measure, reason) for measure in measures}
+        return {measure.name: missing_score(measure, reason) for measure in measures}, False
     sources = [RowSource(side, name) for side, name in zip(sides, names, strict=True)]
-    return {score.name: score for score in sampled_scores(measures, sources[0], sources[1], sampling)}
+    scores: dict[str, Score] = {}
+    try:
+        for score in track(sampled_scores(measures, sources[0], sources[1], sampling), len(measures), "sampling"):
+            scores[score.name] = add_note(score, _NO_CHANCE) if calibrate else score
+    except KeyboardInterrupt:
+        return scores, True
+    return scores, False
 
 
 def compare_stored(
@@ -164,6 +204,9 @@ def compare_stored(
     impossible.
     """
     first, second = (RowSource(side, name) for side, name in zip((X, Y), names, strict=True))
+    if sampling.exact is True:
+        # With all rows as queries, measures of neighbours are exact.
+        sampling = replace(sampling, queries=first.n_rows)
     summed = [measure for measure in chosen if takes_moments(measure)]
     estimated = [measure for measure in chosen if measure not in summed and not reason_against(measure)]
     scores = {measure.name: missing_score(measure, f"{reason_against(measure)}{_UNFIT}") for measure in chosen}

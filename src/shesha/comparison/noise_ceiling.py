@@ -107,7 +107,8 @@ class Repeats:
     @classmethod
     def build(cls, given: Any, name: str, n_rows: int | None = None) -> Repeats:
         """Check the repeats: an array (k, n, d), or a sequence of matrices or distances."""
-        if not hasattr(given, "__len__") or isinstance(given, str | Rdm | Mapping) or hasattr(given, "columns"):
+        is_single = getattr(given, "shape", None) == () or not hasattr(given, "__len__")
+        if is_single or isinstance(given, str | Rdm | Mapping) or hasattr(given, "columns"):
             raise TypeError(
                 f"{name} must be an array of shape (k, n_samples, n_features) or a sequence of matrices, got a "
                 f"{type(given).__name__}"

@@ -15,13 +15,14 @@ from shesha.inputs import validation as check
 from shesha.kernels import shapes as kernel
 from shesha.kernels.orthogonal_maps import triangular_factor
 from shesha.kernels.rounding_and_scaling import length_unit
-from shesha.kernels.threads import single_threaded_blas
+from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.null_summary import draws_needed, holm, summarise
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results.similarity.consensus import Consensus, Member
 from shesha.support import argument_types as kinds
+from shesha.support import memory
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
@@ -33,6 +34,8 @@ _FEWEST = 3
 _FEW = 5
 _LARGEST = float(np.sqrt(2))
 _PERMUTING, _SHARED_STEPS = 13, 2
+_COPIES = 2
+"""Copies of all shapes that a draw makes."""
 _SMALLEST = 1e-6
 """Distance below which two shapes are equal up to rounding."""
 
@@ -108,13 +111,20 @@ def consensus(
     if groups is None and (signs := undeclared_dependence(list(configurations.values()))):
         warn(f"what all share may be their order, and intervals too narrow: {signs}", CalibrationWarning)
     evidence = Evidence.draw_subsets(row_exchange, alpha, confidence, seed)
-    names, shapes = list(configurations), list(configurations.values())
-    sized = [_unit(shape) if scale else shape for shape in shapes]
+    names = list(configurations)
+    # Only one copy of each shape is held.
+    shapes = [configurations.pop(name) for name in names]
+    for shape in shapes if scale else ():
+        shape /= np.linalg.norm(shape)
     with single_threaded_blas():
-        mean, n_steps, converged = kernel.mean_shape(sized)
-        distances, ends = _distances_to_others(shapes, sized, mean, evidence)
+        small = kernel.in_joint_basis(shapes)
+        rotations, n_steps, converged = kernel.rotations_onto_mean(small)
+        mean = kernel.mean_of_rotated(shapes, rotations)
+        distances, ends = _distances_to_others(shapes, small, kernel.mean_of_rotated(small, rotations), evidence)
         to_all = [_distance(shape, mean) for shape in shapes]
-        shared_p_value = _shared_p_value([_unit(shape) for shape in shapes], row_exchange, alpha, seed)
+        shared_p_value = _shared_p_value(
+            shapes if scale else [_unit(shape) for shape in shapes], row_exchange, alpha, seed
+        )
     # Distances are skewed to the right, so testing them directly would find too many outliers; their logarithms are
     # nearly symmetric.
     p_values = outlier_p_values(np.log(np.maximum(distances, _SMALLEST)))
@@ -238,16 +248,28 @@ def _distance(rows: Matrix, target: Matrix) -> float:
 
 
 def _distances_to_others(
-    shapes: Sequence[Matrix], sized: Sequence[Matrix], mean: Matrix, evidence: Evidence
+    shapes: Sequence[Matrix], small: Sequence[Matrix], mean: Matrix, evidence: Evidence
 ) -> tuple[list[float], list[tuple[float, float]]]:
-    """Return each shape's distance from the mean shape of the others, and the ends of its interval."""
-    distances, ends = [], []
-    for k in track(range(len(shapes)), len(shapes), "representations"):
-        others = [shape for j, shape in enumerate(sized) if j != k]
-        target, _, _ = kernel.mean_shape(others, start=mean)
-        distances.append(_distance(shapes[k], target))
-        ends.append(_interval(shapes[k], target, distances[-1], evidence))
-    return distances, ends
+    """Return each shape's distance from the mean shape of the others, and the ends of its interval.
+
+    The rotations of the others are searched for in `small`, the same shapes in the basis that all share.
+    """
+
+    def distance(k: int) -> tuple[float, tuple[float, float]]:
+        rotations, _, _ = kernel.rotations_onto_mean([*small[:k], *small[k + 1 :]], start=mean)
+        target = kernel.mean_of_rotated([*shapes[:k], *shapes[k + 1 :]], rotations)
+        value = _distance(shapes[k], target)
+        return value, _interval(shapes[k], target, value, evidence)
+
+    found = list(
+        track(parallel(distance, range(len(shapes)), at_once=_at_once(shapes)), len(shapes), "representations")
+    )
+    return [value for value, _ in found], [ends for _, ends in found]
+
+
+def _at_once(shapes: Sequence[Matrix]) -> int:
+    """Return the number of threads whose copies of the shapes fit the memory budget."""
+    return max(1, memory.memory_budget() // (_COPIES * sum(shape.nbytes for shape in shapes)))
 
 
 def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, seed: Seed) -> float:
@@ -258,19 +280,16 @@ def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, se
     if design.log_count < np.log(1 / alpha) - 1e-9:
         return float("nan")
     rng = spawn(seed, _PERMUTING)
+    same = np.arange(design.n_rows)
+    draws = ([same, *(design.draw(rng) for _ in shapes[1:])] for _ in range(draws_needed(1, alpha)))
+    orders = [[same] * len(shapes), *draws]
 
     def shared(orders: Sequence[Index]) -> float:
-        mean = shapes[0][orders[0]]
-        for _ in range(_SHARED_STEPS):
-            total = np.zeros_like(mean)
-            for shape, order in zip(shapes, orders, strict=True):
-                total += kernel.rotate_onto(shape[order], mean)
-            mean = total / len(shapes)
-        return float(np.linalg.norm(mean))
+        permuted = [shape[order] for shape, order in zip(shapes, orders, strict=True)]
+        return kernel.norm_of_rough_mean(permuted, _SHARED_STEPS)
 
-    same = np.arange(design.n_rows)
-    draws = [shared([same, *(design.draw(rng) for _ in shapes[1:])]) for _ in range(draws_needed(1, alpha))]
-    return summarise(shared([same] * len(shapes)), np.array(draws), "higher", alpha, None).p_value
+    observed, *null = track(parallel(shared, orders, at_once=_at_once(shapes)), len(orders), "permutations")
+    return summarise(observed, np.array(null), "higher", alpha, None).p_value
 
 
 def _interval(rows: Matrix, target: Matrix, value: float, evidence: Evidence) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb, sqrt
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import t
@@ -23,7 +23,7 @@ from shesha.kernels.distances import (
     panel,
     standard_rows,
 )
-from shesha.kernels.pairs import distinct_pairs, draw_pairs
+from shesha.kernels.pairs import draw_tuples
 from shesha.kernels.rounding_and_scaling import ROUNDING, length_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
@@ -131,10 +131,12 @@ _QUERIES, _FIRST_QUERIES = 1_000, 500
 """Default number of query rows, and the number used for a first estimate of the error."""
 _PAIRS, _FIRST_PAIRS = 1_000_000, 20_000
 _MOST_PAIRS = 50_000_000
-_DISTINCT = 100
-"""If all pairs are at least this many times more than the drawn pairs, repeated draws are rare."""
+_FEWER = "request fewer pairs or a larger error"
 _IN_MEMORY = 1 << 22
 """Largest number of rows for which queries are sampled by shuffling all row numbers."""
+
+
+Exact = bool | Literal["auto"]
 
 
 @dataclass(frozen=True)
@@ -146,27 +148,43 @@ class Sampling:
     error: float | None = None
     confidence: float = 0.95
     seed: Seed = 0
+    exact: Exact = "auto"
+    """Whether to compute exact values: always, never where a sample can answer, or if they take at most a minute."""
 
     @classmethod
     def build(
-        cls, queries: Any = None, pairs: Any = None, error: Any = None, confidence: float = 0.95, seed: Seed = 0
+        cls,
+        queries: Any = None,
+        pairs: Any = None,
+        error: Any = None,
+        confidence: float = 0.95,
+        seed: Seed = 0,
+        exact: Exact = "auto",
     ) -> Sampling:
         """Check the options and return the sampling."""
+        if exact != "auto" and not isinstance(exact, bool):
+            raise ValueError(f"exact must be True, False or 'auto', got {exact!r}")
         if queries is not None:
             queries = check.count(queries, "queries", minimum=2)
         if pairs is not None:
             pairs = check.count(pairs, "pairs", minimum=100)
         if error is not None:
             error = check.positive(error, "error")
-        return cls(queries, pairs, error, confidence, seed)
+        sampling = cls(queries, pairs, error, confidence, seed, exact)
+        if exact is True and sampling.option_names:
+            raise ValueError(f"exact must be 'auto' or False with {sampling.option_names[0]}, got True")
+        return sampling
 
     @property
     def option_names(self) -> list[str]:
-        """Names of the options that are set."""
-        return [name for name in ("queries", "pairs", "error") if getattr(self, name) is not None]
+        """Names of the options that request a sample."""
+        names = [name for name in ("queries", "pairs", "error") if getattr(self, name) is not None]
+        return names + ["exact=False"] * (self.exact is False)
 
     def takes(self, measure: Measure) -> bool:
         """Return whether the requested sample allows this measure to be estimated."""
+        if self.exact is False:
+            return reason_against(measure) == ""
         if isinstance(measure.sample, SampledRows):
             return self.queries is not None or self.error is not None
         return reason_against(measure) == "" and (self.pairs is not None or self.error is not None)
@@ -310,7 +328,8 @@ def _estimate_from_pairs(
     size = sampling.pairs or (_default_pairs() if sampling.error is None else _FIRST_PAIRS)
     while True:
         size = min(-(-size // each), every) * each
-        tuples, share = _draw_tuples(n, size // each, plan.size, rng)
+        memory.require(32 * plan.size * (size // each), f"{size // each:,} tuples of rows", _FEWER)
+        tuples, share = draw_tuples(n, size // each, plan.size, rng)
         sides = [tuple_distances(side, tuples, metric) for side in (X, Y)]
         tolerances = tuple(ROUNDING * (float(np.median(side)) if metric == "euclidean" else 1.0) for side in sides)
         sample = PairSample(sides[0], sides[1], n, (tolerances[0], tolerances[1]))
@@ -328,17 +347,3 @@ def _estimate_from_pairs(
 
 def _default_pairs() -> int:
     return max(_FIRST_PAIRS // 2, min(_PAIRS, memory.memory_budget() // 256))
-
-
-def _draw_tuples(n: int, size: int, width: int, rng: np.random.Generator) -> tuple[Index, float]:
-    """Draw tuples of distinct rows; also return the share of all tuples drawn, or 0 if tuples may repeat."""
-    memory.require(32 * width * size, f"{size:,} tuples of rows", "request fewer pairs or a larger error")
-    if width == 2 and _DISTINCT * size > n_pairs(n):
-        return np.stack(distinct_pairs(n, size, rng), axis=1), size / n_pairs(n)
-    i, j = draw_pairs(n, size, rng)
-    if width == 2:
-        return np.stack([i, j], axis=1), 0.0
-    k = rng.integers(n - 2, size=size)
-    k += k >= np.minimum(i, j)
-    k += k >= np.maximum(i, j)
-    return np.stack([i, j, k], axis=1), 0.0

@@ -35,19 +35,21 @@ from shesha.support.warnings import NotEstimable
 from shesha.support.wording import count
 from shesha.views import Rdm, Representation, select_rows
 
-SILHOUETTE, ILISI = "batch silhouette", "iLISI"
+SILHOUETTE, ILISI, CONNECTIVITY = "batch silhouette", "iLISI", "graph connectivity"
 _FEWEST = 5
 """Minimum number of rows that a block must have in a class, because single rows have no silhouette."""
 _MOST_ROWS = 2_000
 """Largest number of rows of a class for which all silhouettes are computed, and of rows whose neighbours are found."""
 _NEIGHBOURS, _PERPLEXITY = 90, 30
 """As in the published code of LISI: the effective number of neighbours is a third of their number."""
+_CONNECTED, _MOST_CONNECTED = 15, 5_000
+"""Number of neighbours of each row including itself, as in scib-metrics, and largest number of rows of the graph."""
 _STEPS, _TOLERANCE = 50, 1e-5
 _PANEL = 256
 
 
 def block_mixing(rows: Matrix, classes: NDArray[np.str_], blocks: NDArray[np.str_]) -> dict[str, float]:
-    """Return the batch silhouette and iLISI of a representation: 1 if blocks are mixed, 0 if they are separate.
+    """Return the batch silhouette, iLISI and graph connectivity: 1 if blocks are mixed, lower if they are separate.
 
     Parameters
     ----------
@@ -59,9 +61,15 @@ def block_mixing(rows: Matrix, classes: NDArray[np.str_], blocks: NDArray[np.str
     dict
         'batch silhouette' is the mean over classes of 1 - |silhouette of the blocks| (Buttner et al. 2019), and 'iLISI'
         the median over rows of the effective number of blocks among the neighbours, rescaled to 0 to 1 (Korsunsky et
-        al. 2019). NaN if there is a single block.
+        al. 2019). 'graph connectivity' is the mean over classes of the share of rows in the largest connected part of
+        the graph of nearest neighbours (Luecken et al. 2022). NaN if there is a single block.
     """
-    return {SILHOUETTE: batch_silhouette(rows, classes, blocks), ILISI: ilisi(rows, blocks)}
+    connectivity = graph_connectivity(rows, classes) if len(np.unique(blocks)) > 1 else float("nan")
+    return {
+        SILHOUETTE: batch_silhouette(rows, classes, blocks),
+        ILISI: ilisi(rows, blocks),
+        CONNECTIVITY: connectivity,
+    }
 
 
 def batch_silhouette(rows: Matrix, classes: NDArray[np.str_], blocks: NDArray[np.str_]) -> float:
@@ -90,6 +98,28 @@ def _silhouettes(rows: Matrix, labels: NDArray[np.str_]) -> Vector:
         outside = np.where(own, np.inf, totals / counts).min(axis=1)
         values = (outside - inside) / np.maximum(inside, outside)
     return np.where(counts[codes] > 1, np.nan_to_num(values), 0.0)
+
+
+def graph_connectivity(rows: Matrix, classes: NDArray[np.str_]) -> float:
+    """Return the mean over classes of the share of rows in the largest connected part of the neighbour graph.
+
+    Every row is connected to its nearest neighbours among all rows, of which those of other classes are left out.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    if len(rows) > _MOST_CONNECTED:
+        kept = np.sort(np.random.default_rng(0).choice(len(rows), _MOST_CONNECTED, replace=False))
+        rows, classes = rows[kept], classes[kept]
+    n, k = len(rows), min(_CONNECTED, len(rows))
+    near = np.concatenate([np.argpartition(d, k - 1, axis=1)[:, :k] for _, d in _distances(rows, np.arange(n))])
+    graph = csr_array((np.ones(n * k), near.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+    shares = []
+    for name in np.unique(classes):
+        inside = np.flatnonzero(classes == name)
+        parts = connected_components(graph[inside][:, inside], connection="strong")[1]
+        shares.append(np.bincount(parts).max() / len(inside))
+    return float(np.mean(shares))
 
 
 def ilisi(rows: Matrix, blocks: NDArray[np.str_]) -> float:

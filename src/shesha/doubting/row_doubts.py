@@ -27,6 +27,12 @@ _DIRECTIONS = 3
 """Number of leading principal directions that are removed before row lengths are compared."""
 _WIDE, _FEW_ROWS = 12, 40
 """Minimum numbers of features and rows for which a row's scale can be distinguished from its position."""
+_SPARSE = 0.05
+"""Smallest share of zeros in raw counts; pixels and scores have fewer."""
+_UNEVEN, _OVERDISPERSED = 0.2, 4.0
+"""Smallest coefficient of variation of the totals of rows, and smallest ratio of their variance to that of Poisson
+counts.
+"""
 FEW_ROWS_ADVICE = (
     "Check these rows, and leave out faulty ones. Otherwise use a measure that a few rows cannot dominate:"
 )
@@ -138,6 +144,34 @@ def row_scale(subject: Subject) -> Doubt | None:
         "covariates=. If the scale is a technical artefact, remove it first"
     )
     return Doubt("row scale", strongest.effect, p_value, text, advice)
+
+
+@doubt("raw counts")
+def raw_counts(subject: Subject) -> Doubt | None:
+    """Check whether the rows are counts whose totals differ by more than sampling does, such as sequencing depth."""
+    counts = subject.sample * subject.units[0]
+    if counts.shape[1] < _WIDE or len(counts) < _FEW_ROWS or (counts < 0).any() or (counts != np.floor(counts)).any():
+        return None
+    totals = counts.sum(axis=1)
+    # Pixels have a largest value, and binary features and ranks have few values or none that repeats.
+    middle = float(np.median(totals))
+    if counts.max() < 2 or (counts == 0).mean() < _SPARSE or middle <= 0:
+        return None
+    if totals.std() < _UNEVEN * totals.mean() or totals.var() < _OVERDISPERSED * totals.mean():
+        return None
+    scaled = np.log1p(counts * (middle / np.where(totals > 0, totals, 1.0))[:, None])
+    normalised = subject.split(scaled).value
+    low, high = np.quantile(totals, [0.05, 0.95])
+    text = (
+        f"the values are raw counts, and 90 % of the rows have a total (depth) between {low:,.0f} and {high:,.0f}, "
+        "which changes distances between rows. With rows scaled to one total, and logarithms, the "
+        f"{subject.headline.name} is {normalised:.2f} instead of {subject.headline.value:.2f}"
+    )
+    advice = (
+        "Normalise the counts first (such as with scanpy.pp.normalize_total and log1p), or pass the totals of the rows "
+        "as within="
+    )
+    return Doubt("raw counts", min(1.0, abs(normalised - subject.headline.value)), None, text, advice)
 
 
 def _lengths_elsewhere(sample: Matrix) -> Vector:

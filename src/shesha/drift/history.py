@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import RLock
 from typing import Any, Literal, Protocol
 
 from shesha.runs import lock_for_writing
@@ -68,11 +69,21 @@ class InMemory:
     def __init__(self) -> None:
         self._events: dict[str, deque[dict[str, Any]]] = {}
         self._states: dict[str, str] = {}
+        self._lock = RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the lock, which cannot be copied."""
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make a new lock."""
+        self.__dict__.update(state, _lock=RLock())
 
     @contextmanager
     def open_for_writing(self) -> Iterator[InMemory]:
-        """Yield this history; no other process can write to it."""
-        yield self
+        """Lock out other threads while the state is read, changed and written; no other process can write to it."""
+        with self._lock:
+            yield self
 
     def state(self, name: str) -> str | None:
         """Return the state stored under a name."""

@@ -7,14 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from torch import nn
-
 from shesha.inputs import validation as validate
 from shesha.support import spelling
 from shesha.support.optional import require
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
 
 EMBEDDING = "embedding"
@@ -203,9 +201,6 @@ def layers(model: nn.Module, example: Any, *, batch_axis: int = 0) -> dict[str, 
     return shapes
 
 
-_STACKS = (nn.ModuleList, nn.Sequential)
-
-
 def blocks(model: nn.Module) -> tuple[str, ...]:
     """Return the names of a model's blocks in order; empty if the model is not a stack of blocks.
 
@@ -223,7 +218,9 @@ def blocks(model: nn.Module) -> tuple[str, ...]:
 
 def _candidates(module: nn.Module, prefix: str) -> Iterator[tuple[str, nn.Module]]:
     """Yield the blocks in the outermost lists whose modules have one class and contain submodules."""
-    if isinstance(module, _STACKS) and _has_equal_blocks(module):
+    from torch import nn
+
+    if isinstance(module, (nn.ModuleList, nn.Sequential)) and _has_equal_blocks(module):
         yield from ((f"{prefix}{name}", child) for name, child in module.named_children())
         return
     for name, child in module.named_children():

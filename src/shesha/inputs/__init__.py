@@ -19,6 +19,7 @@ from shesha.inputs._row_alignment import (
     are_reordered,
     labels_in_order,
     orders,
+    require_order,
 )
 from shesha.inputs.identity import (
     NamedRows,
@@ -59,6 +60,7 @@ __all__ = [
     "named_index",
     "numbers",
     "orders",
+    "require_order",
     "split_names",
     "table_values",
     "transpose_axes",

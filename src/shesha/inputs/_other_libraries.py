@@ -219,12 +219,16 @@ def _from_columns(
     else:
         reasons = join_names(f"{label} ({reason})" for label, reason in layout.left_out.items())
         raise TypeError(f"{name} must contain columns of numbers or one column of vectors, got {reasons}")
-    identity = layout.identity if layout.certain else None
+    identity = layout.identity if layout.certain or index is None else None
     if identity is None or (certain and index is not None):
         layout = replace(layout, identity=None, certain=False)
         names = index
+        if index is not None:
+            others = [c for c in columns if c.name in layout.left_out and c.kind in ("numbers", "text")]
+            index.columns = {c.name: Names(c.values) for c in others}
     else:
-        names = Names.build(identity.values(), identity.name)
+        names = Names(identity.values, column=identity.name, doubtful=not layout.certain)
+        names.index = index
     state_layout(name, layout, values.shape, next(iter(layout.vectors), None))
     return values, names
 

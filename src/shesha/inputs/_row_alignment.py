@@ -7,8 +7,9 @@ names are ambiguous.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise, product
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from shesha.inputs.identity import Names, named_index
 from shesha.support.provenance import state
 from shesha.support.types import Index
 from shesha.support.warnings import RowNamesWarning, warn
-from shesha.support.wording import join_names
+from shesha.support.wording import join_names, plural
 
 RowChoice = Literal["same", "shared"]
 """Whether all inputs must have the same rows, or only the rows that all of them have are used."""
@@ -50,6 +51,8 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
     ValueError
         If not only the order of the names differs, but the names themselves, or if they are missing or repeated.
     """
+    if not labels and rows == "same":
+        _check_columns({name: names for name, names in named.items() if names is not None and names.counts_rows})
     # The first column of a table serves as names only if its values are distinct.
     known = {
         name: names for name, names in named.items() if names is not None and (names.distinct or not names.doubtful)
@@ -59,8 +62,10 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
     if rows == "shared":
         return _shared_rows(named, certain if len(certain) > 1 or not numbers else numbers)
     if len(known) < 2:
-        if certain and len(named) > 1 and not labels:
-            state(f"rows paired by position: only {next(iter(certain))} has {_words(certain)}s")
+        numbered = {name: names for name, names in numbers.items() if names.kind == "numbered"}
+        if (one := certain or numbered) and len(named) > 1 and not labels:
+            words = plural(_words(one)) if certain else "row numbers"
+            state(f"rows paired by position: only {next(iter(one))} has {words}")
         return {}
     index_by_name = _family(certain, labels=labels) | _family(numbers, labels=labels)
     if not labels:
@@ -79,6 +84,26 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
             RowNamesWarning,
         )
     return index_by_name
+
+
+def _check_columns(counted: Mapping[str, Names]) -> None:
+    """Refuse tables without an index of their own if a column of both has the same texts in another order."""
+    for (first, names), (other, others) in pairwise(counted.items()):
+        for column in [column for column in names.columns if column in others.columns]:
+            if names.columns[column].is_reordered(others.columns[column]):
+                require_order(
+                    names.columns[column],
+                    f"column {column!r} has the same values in {first} and {other}, in another order",
+                    f"pass tables with this index (.set_index({column!r})); otherwise pass arrays (.to_numpy())",
+                )
+
+
+def require_order(values: Names, found: str, remedy: str) -> None:
+    """Refuse texts that two tables have in another order, if nothing else identifies the rows; warn of numbers."""
+    if values.kind == "text":
+        raise ValueError(f"{found}, but nothing else identifies the rows. If it does, {remedy}")
+    state(found)
+    warn(f"{found}, but rows are paired by position. If it identifies rows, {remedy}", RowNamesWarning)
 
 
 def _words(known: Mapping[str, Names]) -> str:
@@ -139,13 +164,14 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
         return None
     same = names.word == reference.word
     word = names.word if same else "name"
+    words = plural(word)
     if names.counts_rows and reference.counts_rows:
         raise ValueError(
             f"rows of {name} must be as many as those of {first}, because {word} only counts the rows, got "
             f"{len(names):,} and {len(reference):,}. If {word} identifies rows, pass ids={word!r} (--id {word})"
         )
     raise ValueError(
-        f"rows of {name} must have the same {word}s as those of {first}, got {shared:,} shared {word}s of "
+        f"rows of {name} must have the same {words} as those of {first}, got {shared:,} shared {words} of "
         f"{len(names):,} and {len(reference):,} ({_example(names, reference)}). "
         + ('To use only the shared rows, pass rows="shared". ' if shared else _renaming(names, reference))
         + ("" if same else f"They come from {names.word} and {reference.word}; name one column with ids=. ")
@@ -179,7 +205,9 @@ def are_reordered(X: Any, Y: Any) -> bool:
     # One unit for both, so that squares neither overflow nor vanish.
     a, b = ((rows / largest) @ (rows / largest).mean(axis=0) for rows in (first, second))
     ordered = np.sort(a)
-    gap = float(np.median(np.diff(ordered)))
+    # Whole numbers, such as counts, have ties.
+    gaps = np.diff(ordered)
+    gap = float(np.median(gaps[gaps > 1e-12 * np.ptp(ordered)])) if np.ptp(ordered) > 0 else 0.0
     near = float(np.median(np.abs(ordered - np.sort(b)))) <= _NEAR * gap
     return gap > 0 and near and float(np.median(np.abs(a - b))) > _FAR * gap
 
@@ -189,7 +217,7 @@ def _require_distinct(known: Mapping[str, Names], both: str) -> None:
     for name, names in known.items():
         if not names.distinct:
             raise ValueError(
-                f"{names.word}s of {name} must be distinct to match {both}, got {names.fault}. {_BY_POSITION}"
+                f"{plural(names.word)} of {name} must be distinct to match {both}, got {names.fault}. {_BY_POSITION}"
             )
 
 
@@ -245,26 +273,34 @@ def _places(names: Names, wanted: Any) -> Index:
 
 
 _PIECE = r"[-_#:./][^-_#:./]+"
-_TRIMS = (
-    re.compile(r"$"),
-    re.compile(f"{_PIECE}$"),
-    re.compile(f"(?:{_PIECE}){{2}}$"),
-    re.compile(r"^[^-_#:./]+[-_#:./]"),
+_TRIMS = tuple(
+    partial(re.compile(pattern).sub, "")
+    for pattern in (
+        r"$",
+        f"{_PIECE}$",
+        f"(?:{_PIECE}){{2}}$",
+        r"^[^-_#:./]+[-_#:./]",
+        r"^.*[/\\]",
+        r"^.*[/\\]|\.\w{1,5}$",
+        # Barcodes of velocyto, such as 'sample:AAACx'.
+        r"^[^:]*:|x$",
+    )
 )
-"""What names are compared without: nothing, the last piece, the last two pieces, or the first piece."""
+"""What names are compared without: nothing, the last one or two pieces, the first piece, folders, endings, prefixes."""
+_FORMS: tuple[Callable[[str], str], ...] = (_TRIMS[0], str.casefold, *_TRIMS[1:])
 
 
 def _renaming(names: Names, reference: Names) -> str:
     """Say which renaming makes most names match, such as removing '-0' from all cells; empty if there is none."""
     if not names.kind == reference.kind == "text":
         return ""
-    first, second = ([str(name) for name in one.values] for one in (names, reference))
-    for cut, other in sorted(product(range(len(_TRIMS)), repeat=2), key=lambda pair: sum(map(bool, pair))):
-        left, right = ([_TRIMS[i].sub("", name) for name in side] for i, side in ((cut, first), (other, second)))
+    first, second = ([[form(str(name)) for name in one.values] for form in _FORMS] for one in (names, reference))
+    for cut, other in sorted(product(range(len(_FORMS)), repeat=2), key=lambda pair: sum(map(bool, pair))):
+        left, right = first[cut], second[other]
         shared = set(left) & set(right)
         is_distinct = len(set(left)) == len(left) and len(set(right)) == len(right)
         if is_distinct and len(shared) >= max(2, 0.5 * min(len(left), len(right))):
-            pairs = [(side[0], trimmed[0]) for side, trimmed in ((first, left), (second, right))]
+            pairs = [(first[0][0], left[0]), (second[0][0], right[0])]
             changes = [f"{name} were {short}" for name, short in pairs if name != short]
             return f"{len(shared):,} would match if {' and '.join(changes)}; rename the rows. "
     return ""
@@ -278,17 +314,18 @@ def _example(names: Names, reference: Names, *_: Names) -> str:
 
 def align_labels(X: Any, y: Any, name: str = "y", other: str = "X") -> Any:
     """Reorder labels to match the rows of a representation, if both have names."""
-    if hasattr(y, "iloc") and hasattr(y, "columns"):
-        # Tables are reordered without converting them to an array, because some columns may contain text.
-        order = orders(
-            {other: _row_names(X, other), name: Names.build(y.index, named_index(y.index.names))}, labels=True
-        ).get(name)
-        return y if order is None else y.iloc[order]
-    values, names = split_names(y, name)
+    table = hasattr(y, "iloc") and hasattr(y, "columns")
+    # Tables are reordered without converting them to an array, because some columns may contain text.
+    values, names = (y, Names.build(y.index, named_index(y.index.names))) if table else split_names(y, name)
     if names is None:
         return y
-    order = orders({other: _row_names(X, other), name: names}, labels=True).get(name)
-    return y if order is None else np.asarray(values)[order]
+    known = _row_names(X, other)
+    if known is not None and known.index is not None and names.kind != "text" and not names.column:
+        known = known.index
+    order = orders({other: known, name: names}, labels=True).get(name)
+    if order is None:
+        return y
+    return y.iloc[order] if table else np.asarray(values)[order]
 
 
 def _row_names(X: Any, name: str) -> Names | None:

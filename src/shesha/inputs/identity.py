@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 from uuid import UUID
@@ -42,6 +42,10 @@ class Names:
         self, load: Callable[[], ArrayLike], *, doubtful: bool = False, column: str = "", chosen: Chosen = ""
     ) -> None:
         self._load, self.doubtful, self.column, self.chosen = load, doubtful, column, chosen
+        self.columns: Mapping[str, Names] = {}
+        """Columns of the table that are neither features nor the names, by which another order can be detected."""
+        self.index: Names | None = None
+        """The index of the table whose column contains the names; labels with an index are matched by it."""
 
     @classmethod
     def build(cls, values: ArrayLike, column: str = "", *, chosen: Chosen = "") -> Names:
@@ -127,6 +131,12 @@ class Names:
         """Return whether both contain the same names, in any order."""
         return self.outline[4] == other.outline[4]
 
+    def is_reordered(self, other: Names) -> bool:
+        """Return whether both contain the same names, each once, in another order."""
+        if not (len(self) == len(other) >= _FEWEST_NAMES and self.distinct and other.distinct):
+            return False
+        return self.has_same_names(other) and not self.has_same_order(other)
+
     def positions(self, other: Names) -> NDArray[np.intp]:
         """Return the position of each of the other names among these names."""
         place, other_place = np.argsort(self.values, kind="stable"), np.argsort(other.values, kind="stable")
@@ -136,7 +146,10 @@ class Names:
 
     def take(self, rows: NDArray[np.intp]) -> Names:
         """Return the names of the given rows."""
-        return Names(lambda: self.values[rows], doubtful=self.doubtful, column=self.column, chosen=self.chosen)
+        names = Names(lambda: self.values[rows], doubtful=self.doubtful, column=self.column, chosen=self.chosen)
+        names.columns = {column: values.take(rows) for column, values in self.columns.items()}
+        names.index = None if self.index is None else self.index.take(rows)
+        return names
 
     def as_text(self) -> Names:
         """Return the same names as text, to compare them with names of which some are not numbers."""
@@ -152,6 +165,8 @@ class Names:
         return "counted" if len(values) == 0 or (np.diff(values) == 1).all() else "numbered"
 
 
+_FEWEST_NAMES = 3
+"""Smallest number of names whose order is evidence."""
 _NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 """Text that is an integer which certainly fits into 64 bits."""
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
@@ -279,14 +294,22 @@ _IDENTITY = frozenset(
     for noun in (
         *("id", "uid", "uuid", "guid", "pk", "key", "rowid", "index", "idx", "url", "uri", "doi", "isbn", "asin"),
         *("sku", "hash", "sha", "link", "path", "file", "filename", "filepath", "accession", "barcode", "cell"),
-        *("name", "obsname", "rowname", "sample", "item", "document", "word", "smiles"),
+        *("name", "obsname", "rowname", "sample", "item", "document", "word", "smiles", "image", "img", "protein"),
+        *("compound", "molecule", "vertex", "vertice", "voxel", "node", "parcel", "roi", "electrode", "respondent"),
     )
 )
 """Names of columns that identify rows, in lower case and without separators."""
 _PARTS = frozenset(
-    ("id", "ids", "uid", "uuid", "guid", "url", "uri", "path", "filename", "filepath", "barcode", "accession", "hash")
+    (
+        *("id", "ids", "uid", "uuid", "guid", "rowid", "idx", "index", "url", "uri", "path", "filename", "filepath"),
+        *("barcode", "accession", "hash"),
+    )
 )
 """Words that make a longer name, such as doc_id or image_path, one of a column that identifies rows."""
+_CLASSES = frozenset(
+    ("label", "labels", "class", "cluster", "topic", "category", "type", "target", "leiden", "louvain", "cls")
+)
+"""Words of names of columns that number classes, such as cluster_id, which do not identify rows."""
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -306,11 +329,12 @@ def is_identity_name(name: str) -> bool:
 
     Examples
     --------
-    >>> [name for name in ("doc_id", "uuid", "obs_names", "width", "n_tokens") if is_identity_name(name)]
+    >>> names = ("doc_id", "uuid", "obs_names", "width", "n_tokens", "cluster_id")
+    >>> [name for name in names if is_identity_name(name)]
     ['doc_id', 'uuid', 'obs_names']
     """
     words = words_of(name)
-    return "".join(words) in _IDENTITY or (bool(words) and words[-1] in _PARTS)
+    return "".join(words) in _IDENTITY or (bool(words) and words[-1] in _PARTS and not _CLASSES & set(words))
 
 
 def identity_names(names: Iterable[str]) -> list[str]:
@@ -319,11 +343,17 @@ def identity_names(names: Iterable[str]) -> list[str]:
 
 
 _GENE = re.compile(r"ENS[A-Z]*G\d{6,}(\.\d+)?|[A-Z][A-Z0-9]{1,9}([-.][A-Z0-9]+)*|[A-Z][a-z]{1,4}\d+[a-z]?\d*|GENE_?\d+")
+_KNOWN_GENE = re.compile(
+    r"(MT-|RP[LS]\d|ZNF\d|SLC\d|FAM\d|LINC\d|MIR\d|KRT\d|TMEM\d|CCDC\d|HLA-|HSP|EEF|CD\d|IL\d|CXC|ACTB|GAPDH|MALAT1"
+    r"|B2M|FOS|JUN)[\w.-]*",
+    re.IGNORECASE,
+)
+"""Names of genes that other names of rows hardly have."""
 _CELL = re.compile(r".*[ACGT]{8,}(-\d+)?.*|[ACGT]{4,}\d*-\d+|(cell|GSM|sample|barcode)[_.-]?\w+", re.IGNORECASE)
 _FEATURE = re.compile(
     r"(dim(ension)?|feat(ure)?|pc|comp(onent)?|latent|neuron|unit|channel|emb(edding)?)s?[ _.-]?\d+", re.IGNORECASE
 )
-_MOSTLY = 0.8
+_MOSTLY, _FEW, _FEWEST_GENES = 0.8, 0.03, 3
 
 
 def kinds_if_transposed(rows: Iterable[str], columns: Iterable[str]) -> tuple[str, str]:
@@ -343,7 +373,11 @@ def kinds_if_transposed(rows: Iterable[str], columns: Iterable[str]) -> tuple[st
         return "features", "inputs"
     genes = [_GENE.fullmatch(name) is not None and _CELL.fullmatch(name) is None for name in rows]
     cells = [_CELL.fullmatch(name) is not None for name in columns]
-    clear = bool(genes and cells) and sum(genes) >= _MOSTLY * len(genes) and sum(cells) >= _MOSTLY * len(cells)
+    if not genes or not cells or sum(genes) < _MOSTLY * len(genes):
+        return "", ""
+    # Cells may have names of plates and wells.
+    known, others = (sum(map(bool, map(_KNOWN_GENE.fullmatch, names))) for names in (rows, columns))
+    clear = sum(cells) >= _MOSTLY * len(cells) or (known >= max(_FEWEST_GENES, _FEW * len(rows)) and not others)
     return ("genes", "cells") if clear else ("", "")
 
 
@@ -355,7 +389,8 @@ def named_index(names: Iterable[Any]) -> str:
 
 def is_certain_identity(name: str) -> bool:
     """Return whether a name denotes an identifier so clearly that repeated values must be reported."""
-    return words_of(name)[-1:] in ([word] for word in ("id", "ids", "uid", "uuid", "guid"))
+    words = words_of(name)
+    return words[-1:] in ([word] for word in ("id", "ids", "uid", "uuid", "guid")) and is_identity_name(name)
 
 
 def distinct_values(values: ArrayLike) -> bool:

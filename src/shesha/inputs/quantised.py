@@ -17,6 +17,10 @@ _LOOKED_AT = 2_000
 _FEWEST_ROWS, _FEWEST_COLUMNS = 8, 4
 _CENTRE = (88.0, 168.0)
 """Range of the mean of codes whose zero point is 128."""
+_MUCH = 4.0
+"""Ratio of the variation of bits between columns to sampling error that no chance gives."""
+_LIKE = 0.25
+"""Smallest ratio of this variation in low bits to that in high bits of packed signs."""
 _SMOOTH = 0.5
 """Mean correlation of neighbouring columns from which these are pixels."""
 _CODES = re.compile(r"(?<![a-z])u?int8(?![0-9])", re.IGNORECASE)
@@ -60,9 +64,15 @@ def storage_of(codes: Array) -> Storage:
         return ""
     differ = float((((values >> 7) ^ (values >> 6)) & 1).mean())
     extremes = float(((values < 16) | (values >= 240)).mean())
-    if 0.3 < differ < 0.57 and extremes > 0.06 and values.std() > 60 and _bits_are_balanced(values):
-        return "bits"
-    return "codes" if differ > 0.57 and extremes < 0.11 else ""
+    high, low = _variation_between_columns(values)
+    alike = low >= _LIKE * high
+    if alike and _bits_are_balanced(values):
+        uniform = 0.3 < differ < 0.57 and extremes > 0.06 and values.std() > 60
+        if uniform or (values.std() > 40 and low > _MUCH):
+            return "bits"
+    # Low bits that are noise below high bits that are not are the values of a scale, in clusters.
+    clustered = not alike and high > _MUCH > low
+    return "codes" if clustered or (differ > 0.57 and extremes < 0.11) else ""
 
 
 def _neighbour_correlation(values: Array) -> float:
@@ -77,6 +87,16 @@ def _bits_are_balanced(values: Array) -> bool:
     """Return whether all eight bits vary alike, as packed signs do; in codes, the low bits are noise."""
     shares = np.unpackbits(values, axis=1).reshape(len(values), -1, 8).mean(axis=(0, 1))
     return bool((np.abs(shares - 0.5) < 0.2).all())
+
+
+def _variation_between_columns(values: Array) -> tuple[float, float]:
+    """Return how much columns differ in their high and in their low bits, relative to sampling error.
+
+    The low bits of codes are 1 in about half of the rows of every column. Packed signs differ in all bits alike.
+    """
+    shares = np.unpackbits(values, axis=1).reshape(len(values), -1, 8).mean(axis=0)
+    spread = 4 * len(values) * ((shares - 0.5) ** 2).mean(axis=0)
+    return float(spread[:3].mean()), float(spread[5:].mean())
 
 
 def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> Array:

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from shesha.inputs.identity import Names, choose_identity, identity_names, is_identity_name, words_of
+from shesha.inputs.identity import (
+    Names,
+    choose_identity,
+    identity_names,
+    is_certain_identity,
+    is_identity_name,
+    words_of,
+)
 from shesha.inputs.vector_columns import Vectors, find_vectors, is_missing, shorten
 from shesha.support import provenance
 from shesha.support.types import Array
@@ -65,8 +72,18 @@ _CONTENT = re.compile(
 """Names of columns of text that identify rows if their values are distinct."""
 _NUMBERED = re.compile(r"(?P<prefix>.*?)(?P<gap>[\s_.:\-\[\(]*)(?P<number>\d{1,7})[\]\)]?")
 _LAYER = re.compile(r"layers?|l|h|hidden|blocks?|models?|states?")
+_COORDINATES = ("x", "y", "z")
+_WELL = re.compile(r"(.*[^A-Za-z])?[A-P]")
+"""Prefixes of the names of wells."""
 _FEWEST = 4
 """Smallest number of numbered columns that form a matrix by their number alone."""
+_PART = re.compile(
+    r"(chunk|page|part|segment|passage|paragraph|sent(ence)?|section|window|turn|line|span|frame|pos(ition)?|offset)"
+    r"(_(id|idx|index|num|number|no|nr))?"
+)
+"""Names of columns that number the parts of a document or recording."""
+_AND = " and "
+IDENTIFIES = "identifies the rows"
 INDEX = "is the index of the table"
 """Reason why an index is no feature, which needs no statement."""
 _FEW_STATED = 3
@@ -164,8 +181,9 @@ def decide(
     usable = [c for c in usable if c.name not in aside]
     identity, certain = _identity(columns, aside)
     if identity is not None and certain:
-        usable = [c for c in usable if c is not identity]
-        aside[identity.name] = identity.refusal or "identifies the rows"
+        parts = {identity.name, *identity.name.split(_AND)}
+        usable = [c for c in usable if c.name not in parts]
+        aside |= {c.name: c.refusal or IDENTIFIES for c in columns if c.name in parts}
     numeric = [c for c in usable if c.kind == "numbers"]
     families = _families([c for c in usable if c.kind in ("numbers", "text")])
     family = _main_family(families, numeric, source, option)
@@ -182,6 +200,9 @@ def decide(
         return Layout(tuple(family), {}, {}, identity, certain, rest | aside, is_family=True)
     _require_clean_text(usable, numeric, source)
     side = {c.name: f"is named like a property of the rows{_to_use(option)}" for c in numeric if _is_side(c)}
+    coordinates = [c.name for c in numeric if c.name.lower() in _COORDINATES]
+    if len(coordinates) > 1 and len(numeric) - len(side) - len(coordinates) >= _FEWEST:
+        side |= dict.fromkeys(coordinates, f"is named like a coordinate{_to_use(option)}")
     matrix = tuple(c for c in numeric if c.name not in side)
     _require_wide(columns, len(matrix), source)
     rest = {c.name: c.reason for c in columns if c.reason}
@@ -240,6 +261,8 @@ def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column
     named = choose_identity(identity_names(able), lambda name: able[name].values())
     if named is not None:
         return able[named], True
+    if (pair := _pair_of_identifiers(list(able.values()))) is not None:
+        return pair, True
     content = next((c for c in able.values() if c.kind == "text" and _CONTENT.fullmatch(c.name)), None)
     first = columns[0] if columns else None
     if first is None or first.name not in able or is_identity_name(first.name):
@@ -247,6 +270,19 @@ def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column
     if first.kind == "numbers":
         return (content or first if first.refusal else content), False
     return (first if find_vectors(first.head()) is None else content), False
+
+
+def _pair_of_identifiers(able: Sequence[Column]) -> Column | None:
+    """Return a repeated identifier and the number of a part, such as doc_id and chunk_index, as one identifier."""
+    parts = [c for c in able if _PART.fullmatch("_".join(words_of(c.name)))]
+    wholes = [c for c in able if c not in parts and is_certain_identity(c.name)]
+    if not parts or not wholes:
+        return None
+    joined = [f"{a} | {b}" for a, b in zip(wholes[0].values().tolist(), parts[0].values().tolist(), strict=True)]
+    if len(set(joined)) < len(joined):
+        return None
+    values = np.array(joined, dtype=object)
+    return Column(f"{wholes[0].name}{_AND}{parts[0].name}", "text", "text", lambda: joined[:SAMPLE], lambda: values)
 
 
 def _are_short_bytes(column: Column) -> bool:
@@ -335,6 +371,10 @@ def _main_family(
 ) -> Sequence[Column]:
     """Return the numbered columns that are the matrix; refuse several that could be."""
     numeric_ids = set(map(id, numeric))
+    wells = {id(c) for prefix, family in families.items() if _WELL.fullmatch(prefix) for c in family}
+    if len(wells & numeric_ids) * 2 > len(numeric) and sum(map(bool, map(_WELL.fullmatch, families))) >= _FEWEST:
+        # Wells of plates, such as A01 to H12, name single columns.
+        return ()
     likely: dict[str, Sequence[Column]] = {}
     for prefix, family in families.items():
         words = words_of(prefix)
@@ -469,7 +509,7 @@ def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str 
     others = [
         column
         for column, reason in layout.left_out.items()
-        if column != identity and reason != INDEX and not column.startswith(("(", "Unnamed: 0"))
+        if column != identity and reason not in (INDEX, IDENTIFIES) and not column.startswith(("(", "Unnamed: 0"))
     ]
     named = is_stated(layout, others)
     if not named:

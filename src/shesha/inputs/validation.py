@@ -58,7 +58,8 @@ def raw_matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns:
     """Check type and shape but neither read nor copy values, so that memory-mapped files stay on disk."""
     array = dense(X, name)
     if array.dtype.kind not in "fiub":
-        raise TypeError(_NOT_REAL.format(name, array.dtype))
+        hint = f"; pass numpy.hstack([{name}.real, {name}.imag]) or numpy.abs({name})" * (array.dtype.kind == "c")
+        raise TypeError(_NOT_REAL.format(name, array.dtype) + hint)
     shape(array.shape, name, min_rows, min_columns)
     return array
 
@@ -81,7 +82,8 @@ def not_finite(name: str, rows: Index, n_rows: int, names: Names | None = None) 
     """Return the message about rows with NaN or infinity, with the option that leaves them out."""
     ids = "" if names is None else f": {join_items(names.values[rows])}"
     counts = f"{len(rows):,} of {n_rows:,}"
-    return f'{_NOT_FINITE.format(name, join_items(rows))} ({counts}{ids}); missing="drop" leaves them out everywhere'
+    what = "them out everywhere" if len(rows) < n_rows else "out columns without any number, and the other such rows"
+    return f'{_NOT_FINITE.format(name, join_items(rows))} ({counts}{ids}); missing="drop" leaves {what}'
 
 
 def zero_rows(name: str, rows: Index, n_rows: int, names: Names | None = None) -> str:

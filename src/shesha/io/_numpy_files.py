@@ -59,7 +59,37 @@ def npz_arrays(path: Path) -> dict[str, StoredArray]:
                 f"{path} must not contain overlapping members, got members of {packed:,} bytes in a file of {size:,} "
                 "bytes"
             )
-        return dict(_describe(path, archive, member) for member in members)
+        arrays = dict(_describe(path, archive, member) for member in members)
+    return _sparse(path, arrays) if {"data", "format", "shape"} <= set(arrays) else arrays
+
+
+_PARTS = {b"csr": ("data", "indices", "indptr"), b"csc": ("data", "indices", "indptr"), b"coo": ("data", "row", "col")}
+"""The arrays of the formats of sparse matrices that `scipy.sparse.save_npz` writes."""
+
+
+def _sparse(path: Path, arrays: dict[str, StoredArray]) -> dict[str, StoredArray]:
+    """Describe the matrix that `scipy.sparse.save_npz` wrote; other arrays are unchanged."""
+    kind, size = (np.ravel(arrays[name].load())[:3].tolist() for name in ("format", "shape"))
+    form = kind[0].encode() if kind and isinstance(kind[0], str) else kind[0] if kind else b""
+    if form not in _PARTS or len(size) != 2 or not set(_PARTS[form]) <= set(arrays) or min(size) < 0:
+        return arrays
+    shape, dtype = (int(size[0]), int(size[1])), arrays["data"].dtype
+
+    def load() -> Array:
+        from scipy import sparse
+
+        require_memory(path, path.stem, shape, dtype, "save fewer rows")
+        data, *places = (arrays[name].load() for name in _PARTS[form])
+        packed = data.nbytes + sum(part.nbytes for part in places)
+        require_plausible(path, path.stem, math.prod(shape) * dtype.itemsize, packed)
+        with reading(path):
+            if form == b"coo":
+                return np.asarray(sparse.coo_matrix((data, tuple(places)), shape=shape).toarray())
+            matrix = (sparse.csr_matrix if form == b"csr" else sparse.csc_matrix)((data, *places), shape=shape)
+            matrix.check_format(full_check=True)
+            return np.asarray(matrix.toarray())
+
+    return {path.stem: StoredArray(shape, dtype, load)}
 
 
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:

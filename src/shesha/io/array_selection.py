@@ -30,10 +30,15 @@ _MASK = re.compile(r"(?:^|[./_])(?:attention|padding|pad|token)_?mask$", re.IGNO
 _TOKENS = re.compile(r"(?:^|[./_])(?:last_hidden_states?|(?:token|word)_embeddings)$", re.IGNORECASE)
 """Names of arrays that contain the tokens of one layer."""
 _RECORDING = re.compile(
-    r"(?:^|[./_])(?:spikes?|spike_?counts?|spks|(?:firing_?)?rates?|psths?|rasters?|lfp|eeg|meg|d_?ff|calcium|trials?)$",
+    r"(?:^|[./_-])(?:(?:spikes?|spike_?counts?|spks|firing_?rates?|psths?|rasters?|lfp|i?eeg|meg|ecog|d_?ff|calcium)"
+    r"(?:$|[./_-])|(?:rates?|trials?)$)",
     re.IGNORECASE,
 )
 """Names of arrays of trials, neurons and times."""
+_LIST_OF_LAYERS = re.compile(
+    r"(?:.*\W)?\w*\[#\]|(?:.*[./_])?(?:layers?|blocks?|h|hidden(?:_states?)?)[./_]?#", re.IGNORECASE
+)
+"""Names, with # in place of the number, of arrays that are the layers of one model."""
 _SEPARATORS = re.compile(r"[/.]")
 """Characters between the parts of a name, such as of an array in a group."""
 _UNUSABLE_KINDS = {
@@ -46,6 +51,13 @@ _UNUSABLE_KINDS = {
     "M": "dates, not numbers",
     "m": "durations, not numbers",
 }
+
+
+_HINTS = {
+    "pickled": "If you wrote the file yourself, save numpy.stack(numpy.load(FILE, allow_pickle=True)) instead",
+    "complex": "Save numpy.abs(X), or the real and imaginary parts side by side, numpy.hstack([X.real, X.imag])",
+}
+"""How arrays can be saved so that they can be read, by a word of the reason why they cannot."""
 
 
 class UnknownKeyError(ValueError):
@@ -183,8 +195,18 @@ def _require_layers(path: Path, arrays: Mapping[str, StoredArray], guessed: Iter
     masks: dict[tuple[int, ...], str] = {
         array.shape: name for name, array in arrays.items() if _MASK.search(name) and len(array.shape) == 2
     }
+    guessed = list(guessed)
+    templates = Counter((re.sub(r"\d+(?=\D*$)", "#", name), arrays[name].shape) for name in guessed)
     for name in guessed:
         shape = arrays[name].shape
+        template = re.sub(r"\d+(?=\D*$)", "#", name)
+        if templates[template, shape] > 1 and _LIST_OF_LAYERS.fullmatch(template):
+            raise ValueError(
+                f"{name} in {path} must have one row per input, got {templates[template, shape]} arrays of shape "
+                f"{shape}, whose numbers show that they are the layers, so that axis 1 contains tokens. Average the "
+                "tokens of each input without padding, or pass layer_axis=None to use all tokens as features, or "
+                "layer_axis=1 if each array is a stack of layers"
+            )
         mask = masks.get(shape[:2])
         if mask is not None or _TOKENS.search(name):
             raise ValueError(
@@ -268,9 +290,10 @@ def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[st
     everything = [name for names in offered.values() for name in names]
     if not everything:
         listing = join_names(f"{name} ({reason})" for name, reason in skipped.items())
+        hints = (f". {hint}" for text, hint in _HINTS.items() if any(text in reason for reason in skipped.values()))
         raise UnreadableFileError(
             f"{path} must contain a 2-D array (rows, features), a 3-D array (rows, layers, features) or numeric "
-            f"columns, got {listing}"
+            f"columns, got {listing}{''.join(hints)}"
         )
     if keys is None:
         return everything
@@ -305,7 +328,7 @@ _FEWEST_ITEMS = 3
 """Smallest number of vectors that are gathered into a matrix, if each is an array of its own."""
 _DEEPEST = 50
 """Largest depth of nested dictionaries and lists."""
-_WEIGHTS = re.compile(r"(?:^|[./_])(?:weight|bias|kernel|gamma|beta|lora_[AB])(?:[./_]\w+)?(?::0)?$")
+_WEIGHTS = re.compile(r"(?:^|[./_])(?:weight|bias|kernel|gamma|beta|lora_[AB])(?:[./_]\w+)?(?::0)?$|(?:^|/)vars/\d+$")
 Leaf = Callable[[Any], StoredArray | None]
 
 

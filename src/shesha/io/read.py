@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from shesha.inputs import NamedRows, Names, distinct_names
+from shesha.inputs import NamedRows, Names, distinct_names, require_order
 from shesha.inputs import validation as check
-from shesha.inputs.identity import kinds_if_transposed
+from shesha.inputs.identity import kinds_if_transposed, words_of
 from shesha.inputs.matrix_shapes import one_row_per_input
 from shesha.io._format_type import Format
 from shesha.io._unsupported_formats import unsupported
@@ -186,6 +186,7 @@ def open_file(
     else:
         _warn_of_genes_in_rows(target, found)
         _state_neurons_in_rows(target, found)
+        _warn_of_named_columns(target, found)
     if ids is None:
         return found
     names = _read_ids(target, file_format, ids)
@@ -208,7 +209,9 @@ def state_skipped(path: Path, found: Contents, used: Iterable[str | None] = ()) 
     for name in notes:
         state(f"{path.name}: {name[1:-1]} {found.skipped[name]}")
     if not is_table(path):
-        state_left_out(path.name, {name: why for name, why in found.skipped.items() if name not in {*used, *notes}})
+        state_left_out(
+            path.name, {name: why for name, why in found.skipped.items() if name not in {*used, *notes, "Unnamed: 0"}}
+        )
 
 
 def _visible_labels(labels: Array | NamedRows) -> Array | NamedRows:
@@ -245,7 +248,8 @@ def _warn_of_genes_in_rows(path: Path, found: Contents) -> None:
     if found.row_names is None or found.column_names is None or found.row_names.kind != "text":
         return
     rows, columns = (
-        [str(name) for name in names.values[:_MOST_NAMES]] for names in (found.row_names, found.column_names)
+        [str(name) for name in names.values[:: max(1, len(names) // _MOST_NAMES)]]
+        for names in (found.row_names, found.column_names)
     )
     features, inputs = kinds_if_transposed(rows, columns)
     if features:
@@ -274,6 +278,29 @@ def _state_neurons_in_rows(path: Path, found: Contents) -> None:
                 f"{path.name}: rows of {name} are read as {rows} inputs, columns as {columns} features. If rows are "
                 "neurons and columns are times, pass transpose=True"
             )
+
+
+_OF_FEATURES = re.compile(
+    r"(gene|feature|var|channel|neuron|unit|voxel|vertex|roi|electrode|token|probe|column|dim|word|sensor|label)s?"
+)
+"""Words in names of identifiers of features rather than inputs."""
+
+
+def _warn_of_named_columns(path: Path, found: Contents) -> None:
+    """Warn if identifiers of inputs are as many as the columns, and nothing names the rows."""
+    names = found.column_names
+    if found.row_names is not None or names is None or not names.column or names.kind == "counted":
+        return
+    if any(map(_OF_FEATURES.fullmatch, words_of(names.column))) or not names.distinct:
+        return
+    shapes = {array.shape for array in found.representations.values()}
+    if len(shapes) == 1:
+        rows, columns = (f"{length:,}" for length in next(iter(shapes)))
+        text = (
+            f"{path.name}: {names.column} has {columns} entries, one per column rather than one for each of {rows} rows"
+        )
+        state(text)
+        warn(f"{text}. If it names the inputs, pass transpose=True", RowNamesWarning)
 
 
 def _leaf(name: str) -> str:
@@ -400,25 +427,17 @@ def check_column_orders(contents: Mapping[Path, Contents]) -> None:
         return
     for column in [name for name in a.labels_available if name in b.labels_available][:_MOST_COLUMNS]:
         one, other = (_values(path, column) for path in (first, second))
-        if one is None or other is None or not (one.distinct and other.distinct) or len(one) < 3:
-            continue
-        if one.has_same_names(other) and not one.has_same_order(other):
-            text = f"column {column!r} has the same values in {first.name} and {second.name}, in another order"
-            if one.kind == "text":
-                raise ValueError(
-                    f"{text}, but nothing else identifies the rows. If it does, pass ids={column!r} (--id {column}); "
-                    "otherwise pass --by-position"
-                )
-            state(text)
-            warn(
-                f"{text}, but rows are paired by position. If it identifies rows, pass ids={column!r} (--id {column})",
-                RowNamesWarning,
+        if one is not None and other is not None and one.is_reordered(other):
+            require_order(
+                one,
+                f"column {column!r} has the same values in {first.name} and {second.name}, in another order",
+                f"pass ids={column!r} (--id {column}); otherwise pass --by-position",
             )
 
 
 def _decide(names: Names, others: Names) -> bool:
     """Return whether names decide how rows are paired, unlike numbers that only count the rows."""
-    if names.counts_rows and others.counts_rows:
+    if (names.counts_rows and others.counts_rows) or any(one.doubtful and not one.distinct for one in (names, others)):
         return False
     return all(one.chosen or one.kind != "counted" for one in (names, others)) or names.has_same_names(others)
 

@@ -267,8 +267,9 @@ def _row_names(table: Table, layout: Layout) -> Names | None:
             return Names(partial(_index_values, table, (named,)), column=named)
     if identity is None:
         return None
-    values = partial(_index_values, table, (identity.name,))
-    return Names(values, column="" if is_unnamed(identity.name) else identity.name, doubtful=not layout.certain)
+    return Names(
+        identity.values, column="" if is_unnamed(identity.name) else identity.name, doubtful=not layout.certain
+    )
 
 
 def _is_named_identity(column: Column) -> bool:
@@ -315,7 +316,13 @@ def csv_table(path: Path, separator: str) -> Table:
             decimal, note = ",", {**note, "(decimal separator)": "is a comma"}
         _require_few_columns(path, separator)
         named = has_names(path, separator)
-        frame = csv_frame(path, separator, named=named, decimal=decimal)
+        header = _names_below_row_names(path, separator) if named else []
+        if header:
+            note["(first column)"] = "has no name, as R writes the names of rows"
+            options: dict[str, Any] = {"header": 0, "names": ["Unnamed: 0", *header]}
+        else:
+            options = {}
+        frame = csv_frame(path, separator, named=named and not header, decimal=decimal, **options)
     _require_full_lines(path, separator, frame)
     frame.columns = frame.columns.map(str)
     frame.columns = (
@@ -325,6 +332,25 @@ def csv_table(path: Path, separator: str) -> Table:
     if not named:
         note["(column names)"] = "are missing, because the first line contains numbers and was read as a row"
     return replace(frame_table(path, frame, from_text=True), notes=note)
+
+
+def _names_below_row_names(path: Path, separator: str) -> list[str]:
+    """Return the column names of a table whose lines begin with a row name that has none, as R writes it.
+
+    Every line then has one field more than the first: a distinct text, or a number in quotes, and numbers.
+    """
+    with open_text(path) as stream:
+        lines = list(islice((line for line in stream if line.strip()), _LOOKED_AT))
+    try:
+        header, *rows = csv.reader(lines, delimiter=separator)
+    except (csv.Error, ValueError):
+        return []
+    texts = [line.startswith('"') or not _is_number(row[0]) for line, row in zip(lines[1:], rows, strict=False) if row]
+    if len(rows) < 2 or not all(texts) or any(len(row) != len(header) + 1 for row in rows):
+        return []
+    distinct = len({row[0] for row in rows}) == len(rows) and len(set(header)) == len(header)
+    numeric = all(field in ("NA", "NaN", "") or _is_number(field) for row in rows for field in row[1:])
+    return header if distinct and numeric and all(row[-1] for row in rows) else []
 
 
 def _require_one_header(path: Path, frame: pd.DataFrame) -> None:
@@ -368,7 +394,9 @@ def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
     if not lines or separator in lines[0]:
         return separator, ".", {}
     for other, name in (("\t", "a tab"), (";", "a semicolon"), (",", "a comma")):
-        if other in lines[0] and all(line.count(other) == lines[0].count(other) for line in lines):
+        counts = {line.count(other) for line in lines[1:]}
+        # R gives the names of rows no name of their own.
+        if other in lines[0] and (counts <= {lines[0].count(other)} or counts == {lines[0].count(other) + 1}):
             commas = other == ";" and any(map(_DECIMAL_COMMA.search, lines))
             return (
                 other,

@@ -26,14 +26,15 @@ _LONGEST = 1 << 24
 """Largest number of bytes in a line."""
 _BLOCK = 1 << 22
 """Number of bytes of text that are parsed at a time."""
+_SEPARATORS = {"table": "\t", "table with spaces": " "}
 _NUMBER = re.compile(rb"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
 
 
 def open_text_vectors(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
     """Read a text file of word vectors, of plain numbers, or of a table with column names."""
     layout = _layout(path)
-    if layout == "table":
-        return contents_of_table(path, csv_table(path, "\t"), keys, labels, layer_axis)
+    if layout in _SEPARATORS:
+        return contents_of_table(path, csv_table(path, _SEPARATORS[layout]), keys, labels, layer_axis)
     if layout == "lines":
         raise UnreadableFileError(
             f"text file {path} must contain a vector in each line (numbers, or a word and numbers) or a table, got "
@@ -44,8 +45,8 @@ def open_text_vectors(path: Path, keys: Keys, labels: str | Sequence[str] | None
 
 def labels_of_text(path: Path, column: str | None) -> Array | NamedRows:
     """Read one label per line, or a column of a table."""
-    if column is not None and _layout(path) == "table":
-        return labels_of_table(path, csv_table(path, "\t"), column)
+    if column is not None and (layout := _layout(path)) in _SEPARATORS:
+        return labels_of_table(path, csv_table(path, _SEPARATORS[layout]), column)
     return read_lines(path, column)
 
 
@@ -58,16 +59,22 @@ def holds_vectors(path: Path) -> bool:
 
 
 def _layout(path: Path) -> str:
-    """Return 'words' (a word, then numbers), 'numbers', 'table' (columns with names) or 'lines'."""
+    """Return 'words' (a word, then numbers), 'numbers', 'lines', or 'table' or 'table with spaces' (with names)."""
     lines = _first_lines(path)
     declared = bool(lines) and _declared(lines) is not None
     body = [line.split() for line in (lines[1:] if declared else lines)]
     if body and all(map(_are_numbers, body)) and len(set(map(len, body))) == 1 and len(body[0]) > 1:
         return "words" if declared or _are_names([fields[0] for fields in body], body) else "numbers"
-    named = len(lines) > 1 and 1 < lines[0].count(b"\t") == lines[1].count(b"\t")
-    if named and not any(map(_NUMBER.fullmatch, lines[0].split())):
-        # Words and numbers below a line without any number are a table, whose first column names the rows.
-        return "table"
+    # R gives the names of rows no name of their own.
+    if len(lines) > 1 and not any(map(_NUMBER.fullmatch, lines[0].split())):
+        if 1 < lines[0].count(b"\t") in (lines[1].count(b"\t"), lines[1].count(b"\t") - 1):
+            # Words and numbers below a line without any number are a table, whose first column names the rows.
+            return "table"
+        header, *rows = [re.sub(rb'"[^"]*"', b"quoted", line).split() for line in lines]
+        widths = {len(fields) - len(header) for fields in rows}
+        plain = not any(mark in lines[0] for mark in (b"\t", b",", b";"))
+        if plain and len(header) > 1 and widths in ({0}, {1}) and _n_numbers(rows) > 1:
+            return "table with spaces"
     if body and (_n_numbers(body) > 1 or declared):
         return "words"
     separated = any(0 < lines[0].count(mark) == lines[1].count(mark) for mark in (b"\t", b",", b";") if len(lines) > 1)

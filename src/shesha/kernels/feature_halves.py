@@ -127,7 +127,9 @@ class DenseHalves:
     """Halves that share one Gram matrix: a draw computes one half, because the two add up to the matrix."""
 
     def __init__(self, rows: Matrix, metric: Metric, frame: Frame) -> None:
-        n, pairs, workers = len(rows), n_pairs(len(rows)), n_threads()
+        n, pairs = len(rows), n_pairs(len(rows))
+        shared, each = 8 * (n * n + pairs + rows.size), 8 * (2 * n * n + 3 * pairs + rows.size)
+        workers = min(n_threads(), max(1, (memory.memory_budget() - shared) // each))
         memory.require(
             8 * (2 * n * n + workers * (2 * n * n + 3 * pairs)), f"the pairs of {n:,} rows", "pass pairs=1_000_000"
         )
@@ -136,7 +138,8 @@ class DenseHalves:
         self.gram = _gram(rows)
         i, j = np.triu_indices(n, k=1)
         self._upper = i * n + j
-        # Work memory is reused, because allocating new memory pages takes as long as filling them.
+        # Work memory is reused, because allocating new memory pages takes as long as filling them. It limits the number
+        # of partitions in progress.
         self._free: SimpleQueue[tuple[Matrix, Matrix, Matrix]] = SimpleQueue()
         for _ in range(workers):
             self._free.put((np.empty((n, n)), np.empty((n, n)), np.empty((3, pairs))))

@@ -45,6 +45,23 @@ def distinct_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple
     return i, pairs - starts[i] + i + 1
 
 
+_DISTINCT = 100
+"""If all pairs are at least this many times more than the drawn pairs, repeated draws are rare."""
+
+
+def draw_tuples(n: int, size: int, width: int, rng: np.random.Generator) -> tuple[Index, float]:
+    """Draw pairs or triples of distinct rows; also return the share of all pairs drawn, or 0 if they may repeat."""
+    if width == 2 and _DISTINCT * size > n * (n - 1) // 2:
+        return np.stack(distinct_pairs(n, size, rng), axis=1), size / (n * (n - 1) // 2)
+    i, j = draw_pairs(n, size, rng)
+    if width == 2:
+        return np.stack([i, j], axis=1), 0.0
+    k = rng.integers(n - 2, size=size)
+    k += k >= np.minimum(i, j)
+    k += k >= np.maximum(i, j)
+    return np.stack([i, j, k], axis=1), 0.0
+
+
 def _first_draws(drawn: Index) -> Index:
     """Keep only the first occurrence of each number, in the order of the draws."""
     places = repeated_places(drawn)

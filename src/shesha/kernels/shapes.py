@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from shesha.support.types import Array, Matrix
+from shesha.support.types import Array, Matrix, Vector
 
-_MEAN_STEPS = 500
-_MEAN_TOLERANCE = 1e-10
+_MEAN_STEPS = 1000
+_MEAN_TOLERANCE, _CLIMB_TOLERANCE = 1e-10, 1e-8
+"""Relative gain of the mean's norm at which a search ends: by rotations onto the mean, and by quasi-Newton steps."""
+_FIRST_MEAN_STEPS, _FAR = 8, 40
+"""After this many steps onto the mean, quasi-Newton steps follow if more than `_FAR` are expected to remain."""
+_TALL = 2
+"""Rows per column from which a decomposition of all columns saves time."""
+_HISTORY, _IN_A_ROW, _SMALLEST_SIZE = 5, 2, 1e-6
+"""Moves from which a quasi-Newton step is estimated; small gains in a row that end the search; smallest step."""
 
 
 def rotate_onto(rows: Matrix, target: Matrix) -> Matrix:
@@ -39,14 +47,133 @@ def mean_shape(configurations: Sequence[Matrix], start: Matrix | None = None) ->
     array of shape (n, d), int and bool
         The mean, the number of steps, and whether the search converged.
     """
+    rotations, n_steps, converged = rotations_onto_mean(configurations, start)
+    return mean_of_rotated(configurations, rotations), n_steps, converged
+
+
+def mean_of_rotated(configurations: Sequence[Matrix], rotations: Sequence[Matrix]) -> Matrix:
+    """Return the mean of configurations after the rotation of each."""
+    total = np.zeros((len(configurations[0]), rotations[0].shape[1]))
+    for rows, turn in zip(configurations, rotations, strict=True):
+        total += rows @ turn
+    mean: Matrix = total / len(configurations)
+    return mean
+
+
+def rotations_onto_mean(configurations: Sequence[Matrix], start: Matrix | None = None) -> tuple[Array, int, bool]:
+    """Return the rotations that maximise the norm of the mean, the number of steps, and whether they converged.
+
+    Each step rotates all configurations onto their mean. Where they share little, the gain per step falls off so slowly
+    that hundreds of steps would follow; the search then continues with a quasi-Newton method.
+    """
     mean = _most_central(configurations) if start is None else start
-    length = -np.inf
+    length, gain = 0.0, np.inf
     for step in range(1, _MEAN_STEPS + 1):
-        mean = np.mean([rotate_onto(configuration, mean) for configuration in configurations], axis=0)
+        rotations = np.stack([nearest_rotation(rows.T @ mean)[0] for rows in configurations])
+        mean = mean_of_rotated(configurations, rotations)
         before, length = length, float(np.linalg.norm(mean))
-        if length - before <= _MEAN_TOLERANCE * length:
-            return mean, step, True
-    return mean, _MEAN_STEPS, False
+        earlier, gain = gain, (length - before) / length
+        if gain <= _MEAN_TOLERANCE:
+            return rotations, step, True
+        if step >= _FIRST_MEAN_STEPS and np.log(_MEAN_TOLERANCE / gain) < _FAR * np.log(min(gain / earlier, 1.0)):
+            break
+    return _climb(configurations, rotations, step)
+
+
+def _climb(configurations: Sequence[Matrix], rotations: Array, step: int) -> tuple[Array, int, bool]:
+    """Maximise the norm of the mean by a quasi-Newton method on the rotations (L-BFGS, Nocedal 1980)."""
+    objective = _squared_length(configurations)
+    value, slope = objective(rotations)
+    moves, changes = deque[Vector](maxlen=_HISTORY), deque[Vector](maxlen=_HISTORY)
+    n_small = 0
+    while step < _MEAN_STEPS:
+        step += 1
+        direction = _quasi_newton(slope.ravel(), moves, changes).reshape(slope.shape)
+        size = 1.0 if moves else slope.shape[1] * len(slope) / (2 * value)
+        while True:
+            trial = _retract(rotations, size * direction)
+            reached, new_slope = objective(trial)
+            if reached >= value or size < _SMALLEST_SIZE:
+                break
+            size /= 4
+        move, change = size * direction.ravel(), (slope - new_slope).ravel()
+        if reached < value:
+            return rotations, step, False
+        if move @ change > 0:
+            moves.append(move)
+            changes.append(change)
+        # The norm of the mean is the square root of the value, so its relative gain is half as large.
+        n_small = n_small + 1 if reached - value <= 2 * _CLIMB_TOLERANCE * reached else 0
+        rotations, value, slope = trial, reached, new_slope
+        if n_small == _IN_A_ROW:
+            return rotations, step, True
+    return rotations, step, False
+
+
+def _squared_length(configurations: Sequence[Matrix]) -> Callable[[Array], tuple[float, Array]]:
+    """Return a function of the rotations: the squared norm of the sum, and its skew-symmetric gradients."""
+    product = _product_with_rotated(configurations, _FAR)
+
+    def objective(rotations: Array) -> tuple[float, Array]:
+        pulls = product(rotations)
+        slope = rotations.swapaxes(1, 2) @ pulls
+        return float((pulls * rotations).sum()), slope - slope.swapaxes(1, 2)
+
+    return objective
+
+
+def _product_with_rotated(configurations: Sequence[Matrix], n_uses: int) -> Callable[[Array], Array]:
+    """Return a function of the rotations: the product of each configuration with the sum of all rotated ones."""
+    joint = np.hstack(configurations)
+    (n, width), d = joint.shape, len(configurations[0].T)
+    by_gram = n * width**2 + 2 * n_uses * width**2 * d < 4 * n_uses * n * width * d
+    gram = joint.T @ joint if by_gram else None
+
+    def product(rotations: Array) -> Array:
+        stacked = rotations.reshape(width, d)
+        pulls: Array = joint.T @ (joint @ stacked) if gram is None else gram @ stacked
+        return pulls.reshape(rotations.shape)
+
+    return product
+
+
+def norm_of_rough_mean(configurations: Sequence[Matrix], n_steps: int) -> float:
+    """Return the norm of the mean after a few steps of rotations, the first of them onto the first configuration."""
+    product = _product_with_rotated(configurations, n_steps + 1)
+    rotations = np.zeros((len(configurations), *np.repeat(configurations[0].shape[1], 2)))
+    rotations[0] = np.eye(rotations.shape[1])
+    for _ in range(n_steps):
+        rotations = nearest_rotations(product(rotations))
+    return float(np.sqrt((product(rotations) * rotations).sum())) / len(configurations)
+
+
+def _quasi_newton(slope: Vector, moves: Sequence[Vector], changes: Sequence[Vector]) -> Vector:
+    """Return the uphill direction from the gradient and the latest moves with their changes of gradient."""
+    direction = slope.copy()
+    factors = []
+    for move, change in zip(reversed(moves), reversed(changes), strict=True):
+        factors.append((move @ direction) / (move @ change))
+        direction -= factors[-1] * change
+    if moves:
+        direction *= (moves[-1] @ changes[-1]) / (changes[-1] @ changes[-1])
+    for move, change, factor in zip(moves, changes, reversed(factors), strict=True):
+        direction += (factor - (change @ direction) / (move @ change)) * move
+    return direction
+
+
+def _retract(rotations: Array, skew: Array) -> Array:
+    """Return rotations moved along skew-symmetric directions, by the Cayley transform."""
+    half, one = skew / 2, np.eye(skew.shape[1])
+    moved: Array = rotations @ np.linalg.solve(one - half, one + half)
+    return moved
+
+
+def in_joint_basis(configurations: Sequence[Matrix]) -> Sequence[Matrix]:
+    """Return configurations with the same products in fewer rows, if rows clearly outnumber all columns together."""
+    widths = [rows.shape[1] for rows in configurations]
+    if len(configurations[0]) <= _TALL * sum(widths):
+        return configurations
+    return np.split(np.linalg.qr(np.hstack(configurations), mode="r"), np.cumsum(widths)[:-1], axis=1)
 
 
 def _most_central(configurations: Sequence[Matrix]) -> Matrix:

@@ -6,19 +6,25 @@ from shesha.neuro.crossnobis_significance import CrossnobisPairs, crossnobis_tes
 from shesha.neuro.noise_ceiling import noise_ceiling
 from shesha.neuro.rsatoolbox import from_rsatoolbox, to_rsatoolbox
 from shesha.neuro.score_correlations import association
+from shesha.neuro.searchlight import Searchlight, neighbours_in_radius, searchlight
 from shesha.neuro.session_drift import check_tracked, session_drift, shared_neurons
 from shesha.neuro.session_table import Session, allen_areas, brain_division, brain_region, session_table
 from shesha.neuro.spikes import spike_counts
 from shesha.neuro.split_half_reliability import trial_split, wuc
 from shesha.neuro.stochastic_shape import StochasticShape, stochastic_shape
 from shesha.neuro.time_by_time import over_time
+from shesha.neuro.time_clusters import TimeClusters, time_clusters
 from shesha.neuro.trial_order_null import permutation_null
+from shesha.neuro.trials_needed import TrialsNeeded, trials_needed
 from shesha.neuro.within_session_drift import centroid_drift, tertiles
 
 __all__ = [
     "CrossnobisPairs",
+    "Searchlight",
     "Session",
     "StochasticShape",
+    "TimeClusters",
+    "TrialsNeeded",
     "allen_areas",
     "association",
     "behaviour_coupling",
@@ -30,16 +36,20 @@ __all__ = [
     "crossnobis_test",
     "discriminability",
     "from_rsatoolbox",
+    "neighbours_in_radius",
     "noise_ceiling",
     "over_time",
     "permutation_null",
+    "searchlight",
     "session_drift",
     "session_table",
     "shared_neurons",
     "spike_counts",
     "stochastic_shape",
     "tertiles",
+    "time_clusters",
     "to_rsatoolbox",
     "trial_split",
+    "trials_needed",
     "wuc",
 ]

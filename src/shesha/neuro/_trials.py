@@ -149,10 +149,11 @@ class Trials:
         columns = np.flatnonzero(missing.any(axis=(0, 2) if missing.ndim == 3 else 0))
         named = columns if neurons is None else neurons[columns]
         rows = trials if self.used is None else self.used[trials]
+        call = name if name.isidentifier() else "X"
         # Times that all neurons of a trial lack are padding.
         padded = missing.ndim == 3 and bool((missing.all(axis=1) == missing.any(axis=1)).all())
-        known = f"~np.isnan({name}).any(axis={(0, 1) if padded else 0 if missing.ndim == 2 else (0, 2)})"
-        hint = f"times, pass {name}[:, :, {known}]" if padded else f"neurons, pass {name}[:, {known}]"
+        known = f"~np.isnan({call}).any(axis={(0, 1) if padded else 0 if missing.ndim == 2 else (0, 2)})"
+        hint = f"times, pass {call}[:, :, {known}]" if padded else f"neurons, pass {call}[:, {known}]"
         raise ValueError(
             f"{name} must have a number for every neuron in every trial, got NaN in {count(len(named), 'neuron')} "
             f"(columns {check.join_items(named)}) in {count(len(rows), 'trial')} (rows {check.join_items(rows)}). To "
@@ -203,7 +204,7 @@ def _responses(X: Any, name: str) -> tuple[Array, Any]:
     if array.ndim not in (2, 3) or 0 in array.shape:
         raise ValueError(f"{name} must be (n_trials, n_neurons) or (n_trials, n_neurons, n_times), got {array.shape}")
     if array.dtype.kind == "O":
-        array = _numbers(array, name)
+        array = numbers_of_objects(array, name)
     flat = check.raw_matrix(array.reshape(len(array), -1), name, min_rows=1)
     values = np.ascontiguousarray(flat, dtype=np.float64).reshape(array.shape)
     if np.isinf(values).any():
@@ -239,7 +240,7 @@ def _trials_first(X: Any, conditions: Any, name: str) -> Any:
     return X.transpose(trials, *others)
 
 
-def _numbers(array: Array, name: str) -> Array:
+def numbers_of_objects(array: Array, name: str) -> Array:
     """Return an array of objects as numbers; None and missing values of pandas become NaN."""
     from pandas import isna
 

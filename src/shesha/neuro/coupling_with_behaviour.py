@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from shesha.inputs import align_labels, table_values
+from shesha.inputs import MissingRows, align_labels, table_values
 from shesha.inputs import validation as check
 from shesha.kernels.ranks import centred_ranks
-from shesha.neuro._trials import Trials
+from shesha.neuro._trials import Trials, numbers_of_objects
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
 from shesha.support.device_arrays import to_host
@@ -30,6 +30,7 @@ def behaviour_coupling(
     block_length: int | None = None,
     alpha: float = 0.05,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> TrialScore:
     """Rank correlation, over trials, between the size of the population response and the outcome.
 
@@ -44,6 +45,8 @@ def behaviour_coupling(
         One number per trial, such as a reaction time, or 1 for correct and 0 for wrong.
     n_permutations, null, blocks, block_length, alpha, seed
         See `trial_split`.
+    missing
+        See `crossnobis`. Trials without an outcome (NaN) are always left out and counted.
 
     Returns
     -------
@@ -60,7 +63,7 @@ def behaviour_coupling(
     >>> round(found.value, 2), found.significant
     (0.82, True)
     """
-    trials = Trials.without_conditions(X)
+    trials = Trials.without_conditions(X, missing=missing)
     values = trials.take(check_outcome(align_labels(X, outcome, "outcome"), trials.n_total))
     trials = trials.keep(~np.isnan(values), "without an outcome")
     orders = Orders.build(
@@ -86,6 +89,8 @@ def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScor
 def check_outcome(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> Vector:
     """Check that the outcome has one number per trial, and return it; NaN marks a trial without an outcome."""
     array = to_host(table_values(outcome, name))
+    if array.dtype.kind == "O":
+        array = numbers_of_objects(array, name)
     if array.shape != (n_trials,) or array.dtype.kind not in "fiub":
         raise ValueError(
             f"{name} must be one number for each of the {n_trials} trials, got {array.dtype} of shape {array.shape}"

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import combinations
 from typing import Any, Literal
 
@@ -13,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from shesha.inputs import MissingRows
+from shesha.inputs import MissingRows, Names
 from shesha.inputs import validation as check
+from shesha.inputs.table_columns import decide, pandas_columns
 from shesha.kernels.condition_distances import agreement, condition_distances, half_sums
 from shesha.kernels.rounding_and_scaling import centred_units
 from shesha.neuro._trials import Trials
@@ -24,7 +26,7 @@ from shesha.results import SessionDrift, SessionPair, SessionPart
 from shesha.results.number import TIE
 from shesha.support import argument_types as kinds
 from shesha.support.draw_counts import N_PERMUTATIONS
-from shesha.support.provenance import keep_statements
+from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import generator, number, spawn
 from shesha.support.types import Index, Labels, Matrix, Seed, Vector
 from shesha.support.wording import count
@@ -165,6 +167,8 @@ class _Session:
     """Mean responses in odd and in even trials, of shape (2, n_conditions, n_neurons)."""
     rates: Matrix
     codes: Labels
+    neurons: Names | None = None
+    """Names of the neurons, if the responses are a table with column names."""
 
     @classmethod
     def build(cls, name: str, X: Any, conditions: Any, missing: MissingRows) -> _Session:
@@ -177,7 +181,8 @@ class _Session:
             place[members] = np.arange(len(members)) % 2
         sums = half_sums(rows, trials.codes, trials.n_conditions, place, np.array([[True, False]]))
         first, second = (half[0, :, :-1] / half[0, :, -1:] for half in sums)
-        return cls(name, trials.names, np.stack([first, second]), trials.rates, trials.codes)
+        neurons = _column_names(X, trials)
+        return cls(name, trials.names, np.stack([first, second]), trials.rates, trials.codes, neurons)
 
     @property
     def n_neurons(self) -> int:
@@ -185,6 +190,17 @@ class _Session:
 
     def take_shared(self, conditions: Index, neurons: Index) -> Cube:
         return self.halves[:, conditions][:, :, neurons]
+
+
+def _column_names(X: Any, trials: Trials) -> Names | None:
+    """Return the names of the columns of a table, unless they only count the columns."""
+    if not (hasattr(X, "columns") and hasattr(X, "iloc")):
+        return None
+    # Columns of a numbered family are read in the order of their numbers, and side columns are left out.
+    columns = decide(pandas_columns(X), "X", option="").matrix
+    names = Names.build(np.array([column.name for column in columns], dtype=object))
+    names = names if trials.neurons is None else names.take(trials.neurons)
+    return None if names.kind == "counted" or not names.distinct else names
 
 
 def _number_sessions(sessions: Any) -> dict[str, Any]:
@@ -222,7 +238,8 @@ def session_drift(
         conditions that they share.
     tracked : array of shape (n_tracked, n_sessions), optional
         For each tracked neuron, its column index in each session, counted from `first`; -1 or NaN if the session lacks
-        the neuron. None: all sessions have the same neurons in the same order.
+        the neuron. None: neurons of tables are matched by the names of the columns, and other sessions have the same
+        neurons in the same order.
     first : {0, 1}
         Number of the first column in `tracked`: 0 as in Python, or 1 as in MATLAB, where 0 marks a missing neuron.
     n_permutations : int
@@ -376,6 +393,20 @@ def _table(tracked: ArrayLike | None, sessions: list[_Session], first: Literal[0
         if first == 0 and (table >= 0).all():
             _refuse_count_from_one(table, sessions)
         return table
+    known = [session.neurons for session in sessions if session.neurons is not None]
+    if len(known) == len(sessions) and not all(names.has_same_order(known[0]) for names in known):
+        shared = reduce(np.intersect1d, (names.values for names in known))
+        if not len(shared):
+            raise ValueError(
+                f"sessions must have neurons of the same names unless tracked is given, got {known[0].values[0]} and "
+                f"{known[1].values[0]}; pass a table of neurons x sessions as tracked=, or arrays without names"
+            )
+        most = max(sizes)
+        few = "" if len(shared) == most else f"{len(shared)} of {most} "
+        state(f"{few or 'all '}neurons matched by the names of columns{', in another order' * (not few)}")
+        kept = known[0].values[np.isin(known[0].values, shared)]
+        places = [{name: place for place, name in enumerate(names.values.tolist())} for names in known]
+        return np.array([[of[name] for of in places] for name in kept.tolist()], dtype=np.intp)
     if len(set(sizes)) > 1:
         raise ValueError(
             f"sessions must have the same neurons unless tracked is given, got {check.join_items(sizes)} neurons; "

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import coordinate_values, is_labelled, table_values
+from shesha.inputs import MissingRows, coordinate_values, is_labelled, table_values
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import centre_and_scale
 from shesha.kernels.distances import METRICS, Metric
@@ -124,11 +124,11 @@ class Checked:
     outcome: Vector | None = None
 
     @classmethod
-    def build(cls, name: str, given: Any) -> Checked:
+    def build(cls, name: str, given: Any, missing: MissingRows = "refuse") -> Checked:
         """Check a session, and return it with codes and names."""
         if not isinstance(given, Session):
             raise TypeError(f"sessions must be shesha.neuro.Session, got a {type(given).__name__} for {name}")
-        trials = Trials.build(given.X, given.conditions, f"X of session {name}")
+        trials = Trials.build(given.X, given.conditions, f"X of session {name}", missing=missing)
         areas = given.areas
         if isinstance(areas, str):
             if not is_labelled(given.X):
@@ -275,6 +275,7 @@ def session_table(
     confidence: float = 0.95,
     alpha: float = 0.05,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> SessionTable:
     """Score every area of every session against its chance level, and average over groups of areas.
 
@@ -315,6 +316,8 @@ def session_table(
     alpha : float
         Significance level for counting areas as beyond chance.
     seed : int, Generator or None
+    missing
+        See `crossnobis`; incomplete trials are left out of their session.
 
     Returns
     -------
@@ -358,7 +361,7 @@ def session_table(
     grouped = _grouping(by)
     check.choice(interval, INTERVALS, "interval")
     check.fraction(confidence, "confidence", closed=False)
-    checked = [Checked.build(str(name), session) for name, session in named.items()]
+    checked = [Checked.build(str(name), session, missing) for name, session in named.items()]
     excluded: list[tuple[str, str, str]] = []
     work = list(_areas(checked, max(min_neurons, n_neurons or 0), min_trials, set(kinds.names(skip, "skip")), excluded))
     if not work:

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.kernels.shapes import energy_distance, gaussian_distance
@@ -85,6 +86,7 @@ def stochastic_shape(
     weight: float = 1.0,
     n_splits: int = 10,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> StochasticShape:
     """Return the shape distance between two noisy recordings, corrected for the small number of trials.
 
@@ -111,6 +113,8 @@ def stochastic_shape(
         Number of random divisions of the trials into halves, used for the correction.
     seed : int, Generator or None
         Seed for the splits.
+    missing
+        See `crossnobis`; incomplete trials are left out of the recording that they belong to.
 
     Returns
     -------
@@ -149,7 +153,9 @@ def stochastic_shape(
             f"weight must be 1 for energy distances, which do not separate means and covariances, got {weight}"
         )
     n_splits = check.count(n_splits, "n_splits")
-    first, second = _matched_clouds(X, Y, conditions, conditions if conditions_of_Y is None else conditions_of_Y)
+    first, second = _matched_clouds(
+        X, Y, conditions, conditions if conditions_of_Y is None else conditions_of_Y, missing
+    )
     unit = safe_unit(*first, *second)
     first, second = ([cloud / unit for cloud in side] for side in (first, second))
     scale = unit if kind == "gaussian" else unit**0.5
@@ -173,10 +179,10 @@ def stochastic_shape(
     )
 
 
-def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions) -> tuple[Clouds, Clouds]:
+def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions, missing: MissingRows) -> tuple[Clouds, Clouds]:
     """Return the trials of common conditions, centred, with equal numbers of columns on both sides."""
     sides = [
-        Trials.build(data, shown, name, min_trials=_FEWEST_TRIALS)
+        Trials.build(data, shown, name, min_trials=_FEWEST_TRIALS, missing=missing)
         for data, shown, name in ((X, of_x, "X"), (Y, of_y, "Y"))
     ]
     shared = [name for name in sides[0].names if name in sides[1].names]

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import MissingRows, coordinate_values, table_values
 from shesha.inputs import validation as check
+from shesha.kernels.condition_distances import Cube
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.threads import single_threaded_blas
@@ -17,6 +18,7 @@ from shesha.neuro.split_half_reliability import FEWEST_CONDITIONS, SplitScore
 from shesha.neuro.trial_order_null import Null, Orders
 from shesha.nulls import summarise
 from shesha.results import OverTime
+from shesha.support.device_arrays import to_host
 from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import spawn
@@ -85,6 +87,50 @@ def over_time(
     >>> found.argmax, found.significant
     ((100, 100), True)
     """
+    return _result(
+        *tables_over_orders(
+            X,
+            conditions,
+            times=times,
+            how=how,
+            metric=metric,
+            normalize=normalize,
+            n_splits=n_splits,
+            n_blocks=n_blocks,
+            trials_per_half=trials_per_half,
+            min_trials=min_trials,
+            n_permutations=n_permutations,
+            null=null,
+            blocks=blocks,
+            block_length=block_length,
+            alpha=alpha,
+            seed=seed,
+            missing=missing,
+        )
+    )
+
+
+def tables_over_orders(
+    X: Any,
+    conditions: Conditions,
+    *,
+    times: ArrayLike | None,
+    metric: Metric,
+    normalize: bool,
+    n_permutations: int,
+    alpha: float,
+    seed: Seed,
+    missing: MissingRows,
+    how: How = "odd-even",
+    n_splits: int = 20,
+    n_blocks: int = 8,
+    trials_per_half: Numbers = "equal",
+    min_trials: int = 2,
+    null: Null = "shift",
+    blocks: ArrayLike | None = None,
+    block_length: int | None = None,
+) -> tuple[Cube, str, dict[str, Any]]:
+    """Return the correlations for the recorded order and each permutation, why some are missing, and result fields."""
     check.choice(metric, METRICS, "metric")
     check.boolean(normalize, "normalize")
     trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials"), missing=missing)
@@ -94,7 +140,7 @@ def over_time(
     orders = Orders.build(
         trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
     )
-    named = _times(times, trials)
+    named = times_of_trials(times, trials)
     options = {"how": how, "metric": metric, "normalize": bool(normalize), "null": null}
     fields: dict[str, Any] = {
         "times": named,
@@ -110,7 +156,7 @@ def over_time(
     equal = EqualTrials.build(trials_per_half, halves, n_splits, seed)
     if trials.n_conditions < FEWEST_CONDITIONS:
         correlations = np.full((1, len(named), len(named)), np.nan)
-        return _result(correlations, "fewer than three conditions have enough trials", fields)
+        return correlations, "fewer than three conditions have enough trials", fields
     use = unused_trials(equal, trials, "half")
     fields |= {"n_conditions": trials.n_conditions - len(use.dropped), "notes": (*trials.notes, *use.notes)}
     scores = [
@@ -119,18 +165,16 @@ def over_time(
     ]
     with single_threaded_blas():
         correlations = np.array([_table(scores, trials.codes[order]) for order in orders.orders])
-    return _result(
-        correlations,
-        "no pair of times has three pairs of conditions with responses and unequal distances in both halves",
-        fields,
-    )
+    reason = "no pair of times has three pairs of conditions with responses and unequal distances in both halves"
+    return correlations, reason, fields
 
 
-def _times(times: ArrayLike | None, trials: Trials) -> tuple[float, ...]:
+def times_of_trials(times: ArrayLike | None, trials: Trials) -> tuple[float, ...]:
+    """Return the given times, those of a labelled array, or 0, 1, 2 and so on."""
     n = trials.values.shape[2]
     if times is None and trials.source is not None and trials.source.dims[2] in trials.source.coords:
         times = coordinate_values(trials.source, str(trials.source.dims[2]))[1]
-    values = np.arange(n) if times is None else np.asarray(table_values(times, "times"))
+    values = np.arange(n) if times is None else to_host(table_values(times, "times"), "times")
     if values.shape != (n,) or values.dtype.kind not in "fiu":
         raise ValueError(
             f"times must contain one number for each of the {n} time points, got {values.dtype} {values.shape}"
@@ -157,7 +201,7 @@ def _table(scores: list[SplitScore], codes: Labels) -> Matrix:
     return table
 
 
-def _result(tables: Matrix, reason: str, fields: dict[str, Any]) -> OverTime:
+def _result(tables: Cube, reason: str, fields: dict[str, Any]) -> OverTime:
     observed = tables[0]
     largest = _largest(tables)
     if np.isnan(largest[0]):
@@ -182,12 +226,12 @@ def _result(tables: Matrix, reason: str, fields: dict[str, Any]) -> OverTime:
     )
 
 
-def _largest(tables: Matrix) -> Vector:
+def _largest(tables: Cube) -> Vector:
     filled = np.where(np.isnan(tables), -np.inf, tables).max(axis=(1, 2))
     return np.where(np.isinf(filled), np.nan, filled)
 
 
-def _mean(tables: Matrix) -> Matrix:
+def _mean(tables: Cube) -> Matrix:
     known = ~np.isnan(tables)
     counts = known.sum(axis=0)
     mean: Matrix = np.where(known, tables, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan)

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import align_labels
+from shesha.inputs import MissingRows, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.kernels.threads import single_threaded_blas
@@ -134,6 +134,7 @@ def permutation_null(
     block_length: int | None = None,
     alpha: float = 0.05,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> TrialScore:
     """Compare any statistic of the trials with its null distribution from permuted trials.
 
@@ -147,7 +148,7 @@ def permutation_null(
         Which values count as evidence: high, low, or both (two-sided).
     name : str
         Name of the statistic. Default: the name of the function.
-    n_permutations, null, blocks, block_length, alpha, seed
+    n_permutations, null, blocks, block_length, alpha, seed, missing
         See `centroid_drift`.
 
     Returns
@@ -166,7 +167,7 @@ def permutation_null(
     """
     check.choice(closer, ("higher", "lower", "either"), "closer")
     kinds.function(statistic, "statistic")
-    trials = Trials.without_conditions(X)
+    trials = Trials.without_conditions(X, missing=missing)
     values = trials.values
     orders = Orders.build(
         trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed

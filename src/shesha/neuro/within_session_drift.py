@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import centre_and_scale
 from shesha.neuro._trials import Trials
@@ -28,6 +29,7 @@ def centroid_drift(
     block_length: int | None = None,
     alpha: float = 0.05,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> TrialScore:
     """Cosine between the mean responses in the two halves of a session; a low value means drift.
 
@@ -44,6 +46,8 @@ def centroid_drift(
         Whether to scale the response of each trial to unit length first, which removes its overall rate.
     n_permutations, null, blocks, block_length, alpha, seed
         See `trial_split`. Here, the trials themselves are permuted.
+    missing
+        See `crossnobis`.
 
     Returns
     -------
@@ -62,7 +66,7 @@ def centroid_drift(
       200 trials x 20 neurons
       share of the chance level 0.9306
     """
-    rows, trials = _rows(X, normalize)
+    rows, trials = _rows(X, normalize, missing)
     orders = Orders.build(
         trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
     )
@@ -95,12 +99,13 @@ def tertiles(
     block_length: int | None = None,
     alpha: float = 0.05,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> Tertiles:
     """Cosines between the mean responses in successive thirds of a session, which show when it drifts.
 
     Parameters
     ----------
-    X, normalize, n_permutations, null, blocks, block_length, alpha, seed
+    X, normalize, n_permutations, null, blocks, block_length, alpha, seed, missing
         See `centroid_drift`.
 
     Returns
@@ -117,7 +122,7 @@ def tertiles(
     >>> round(found.early_middle.value, 3), round(found.middle_late.value, 3), found.gradual
     (0.956, 0.98, False)
     """
-    rows, trials = _rows(X, normalize, min_trials=6)
+    rows, trials = _rows(X, normalize, missing, min_trials=6)
     orders = Orders.build(
         trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
     )
@@ -132,9 +137,9 @@ def tertiles(
     )
 
 
-def _rows(X: Any, normalize: bool, min_trials: int = 4) -> tuple[Matrix, Trials]:
+def _rows(X: Any, normalize: bool, missing: MissingRows, min_trials: int = 4) -> tuple[Matrix, Trials]:
     check.boolean(normalize, "normalize")
-    trials = Trials.without_conditions(X, min_trials=min_trials)
+    trials = Trials.without_conditions(X, min_trials=min_trials, missing=missing)
     return centre_and_scale(trials.rates, unit=normalize, centred=False), trials
 
 

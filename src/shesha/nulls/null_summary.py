@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import Literal, cast, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,9 @@ from shesha.support.draw_counts import default_draws, draws_needed, undecided
 from shesha.support.types import Matrix, Vector
 
 __all__ = ["CORRECTIONS", "Correction", "benjamini_hochberg", "default_draws", "draws_needed", "holm", "undecided"]
+
+
+AnyNumber = TypeVar("AnyNumber", bound=Number)
 
 
 def best_value(closer: str, bounds: tuple[float, float], maximum: float | None) -> float | None:
@@ -66,6 +69,43 @@ def summarise(value: float, null: Vector, closer: str, alpha: float, best: float
         n_draws=k,
         null=tuple(null.tolist()),
     )
+
+
+def number_against_null(
+    name: str,
+    value: float,
+    null: Vector,
+    *,
+    alpha: float,
+    best: float | None = None,
+    kind: type[AnyNumber] = Number,  # type: ignore[assignment]
+    **fields: Any,
+) -> AnyNumber:
+    """Return a number with its null distribution, in which higher values are farther from chance.
+
+    Parameters
+    ----------
+    name : str
+    value : float
+        The observed value. If it is NaN, pass the `reason`.
+    null : array of shape (n_draws,)
+        Draws; without any, the number is not tested.
+    alpha : float
+    best : float, optional
+        Value for perfect agreement.
+    kind : type
+        `Number` or a class with more fields.
+    **fields
+        Further fields of `Number`, such as the interval.
+    """
+    known: dict[str, Any] = {"name": name, "value": float(value), "alpha": alpha, **fields}
+    known |= {} if best is None else {"best": best}
+    if not len(null) or np.isnan(value):
+        return kind(**known)
+    summary = summarise(float(value), null, "higher", alpha, best)
+    known |= {"chance": summary.null_mean, "chance_sd": summary.null_sd, "threshold": summary.threshold}
+    known |= {"calibrated": summary.score, "p_value": summary.p_value}
+    return kind(**known, n_draws=len(null), null=tuple(null.tolist()))
 
 
 def _moments(t: Vector, largest: float) -> tuple[float, float]:

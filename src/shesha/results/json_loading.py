@@ -224,8 +224,14 @@ def _require_aligned(result: Result, where: str) -> None:
             raise ValueError(f"{where} must have as many {' as '.join(group)}, got {listed}")
 
 
+def _parts(value: Any, n: int) -> list[Any]:
+    if not isinstance(value, list) or len(value) != n:
+        raise TypeError(f"{n} parts are needed, not {value!r:.40}")
+    return value
+
+
 def _as_array(plain: dict[str, Any], where: str) -> np.ndarray[Any, Any]:
-    dtype, shape, content = plain["$array"]
+    dtype, shape, content = _parts(plain["$array"], 3)
     kind = np.dtype(str(dtype))
     if kind.kind not in ARRAYS:
         raise ValueError(f"{where} must be an array of numbers or texts, got dtype {dtype!r}")
@@ -240,5 +246,7 @@ _MARKS: dict[str, Any] = {
     "$array": _as_array,
     "$float": lambda plain, where: _NUMBERS[plain["$float"]],
     "$list": lambda plain, where: [_decode(one, where) for one in plain["$list"]],
-    "$dict": lambda plain, where: {_decode(key, where): _decode(one, where) for key, one in plain["$dict"]},
+    "$dict": lambda plain, where: {
+        _decode(key, where): _decode(one, where) for key, one in (_parts(pair, 2) for pair in plain["$dict"])
+    },
 }

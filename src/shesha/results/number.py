@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from shesha.report import columns, page_width, wrap
 from shesha.results.base import Result, as_cell, draws_axes, reaches_level
-from shesha.support.wording import agree, count
+from shesha.support.wording import agree, agree_with_share, count, join_items
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -232,8 +233,104 @@ def frame_of_numbers(
         known = dict.fromkeys(one.name for row in rows for one in fields(row) if one.name not in left_out)
         known |= dict.fromkeys(name for row in rows for name in row.aliases)
         return pd.DataFrame(head | {name: [as_cell(getattr(row, name, None)) for row in rows] for name in known})
-    columns = (*(names or ("name",)), *NARROW)
-    table = {name: [getattr(row, name) for row in rows] for name in columns if name not in head}
+    shown = (*(names or ("name",)), *NARROW)
+    table = {name: [getattr(row, name) for row in rows] for name in shown if name not in head}
     known = {name for name, cells in table.items() if any(cell == cell for cell in cells)}
     optional = set(NARROW) - {"value", "verdict"}
     return pd.DataFrame(head | {name: cells for name, cells in table.items() if name in known or name not in optional})
+
+
+MOST_LINES = 20
+"""Largest number of numbers that the text of a table lists."""
+
+
+def lines_of_numbers(numbers: Sequence[Number], what: str = "numbers") -> list[str]:
+    """Return a table of numbers as lines of text: value, interval, chance level, p-value and verdict.
+
+    Parameters
+    ----------
+    numbers : sequence of Number
+        The first are shown; the last line counts those that are not.
+    what : str
+        What the numbers describe, in the plural.
+    """
+    rows = [["", "value", "interval", "chance", "p", "verdict"]]
+    for each in numbers[:MOST_LINES]:
+        interval = f"{each.low:.3g} to {each.high:.3g}" if each.has_interval else ""
+        numerals = ["" if isnan(x) else f"{x:.3g}" for x in (each.chance, each.deciding_p_value)]
+        value = f"{each.value:.4g}" if each.has_value else ""
+        rows.append([each.name, value, interval, *numerals, each.reason or (each.verdict if each.has_null else "")])
+    kept = [place for place in range(6) if place in (0, 1) or any(row[place] for row in rows[1:])]
+    lines = columns([[row[place] for place in kept] for row in rows], "".join("<>>>><"[place] for place in kept))
+    more = len(numbers) - MOST_LINES
+    return [*lines, *([f"{more:,} more {what}; `to_frame()` returns all"] if more > 0 else [])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberTable(Result):
+    """Several numbers of one kind that were tested together."""
+
+    numbers: tuple[Number, ...]
+    notes: tuple[str, ...] = ()
+
+    WHAT: ClassVar[str] = "numbers"
+    """What the numbers describe, in the plural."""
+    NAMES: ClassVar[tuple[str, ...]] = ()
+    """Further fields of each number that its row of the table shows after its name."""
+
+    def __iter__(self) -> Iterator[Number]:
+        """Iterate over the numbers."""
+        return iter(self.numbers)
+
+    def __len__(self) -> int:
+        """Return how many numbers there are."""
+        return len(self.numbers)
+
+    def __getitem__(self, name: str) -> Number:
+        """Return the number of this name."""
+        known = {each.name: each for each in self.numbers}
+        if name not in known:
+            raise KeyError(f"name must be one of {join_items(known)}, got {name!r}")
+        return known[name]
+
+    @property
+    def significant(self) -> tuple[Number, ...]:
+        """The numbers above chance at the level alpha, after the correction."""
+        return tuple(each for each in self.numbers if each.significant)
+
+    @property
+    def headline(self) -> str:
+        """How many numbers are above chance."""
+        n, level = len(self.significant), f" at {self.numbers[0].alpha:g}" if self.numbers else ""
+        return f"{n} of {len(self):,} {self.WHAT} {agree_with_share(n, len(self), 'is', 'are')} above chance{level}."
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return a table with one row per number."""
+        return frame_of_numbers(self.numbers, "name", *self.NAMES, full=full)
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None, *, title: str = "") -> Axes:
+        """Draw the values with their intervals and chance thresholds."""
+        from shesha.charts import Series, intervals
+
+        shown = self.numbers[:MOST_LINES]
+        values, lows, highs, thresholds = (
+            [getattr(each, field) for each in shown] for field in ("value", "low", "high", "threshold")
+        )
+        names = [each.name for each in shown]
+        series = {"value": Series(values, lows, highs)}
+        ax = intervals(names, series, thresholds, label=self.WHAT, joined=False, ax=ax)
+        tallest = [x for x in (*values, *highs, *thresholds) if isfinite(x)]
+        ax.set_ylim(top=max(1.02, 1.05 * max(tallest, default=1.0)))
+        ax.set_title(title, fontsize="medium")
+        return ax
+
+    def _in_order(self) -> Sequence[Number]:
+        """Return the numbers in the order in which the text shows them."""
+        return self.numbers
+
+    def _text(self) -> str:
+        """Return the answer, one line per number and the notes."""
+        lines = wrap(self.headline, page_width(), hanging="")
+        lines += ["", *lines_of_numbers(self._in_order(), self.WHAT)]
+        return "\n".join([*lines, *(line for note in self.notes for line in wrap(f"note: {note}", page_width()))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
@@ -46,6 +47,7 @@ def file_stamp(path: Path) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 DRAFT = ".part"
 """Suffix of temporary files."""
 _LONGEST = 200
@@ -88,8 +90,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     place = Path(path)
     require_replaceable(place)
-    with _through(place) if is_stream(place) else _rename_draft(Path(os.path.realpath(place))) as draft:
-        yield draft
+    try:
+        with _through(place) if is_stream(place) else _rename_draft(Path(os.path.realpath(place))) as draft:
+            yield draft
+    except OSError as error:
+        # Writing to an open file fails without its name, for example on a full disk.
+        if error.errno in _DISK and error.filename is None:
+            error.filename = str(place)
+        raise
 
 
 @contextmanager

@@ -67,9 +67,13 @@ def namespace(array: Any) -> Any:
 
 def refuse_masked(X: Any, name: str) -> None:
     """Raise an error for masked entries, because `np.asarray` would silently restore the masked values."""
-    if np.ma.is_masked(X):
+    # Nullable arrays of pandas have masks as well, whose entries become NaN.
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         hidden = int(np.ma.count_masked(X))  # type: ignore[no-untyped-call]
-        raise ValueError(f"{name} must not be masked, got {hidden} masked entries; fill them or leave out their rows")
+        raise ValueError(
+            f"{name} must not be masked, got {hidden} masked entries; fill them or leave out their rows "
+            f"({name}.filled(numpy.nan) with missing='drop')"
+        )
 
 
 def to_host(array: Any, name: str = "X") -> NDArray[Any]:

@@ -19,6 +19,8 @@ _HEADER = b"SQLite format 3\0"
 _ABOUT = "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 MEMORY = Path(":memory:")
 """Stands for a database in memory."""
+COMPANIONS = ("-wal", "-shm", "-journal", ".lock")
+"""Endings of the files that SQLite, and the lock of a store, place beside it."""
 _SUPER_JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 """Last bytes of a journal that names another file, which SQLite may delete when it opens the store."""
 _STEP, _FEWEST_STEPS, _BYTES_PER_STEP = 1_000_000, 200, 10_000
@@ -293,7 +295,7 @@ def require_place(path: Path, writer: str) -> None:
     if path.is_symlink() and not path.exists():
         raise StoreError(f"store must be a file, got {path}, which is a link to nothing")
     try:
-        for ending in ("-wal", "-shm", "-journal", ".lock"):
+        for ending in COMPANIONS:
             require_no_link(path.with_name(path.name + ending), "file of a store")
         is_foreign = path.exists() and not _is_database(path)
         journal = path.with_name(path.name + "-journal")

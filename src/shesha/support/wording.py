@@ -80,6 +80,31 @@ def count(n: int, thing: str) -> str:
     return f"{n:,} {thing}{ending}"
 
 
+def plural(name: str) -> str:
+    """Return the plural of a name that may already be one.
+
+    Examples
+    --------
+    >>> plural("doc_id"), plural("paths")
+    ('doc_ids', 'paths')
+    """
+    return name if name.endswith("s") else f"{name}s"
+
+
+def duration(seconds: float) -> str:
+    """Format a length of time in its largest unit.
+
+    Examples
+    --------
+    >>> duration(75), duration(840), duration(9000)
+    ('75 seconds', '14 minutes', '2 hours')
+    """
+    for unit, length in (("hour", 3600), ("minute", 60)):
+        if seconds >= 2 * length:
+            return count(int(seconds / length), unit)
+    return count(max(1, round(seconds)), "second")
+
+
 def lowercase_start(text: str) -> str:
     """Convert the first letter to lower case, to continue a sentence."""
     return text[:1].lower() + text[1:]

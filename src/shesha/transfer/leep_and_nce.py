@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shesha.inputs import align_labels
 from shesha.inputs import validation as check
+from shesha.support.device_arrays import array_shape
 from shesha.transfer.class_means_and_residuals import class_sums
 
 _ROW_SUM = 1e-3
@@ -42,7 +46,7 @@ def leep(P: ArrayLike, y: ArrayLike) -> float:
     >>> round(leep(P, ["cat", "cat", "dog", "dog"]), 3)
     -0.295
     """
-    probabilities = _probabilities(P)
+    y, probabilities = align_labels(P, y, other="P"), _probabilities(P)
     codes, _ = check.labels(y, len(probabilities))
     joint = class_sums(probabilities, codes)
     total = joint.sum(axis=0)
@@ -91,7 +95,7 @@ def nce(z: ArrayLike, y: ArrayLike) -> float:
     >>> round(nce(["cat", "cat", "cat", "car", "car"], [0, 0, 1, 2, 2]), 3)
     -0.382
     """
-    source, _ = check.labels(z, np.size(z), "z", min_classes=1)
+    y, source = align_labels(z, y, other="z"), check.labels(z, math.prod(array_shape(z)), "z", min_classes=1)[0]
     target, names = check.labels(y, len(source))
     pairs, joint = np.unique(source * len(names) + target, return_counts=True)
     conditional = joint / np.bincount(source)[pairs // len(names)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from typing import Any, ParamSpec
 
 from shesha.inputs import align_labels
@@ -15,24 +16,24 @@ P = ParamSpec("P")
 
 def nan_with_reason(score: Callable[P, float]) -> Callable[P, float]:
     """Decorate a score so that it returns NaN with a warning if it raises NotEstimable."""
+    names = tuple(signature(score).parameters)[:2]
 
     @wraps(score)
     def score_or_nan(*args: P.args, **kwargs: P.kwargs) -> float:
+        given = _align(dict(zip(names, args, strict=False)) | kwargs, *names)
+        first, named = [given[name] for name in names[: len(args)]], {name: given[name] for name in kwargs}
         try:
-            return score(*_align_labels(args, kwargs), **kwargs)
+            return score(*first, *args[len(first) :], **named)  # type: ignore[arg-type]
         except NotEstimable as reason:
             return check.not_estimable(str(reason))
 
     return score_or_nan
 
 
-def _align_labels(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the arguments with X as an array; labels are put in the order of its rows if both have names."""
-    if not args:
-        return args
-    X, *others = args
-    if others:
-        others[0] = align_labels(X, others[0])
-    if "y" in kwargs:
-        kwargs["y"] = align_labels(X, kwargs["y"])
-    return check.dense(X), *others
+def _align(given: dict[str, Any], rows: str, labels: str) -> dict[str, Any]:
+    """Return the arguments with rows as an array; labels are put in the order of the rows if both have names."""
+    if rows in given:
+        if labels in given:
+            given[labels] = align_labels(given[rows], given[labels])
+        given[rows] = check.dense(given[rows])
+    return given

@@ -191,6 +191,7 @@ def restrict(
         if name in _LABELS and _n_entries(value) == n and len(entries := _unlabelled(name, value)) == n
     }
     if missing == "drop":
+        used = {name: _without_empty_columns(side, name) for name, side in used.items()}
         left_out |= _incomplete(used, n, metric)
     kept = _keep(left_out, n)
     if len(kept) < n:
@@ -284,6 +285,25 @@ class _Side:
         for start in range(0, self.n_rows, step):
             block = values[start : start + step]
             yield start, block.toarray() if hasattr(block, "toarray") else to_host(block)
+
+
+def _without_empty_columns(side: T, name: str) -> T:
+    """Leave out the columns of a matrix in memory that contain no number in any row, such as masked voxels."""
+    if not isinstance(side, _Side) or isinstance(side.value, Rdm | Representation | Rows):
+        return side
+    values = split_names(side.value)[0]
+    if hasattr(values, "tocsr") or np.ndim(values) != 2 or not len(values):
+        return side
+    candidates = np.flatnonzero(np.isnan(to_host(values[:1]).astype(np.float64)[0]))
+    if not len(candidates):
+        return side
+    array = to_host(values)
+    empty = candidates[np.isnan(array[:, candidates]).all(axis=0)]
+    if not len(empty) or len(empty) == array.shape[1]:
+        return side
+    state(f"{name}: {len(empty):,} of {array.shape[1]:,} columns without any number (NaN) left out")
+    kept = np.delete(array, empty, axis=1)
+    return cast(T, _Side(kept if side.names is None else NamedRows(kept, side.names), side.names, side.n_rows))
 
 
 def _require_usable(side: _Side, name: str, *, directed: bool) -> None:

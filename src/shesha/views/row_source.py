@@ -225,6 +225,11 @@ class Rows:
         """Return some rows in double precision."""
         return self.read(rows)
 
+    def drop_views(self) -> None:
+        """Free the memory of views of all rows at once."""
+        if "whole" in self.__dict__:
+            self.whole.drop_views()
+
     @cached_property
     def whole(self) -> Representation:
         """All rows at once, checked; raises an error if they exceed the memory budget."""

@@ -12,7 +12,7 @@ from shesha.results.base import Result, reaches_level
 from shesha.results.number import frame_of_numbers
 from shesha.results.sentence_parts import format_share
 from shesha.results.similarity.score import RECOMMENDED, Score, format_range, plain_name
-from shesha.support.wording import count
+from shesha.support.wording import count, duration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,6 +129,8 @@ class Comparison(Result):
     """Confidence level of the intervals."""
     n_draws: int = 0
     """Number of permutations for the chance levels; 0 if there are none."""
+    exact_seconds: float = 0.0
+    """About how long the exact values would take, if scores were estimated from a sample to save time; otherwise 0."""
 
     def __getitem__(self, measure: str) -> Score:
         """Return the score according to the measure with this name."""
@@ -146,7 +148,20 @@ class Comparison(Result):
     def headline(self) -> str:
         """How many measures are above chance, or the raw values if none was tested."""
         known = [score for score in self.scores if score.has_value]
-        return next(iter(pair_sentences(self.first, self.second, known, self.alpha)))
+        return " ".join([next(iter(pair_sentences(self.first, self.second, known, self.alpha))), *self._sampled()])
+
+    def _sampled(self) -> Iterator[str]:
+        """Yield a sentence on the scores that were estimated from a sample, and how long exact values take."""
+        errors = [
+            f"{score.measure} +-{(score.sampling_high - score.sampling_low) / 2:.1g}"
+            for score in self.scores
+            if score.sampling_error and score.sampling_low is not None and score.sampling_high is not None
+        ]
+        if errors:
+            time = (
+                f"; `--exact` (`exact=True`) takes about {duration(self.exact_seconds)}" if self.exact_seconds else ""
+            )
+            yield f"Estimated from a sample: {', '.join(errors)}{time}."
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per measure."""

@@ -55,8 +55,8 @@ class WithinClasses(Result):
     n_blocks: dict[str, int] = field(default_factory=dict, kw_only=True)
     """Number of blocks within which each class was compared; empty without blocks."""
     mixing: dict[str, dict[str, float]] = field(default_factory=dict, kw_only=True)
-    """How well blocks are mixed in each representation, by 'batch silhouette' and 'iLISI': 1 if blocks are mixed, 0 if
-    they are separate."""
+    """How well blocks are mixed in each representation, by 'batch silhouette', 'iLISI' and 'graph connectivity': 1 if
+    blocks are mixed, lower if they are separate."""
     alpha: float = field(default=0.05, kw_only=True)
     n_draws: int = field(default=0, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
+from shesha.support.device_arrays import namespace
 from shesha.support.seeds import generator
 from shesha.support.types import Seed
 
@@ -72,8 +73,15 @@ def encoder_stability(
 def _as_callable(perturb: Perturbation | float) -> Perturbation:
     if not callable(perturb):
         sd = check.positive(perturb, "perturb")
-        return lambda X, rng: np.asarray(X, dtype=np.float64) + sd * rng.standard_normal(np.shape(X))
+        return lambda X, rng: _add_noise(X, sd, rng)
     return perturb if _wants_generator(perturb) else lambda X, rng: perturb(X)
+
+
+def _add_noise(X: Any, sd: float, rng: np.random.Generator) -> Any:
+    values = check.dense(X)
+    moved = np.asarray(values, dtype=np.float64) + sd * rng.standard_normal(values.shape)
+    # A torch module takes tensors of its own precision only.
+    return namespace(X).asarray(moved, dtype=X.dtype, device=X.device) if hasattr(X, "detach") else moved
 
 
 def _wants_generator(perturb: Perturbation) -> bool:

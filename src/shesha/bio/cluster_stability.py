@@ -1,0 +1,349 @@
+"""Stability of clusters: cells are subsampled and clustered again, and compared with data without clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha.bio._anndata_fields import labels, require_anndata
+from shesha.inputs import validation as check
+from shesha.io import from_anndata
+from shesha.nulls.null_summary import number_against_null, summarise
+from shesha.results import sentence_parts as say
+from shesha.results.number import Number, NumberTable
+from shesha.results.paper_sentences import claim
+from shesha.support import argument_types as kinds
+from shesha.support import provenance
+from shesha.support.natural_order import natural_key
+from shesha.support.progress import track
+from shesha.support.seeds import draw_seed, number
+from shesha.support.types import Array, Labels, Matrix, Seed, Vector
+from shesha.support.wording import agree_with_share, count
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+Clustering = Callable[[Matrix], ArrayLike]
+"""Function of a matrix (cells, features) that returns one label per cell."""
+_NEIGHBOURS = 15
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster(Number):
+    """Stability of one cluster: its mean Jaccard index with the most similar cluster of each subsample."""
+
+    n_cells: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterStability(NumberTable):
+    """Stability of clusters when cells are subsampled and clustered again, compared with data without clusters."""
+
+    numbers: tuple[Cluster, ...]
+    """The clusters. Chance level and threshold are those of clusters found in cells that have none."""
+    agreement: Number
+    """Adjusted Rand index between the clusters and those of the subsamples, averaged over subsamples."""
+    n_cells: int
+    n_subsamples: int
+    share: float
+    """Share of the cells in each subsample."""
+    clustering: str
+    """How cells were clustered again."""
+
+    WHAT: ClassVar[str] = "clusters"
+    NAMES: ClassVar[tuple[str, ...]] = ("n_cells",)
+
+    @property
+    def headline(self) -> str:
+        """How many clusters are more stable than those of cells without clusters."""
+        n, alpha = len(self.significant), self.agreement.alpha
+        more = f"{agree_with_share(n, len(self), 'is', 'are')} more stable than clusters found in data that have none"
+        advice = "" if n else " Do not interpret them, or try a lower resolution."
+        return f"{n} of {count(len(self), 'cluster')} {more} ({alpha:g}, corrected for their number).{advice}"
+
+    def _text(self) -> str:
+        """Return the answer, one line per cluster, and the agreement of all clusters."""
+        cells = f"{say.format_share(self.share)} of {count(self.n_cells, 'cell')}"
+        how = f"{count(self.n_subsamples, 'subsample')} of {cells}"
+        return f"{super()._text()}\n{self.agreement.line()}\n{how}, clustered again by {self.clustering}"
+
+
+@claim.register
+def _claim(result: ClusterStability) -> str:
+    ordered = sorted(result.numbers, key=lambda each: (each.deciding_p_value, -each.value))
+    clauses = [
+        f"{each.name} {say.format_number(each.value)} (p = {say.format_p(each.deciding_p_value)})" for each in ordered
+    ]
+    whole = result.agreement
+    return (
+        f"{len(result.significant)} of {say.count(len(result), 'cluster')} were more stable than clusters of cells "
+        f"drawn from a single Gaussian, by the Jaccard index over {say.count(result.n_subsamples, 'subsample')} "
+        f"clustered again by {result.clustering}: {say.join_clauses(clauses, 'clusters')}; the adjusted Rand index "
+        f"was {say.format_number(whole.value)} (null mean {say.format_number(whole.chance)}, sd "
+        f"{say.format_number(whole.chance_sd)}, p = {say.format_p(whole.p_value)}, {whole.n_draws:,} draws from the "
+        f"Gaussian, p corrected by the maximum over clusters)"
+    )
+
+
+@provenance.keep_statements
+def cluster_stability(
+    adata: AnnData,
+    groupby: str = "leiden",
+    *,
+    cluster: Clustering | float | None = None,
+    obsm: str | None = "X_pca",
+    n_neighbors: int | None = None,
+    n_subsamples: int = 10,
+    share: float = 0.8,
+    n_draws: int = 39,
+    max_cells: int = 3_000,
+    alpha: float = 0.05,
+    seed: Seed = 0,
+) -> ClusterStability:
+    """Test which clusters of cells are more stable than clusters found in data that have none.
+
+    A clustering algorithm divides any data, even noise. Here, subsamples of the cells are clustered again, and each
+    cluster is compared with the most similar new cluster by the Jaccard index (Hennig 2007). The same is done with
+    cells drawn from a single Gaussian with the mean and covariance of the cells. A cluster is significant if it is more
+    stable than the most stable cluster of nearly all of these draws. If a resolution is so high that it divides a
+    group, the parts are not significant.
+
+    Parameters
+    ----------
+    adata : AnnData
+    groupby : str
+        Column of ``adata.obs`` with the clusters. Cells without a label are left out and counted. If there is no column
+        'leiden', the cells are clustered first.
+    cluster : callable or float, optional
+        How to cluster: a function that takes a matrix (cells, features) and returns one label per cell, or a resolution
+        for the Leiden algorithm of scanpy. It must be the method that made the clusters. Default: Leiden with the
+        resolution that ``adata.uns[groupby]`` records, or 1.
+    obsm : str, optional
+        Key of ``adata.obsm`` with the matrix that is clustered; None for ``adata.X``.
+    n_neighbors : int, optional
+        Number of neighbours for Leiden. Default: the number that ``adata.uns["neighbors"]`` records, or 15.
+    n_subsamples : int
+        Number of subsamples of the cells, and of each draw.
+    share : float
+        Share of the cells in each subsample, in (0, 1).
+    n_draws : int
+        Number of draws from the Gaussian, at least 1 / alpha - 1.
+    max_cells : int
+        If there are more cells, this number is chosen at random and counted. Clustering is the slow part: there are
+        (n_draws + 1) (n_subsamples + 1) of them.
+    alpha : float
+        Significance level of the corrected p-values.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    ClusterStability
+        One line per cluster, with an interval for the mean over other subsamples of these cells. Its p-value is the
+        mean share of clusters of a draw that are at least as stable, and its corrected p-value is the share of draws
+        whose most stable cluster is at least as stable. `agreement` is the adjusted Rand index over all clusters.
+
+    References
+    ----------
+    Hennig 2007, "Cluster-wise assessment of cluster stability". Compare Grabski, Street and Irizarry 2023 (sc-SHC),
+    who test each split of a tree against a single Gaussian.
+
+    Notes
+    -----
+    Stability is not proof of separate types: a curved trajectory without gaps is also divided more reproducibly than a
+    Gaussian. Do not use the test on clusters of the same cells to support a later comparison of these clusters.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, pandas as pd
+    >>> from scipy.cluster.vq import kmeans2
+    >>> def three_means(matrix):
+    ...     return kmeans2(matrix, 3, minit="++", seed=0)[1]
+    >>> rng = np.random.default_rng(0)
+    >>> pca = rng.standard_normal((150, 4)) + 6 * np.eye(3, 4)[np.arange(150) % 3]
+    >>> obs = pd.DataFrame({"group": three_means(pca).astype(str)}, index=np.arange(150).astype(str))
+    >>> adata = anndata.AnnData(obs=obs, obsm={"X_pca": pca})
+    >>> found = cluster_stability(adata, "group", cluster=three_means)
+    >>> found.headline
+    '3 of 3 clusters are more stable than clusters found in data that have none (0.05, corrected for their number).'
+    """
+    require_anndata(adata)
+    kinds.label(groupby, "groupby")
+    check.fraction(alpha, "alpha", closed=False)
+    check.fraction(share, "share", closed=False)
+    check.count(n_subsamples, "n_subsamples", minimum=2)
+    check.count(max_cells, "max_cells", minimum=20)
+    if check.count(n_draws, "n_draws") < 1 / alpha - 1 - 1e-9:
+        raise ValueError(
+            f"n_draws must be at least {round(1 / alpha - 1)}, because fewer cannot reach p = {alpha:g}, got {n_draws}"
+        )
+    method, text = _method(adata, groupby, cluster, n_neighbors)
+    X = check.matrix(from_anndata(adata, obsm=obsm).values, "adata")
+    base = draw_seed(seed)
+    names = _given_clusters(adata, groupby, method, X)
+    known = np.flatnonzero([name is not None for name in names])
+    if len(known) < len(names):
+        provenance.state(f"{len(names) - len(known):,} of {count(len(names), 'cell')} without a cluster left out")
+    if len(known) > max_cells:
+        provenance.state(f"{max_cells:,} of {len(known):,} cells, chosen at random")
+        known = np.sort(np.random.default_rng([base, 1]).choice(known, max_cells, replace=False))
+    clusters = sorted(set(names[known]), key=natural_key)
+    if len(clusters) < 2:
+        raise ValueError(f"groupby must have at least 2 clusters, got {len(clusters)}; raise the resolution")
+    X, codes = X[known], np.array([clusters.index(name) for name in names[known]])
+    size = round(share * len(X))
+    observed = _Again(X, codes, method, size, n_subsamples, np.random.default_rng([base, 2]))
+    draws = []
+    for draw in track(range(n_draws), n_draws, "draws from the Gaussian"):
+        rng = np.random.default_rng([base, 3, draw])
+        cells = _gaussian(X, rng)
+        draws.append(_Again(cells, _codes(method(cells), len(cells)), method, size, n_subsamples, rng))
+    shared = {"alpha": alpha, "best": 1.0, "n_rows": len(X), "seed": number(seed)}
+    gaussian = "cells of one Gaussian"
+    agreement = number_against_null(
+        "adjusted Rand index",
+        float(observed.rand.mean()),
+        np.array([draw.rand.mean() for draw in draws]),
+        exchanged=gaussian,
+        **_interval(observed.rand),
+        **shared,
+    )
+    maxima = np.array([draw.stability.max() for draw in draws])
+    typical = np.concatenate([draw.stability for draw in draws])
+    numbers = []
+    for code, name in enumerate(clusters):
+        value = float(observed.stability[code])
+        decision = summarise(value, maxima, "higher", alpha, 1.0)
+        shares = [float((draw.stability >= value - 1e-12).mean()) for draw in draws]
+        numbers.append(
+            Cluster(
+                name=name,
+                value=value,
+                chance=float(typical.mean()),
+                chance_sd=float(typical.std()),
+                threshold=decision.threshold,
+                calibrated=decision.score,
+                p_value=(1 + sum(shares)) / (n_draws + 1),
+                corrected_p_value=decision.p_value,
+                n_draws=n_draws,
+                exchanged=gaussian,
+                n_cells=int((codes == code).sum()),
+                **_interval(observed.jaccard[:, code]),
+                **shared,
+            )
+        )
+    return ClusterStability(
+        numbers=tuple(numbers),
+        agreement=agreement,
+        n_cells=len(X),
+        n_subsamples=n_subsamples,
+        share=share,
+        clustering=text,
+    )
+
+
+class _Again:
+    """Clusters of subsamples, compared with the clusters of all cells."""
+
+    def __init__(
+        self, X: Matrix, codes: Labels, method: Clustering, size: int, n: int, rng: np.random.Generator
+    ) -> None:
+        pairs = []
+        for _ in range(n):
+            kept = np.sort(rng.choice(len(X), size, replace=False))
+            pairs.append(_compare(codes[kept], _codes(method(X[kept]), size), int(codes.max()) + 1))
+        self.jaccard = np.array([jaccard for jaccard, _ in pairs])
+        """Of shape (n_subsamples, n_clusters); NaN for clusters without cells in a subsample."""
+        self.rand = np.array([rand for _, rand in pairs])
+        counts = (~np.isnan(self.jaccard)).sum(axis=0)
+        self.stability: Vector = np.nansum(self.jaccard, axis=0) / np.maximum(counts, 1)
+
+
+def _compare(codes: Labels, new: Labels, n_clusters: int) -> tuple[Vector, float]:
+    """Return the largest Jaccard index of each cluster with a new cluster, and the adjusted Rand index."""
+    table = np.zeros((n_clusters, int(new.max()) + 1))
+    np.add.at(table, (codes, new), 1)
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    union = rows[:, None] + columns - table
+    best = np.where(rows > 0, (table / np.where(union > 0, union, 1)).max(axis=1), np.nan)
+    pairs, first, second = (float((sizes * (sizes - 1) / 2).sum()) for sizes in (table, rows, columns))
+    expected = first * second / (len(codes) * (len(codes) - 1) / 2)
+    room = (first + second) / 2 - expected
+    return best, (pairs - expected) / room if room > 0 else 1.0
+
+
+def _codes(found: ArrayLike, n: int) -> Labels:
+    """Return the labels of a clustering as codes from 0."""
+    given = np.asarray(found)
+    if given.shape != (n,):
+        raise ValueError(f"cluster must return one label for each of the {n} cells, got shape {given.shape}")
+    return np.unique(given.astype(str), return_inverse=True)[1].astype(np.intp)
+
+
+def _gaussian(X: Matrix, rng: np.random.Generator) -> Matrix:
+    """Draw as many cells from a Gaussian with the mean and covariance of the cells."""
+    _, sizes, axes = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    drawn = rng.standard_normal((len(X), len(sizes))) * (sizes / np.sqrt(len(X) - 1))
+    return np.asarray(drawn @ axes + X.mean(axis=0))
+
+
+def _interval(values: Vector) -> dict[str, float]:
+    """Return a confidence interval of the mean over subsamples, within 0 to 1."""
+    from scipy.stats import t
+
+    known = values[~np.isnan(values)]
+    if len(known) < 2:
+        return {}
+    half = float(t.ppf((1 + _CONFIDENCE) / 2, len(known) - 1) * known.std(ddof=1) / np.sqrt(len(known)))
+    mean = float(known.mean())
+    return {"low": max(0.0, mean - half), "high": min(1.0, mean + half), "confidence": _CONFIDENCE}
+
+
+def _given_clusters(adata: Any, groupby: str, method: Clustering, X: Matrix) -> NDArray[Any]:
+    """Return the cluster of each cell as text; None for cells without one."""
+    if not isinstance(groupby, str) or groupby != "leiden" or groupby in adata.obs:
+        return labels(adata, groupby, "groupby")
+    provenance.state("cells clustered by Leiden, because there is no column 'leiden'")
+    return np.asarray(method(X)).astype(str).astype(object)
+
+
+def _method(
+    adata: Any, groupby: str, cluster: Clustering | float | None, n_neighbors: int | None
+) -> tuple[Clustering, str]:
+    """Return the function that clusters, and its description."""
+    if callable(cluster):
+        if n_neighbors is not None:
+            raise ValueError(f"n_neighbors must be None if cluster is a function, got {n_neighbors}")
+        return cluster, getattr(cluster, "__name__", "the given function")
+    recorded = int(_recorded(adata, "neighbors", "n_neighbors", _NEIGHBOURS))
+    resolution = check.positive(_recorded(adata, groupby, "resolution", 1.0) if cluster is None else cluster, "cluster")
+    neighbours = check.count(recorded if n_neighbors is None else n_neighbors, "n_neighbors", minimum=2)
+    try:
+        scanpy = import_module("scanpy")
+        import_module("igraph")
+    except ImportError as error:
+        raise ImportError('Leiden needs scanpy and igraph: pip install "scanpy[leiden]", or pass cluster=') from error
+
+    def leiden(matrix: Matrix) -> Array:
+        import anndata
+
+        cells = anndata.AnnData(np.asarray(matrix, dtype=np.float32))
+        scanpy.pp.neighbors(cells, n_neighbors=neighbours, use_rep="X")
+        scanpy.tl.leiden(cells, resolution=resolution, flavor="igraph", n_iterations=2, directed=False)
+        return np.asarray(cells.obs["leiden"].to_numpy())
+
+    return leiden, f"Leiden (resolution {resolution:g}, {neighbours} neighbours)"
+
+
+def _recorded(adata: Any, key: str, name: str, default: float) -> float:
+    """Return a parameter that scanpy recorded, or else the default."""
+    parameters: Any = getattr(adata, "uns", {})
+    for part in (key, "params", name):
+        parameters = parameters.get(part) if hasattr(parameters, "get") else None
+    # Files store numbers as arrays.
+    return default if parameters is None else float(np.ravel(parameters)[0])

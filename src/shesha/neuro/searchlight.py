@@ -1,0 +1,349 @@
+"""Searchlight: where in a recording the distances between conditions match those of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from shesha.inputs import validation as check
+from shesha.kernels.condensed_matrices import square
+from shesha.kernels.distances import METRICS, Metric, standard_rows
+from shesha.kernels.ranks import centred_ranks
+from shesha.kernels.threads import single_threaded_blas
+from shesha.nulls import draw_permutations, identity_first
+from shesha.nulls.null_summary import TIE, number_against_null
+from shesha.results import sentence_parts as say
+from shesha.results.base import draws_axes
+from shesha.results.number import Number, NumberTable
+from shesha.results.paper_sentences import claim
+from shesha.support import argument_types as kinds
+from shesha.support.progress import track
+from shesha.support.provenance import keep_statements
+from shesha.support.seeds import number
+from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.wording import agree_with_share, count
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CENTRES = 256
+"""Number of centres whose distances are ranked together."""
+_FEWEST_CONDITIONS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Centre(Number):
+    """Rank correlation between the distances at one centre and those of the model."""
+
+    n_features: int = 0
+    """Number of features in the neighbourhood."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searchlight(NumberTable):
+    """Correlations with a model at many centres, corrected by the maximum over all centres."""
+
+    numbers: tuple[Centre, ...]
+    """The centres, in the order of the neighbourhoods."""
+    maximum: Number
+    """The largest correlation, compared with the largest correlation of all centres under each permutation."""
+    metric: str
+    n_conditions: int
+
+    WHAT: ClassVar[str] = "centres"
+    NAMES: ClassVar[tuple[str, ...]] = ("n_features",)
+
+    @property
+    def values(self) -> Vector:
+        """The correlation at each centre, NaN where there is none; assign it to the centres' places for a map."""
+        return np.array([each.value for each in self.numbers])
+
+    @property
+    def headline(self) -> str:
+        """How many centres match the model, and which one matches best."""
+        n = len(self.significant)
+        verb = agree_with_share(n, len(self), "matches", "match")
+        best = self.maximum
+        where = f" Largest correlation: {say.format_number(best.value)} at {best.name}." if best.has_value else ""
+        return (
+            f"{n} of {count(len(self), 'centre')} {verb} the model above chance ({best.alpha:g}, corrected by the "
+            f"maximum over centres).{where}"
+        )
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None, *, title: str = "") -> Axes:
+        """Draw the correlations of all centres, with the threshold for the largest one."""
+        from shesha.charts import null_distribution
+
+        options = {"label": "correlation with the model", "drawn": "centres"}
+        ax = null_distribution(self.values, float("nan"), self.maximum.threshold, ax=ax, **options)
+        ax.set(title=title, ylabel="centres")
+        return ax
+
+    def _in_order(self) -> Sequence[Number]:
+        """Return the centres with the largest correlations first."""
+        return sorted(self.numbers, key=lambda each: -each.value if each.has_value else np.inf)
+
+
+@claim.register
+def _claim(result: Searchlight) -> str:
+    best = result.maximum
+    start = (
+        f"{len(result.significant)} of {say.count(len(result), 'searchlight')} matched the model over "
+        f"{say.count(result.n_conditions, 'condition')} ({result.metric} distances, rank correlation; level "
+        f"{best.alpha:g}"
+    )
+    if not best.has_value:
+        return f"{start}); none had a value"
+    return (
+        f"{start}, corrected by the maximum over centres); the largest correlation was {say.format_number(best.value)} "
+        f"at {best.name} (p = {say.format_p(best.p_value)}, null maximum mean {say.format_number(best.chance)}, sd "
+        f"{say.format_number(best.chance_sd)}, {say.draws(best.n_draws, best.exchanged)})"
+    )
+
+
+@keep_statements
+def searchlight(
+    X: ArrayLike,
+    model: ArrayLike,
+    neighbours: Any,
+    *,
+    metric: Metric = "correlation",
+    names: Sequence[str] | None = None,
+    n_permutations: int = 999,
+    blocks: ArrayLike | None = None,
+    alpha: float = 0.05,
+    seed: Seed = 0,
+) -> Searchlight:
+    """Test where the distances between conditions match a model, in the neighbourhood of every centre.
+
+    At each centre, the distances between conditions are computed from the features of its neighbourhood, and
+    rank-correlated with the distances of the model. The conditions of the model are permuted, and each correlation is
+    compared with the largest correlation of all centres. So the chance of any false claim is at most alpha, however
+    many centres there are.
+
+    Parameters
+    ----------
+    X : array of shape (n_conditions, n_features) or (n_runs, n_conditions, n_features)
+        Mean response to each condition, for example in each voxel, vertex, sensor or neuron. If there are runs,
+        distances are squared Euclidean distances that are cross-validated between runs, so noise adds nothing to them
+        on average; whiten the features first to obtain crossnobis distances.
+    model : array of shape (n_conditions, n_conditions), or its condensed triangle
+        Distances of the model, without missing ones.
+    neighbours : sparse matrix of shape (n_centres, n_features), or sequence of arrays of int
+        The features in the neighbourhood of each centre: the nonzero entries of a row, or their numbers. See
+        `neighbours_in_radius`; graphs of nilearn, MNE and scikit-learn are such matrices.
+    metric : {'correlation', 'cosine', 'euclidean'}
+        Distance between conditions. It must be 'euclidean' if there are runs.
+    names : sequence of str, optional
+        Name of each centre. Default: numbers from 0.
+    n_permutations : int
+        Number of permutations of the conditions.
+    blocks : array of shape (n_conditions,), optional
+        Conditions are permuted within these blocks, for example sessions.
+    alpha : float
+        Significance level of the corrected p-values.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    Searchlight
+        One line per centre, NaN with a reason where a condition has no distance. `values` is an array for a map.
+
+    Notes
+    -----
+    The test is for one subject, or for the mean over subjects. It is valid if the conditions are exchangeable: not if
+    they were recorded in one fixed order, because slow changes then resemble a model that depends on the order.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> model = np.abs(np.subtract.outer(np.arange(12.0), np.arange(12)))
+    >>> places = np.argwhere(np.ones((5, 5, 4)))
+    >>> X = rng.standard_normal((12, 100))
+    >>> X[:, places[:, 0] == 0] += np.arange(12)[:, None] * rng.standard_normal(20)
+    >>> found = searchlight(X, model, neighbours_in_radius(places, 1.5), metric="euclidean")
+    >>> sum(each.significant for each in found), int((places[:, 0] < 2).sum())
+    (40, 40)
+    """
+    check.choice(metric, METRICS, "metric")
+    check.fraction(alpha, "alpha", closed=False)
+    patterns = _patterns(X, metric)
+    n_conditions, n_features = patterns.shape[1:]
+    graph = _neighbourhoods(neighbours, n_features)
+    n_centres = len(graph.indptr) - 1
+    labels = [str(place) for place in range(n_centres)] if names is None else kinds.names(names, "names")
+    if len(labels) != n_centres:
+        raise ValueError(f"names must have one entry for each of the {n_centres} centres, got {len(labels)}")
+    distances, n_model = check.rdm(model, "model")
+    if n_model != n_conditions:
+        raise ValueError(f"model must have distances between the {n_conditions} conditions of X, got {n_model}")
+    if np.isnan(distances).any():
+        raise ValueError("model must have no missing distances, got NaN; leave out conditions without distances")
+    ranks = centred_ranks(distances[None])[0]
+    if np.isnan(ranks).any():
+        raise ValueError("model must have unequal distances, got equal ones")
+    drawn, exchanged = draw_permutations(
+        n_conditions, check.count(n_permutations, "n_permutations"), alpha, design={"blocks": blocks}, seed=seed
+    )
+    whole, (i, j) = square(ranks, n_conditions), np.triu_indices(n_conditions, k=1)
+    models = np.array([whole[order[i], order[j]] for order in identity_first(drawn)])
+    # For each centre: the value, how many draws are at least as large, and the mean and sd of the draws.
+    table, maxima = np.full((4, n_centres), np.nan), np.full(len(models), -np.inf)
+    with single_threaded_blas():
+        for centres, rdms in track(_distances(patterns, graph, metric), -(-n_centres // _CENTRES), "sets of centres"):
+            complete = ~np.isnan(rdms).any(axis=1)
+            scores = centred_ranks(rdms[complete]) @ models.T
+            scored = ~np.isnan(scores[:, 0])
+            scores, places = scores[scored], centres[complete][scored]
+            draws = scores[:, 1:]
+            at_least = (draws >= scores[:, :1] - TIE).sum(axis=1)
+            table[:, places] = scores[:, 0], at_least, draws.mean(axis=1), draws.std(axis=1)
+            maxima = np.maximum(maxima, scores.max(axis=0, initial=-np.inf))
+    shared: dict[str, Any] = {
+        **{"alpha": alpha, "best": 1.0, "n_rows": n_conditions, "n_draws": len(drawn), "seed": number(seed)},
+        "exchanged": "the conditions" if exchanged == "all rows" else exchanged,
+    }
+    return Searchlight(
+        **_numbers(table, maxima, labels, np.diff(graph.indptr), shared),
+        metric="cross-validated euclidean" if len(patterns) > 1 else metric,
+        n_conditions=n_conditions,
+    )
+
+
+def neighbours_in_radius(coordinates: ArrayLike, radius: float, centres: ArrayLike | None = None) -> sparse.csr_array:
+    """Return the graph of all features within a radius of each centre.
+
+    Parameters
+    ----------
+    coordinates : array of shape (n_features, n_dimensions)
+        Place of each feature, such as ``np.argwhere(mask) * voxel_size`` for the voxels of a mask.
+    radius : float
+        Largest distance from the centre, in the unit of the coordinates.
+    centres : array of shape (n_centres, n_dimensions), optional
+        Places of the centres. Default: every feature is a centre.
+
+    Returns
+    -------
+    sparse array of shape (n_centres, n_features)
+
+    Examples
+    --------
+    >>> neighbours_in_radius([[0.0], [1.0], [3.0]], 1.0).toarray().astype(int).tolist()
+    [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+    """
+    from scipy.spatial import cKDTree
+
+    places = check.require_squarable(check.matrix(coordinates, "coordinates", min_rows=1), "coordinates")
+    middles = places
+    if centres is not None:
+        middles = check.require_squarable(check.matrix(centres, "centres", min_rows=1), "centres")
+    lists = cKDTree(places).query_ball_point(middles, check.positive(radius, "radius"), return_sorted=True)
+    indptr = np.concatenate([[0], np.cumsum([len(each) for each in lists])])
+    indices = np.concatenate([np.asarray(each, dtype=np.intp) for each in lists])
+    return sparse.csr_array((np.ones(len(indices), dtype=bool), indices, indptr), shape=(len(middles), len(places)))
+
+
+def _patterns(X: ArrayLike, metric: str) -> NDArray[np.float64]:
+    """Return responses of shape (n_runs, n_conditions, n_features)."""
+    array = check.real(X, "X")
+    if array.ndim not in (2, 3):
+        raise ValueError(
+            f"X must be (n_conditions, n_features) or (n_runs, n_conditions, n_features), got shape {array.shape}"
+        )
+    if array.ndim == 3 and (metric != "euclidean" or len(array) < 2):
+        raise ValueError(
+            f"metric must be 'euclidean' and X must have at least 2 runs for cross-validated distances, got {metric!r} "
+            f"and {count(len(array), 'run')}"
+        )
+    runs = [check.matrix(run, "X", min_rows=_FEWEST_CONDITIONS) for run in (array if array.ndim == 3 else array[None])]
+    return np.array(runs)
+
+
+def _neighbourhoods(neighbours: Any, n_features: int) -> sparse.csr_array:
+    """Return the features of each centre as the stored entries of a sparse matrix."""
+    if sparse.issparse(neighbours):
+        graph = sparse.csr_array(neighbours)
+        graph.eliminate_zeros()
+        if graph.shape[1] != n_features:
+            raise ValueError(
+                f"neighbours must have one column for each of the {n_features} features, got {graph.shape[1]}"
+            )
+        return graph
+    if isinstance(neighbours, np.ndarray) and neighbours.ndim == 2 and neighbours.dtype.kind in "bf":
+        return _neighbourhoods(sparse.csr_array(neighbours), n_features)
+    lists = [np.unique(check.real(each, "neighbours")) for each in kinds.iterable(neighbours, "neighbours", "arrays")]
+    if not lists:
+        raise ValueError("neighbours must have at least one centre, got none")
+    indices = np.concatenate(lists)
+    if len(indices) and ((indices != np.floor(indices)).any() or indices.min() < 0 or indices.max() >= n_features):
+        raise ValueError(f"neighbours must contain numbers of features from 0 to {n_features - 1}, got others")
+    indptr = np.concatenate([[0], np.cumsum([len(each) for each in lists])])
+    return sparse.csr_array(
+        (np.ones(len(indices), dtype=bool), indices.astype(np.intp), indptr), shape=(len(lists), n_features)
+    )
+
+
+def _distances(
+    patterns: NDArray[np.float64], graph: sparse.csr_array, metric: Metric
+) -> Iterator[tuple[Index, Matrix]]:
+    """Yield sets of centres with their distances, NaN where a condition has none."""
+    n_conditions = patterns.shape[1]
+    i, j = np.triu_indices(n_conditions, k=1)
+    for start in range(0, len(graph.indptr) - 1, _CENTRES):
+        centres = np.arange(start, min(start + _CENTRES, len(graph.indptr) - 1))
+        rdms = np.full((len(centres), len(i)), np.nan)
+        for line, centre in enumerate(centres):
+            local = patterns[:, :, graph.indices[graph.indptr[centre] : graph.indptr[centre + 1]]]
+            if local.shape[2] > (metric == "correlation"):
+                rdms[line] = _local_distances(local, metric)[i, j]
+        yield centres, rdms
+
+
+def _local_distances(local: NDArray[np.float64], metric: Metric) -> Matrix:
+    """Return a square matrix whose order is that of the distances."""
+    if len(local) > 1:
+        centred = local - local.mean(axis=(0, 1))
+        total = centred.sum(axis=0)
+        products = total @ total.T - np.einsum("rif,rjf->ij", centred, centred)
+        products = products / (len(local) * (len(local) - 1))
+        squares = np.diagonal(products)
+        return cast(Matrix, squares[:, None] + squares - 2 * products)
+    rows = standard_rows(local[0], metric)
+    products = rows @ rows.T
+    squares = np.diagonal(products)
+    if metric == "euclidean":
+        return cast(Matrix, squares[:, None] + squares - 2 * products)
+    without = squares < 0.5
+    return np.where(without[:, None] | without, np.nan, 1 - products)
+
+
+def _numbers(
+    table: Matrix, maxima: Vector, names: Sequence[str], sizes: Index, shared: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the centres, and the largest value compared with the maxima of the draws."""
+    n_draws = len(maxima) - 1
+    values = table[0]
+    if np.isnan(values).all():
+        maximum = Number(name="no centre", value=np.nan, reason="no centre has distances", **shared)
+    else:
+        best = int(np.nanargmax(values))
+        of_null = {name: value for name, value in shared.items() if name != "n_draws"}
+        maximum = number_against_null(names[best], values[best], maxima[1:], **of_null)
+    corrected = (1 + n_draws - np.searchsorted(np.sort(maxima[1:]), values - TIE)) / (n_draws + 1)
+    centres = []
+    for name, (value, at_least, chance, spread), p, size in zip(names, table.T, corrected, sizes, strict=True):
+        fields = {"name": name, "n_features": int(size), **shared}
+        if np.isnan(value):
+            reason = "a condition has no distance here, or all distances are equal"
+            centres.append(Centre(value=np.nan, reason=reason, **fields))
+            continue
+        fields |= {"chance": float(chance), "chance_sd": float(spread), "threshold": maximum.threshold}
+        p_value = float(1 + at_least) / (n_draws + 1)
+        centres.append(Centre(value=float(value), p_value=p_value, corrected_p_value=float(p), **fields))
+    return {"numbers": tuple(centres), "maximum": maximum}

@@ -1,0 +1,104 @@
+"""Clusters of groups are stable, those of noise and parts of a group are not; the indices are scikit-learn's."""
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.cluster.vq import kmeans2
+from sklearn.metrics import adjusted_rand_score, jaccard_score
+
+from shesha import bio
+from shesha.bio.cluster_stability import _compare
+
+
+def k_means(k):
+    return lambda matrix: kmeans2(matrix, k, minit="++", seed=0)[1]
+
+
+def cells(X, k, **columns):
+    obs = pd.DataFrame({"group": k_means(k)(X).astype(str), **columns}, index=np.arange(len(X)).astype(str))
+    return anndata.AnnData(obs=obs, obsm={"X_pca": X})
+
+
+def groups(seed, n_groups, distance=7.0, n=120, d=5):
+    X = np.random.default_rng(seed).standard_normal((n, d))
+    return X + distance * np.eye(max(n_groups, 1), d)[np.arange(n) % max(n_groups, 1)] * (n_groups > 0)
+
+
+@pytest.mark.parametrize(("first", "second"), [(3, 4), (1, 3), (5, 1), (2, 2)])
+def test_the_indices_are_those_of_scikit_learn(first, second):
+    rng = np.random.default_rng(first)
+    codes, new = rng.integers(first, size=60), rng.integers(second, size=60)
+    best, rand = _compare(codes, new, first + 1)
+    assert rand == pytest.approx(adjusted_rand_score(codes, new))
+    assert np.isnan(best[first])
+    for code in range(first):
+        assert best[code] == pytest.approx(max(jaccard_score(codes == code, new == other) for other in range(second)))
+
+
+@pytest.mark.parametrize(
+    ("n_groups", "k", "n_stable"), [(3, 3, 3), (0, 4, 0), (3, 9, 0)], ids=["groups", "noise", "parts of groups"]
+)
+def test_groups_are_stable_and_noise_is_not(n_groups, k, n_stable):
+    found = bio.cluster_stability(cells(groups(1, n_groups), k), "group", cluster=k_means(k), n_draws=19)
+    assert len(found) == k
+    assert len(found.significant) == n_stable
+    assert found.agreement.significant == bool(n_stable)
+    assert ("Do not interpret them" in str(found)) == (not n_stable)
+    assert found.to_frame()["n_cells"].sum() == 120
+
+
+def test_one_small_group_is_stable_among_parts_of_a_large_one():
+    X = groups(2, 0, n=150)
+    X[:20, 0] += 12
+    single = bio.cluster_stability(cells(X, 4), "group", cluster=k_means(4), n_draws=39, seed=1)
+    (small,) = single.significant
+    assert (small.n_cells, small.value) == (20, 1.0)
+    assert small.low <= small.value <= small.high
+    assert small.p_value == small.corrected_p_value == 1 / 40
+
+
+def test_noise_is_seldom_stable():
+    hits = 0
+    for seed in range(25):
+        adata = cells(groups(seed, 0, n=60), 3)
+        few = {"n_draws": 19, "n_subsamples": 2}
+        hits += bool(bio.cluster_stability(adata, "group", cluster=k_means(3), seed=seed, **few).significant)
+    assert hits <= 4
+
+
+def test_what_is_left_out_is_counted():
+    adata = cells(groups(3, 2), 2)
+    adata.obs.loc[adata.obs_names[:20], "group"] = None
+    found = bio.cluster_stability(adata, "group", cluster=k_means(2), n_draws=19, max_cells=60)
+    assert found.n_cells == 60
+    assert found.inputs == ("20 of 120 cells without a cluster left out", "60 of 100 cells, chosen at random")
+    assert found == adata.shesha.cluster_stability("group", cluster=k_means(2), n_draws=19, max_cells=60)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_draws": 9}, r"n_draws must be at least 19, because fewer cannot reach p = 0.05, got 9"),
+        ({"cluster": lambda matrix: matrix}, r"cluster must return one label for each of the \d+ cells, got shape"),
+        ({"groupby": "one"}, r"groupby must have at least 2 clusters, got 1; raise the resolution"),
+        ({"groupby": "leidn"}, r"groupby must be a column of adata.obs, one of group, one, got 'leidn'"),
+        ({"n_neighbors": 5}, r"n_neighbors must be None if cluster is a function, got 5"),
+        ({"share": 1.0}, r"share must be"),
+    ],
+)
+def test_bad_options(options, message):
+    adata = cells(groups(0, 2), 2, one="a")
+    with pytest.raises(ValueError, match=message):
+        bio.cluster_stability(adata, **{"groupby": "group", "cluster": k_means(2), **options})
+
+
+def test_leiden_is_that_of_scanpy():
+    scanpy = pytest.importorskip("scanpy")
+    pytest.importorskip("igraph")
+    adata = cells(groups(0, 3, n=90), 3)
+    scanpy.pp.neighbors(adata, n_neighbors=10, use_rep="X_pca")
+    scanpy.tl.leiden(adata, resolution=0.3, flavor="igraph", n_iterations=2, directed=False)
+    found = bio.cluster_stability(adata, "leiden", n_draws=1, n_subsamples=2, alpha=0.5)
+    assert found.clustering == "Leiden (resolution 0.3, 10 neighbours)"
+    assert [(each.n_cells, each.value) for each in found] == [(30, 1.0)] * 3

@@ -1,0 +1,87 @@
+"""Recall and rank-biased overlap of stored vectors follow their definitions."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from shesha.changes import stored_vectors
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((60, 24)) * np.geomspace(3, 0.2, 24)
+METRICS = {"cosine": "cosine", "l2": "euclidean", "ip": lambda a, b: -(a @ b)}
+
+
+def neighbours(vectors, k, metric):
+    distances = cdist(vectors, vectors, METRICS[metric])
+    np.fill_diagonal(distances, np.inf)
+    return np.argsort(distances, axis=1)[:, :k]
+
+
+def overlap_by_definition(first, second, p=0.9):
+    """Webber, Moffat and Zobel 2010, equation 30."""
+    k = len(first)
+    shared = [len(set(first[:d]) & set(second[:d])) for d in range(1, k + 1)]
+    return shared[-1] / k * p**k + (1 - p) / p * sum(x / d * p**d for d, x in enumerate(shared, 1))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_recall_and_overlap_follow_their_definitions(metric):
+    found = stored_vectors(X, [24, 8, 2, "int8"], k=5, index_metric=metric)
+    truth = neighbours(X, 5, metric)
+    for way, width in (("24 dimensions", 24), ("8 dimensions", 8), ("2 dimensions", 2)):
+        other = neighbours(X[:, :width], 5, metric)
+        recall = [len(set(a) & set(b)) / 5 for a, b in zip(truth, other, strict=True)]
+        assert found[way].of_queries == pytest.approx(recall)
+        assert found[way].value == pytest.approx(np.mean(recall))
+        overlaps = [overlap_by_definition(list(a), list(b)) for a, b in zip(truth, other, strict=True)]
+        assert found[way].rank_biased_overlap == pytest.approx(np.mean(overlaps))
+    assert found["24 dimensions"].value == found["24 dimensions"].rank_biased_overlap == 1.0
+    assert found["int8"].value > 0.9 > found["2 dimensions"].value > found["2 dimensions"].chance == 5 / 59
+
+
+def test_signs_are_compared_by_hamming_distance():
+    found = stored_vectors(X, ["binary", "float16"], k=3)
+    signs = X > 0
+    distances = cdist(signs, signs, "hamming")
+    np.fill_diagonal(distances, np.inf)
+    truth = neighbours(X, 3, "cosine")
+    possible = [set(np.flatnonzero(row <= np.sort(row)[2])) for row in distances]
+    reached = [len(set(a) & near) / 3 for a, near in zip(truth, possible, strict=True)]
+    assert (np.array(found["binary"].of_queries) <= np.array(reached) + 1e-12).all()
+    assert found["float16"].value > 0.98
+
+
+def test_unrelated_vectors_are_at_chance_and_the_interval_covers_it():
+    covered = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        first, second = rng.standard_normal((2, 50, 6))
+        one = stored_vectors(first, {"other": second}, k=5)["other"]
+        covered += one.low <= one.chance <= one.high
+    assert covered >= 34
+
+
+def test_the_worst_queries_come_first():
+    stored = X.copy()
+    stored[7] = -stored[7]
+    found = stored_vectors(X, {"one row reversed": stored}, k=5)
+    worst = found.worst_queries("one row reversed", 3)
+    assert worst.iloc[0].tolist() == [7, 0.0]
+    assert worst["recall"].is_monotonic_increasing
+    assert "Share of the 5 nearest full vectors that are found (cosine): one row reversed" in found.headline
+
+
+@pytest.mark.parametrize(
+    ("ways", "options", "message"),
+    [
+        (["int4"], {}, r"ways must be one of 'float16', 'int8', 'binary', got 'int4'"),
+        ([25], {}, r"ways must be at most the 24 dimensions of X, got 25"),
+        ([], {}, r"ways must have at least one"),
+        ({"a": X[:9]}, {}, r"a must have the 60 rows of X, got 9"),
+        (["int8"], {"k": 60}, r"k must be at most the number of other rows \(59\), got 60"),
+        (["int8"], {"index_metric": "dot"}, r"index_metric must be one of"),
+    ],
+)
+def test_bad_input(ways, options, message):
+    with pytest.raises(ValueError, match=message):
+        stored_vectors(X, ways, **options)

@@ -1,0 +1,73 @@
+"""`shesha drift`: the numbers are those of `two_sample`, and samples of dependent rows are not decided."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import pairwise_distances
+
+from shesha.drift import two_sample, two_sample_tests
+
+
+def sample(seed, n=60, scale=1.0):
+    return scale * np.random.default_rng(seed).standard_normal((n, 5))
+
+
+def test_two_files(invoke_main, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("old.npy", sample(0, 80))
+    np.savez("new.npz", same=sample(1), wide=sample(2, scale=1.6))
+    ended = invoke_main("drift", "old.npy", "new.npz", "--key", "old", "--key", "wide", "--json", "found.json")
+    assert "The two samples differ (energy, mmd" in ended.out
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert [each["name"] for each in found["numbers"]] == ["energy", "mmd", "c2st"]
+    X, Y = sample(0, 80), sample(2, scale=1.6)
+    across, first, second = (pairwise_distances(a, b).mean() for a, b in ((X, Y), (X, X), (Y, Y)))
+    assert found["numbers"][0]["value"] == pytest.approx(2 * across - first - second)
+    ended = invoke_main(
+        "drift", "old.npy", "new.npz", "--key", "old", "--key", "same", "--test", "energy", "--plot", "a.png"
+    )
+    assert "No difference between the two samples was found (80 and 60 rows, level 0.05)." in ended.out
+
+
+def test_the_numbers_are_those_of_each_test():
+    X, Y = sample(0), sample(1, scale=1.3)
+    found = two_sample_tests(X, Y, tests=["energy", "sliced wasserstein"])
+    alone = [two_sample(X, Y, test=each.name) for each in found]
+    p = sorted(each.p_value for each in alone)
+    assert [each.p_value for each in found] == [each.p_value for each in alone]
+    assert sorted(each.corrected_p_value for each in found) == pytest.approx([min(1, 2 * p[0]), max(2 * p[0], p[1])])
+
+
+def test_rows_that_depend_on_each_other_are_not_decided():
+    X, Y = (np.repeat(sample(seed, 20, 2.0), 6, axis=0) + 0.1 * sample(seed + 9, 120) for seed in (0, 1))
+    found = two_sample_tests(X, Y + 0.5, tests=["energy"])
+    assert found.significant
+    assert "cannot be decided" in found.headline
+    assert "note: p-values are too small" in str(found)
+
+
+def test_equal_samples_seldom_differ():
+    hits = sum(
+        bool(two_sample_tests(sample(k, 20), sample(k + 99, 20), n_permutations=79).significant) for k in range(60)
+    )
+    assert hits <= 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a.npy", "a.npy"], "WINDOW must be another file than REFERENCE, got a.npy twice"),
+        (["a.npy", "two.npz"], "two.npz must have one matrix, got x, y: choose one with --key"),
+        (["a.npy", "b.npy", "--test", "t"], "--test must be one of 'energy', 'mmd', 'sliced wasserstein', 'c2st'"),
+        (["a.npy", "b.npy", *["--key", "a"] * 3], "--key must be passed at most twice"),
+    ],
+)
+def test_bad_input(invoke_main, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", sample(0))
+    np.save("b.npy", sample(1))
+    np.savez("two.npz", x=sample(2), y=sample(3))
+    ended = invoke_main("drift", *arguments)
+    assert ended.status == 2
+    assert message in ended.err

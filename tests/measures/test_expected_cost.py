@@ -1,0 +1,123 @@
+"""Expected times of exact values, and the choice between exact values and samples that depends on them."""
+
+import json
+
+import numpy as np
+import pytest
+
+import shesha.measures as measures
+from shesha import compare
+from shesha.comparison import estimation_choice
+from shesha.kernels import machine_speed as speeds
+from shesha.measures import expected_cost
+from shesha.measures.expected_cost import exact_seconds
+
+
+@pytest.fixture
+def speed(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(expected_cost, "machine_speed", lambda: speeds.MachineSpeed(4e-11, 1e-7))
+    monkeypatch.setattr(expected_cost, "n_threads", lambda: 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "seconds"),
+    [
+        # Two sides of n^2 entries: 384 features in single precision, and 1 ns each.
+        ("mutual kNN", 200_000, 2 * 4e10 * (384 * 0.5 * 4e-11 + 1e-9)),
+        # Two sides of n^2 / 2 pairs: 384 features, and 60 ns for ranking.
+        ("RSA", 100_000, 2 * 5e9 * (384 * 4e-11 + 6e-8)),
+        ("CKA", 200_000, 0.0),
+    ],
+)
+def test_the_time_is_that_of_all_entries(speed, name, n, seconds):
+    assert exact_seconds(measures.get(name), n, (384, 384)) == pytest.approx(seconds, rel=1e-3)
+
+
+def test_draws_add_a_pass_over_all_pairs(speed):
+    rsa, n = measures.get("RSA"), 100_000
+    added = exact_seconds(rsa, n, (8, 8), n_draws=200) - exact_seconds(rsa, n, (8, 8))
+    assert added == pytest.approx(200 * n**2 / 2 * 1e-9, rel=1e-3)
+
+
+def test_small_work_needs_no_measurement(monkeypatch):
+    monkeypatch.setattr(expected_cost, "machine_speed", lambda: pytest.fail("was measured"))
+    assert exact_seconds(measures.get("RSA"), 5_000, (64, 64)) < 60
+
+
+def test_the_speed_is_measured_once_and_kept(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    speeds.machine_speed.cache_clear()
+    found = speeds.machine_speed()
+    (kept,) = (tmp_path / "shesha").iterdir()
+    assert json.loads(kept.read_text()) == {"product": found.product, "sort": found.sort}
+    kept.write_text('{"product": 2e-11, "sort": 3e-8}')
+    speeds.machine_speed.cache_clear()
+    assert speeds.machine_speed() == speeds.MachineSpeed(2e-11, 3e-8)
+    kept.write_text('{"product": -1}')
+    speeds.machine_speed.cache_clear()
+    assert 0 < speeds.machine_speed().product < 1e-9
+    speeds.machine_speed.cache_clear()
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Pretend that RSA takes 14 minutes and mutual kNN half a minute."""
+    times = {"RSA": 840.0, "mutual kNN": 30.0}
+    monkeypatch.setattr(estimation_choice, "exact_seconds", lambda measure, *_: times.get(measure.name, 0.0))
+
+
+def pair(n=1_500):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 4))
+    return X, X + rng.standard_normal((n, 4))
+
+
+def test_only_what_takes_too_long_is_sampled(slow):
+    X, Y = pair()
+    found = compare(X, Y, ["RSA", "mutual kNN", "CKA"])
+    assert found["RSA"].sampling_error > 0
+    assert found["mutual kNN"].sampling_error is None
+    assert "Estimated from a sample: RSA +-" in found.headline
+    assert "`--exact` (`exact=True`) takes about 14 minutes." in found.headline
+    exact = compare(X, Y, ["RSA", "mutual kNN", "CKA"], exact=True)
+    assert exact["RSA"].sampling_error is None
+    assert "Estimated" not in exact.headline
+    assert exact["mutual kNN"].value == found["mutual kNN"].value
+    assert found["RSA"].sampling_low < exact["RSA"].value < found["RSA"].sampling_high
+
+
+def test_all_that_can_be_sampled_is_sampled_on_request():
+    X, Y = pair(200)
+    found = compare(X, Y, ["RSA", "mutual kNN", "CKA"], exact=False)
+    assert found["mutual kNN"].sampling_error is not None
+    assert found["CKA"].sampling_error is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"exact": "no"}, "exact must be True, False or 'auto', got 'no'"),
+        ({"exact": True, "pairs": 500}, "exact must be 'auto' or False with pairs, got True"),
+        ({"exact": False, "calibrate": True}, "exact=False must be left out with calibrate, got both"),
+    ],
+)
+def test_contradictions_are_refused(options, message):
+    X, Y = pair(60)
+    with pytest.raises(ValueError, match=message):
+        compare(X, Y, "RSA", **options)
+
+
+def test_an_interrupted_sample_keeps_the_exact_values(slow, monkeypatch):
+    X, Y = pair()
+    drawn = estimation_choice.sampled_scores
+
+    def stop_after_one(*args):
+        yield next(drawn(*args))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(estimation_choice, "sampled_scores", stop_after_one)
+    found = compare(X, Y, ["CKA", "RSA"], exact="auto")
+    assert found.interrupted
+    assert found["RSA"].sampling_error is not None
+    assert found["CKA"].has_value

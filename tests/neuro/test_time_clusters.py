@@ -1,0 +1,82 @@
+"""Clusters of times are found where there is an effect, have a model's correlations, and few false claims."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial.distance import pdist, squareform
+from scipy.stats import spearmanr
+
+from shesha.neuro import over_time, time_clusters
+
+GAIN = np.repeat([0, 1, 0], [4, 5, 3])
+TIMES = tuple(range(-100, 500, 50))
+
+
+def recording(seed, effect=1.0, n_trials=96, n_conditions=8):
+    rng = np.random.default_rng(seed)
+    tuning = rng.standard_normal((n_conditions, 15))
+    shown = rng.permutation(np.arange(n_trials) % n_conditions)
+    X = rng.standard_normal((n_trials, 15, len(GAIN))) + effect * GAIN * tuning[shown][:, :, None]
+    return X, shown, tuning
+
+
+@pytest.mark.parametrize("pairs", ["same time", "all"])
+def test_a_lasting_effect_is_one_cluster(pairs):
+    X, shown, _ = recording(0, n_trials=128)
+    found = time_clusters(X, shown, times=TIMES, pairs=pairs, n_permutations=39, n_splits=4, null="permute")
+    (effect,) = found.significant
+    assert (effect.name, effect.n_entries) == ("100 to 300", 5 if pairs == "same time" else 15)
+    assert effect.p_value == effect.corrected_p_value == min(each.p_value for each in found)
+    assert "100 to 300" in found.headline
+    assert [patch.get_x() for patch in found.plot().patches] == [100.0]
+
+
+def test_values_are_those_of_over_time():
+    X, shown, _ = recording(1)
+    found = time_clusters(X, shown, n_permutations=9, alpha=0.1, how="random", null="permute", n_splits=4)
+    same = over_time(X, shown, n_permutations=9, alpha=0.1, how="random", null="permute", n_splits=4)
+    np.testing.assert_allclose(found.values, np.diagonal(same.values))
+    np.testing.assert_allclose(found.chances, np.diagonal(same.chance))
+
+
+def test_values_with_a_model_are_those_of_scipy():
+    X, shown, tuning = recording(2)
+    model = pdist(tuning)
+    names = pd.Series(shown).map("abcdefgh".__getitem__)
+    found = time_clusters(X, names, model=squareform(model), normalize=False, metric="euclidean", n_permutations=199)
+    means = np.array([X[shown == condition].mean(axis=0) for condition in range(8)])
+    expected = [spearmanr(pdist(means[:, :, time]), model)[0] for time in range(len(GAIN))]
+    np.testing.assert_allclose(found.values, expected)
+    assert [each.name for each in found.significant] == ["4 to 8"]
+    assert found.exchanged == "the conditions of the model"
+    assert "conditions of the model: a, b, c, d, e and 3 more" in found.inputs
+
+
+@pytest.mark.parametrize("with_model", [False, True], ids=["reliability", "model"])
+def test_noise_has_few_clusters_above_chance(with_model):
+    """Smooth noise over time has large clusters by chance, which the draws have as well."""
+    hits = 0
+    for seed in range(20):
+        X, shown, tuning = recording(seed, effect=0.0, n_trials=40, n_conditions=5)
+        options = {"model": pdist(tuning)} if with_model else {"null": "permute", "how": "random", "n_splits": 3}
+        smooth = X[:, :, :6].cumsum(axis=2)
+        found = time_clusters(smooth, shown, n_permutations=19, seed=seed, **options)
+        hits += bool(found.significant)
+        assert found.headline.startswith(f"{len(found.significant)} cluster")
+    assert hits <= 4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"forming": 0.0}, r"forming must be"),
+        ({"pairs": "some"}, r"pairs must be"),
+        ({"model": np.ones(3)}, r"model must have all distances between the 8 conditions, got 3"),
+        ({"model": np.ones(28), "how": "random"}, r"model must be None for how, got a model"),
+        ({"model": np.ones(28), "pairs": "all"}, r"model must be None for pairs, got a model"),
+    ],
+)
+def test_bad_options(options, message):
+    X, shown, _ = recording(0)
+    with pytest.raises(ValueError, match=message):
+        time_clusters(X, shown, **options)
