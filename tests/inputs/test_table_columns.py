@@ -105,6 +105,17 @@ TABLES = {
         "pdf_id and page",
     ),
     "classes": ({"cluster_id": TOKENS % 3, **family("dim_")}, D, None),
+    "voxels": (
+        {
+            "voxel": 7 * TOKENS + range(N),
+            "x": TOKENS,
+            "y": TOKENS,
+            "z": TOKENS,
+            **{f"beta_{c}": X[:, 0] for c in "abcd"},
+        },
+        4,
+        "voxel",
+    ),
     "repeated ids": ({"id": [1, 2] * 15, **family("dim_")}, D, None),
     "a picture alone": ({"cell": IDS, "tSNE_1": X[:, 0], "tSNE_2": X[:, 1]}, 2, "cell"),
 }

@@ -340,3 +340,16 @@ def test_columns_without_any_number_are_left_out_with_missing_rows():
     kept = np.arange(N) != 4
     assert found["CKA"].value == pytest.approx(cka(np.delete(X, 2, axis=1)[kept], Y[kept])["CKA"].value)
     assert "X: 1 of 6 columns without any number (NaN) left out" in found.inputs
+
+
+@pytest.mark.filterwarnings("ignore::shesha.RowNamesWarning")
+@pytest.mark.parametrize("column", ["name", "id", "station"])
+def test_labels_follow_the_index_of_a_table_with_identifiers(column):
+    table = pd.DataFrame(X, columns=COLUMNS).assign(**{column: IDS})
+    labels = pd.Series(np.arange(N) % 3)
+    ids = pd.Series(labels.to_numpy(), index=pd.Index(IDS, name="id"))
+    expected = shesha.variance_ratio(X, labels.to_numpy())
+    assert shesha.variance_ratio(table, labels.iloc[MIXED]) == pytest.approx(expected)
+    assert shesha.variance_ratio(table, labels) == pytest.approx(expected)
+    if column != "station":
+        assert shesha.variance_ratio(table, ids.iloc[MIXED]) == pytest.approx(expected)

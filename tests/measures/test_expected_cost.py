@@ -106,3 +106,18 @@ def test_contradictions_are_refused(options, message):
     X, Y = pair(60)
     with pytest.raises(ValueError, match=message):
         compare(X, Y, "RSA", **options)
+
+
+def test_an_interrupted_sample_keeps_the_exact_values(slow, monkeypatch):
+    X, Y = pair()
+    drawn = estimation_choice.sampled_scores
+
+    def stop_after_one(*args):
+        yield next(drawn(*args))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(estimation_choice, "sampled_scores", stop_after_one)
+    found = compare(X, Y, ["CKA", "RSA"], exact="auto")
+    assert found.interrupted
+    assert found["RSA"].sampling_error is not None
+    assert found["CKA"].has_value

@@ -119,9 +119,10 @@ def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Ma
     order = rng.permutation(len(pool))
     order = np.append(order, order[: sizes.max()])
     rows = pool.rows[order]
-    sums = np.cumsum(np.vstack([np.zeros((1, rows.shape[1])), rows]), axis=0)
     starts = (np.cumsum(sizes) - sizes) % len(pool)
-    totals = sums[starts + sizes] - sums[starts]
+    stretches = [rows[start : start + size] for start, size in zip(starts, sizes, strict=True)]
+    # A product with ones is several times faster than a sum along the first axis.
+    totals = np.stack([np.ones(len(stretch)) @ stretch for stretch in stretches])
     used = np.flatnonzero(sizes)
     n = np.maximum(sizes, 1)[:, None]
     others = (pool.total - totals) / (len(pool) - sizes)[:, None]
@@ -131,14 +132,14 @@ def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Ma
     ends = np.cumsum(sizes)
     projections = np.empty(int(ends[-1]))
     for g in used:
-        np.dot(rows[starts[g] : starts[g] + sizes[g]], references[g], out=projections[ends[g] - sizes[g] : ends[g]])
+        np.dot(stretches[g], references[g], out=projections[ends[g] - sizes[g] : ends[g]])
     place = np.arange(len(projections)) + np.repeat(starts - (ends - sizes), sizes)
     squared = pool.squared[order[place]] + np.repeat((references**2).sum(axis=1), sizes) - 2 * projections
     lengths = np.sqrt(np.maximum(squared, 0.0, out=squared))
     inverse = np.where(lengths > NO_DIRECTION * lengths.max(), 1 / np.maximum(lengths, 1e-300), 0.0)
     units = np.zeros_like(totals)
     for g in used:
-        np.dot(inverse[ends[g] - sizes[g] : ends[g]], rows[starts[g] : starts[g] + sizes[g]], out=units[g])
+        np.dot(inverse[ends[g] - sizes[g] : ends[g]], stretches[g], out=units[g])
     bounds = np.append(0, ends)
     sums_of = [np.diff(np.append(0.0, np.cumsum(values))[bounds]) for values in (inverse, inverse > 0, squared)]
     return units - sums_of[0][:, None] * references, totals - sizes[:, None] * references, sums_of[1], sums_of[2]

@@ -171,9 +171,10 @@ def compare_in_memory(
     scores, interrupted = found.scores, found.interrupted
     if not interrupted:
         if estimated:
-            scores |= estimation_choice.sample_pair(
+            sampled, interrupted = estimation_choice.sample_pair(
                 estimated, sides, request.names, request.sampling, calibrate=request.calibrate
             )
+            scores |= sampled
         scores = scores if fold is None else add_held_out(scores, request.measures, sides, fold)
     doubts = _doubts(request, sides, design, found, scores)
     if repeated is not None and not interrupted:

@@ -170,17 +170,22 @@ def sample_pair(
     sampling: Sampling,
     *,
     calibrate: bool,
-) -> dict[str, Score]:
-    """Return the scores of these measures, estimated from a sample of rows that are in memory.
+) -> tuple[dict[str, Score], bool]:
+    """Return the scores of these measures from a sample of rows in memory, and whether Ctrl-C interrupted this.
 
     With `calibrate`, a note says that they lack a chance level.
     """
     if any(len(side.shape) != 2 for side in sides):
         reason = "a sample needs two matrices of features, got distances, tokens or feature maps"
-        return {measure.name: missing_score(measure, reason) for measure in measures}
+        return {measure.name: missing_score(measure, reason) for measure in measures}, False
     sources = [RowSource(side, name) for side, name in zip(sides, names, strict=True)]
-    scores = sampled_scores(measures, sources[0], sources[1], sampling)
-    return {score.measure: add_note(score, _NO_CHANCE) if calibrate else score for score in scores}
+    scores: dict[str, Score] = {}
+    try:
+        for score in track(sampled_scores(measures, sources[0], sources[1], sampling), len(measures), "sampling"):
+            scores[score.measure] = add_note(score, _NO_CHANCE) if calibrate else score
+    except KeyboardInterrupt:
+        return scores, True
+    return scores, False
 
 
 def compare_stored(

@@ -228,6 +228,7 @@ def _from_columns(
             index.columns = {c.name: Names(c.values) for c in others}
     else:
         names = Names(identity.values, column=identity.name, doubtful=not layout.certain)
+        names.index = index
     state_layout(name, layout, values.shape, next(iter(layout.vectors), None))
     return values, names
 

@@ -314,17 +314,18 @@ def _example(names: Names, reference: Names, *_: Names) -> str:
 
 def align_labels(X: Any, y: Any, name: str = "y", other: str = "X") -> Any:
     """Reorder labels to match the rows of a representation, if both have names."""
-    if hasattr(y, "iloc") and hasattr(y, "columns"):
-        # Tables are reordered without converting them to an array, because some columns may contain text.
-        order = orders(
-            {other: _row_names(X, other), name: Names.build(y.index, named_index(y.index.names))}, labels=True
-        ).get(name)
-        return y if order is None else y.iloc[order]
-    values, names = split_names(y, name)
+    table = hasattr(y, "iloc") and hasattr(y, "columns")
+    # Tables are reordered without converting them to an array, because some columns may contain text.
+    values, names = (y, Names.build(y.index, named_index(y.index.names))) if table else split_names(y, name)
     if names is None:
         return y
-    order = orders({other: _row_names(X, other), name: names}, labels=True).get(name)
-    return y if order is None else np.asarray(values)[order]
+    known = _row_names(X, other)
+    if known is not None and known.index is not None and names.kind != "text" and not names.column:
+        known = known.index
+    order = orders({other: known, name: names}, labels=True).get(name)
+    if order is None:
+        return y
+    return y.iloc[order] if table else np.asarray(values)[order]
 
 
 def _row_names(X: Any, name: str) -> Names | None:

@@ -44,6 +44,8 @@ class Names:
         self._load, self.doubtful, self.column, self.chosen = load, doubtful, column, chosen
         self.columns: Mapping[str, Names] = {}
         """Columns of the table that are neither features nor the names, by which another order can be detected."""
+        self.index: Names | None = None
+        """The index of the table whose column contains the names; labels with an index are matched by it."""
 
     @classmethod
     def build(cls, values: ArrayLike, column: str = "", *, chosen: Chosen = "") -> Names:
@@ -146,6 +148,7 @@ class Names:
         """Return the names of the given rows."""
         names = Names(lambda: self.values[rows], doubtful=self.doubtful, column=self.column, chosen=self.chosen)
         names.columns = {column: values.take(rows) for column, values in self.columns.items()}
+        names.index = None if self.index is None else self.index.take(rows)
         return names
 
     def as_text(self) -> Names:

@@ -72,6 +72,7 @@ _CONTENT = re.compile(
 """Names of columns of text that identify rows if their values are distinct."""
 _NUMBERED = re.compile(r"(?P<prefix>.*?)(?P<gap>[\s_.:\-\[\(]*)(?P<number>\d{1,7})[\]\)]?")
 _LAYER = re.compile(r"layers?|l|h|hidden|blocks?|models?|states?")
+_COORDINATES = ("x", "y", "z")
 _WELL = re.compile(r"(.*[^A-Za-z])?[A-P]")
 """Prefixes of the names of wells."""
 _FEWEST = 4
@@ -199,6 +200,9 @@ def decide(
         return Layout(tuple(family), {}, {}, identity, certain, rest | aside, is_family=True)
     _require_clean_text(usable, numeric, source)
     side = {c.name: f"is named like a property of the rows{_to_use(option)}" for c in numeric if _is_side(c)}
+    coordinates = [c.name for c in numeric if c.name.lower() in _COORDINATES]
+    if len(coordinates) > 1 and len(numeric) - len(side) - len(coordinates) >= _FEWEST:
+        side |= dict.fromkeys(coordinates, f"is named like a coordinate{_to_use(option)}")
     matrix = tuple(c for c in numeric if c.name not in side)
     _require_wide(columns, len(matrix), source)
     rest = {c.name: c.reason for c in columns if c.reason}

@@ -105,6 +105,10 @@ def _weighted_sums(vectors: DistanceVectors, lines: Matrix, counts: Index) -> Ma
     return sums
 
 
+_DEPENDENT = 1e-9
+"""Relative eigenvalue of the correlations between models below which the models are linearly dependent."""
+
+
 def variance_shares(with_data: Matrix, among_models: Matrix) -> Cube:
     """Shares of the variance that models explain: each alone, each uniquely, and all together.
 
@@ -123,22 +127,29 @@ def variance_shares(with_data: Matrix, among_models: Matrix) -> Cube:
     n_models = with_data.shape[1]
     if not (np.isfinite(with_data).all() and np.isfinite(among_models).all()):
         return np.full((len(with_data), 2 * n_models + 1), np.nan)
-    r_squared = _multiple_correlation(with_data, among_models)
-    without = [
-        _multiple_correlation(np.delete(with_data, k, axis=1), np.delete(np.delete(among_models, k, axis=0), k, axis=1))
-        for k in range(n_models)
-    ]
-    unique = np.maximum(r_squared[:, None] - np.stack(without, axis=1), 0.0)
-    return np.column_stack([with_data**2, unique, r_squared])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r_squared, lost = _explained_and_lost(with_data, among_models)
+    unique = np.maximum(np.clip(r_squared, 0.0, 1.0)[:, None] - np.clip(r_squared[:, None] - lost, 0.0, 1.0), 0.0)
+    return np.column_stack([with_data**2, unique, np.clip(r_squared, 0.0, 1.0)])
 
 
-def _multiple_correlation(with_data: Matrix, among_models: Matrix) -> Vector:
-    """Squared multiple correlation between each line of data and the models."""
-    if not with_data.shape[1]:
-        return np.zeros(len(with_data))
-    inverse = np.linalg.pinv(among_models, rcond=1e-9, hermitian=True)
-    r_squared: Vector = np.clip(np.einsum("si,ij,sj->s", with_data, inverse, with_data), 0.0, 1.0)
-    return r_squared
+def _explained_and_lost(with_data: Matrix, among_models: Matrix) -> tuple[Vector, Matrix]:
+    """Squared multiple correlation of each line of data with the models, and its loss without each model.
+
+    If the models are linearly independent, the loss is the squared weight of the model divided by its entry on the
+    diagonal of the inverse correlations. Otherwise, the other models are fitted again.
+    """
+    values, axes = np.linalg.eigh(among_models)
+    kept = np.abs(values) > _DEPENDENT * np.abs(values).max()
+    inverse = (axes[:, kept] / values[kept]) @ axes[:, kept].T
+    weights = with_data @ inverse
+    r_squared = (weights * with_data).sum(axis=1)
+    if kept.all():
+        return r_squared, weights**2 / np.diag(inverse)
+    models = range(with_data.shape[1])
+    others = [np.delete(models, k) for k in models]
+    without = [_explained_and_lost(with_data[:, o], among_models[np.ix_(o, o)])[0] if len(o) else 0.0 for o in others]
+    return r_squared, r_squared[:, None] - np.stack(without, axis=1)
 
 
 def evaluate_distances(

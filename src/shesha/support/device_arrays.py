@@ -70,7 +70,10 @@ def refuse_masked(X: Any, name: str) -> None:
     # Nullable arrays of pandas have masks as well, whose entries become NaN.
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         hidden = int(np.ma.count_masked(X))  # type: ignore[no-untyped-call]
-        raise ValueError(f"{name} must not be masked, got {hidden} masked entries; fill them or leave out their rows")
+        raise ValueError(
+            f"{name} must not be masked, got {hidden} masked entries; fill them or leave out their rows "
+            f"({name}.filled(numpy.nan) with missing='drop')"
+        )
 
 
 def to_host(array: Any, name: str = "X") -> NDArray[Any]:
