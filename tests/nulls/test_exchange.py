@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+import shesha
 from shesha.nulls import draw_permutations, equal_groups, exchange
 
 SESSIONS = np.array([1, 1, 0, 0, 0, 1, 2])
@@ -199,3 +200,9 @@ def test_designs_that_exclude_each_other_are_refused():
         exchange(10, shift=1)
     with pytest.raises(ValueError, match="permutations must be used without a design, got also shift"):
         draw_permutations(10, 99, 0.05, design={"shift": True}, permutations=np.tile(np.arange(10), (30, 1)))
+
+
+def test_blocks_of_one_value_are_said_to_restrict_nothing():
+    rows = np.random.default_rng(0).standard_normal((20, 5))
+    for blocks, inputs in ((np.zeros(20), ("blocks has one value in all rows, so it restricts nothing",)), (None, ())):
+        assert shesha.calibrate(rows, rows[:, ::-1], "CKA", n_permutations=19, blocks=blocks).inputs == inputs

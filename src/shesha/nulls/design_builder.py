@@ -12,13 +12,19 @@ from scipy.special import ndtri
 from shesha.inputs import validation as check
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.device_arrays import to_host
+from shesha.support.provenance import state
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector
 
 
 def block_codes(n: int, blocks: ArrayLike | None) -> Index:
     """Return the code of each row's block; zeros without blocks."""
-    return np.zeros(n, dtype=np.intp) if blocks is None else check.labels(blocks, n, "blocks", min_classes=1)[0]
+    if blocks is None:
+        return np.zeros(n, dtype=np.intp)
+    codes, names = check.labels(blocks, n, "blocks", min_classes=1)
+    if len(names) == 1:
+        state("blocks has one value in all rows, so it restricts nothing")
+    return codes
 
 
 def cross_with_blocks(codes: Index, blocks: ArrayLike | None) -> Index:
