@@ -3,8 +3,8 @@
     python scripts/make_covariates_table.py [--runs 200] [--rows 30 100] [--measures CKA RSA] [--split] [--write]
 
 X and Y share only the covariate (false positives), or also a part of rank 3 (power). With `--split`, the script instead
-counts false positives of `estimate` for the feature split. These data have 100 rows and 200 features, whose halves share
-only the covariate.
+counts false positives of `estimate` for the feature split. These data have 100 rows and 200 features, whose halves
+share only the covariate.
 """
 
 from __future__ import annotations

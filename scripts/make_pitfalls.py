@@ -206,7 +206,8 @@ TRAPS = (
     Trap("classes follow a covariate", ("confounded labels",), confounded, lambda d: without(d["X"], d["covariates"]),
          "covariate removed"),
     Trap("more features than rows", ("saturated",), lambda rng: {"X": noise(rng, 40, 64), "Y": noise(rng, 40, 64)},
-         lambda d: shesha.calibrate(d["X"], d["Y"], "LinReg", truncate=5, seed=0).calibrated, "5 components, calibrated",
+         lambda d: shesha.calibrate(d["X"], d["Y"], "LinReg", truncate=5, seed=0).calibrated,
+         "5 components, calibrated",
          pair(linear_regression), "LinReg"),
 )  # fmt: skip
 

@@ -56,8 +56,8 @@ print(table.sort_values("coherence", ascending=False)[["n_rows", "coherence", "m
 
 # %%
 # **The same with chance levels.** Each target is compared with random groups of as many control cells. Even without an
-# effect, both coherence and its chance level rise as groups get smaller. The unbiased coherence, ``value``, does not depend on
-# the size of the group.
+# effect, both coherence and its chance level rise as groups get smaller. The unbiased coherence, ``value``, does not
+# depend on the size of the group.
 columns = ["n_rows", "coherence", "coherence_chance", "value", "p_value", "corrected_p_value"]
 print(table.sort_values("value", ascending=False)[columns].round(3).to_string())
 
@@ -87,10 +87,10 @@ for link in bio.coherence_table(adata, "target", groups="guide", n_draws=199).li
     print(link)
 
 # %%
-# **The decision.** Follow up targets with ``corrected_p_value`` below your level, in the order of ``value``, and report the
-# number of cells. A small p does not imply a large effect: with hundreds of cells, an unbiased coherence of 0.003 is
-# significant. Of the targets with ``corrected_p_value`` below 0.05, one in twenty may have no effect (in the simulated screen, T04
-# is an example). Use the mean cosine only to compare groups of equal size.
+# **The decision.** Follow up targets with ``corrected_p_value`` below your level, in the order of ``value``, and
+# report the number of cells. A small p does not imply a large effect: with hundreds of cells, an unbiased coherence of
+# 0.003 is significant. Of the targets with ``corrected_p_value`` below 0.05, one in twenty may have no effect (in the
+# simulated screen, T04 is an example). Use the mean cosine only to compare groups of equal size.
 #
 # **What can mislead**
 #

@@ -196,7 +196,7 @@ def test_same_bits_for_one_thread_and_two(layers, names, with_threads):
 def test_two_processes_give_the_numbers_of_one(layers):
     chosen = ["LinReg", "mutual kNN(k=4)", "sliced Wasserstein"]
     one, two = (compare_all({**layers, "flat": np.ones((40, 11))}, chosen, workers=n) for n in (1, 2))
-    without_time = [found.to_frame().drop(columns="seconds") for found in (one, two)]
+    without_time = [found.to_frame(full=True).drop(columns="seconds") for found in (one, two)]
     assert without_time[0].equals(without_time[1])
 
 

@@ -113,7 +113,7 @@ def test_no_interval_of_sampled_cka_is_wider_than_what_it_estimates(n, d):
         if score.has_interval:
             assert score.high - score.low <= 2
         elif score.has_value:
-            assert "no interval: " in score.notes[0]
+            assert any(note.startswith("no interval: ") for note in score.notes)
             told.append(score.notes)
     assert told or d == 6
 

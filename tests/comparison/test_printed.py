@@ -303,8 +303,11 @@ def test_a_note_is_told_once_for_all_that_share_it():
         replace(RSA, notes=("no interval",)),
         replace(DISTANCE, notes=("other",)),
     )
-    lines = str(Comparison("a", "b", ((9, 2), (9, 2)), scores)).splitlines()
+    found = Comparison("a", "b", ((9, 2), (9, 2)), scores)
+    lines = str(found).splitlines()
     assert lines[lines.index("Notes") + 1 :] == ["  CKA, RSA: no interval", "  ProcDist: other"]
+    page = repr(found.page())
+    assert all(f"'{text}'" in page for text in ("CKA: no interval", "RSA: no interval", "ProcDist: other"))
 
 
 def test_a_comparison_goes_through_its_scores():

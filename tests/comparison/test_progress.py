@@ -58,7 +58,7 @@ def test_the_steps_add_up_to_the_total_whatever_has_no_value(pair, steps, chosen
 def test_without_evidence_each_score_is_a_step(pair, steps):
     compare(*pair, ["CKA", "RSA"])
     assert steps[0] == (2, "comparing")
-    assert [step.score.name for step in steps[1:]] == ["CKA", "RSA"]
+    assert [step.name for step in steps[1:]] == ["CKA", "RSA"]
 
 
 class Terminal(StringIO):

@@ -92,6 +92,16 @@ def test_what_is_kept_is_not_compared_again_and_only_what_is_new_is(folder, stor
     assert set(first.scores) < set(second.scores)
 
 
+def test_each_note_on_a_value_is_stored(store):
+    arrays = dict(zip("ab", np.random.default_rng(0).standard_normal((2, 40, 20)), strict=True))
+    options = {"calibrate": True, "n_permutations": 19, "confidence": 0.95, "seed": 0}
+    plain = compare_all(arrays, "sampled CKA", **options)
+    for _ in range(2):
+        found = compare_all(arrays, "sampled CKA", store=store, **options)
+        assert [score.notes for score in found.scores] == [score.notes for score in plain.scores]
+    assert max(len(score.notes) for score in plain.scores) == 2
+
+
 def test_a_renamed_file_has_the_comparisons_of_its_content(folder, store, logged):
     measure, calls = logged
     before = compare_all(folder, [measure, "CKA"], store=store)

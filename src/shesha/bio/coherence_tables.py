@@ -145,8 +145,8 @@ def coherence_test(
         One row per perturbation. The first columns are n_rows, value (the unbiased coherence) with its interval low to
         high, its chance, p_value, corrected_p_value (Benjamini and Hochberg) and the verdict ('moves together', 'not
         above chance', 'undecided'). They are followed by coherence, coherence_chance, magnitude, unbiased_magnitude,
-        spread and snr. ``coherence_table(...).to_frame(full=True)`` has every field. `attrs` holds the 'headline', the 'sentence' for a
-        paper, the excluded groups and the settings. To print a table in a terminal, use
+        spread and snr. ``coherence_table(...).to_frame(full=True)`` has every field. `attrs` holds the 'headline', the
+        'sentence' for a paper, the excluded groups and the settings. To print a table in a terminal, use
         ``print(coherence_table(...))``.
 
     Examples

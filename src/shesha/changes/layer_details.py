@@ -277,7 +277,7 @@ def _held_out_share(X: Matrix, Y: Matrix, fold: Index) -> float:
 
 
 def _is_wide(rows: Matrix) -> bool:
-    return rows.shape[1] > max(_WIDE * len(rows), _MANY_FEATURES)
+    return bool(rows.shape[1] > max(_WIDE * len(rows), _MANY_FEATURES))
 
 
 def _few_columns(*sides: Matrix) -> tuple[Matrix, ...]:

@@ -467,7 +467,7 @@ def compare_command(
     _check_options(card, calibrate, labels, workers, covariates, plot)
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     files = [models.file] if models is not None else list(files or ())
-    sample = {"queries": queries, "pairs": pairs, "error": error}
+    sample: dict[str, Any] = {"queries": queries, "pairs": pairs, "error": error}
     read_design = partial(
         _design_options.read_design, files, blocks, groups, within, shift, block_length, rows=row_options
     )

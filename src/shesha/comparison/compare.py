@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -179,11 +179,15 @@ def compare_in_memory(
     doubts = _doubts(request, sides, design, found, scores)
     if repeated is not None and not interrupted:
         interrupted = _add_ceilings(repeated, work, scores)
+    n_rows = int(sources[first].shape[0])
     return Comparison(
         first,
         second,
         (sources[first].shape, sources[second].shape),
-        tuple(scores.get(measure.name) or engine.score_not_reached(measure) for measure in request.measures),
+        tuple(
+            _add_design(scores.get(measure.name) or engine.score_not_reached(measure), request, found, n_rows)
+            for measure in request.measures
+        ),
         number(request.seed),
         interrupted,
         found.exchanged,
@@ -194,6 +198,13 @@ def compare_in_memory(
         found.n_permutations,
         seconds,
     )
+
+
+def _add_design(score: Score, request: PairRequest, found: _ExactScores, n_rows: int) -> Score:
+    """Add to a score what all scores of the comparison share, so that it can be read by itself."""
+    tested: dict[str, Any] = {"alpha": request.alpha, "exchanged": found.exchanged} if score.has_null else {}
+    interval: dict[str, Any] = {"confidence": request.confidence} if score.has_interval else {}
+    return replace(score, n_rows=n_rows, **tested, **interval)
 
 
 def _sides_with_repeats(request: PairRequest, sources: engine.Sources) -> SidesWithRepeats | None:

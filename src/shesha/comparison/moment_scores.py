@@ -172,7 +172,7 @@ def _add_interval(
         return add_note(score, "no interval: the measure has no value without some parts of the rows")
     half = t.ppf(0.5 + confidence / 2, len(sizes) - 1) * math.sqrt(jackknife_variance(score.value, without, sizes))
     low, high = max(score.value - half, bounds[0]), min(score.value + half, bounds[1])
-    bounded = replace(score, low=min(score.value, low), high=max(score.value, high))
+    bounded = replace(score, low=float(min(score.value, low)), high=float(max(score.value, high)))
     bias = score.value - jackknife_mean(score.value, without, sizes)
     return add_note(bounded, _BIASED.format(int(sizes.sum()), bias)) if abs(bias) > _NOTED * half else bounded
 

@@ -188,7 +188,7 @@ class StoredScore(NamedTuple):
         text = "" if draws is None else base64.b64encode(np.asarray(draws, dtype="<f8").tobytes()).decode()
         low, high = (score.low, score.high) if score.has_interval else (None, None)
         value = score.value if score.has_value else None
-        return cls(value, score.seconds, score.reason or "; ".join(score.notes), low, high, text)
+        return cls(value, score.seconds, score.reason or "\n".join(score.notes), low, high, text)
 
     @property
     def values(self) -> Vector | None:
@@ -538,7 +538,7 @@ class Run:
                 break
         if cell.value is None:
             return engine.make_score(measure, float("nan"), cell.seconds, reason)
-        score = replace(engine.make_score(measure, cell.value, cell.seconds, ""), notes=(reason,) if reason else ())
+        score = replace(engine.make_score(measure, cell.value, cell.seconds, ""), notes=tuple(reason.splitlines()))
         if cell.low is None or cell.high is None:
             return score
         return replace(score, low=cell.low, high=cell.high)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -105,14 +105,14 @@ def two_sample_tests(
     if not names or len(set(names)) < len(names):
         raise ValueError(f"tests must be different names, at least one, got {names}")
     results = [
-        two_sample(reference, window, test=name, n_permutations=n_permutations, alpha=alpha, seed=seed)
+        two_sample(reference, window, test=cast(Test, name), n_permutations=n_permutations, alpha=alpha, seed=seed)
         for name in names
     ]
     numbers = []
     for each in results:
-        one = number_against_null(
-            each.test,
-            each.statistic,
+        one: Number = number_against_null(
+            each.name,
+            each.value,
             np.asarray(each.null),
             alpha=alpha,
             n_rows=each.n_reference + each.n_window,

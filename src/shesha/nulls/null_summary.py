@@ -103,9 +103,7 @@ def number_against_null(
     if not len(null) or np.isnan(value):
         return kind(**known)
     summary = summarise(float(value), null, "higher", alpha, best)
-    known |= {"chance": summary.null_mean, "chance_sd": summary.null_sd, "threshold": summary.threshold}
-    known |= {"calibrated": summary.score, "p_value": summary.p_value}
-    return kind(**known, n_draws=len(null), null=tuple(null.tolist()))
+    return kind(**(summary.evidence() | known), null=summary.null)
 
 
 def _moments(t: Vector, largest: float) -> tuple[float, float]:

@@ -147,8 +147,7 @@ class Number(Result):
         return {
             name: value
             for name, value in super().to_dict().items()
-            if name in ("name", "value")
-            or not (value != value or (value in ((), "", None) and value == defaults.get(name)))
+            if name in ("name", "value") or not _is_unknown(value, defaults.get(name))
         }
 
     def evidence(self) -> dict[str, Any]:
@@ -200,6 +199,13 @@ class Number(Result):
             yield f"{lost} without a value {agree(self.n_lost, 'counts', 'count')} as at least as close"
 
 
+def _is_unknown(value: Any, default: Any) -> bool:
+    """Return whether a field says nothing: NaN, or an empty default."""
+    if isinstance(value, float):
+        return isnan(value)
+    return value is None or (isinstance(value, str | tuple) and not value and value == default)
+
+
 _EVIDENCE = ("chance", "chance_sd", "threshold", "calibrated", "p_value", "alpha", "best", "n_draws")
 NARROW = ("value", "low", "high", "chance", "p_value", "corrected_p_value", "verdict")
 """The columns that a table of numbers shows after its names."""
@@ -235,9 +241,9 @@ def frame_of_numbers(
         return pd.DataFrame(head | {name: [as_cell(getattr(row, name, None)) for row in rows] for name in known})
     shown = (*(names or ("name",)), *NARROW)
     table = {name: [getattr(row, name) for row in rows] for name in shown if name not in head}
-    known = {name for name, cells in table.items() if any(cell == cell for cell in cells)}
-    optional = set(NARROW) - {"value", "verdict"}
-    return pd.DataFrame(head | {name: cells for name, cells in table.items() if name in known or name not in optional})
+    empty = {name for name, cells in table.items() if not any(cell == cell for cell in cells)}
+    left_out = empty & set(NARROW) - {"value", "verdict"}
+    return pd.DataFrame(head | {name: cells for name, cells in table.items() if name not in left_out})
 
 
 MOST_LINES = 20

@@ -74,7 +74,7 @@ def test_resamples_without_a_value_are_left_out_and_told():
     with pytest.warns(CalibrationWarning, match=r"undefined in \d+ of 500 resamples of 5 perturbations"):
         found = correlation(table, n_bootstrap=500)
     # The one value that differs is missing from a resample with probability (4/5)^5.
-    assert found.n_lost / 500 == pytest.approx(0.8**5, abs=0.06)
+    assert found.n_undefined / 500 == pytest.approx(0.8**5, abs=0.06)
     assert found.low > 0
 
 
@@ -118,10 +118,10 @@ def test_correlations_have_a_line_for_each_question_and_a_seed_of_their_own():
     assert list(found["y"][:4]) == ["coherence", "coherence", "unbiased", "unbiased"]
     assert list(found["covariates"][:4]) == ["", "n", "", "n"]
     part = table[table["dataset"] == "a"]
-    assert found["rho"][7] == correlation(part, y="unbiased", covariates=["n"], n_bootstrap=5).value
+    assert found["value"][7] == correlation(part, y="unbiased", covariates=["n"], n_bootstrap=5).value
     # The same data under two names: same value, other draws.
     twice = correlations(part.assign(unbiased=part["coherence"]), n_bootstrap=60)
-    assert twice["rho"][0] == twice["rho"][2]
+    assert twice["value"][0] == twice["value"][2]
     assert twice["low"][0] != twice["low"][2]
     assert found.equals(correlations(table, by="dataset", n_bootstrap=60))
 
@@ -134,9 +134,9 @@ def test_pooling_scales_within_data_sets():
     for name in ("magnitude", "coherence"):
         scaled[name] = table.groupby("dataset")[name].transform(lambda one: stats.zscore(one))
     spearman = stats.spearmanr
-    assert found.rho["raw"] == pytest.approx(spearman(table.magnitude, table.coherence).statistic)
-    assert found.rho["both"] == pytest.approx(spearman(scaled.magnitude, scaled.coherence).statistic)
-    assert found.rho["magnitude"] == pytest.approx(spearman(scaled.magnitude, table.coherence).statistic)
+    assert found.value["raw"] == pytest.approx(spearman(table.magnitude, table.coherence).statistic)
+    assert found.value["both"] == pytest.approx(spearman(scaled.magnitude, scaled.coherence).statistic)
+    assert found.value["magnitude"] == pytest.approx(spearman(scaled.magnitude, table.coherence).statistic)
     assert pooled_correlations(table, covariates=("n",), n_bootstrap=20)["covariates"].tolist() == ["n"] * 3
 
 

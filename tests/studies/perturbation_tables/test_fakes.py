@@ -18,6 +18,7 @@ from shesha_studies.perturbation_tables import (
     component_ablation,
     correlation,
     fake_tables,
+    group_table,
     seed_ablation,
 )
 
@@ -77,7 +78,7 @@ def test_a_fake_without_a_value_counts_as_extreme():
 def test_component_ablation_scores_the_first_components(moved):
     X, labels = moved
     found = component_ablation(X, labels, "NT", [3, 12], n_bootstrap=20)
-    table = coherence_by_group(X[:, :3], labels, "NT", n_draws=0).to_frame()
+    table = group_table(coherence_by_group(X[:, :3], labels, "NT", n_draws=0))
     assert found.correlations["3"]["rho"] == correlation(table, n_bootstrap=0).value
     assert found.settings == ("3", "12")
     unbiased = component_ablation(X, labels, "NT", [3, 12], y="unbiased", n_bootstrap=20)

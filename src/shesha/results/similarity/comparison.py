@@ -153,7 +153,7 @@ class Comparison(Result):
     def _sampled(self) -> Iterator[str]:
         """Yield a sentence on the scores that were estimated from a sample, and how long exact values take."""
         errors = [
-            f"{score.measure} +-{(score.sampling_high - score.sampling_low) / 2:.1g}"
+            f"{score.name} +-{(score.sampling_high - score.sampling_low) / 2:.1g}"
             for score in self.scores
             if score.sampling_error and score.sampling_low is not None and score.sampling_high is not None
         ]

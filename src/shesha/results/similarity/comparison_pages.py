@@ -180,7 +180,7 @@ def comparison_page(result: Comparison) -> Page:
     sizes = " and ".join(" x ".join(f"{n:,}" for n in shape) for shape in result.shapes)
     first = [score for score in known if score.name in RECOMMENDED] or known[:3]
     remarks = tuple(
-        Item(f"{score.name}: {text}") for score in result.scores for text in (score.reason, score.notes) if text
+        Item(f"{score.name}: {text}") for score in result.scores for text in (score.reason, *score.notes) if text
     )
     return Page(
         title=f"{result.first} and {result.second}",

@@ -138,10 +138,13 @@ def _model_clause(line: RankedModel, result: ModelRanking) -> str:
 def _calibrated(result: Score) -> str:
     if result.value != result.value:
         return f"{add_source(result.name)} could not be estimated: {result.reason}"
-    start = f"{add_source(result.name)} of the two representations was {say.format_number(result.value)}"
+    value = f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)}"
+    start = f"{add_source(result.name)} of the two representations was {value}"
     rows = f"over {result.n_rows:,} rows"
     if not result.has_null:
-        return f"{start} {rows}, without a chance level"
+        known = result.chance == result.chance
+        level = f"not tested (chance level {say.format_number(result.chance)})" if known else "without a chance level"
+        return f"{start} {rows}, {level}"
     null = say.null(result, result.alpha)
     return f"{start} {rows}, {null}, {say.draws(result.n_draws, result.exchanged)}; {_calibrated_part(result)})"
 

@@ -166,8 +166,8 @@ def correlations(
     >>> import numpy as np, pandas as pd
     >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame(rng.random((40, 4)), columns=["n", "magnitude", "coherence", "unbiased"])
-    >>> correlations(table, n_bootstrap=200)[["y", "covariates", "rho"]].round(2)
-               y covariates   rho
+    >>> correlations(table, n_bootstrap=200)[["y", "covariates", "value"]].round(2)
+               y covariates value
     0  coherence             0.00
     1  coherence          n  0.01
     2   unbiased             0.12

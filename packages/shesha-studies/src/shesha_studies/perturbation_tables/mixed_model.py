@@ -98,7 +98,7 @@ def mixed_model(
     >>> table["n"], table["dataset"] = rng.integers(10, 400, 90), np.repeat(["a", "b", "c"], 30)
     >>> table["coherence"] = 0.5 * table.magnitude + 0.1 * rng.random(90) + (table.dataset == "b")
     >>> found = mixed_model(table)
-    >>> found.effects[1].predictor, round(found.effects[1].beta, 2), round(found.dataset_variance, 1)
+    >>> found.effects[1].name, round(found.effects[1].value, 2), round(found.dataset_variance, 1)
     ('magnitude', 0.14, 0.3)
     """
     lines = _add_logarithms(table, predictors)
