@@ -71,9 +71,8 @@ def leaves(value: Any, place: str = "") -> Iterator[tuple[str, float]]:
                 yield from leaves(getattr(value, name), f"{place}.{name}")
     elif isinstance(value, list | tuple):
         for i, one in enumerate(value):
-            name = next(
-                (getattr(one, word) for word in ("measure", "name") if isinstance(getattr(one, word, None), str)), i
-            )
+            words = [getattr(one, word, None) for word in ("first", "second", "measure", "name")]
+            name = " ".join(word for word in words if isinstance(word, str) and word) or i
             yield from leaves(one, f"{place}[{name}]")
     elif hasattr(value, "__array__"):
         array = np.asarray(value)

@@ -276,7 +276,7 @@ def test_neurons_of_tables_are_matched_by_name(names):
     first, second = (pd.DataFrame(rng.poisson(tuning[shown]), columns=named) for _ in range(2))
     expected = session_drift([(first.to_numpy(), shown), (second.to_numpy(), shown)], n_permutations=19)
     found = session_drift([(first, shown), (second.iloc[:, order], shown)], n_permutations=19)
-    assert [part.between for part in found.pairs[0]] == [part.between for part in expected.pairs[0]]
+    assert [part.value for part in found.pairs[0]] == [part.value for part in expected.pairs[0]]
     part = session_drift([(first.iloc[:, :8], shown), (second.iloc[:, order], shown)], n_permutations=19)
     assert "8 of 10 neurons matched by the names of columns" in part.inputs
     with pytest.raises(ValueError, match="sessions must have neurons of the same names unless tracked is given"):
@@ -385,13 +385,11 @@ def test_sessions_share_conditions_whatever_contains_their_numbers():
         lambda data, shown, **options: (
             session_drift([(data, shown)] * 2, n_permutations=19, **options).pairs[0]["rate"].value
         ),
-        lambda data, shown, **options: centroid_drift(data, n_permutations=19, **options).observed,
-        lambda data, shown, **options: tertiles(data, n_permutations=19, **options).difference.observed,
-        lambda data, shown, **options: permutation_null(data, np.mean, n_permutations=19, **options).observed,
-        lambda data, shown, **options: behaviour_coupling(data, shown, n_permutations=19, **options).observed,
-        lambda data, shown, **options: (
-            stochastic_shape(data, data, shown, n_splits=1, kind="energy", **options).distance
-        ),
+        lambda data, shown, **options: centroid_drift(data, n_permutations=19, **options).value,
+        lambda data, shown, **options: tertiles(data, n_permutations=19, **options).difference.value,
+        lambda data, shown, **options: permutation_null(data, np.mean, n_permutations=19, **options).value,
+        lambda data, shown, **options: behaviour_coupling(data, shown, n_permutations=19, **options).value,
+        lambda data, shown, **options: stochastic_shape(data, data, shown, n_splits=1, kind="energy", **options).value,
         lambda data, shown, **options: [
             session_table(
                 [Session(data, shown, ["a"] * data.shape[1], outcome=shown)],
