@@ -82,7 +82,7 @@ for (name, one), separate in zip(equal.items(), rows, strict=True):
 figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 places = np.arange(len(areas))
 ax.scatter(places, [one.value for one in rows], color="#0072b2", label="first and second half", zorder=3)
-means, spreads = [one.chance for one in rows], [2 * one.null_sd for one in rows]
+means, spreads = [one.chance for one in rows], [2 * one.chance_sd for one in rows]
 ax.errorbar(places, means, spreads, fmt="none", color="#7f7f7f", capsize=4, label="chance, +- 2 sd")
 ax.set_xticks(places, list(areas))
 ax.set(ylabel="agreement of distances", xlim=(-0.5, len(areas) - 0.5))

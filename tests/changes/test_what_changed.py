@@ -152,6 +152,6 @@ def test_kinds_of_change_of_wide_rows_do_not_depend_on_their_coordinates(monkeyp
                 if isinstance(value, float):
                     assert getattr(other, field) == pytest.approx(value, rel=1e-6, abs=1e-8, nan_ok=True), (name, field)
         for layer, same in zip(first, second, strict=True):
-            assert (same.change, same.noise) == pytest.approx((layer.change, layer.noise), rel=1e-6, abs=1e-9)
+            assert (same.value, same.noise) == pytest.approx((layer.value, layer.noise), rel=1e-6, abs=1e-9)
             for score, other in zip(layer.scores, same.scores, strict=True):
                 assert other.noise == pytest.approx(score.noise, rel=1e-6, abs=1e-9, nan_ok=True)

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 from scipy.stats import binom
 
-from shesha.drift import two_sample
+from shesha.drift import two_sample, two_sample_tests
 from shesha.drift.two_samples import _DIRECTIONS, TESTS
 from shesha.measures import mmd
 from shesha.measures.distributions import _wasserstein
@@ -98,3 +98,10 @@ def test_bad_input_is_refused(rng):
         two_sample(X, np.full((4, 3), np.nan))
     with pytest.raises(ValueError, match="n_permutations must be at least 1, got 0"):
         two_sample(X, X, n_permutations=0)
+
+
+def test_too_few_permutations_for_several_tests_decide_nothing():
+    X, Y = np.random.default_rng(0).standard_normal((2, 40, 4)) + np.array([0.0, 5.0])[:, None, None]
+    few = two_sample_tests(X, Y, n_permutations=19, seed=0)
+    assert "cannot be decided with 19 permutations" in few.headline
+    assert two_sample_tests(X, Y, n_permutations=99, seed=0).headline.startswith("The two samples differ")

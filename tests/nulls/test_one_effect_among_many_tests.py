@@ -133,6 +133,7 @@ CORRECTING = {
     "rank_layers": steered_layers,
 }
 ELSEWHERE = {
+    "drift/two_sample_tests.py": "at most four tests: tests/drift",
     "comparison/moment_scores.py": "exact p-values, and draws that count as one test: see the test below",
     "comparison/procrustes_consensus.py": "p-values of a normal distribution",
     "neuro/session_drift.py": "maximum over shared draws: tests/neuro",

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha.drift.two_samples import TESTS, Test, two_sample
 from shesha.inputs import validation as check
-from shesha.nulls.null_summary import holm, number_against_null
+from shesha.nulls.null_summary import holm, number_against_null, undecided
 from shesha.results import sentence_parts as say
 from shesha.results.number import Number, NumberTable
 from shesha.results.paper_sentences import claim
@@ -43,6 +43,10 @@ class TwoSampleTests(NumberTable):
         if not any(each.has_value for each in self):
             return f"Whether the samples differ cannot be tested: {self.numbers[0].reason}."
         if not self.significant:
+            p_values = [[getattr(each, name) for each in self] for name in ("p_value", "corrected_p_value")]
+            few = undecided(*p_values, self.numbers[0].n_draws, self.numbers[0].alpha)
+            if few:
+                return f"Whether the samples differ {few} ({sizes})."
             return f"No difference between the two samples was found ({sizes})."
         if self.dependence:
             return f"Whether the samples differ cannot be decided, because rows depend on each other ({sizes})."

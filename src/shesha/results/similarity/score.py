@@ -122,7 +122,8 @@ class Score(Number, NoiseCeilingFields):
     def _further_lines(self) -> Iterable[str]:
         """Yield the possible range, the calibration, and what could be wrong."""
         if self.has_value and self.family:
-            yield f"{self.closer} is closer, possible values {format_range(self.possible_low, self.possible_high)}"
+            direction = "higher is closer, " if self.closer == "higher" else ""
+            yield f"{direction}possible values {format_range(self.possible_low, self.possible_high)}"
         yield from super()._further_lines()
         if self.interrupted:
             yield "interrupted: fewer permutations than requested"
