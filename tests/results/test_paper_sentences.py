@@ -63,7 +63,7 @@ def test_every_number_of_a_sentence_is_one_of_the_result(real_kind, real_result)
     if real_kind.startswith("PairwiseComparison"):
         # The mean chance level of a measure is the one number that no field has.
         scores = list(found.scores)
-        known += [np.mean([one.chance for one in scores if one.measure == name]) for name in found.measures]
+        known += [np.mean([one.chance for one in scores if one.name == name]) for name in found.measures]
     for text in NUMBER.findall(SECTION.sub("", said.removesuffix(f"{shesha.__version__})."))):
         digits = len(text.partition(".")[2].partition("e")[0])
         scale = 10.0 ** int(text.partition("e")[2] or 0)

@@ -102,14 +102,16 @@ def test_class_sizes_vary_in_resamples_unless_they_are_blocks(rng):
 def test_copies_are_told_unless_groups_are_given(rng):
     X = rng.standard_normal((30, 6))
     twice, who = np.repeat(X, 2, axis=0), np.repeat(np.arange(30), 2)
-    found = shesha.estimate(twice, seed=0)
+    found = shesha.estimate(twice, seed=0, n_permutations=0)
     assert "30 rows repeat an earlier row exactly" in found.notes[-1]
     assert "groups=" in found.notes[-1]
-    grouped = shesha.estimate(twice, groups=who, seed=0)
+    grouped = shesha.estimate(twice, groups=who, seed=0, n_permutations=0)
     assert not grouped.notes
-    assert not shesha.estimate(X, seed=0).notes
+    assert not shesha.estimate(X, seed=0, n_permutations=0).notes
     assert grouped.total_error > 1.2 * found.total_error
-    assert grouped.standard_error == pytest.approx(shesha.estimate(X, seed=0).standard_error, rel=0.25)
+    assert grouped.standard_error == pytest.approx(
+        shesha.estimate(X, seed=0, n_permutations=0).standard_error, rel=0.25
+    )
 
 
 def copied(group, drawn):

@@ -47,7 +47,7 @@ def test_a_score_of_rows_has_an_interval_and_no_chance(rng):
     assert found.standard_error == pytest.approx(2 * np.sqrt(found.value / 50), rel=0.4)
     message = "variant must have a null distribution, got 'mean_length', which has none"
     with pytest.raises(ValueError, match=message):
-        shesha.estimate(X, variant="mean_length", seed=0, n_bootstrap=0)
+        shesha.estimate(X, variant="mean_length", seed=0, n_bootstrap=0, n_permutations=19)
 
 
 def test_a_score_of_labels_has_both(rng):

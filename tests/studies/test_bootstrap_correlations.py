@@ -35,7 +35,7 @@ def test_groups_widen_the_interval_of_rows_that_share_them():
 
 def test_rows_without_a_score_are_left_out():
     found = correlation([1, 2, 3, 4, np.nan], [1, 2, 3, np.nan, 5], list("abcde"), 10, 10)
-    assert found.n_rows == 3
+    assert found.n == 3
     assert np.isnan(found.value)
 
 

@@ -87,6 +87,7 @@ def _null_fields(evidence: Evidence, g: int, scores: Matrix, alpha: float) -> di
     return {
         **pair.evidence(),
         "coherence_chance": mean.chance,
+        "coherence_p_value": mean.p_value,
         "magnitude_chance": size.chance,
         "magnitude_p": beyond_noise.p_value,
     }

@@ -43,8 +43,8 @@ class TwoSampleTests(NumberTable):
         if not any(each.has_value for each in self):
             return f"Whether the samples differ cannot be tested: {self.numbers[0].reason}."
         if not self.significant:
-            p_values = [[getattr(each, name) for each in self] for name in ("p_value", "corrected_p_value")]
-            few = undecided(*p_values, self.numbers[0].n_draws, self.numbers[0].alpha)
+            p_values, corrected = [each.p_value for each in self], [each.corrected_p_value for each in self]
+            few = undecided(p_values, corrected, self.numbers[0].n_draws, self.numbers[0].alpha)
             if few:
                 return f"Whether the samples differ {few} ({sizes})."
             return f"No difference between the two samples was found ({sizes})."

@@ -38,6 +38,8 @@ class Coherence(Number):
     values."""
     coherence_chance: float = NAN
     """Mean of `coherence` over the null groups."""
+    coherence_p_value: float = NAN
+    """p-value of `coherence`; the verdict is that of the unbiased coherence."""
     magnitude: float = NAN
     """Length of the mean shift."""
     unbiased_magnitude: float = NAN

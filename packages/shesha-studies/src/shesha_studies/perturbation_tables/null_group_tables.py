@@ -58,6 +58,8 @@ _NAMES = {
 
 def group_table(table: CoherenceTable) -> pd.DataFrame:
     """Return the numbers of a coherence table under the names of the columns of these tables."""
+    if not isinstance(table, CoherenceTable):
+        raise TypeError(f"table must be a CoherenceTable, got {type(table).__name__}")
     return table.to_frame(full=True).rename(columns=_NAMES)
 
 
