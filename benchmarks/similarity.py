@@ -94,7 +94,7 @@ def pairs() -> list[str]:
         start = time.perf_counter()
         found = compare_all(representations, chosen)
         seconds = time.perf_counter() - start
-        assert all(pair.score.has_value for pair in found.scores)
+        assert all(pair.has_value for pair in found.scores)
         lines.append(markdown_line([label, f"{seconds:.1f}", published]))
         print(lines[-1], flush=True)
     return lines

@@ -70,7 +70,7 @@ def main() -> None:
         verdicts = {name: monitor.check(current) for name, monitor in monitors.items()}
         found.append((noise, verdicts["any change"], [one.state for one in verdicts.values()], right))
         print(
-            f"noise {noise:<6} drift {found[-1][1].scores[0].drift:<9.3g} accuracy {right.mean():.1%}  {found[-1][2]}"
+            f"noise {noise:<6} drift {found[-1][1].scores[0].value:<9.3g} accuracy {right.mean():.1%}  {found[-1][2]}"
         )
     draw(found, list(monitors), asked.out)
 
@@ -83,7 +83,7 @@ def draw(found: list, names: list[str], out: Path) -> None:
     """Draw drift with its threshold, and accuracy."""
     clean = found[0][3]
     levels = [noise for noise, *_ in found[1:]]
-    drifts = [max(verdict.scores[0].drift, 1e-16) for _, verdict, *_ in found[1:]]
+    drifts = [max(verdict.scores[0].value, 1e-16) for _, verdict, *_ in found[1:]]
     accuracies = [right.mean() for *_, right in found[1:]]
     # The sentences are the same before and after, so the test compares only predictions that changed.
     fell = [lost(clean, right) for *_, right in found[1:]]

@@ -58,7 +58,6 @@ def alignment(found: shesha.Audit, ax: plt.Axes) -> None:
     """Draw how well distances agree with the labels, and the 95 % quantile of shuffled labels."""
     names = [one.name for one in found.representations]
     scores = [one.supervised["supervised_alignment"] for one in found.representations]
-    chances = [one.supervised_chances["supervised_alignment"] for one in found.representations]
     places = range(len(names))
     ax.errorbar(
         places,
@@ -68,7 +67,7 @@ def alignment(found: shesha.Audit, ax: plt.Axes) -> None:
         color="#1f4e79",
         capsize=4,
     )
-    thresholds = [one.threshold for one in chances]
+    thresholds = [one.threshold for one in scores]
     ax.plot(places, thresholds, "--", color="grey")
     ax.annotate(
         "5 % of shuffled labels exceed this",

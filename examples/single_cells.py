@@ -55,10 +55,10 @@ def main(picture: Path) -> None:
     print(found)
 
     table = adata.uns["coherence"]["table"]
-    above = table.index[table["p_adj"] <= 0.05]
+    above = table.index[table["corrected_p_value"] <= 0.05]
     print(f"\nabove chance at 5 % (Benjamini and Hochberg): {len(above)} of {len(table)}: {', '.join(above)}")
     for score, line in adata.uns["coherence"]["links"].iterrows():
-        print(f"magnitude and {score}: {line.rho:.2f} over targets, {line.chance:.2f} over null targets")
+        print(f"magnitude and {score}: {line.value:.2f} over targets, {line.chance:.2f} over null targets")
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(12.5, 4.6), layout="constrained", width_ratios=(1.5, 1))
     violins(adata, table, left)

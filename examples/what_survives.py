@@ -41,9 +41,9 @@ def table(
     print(f"  {'pair':<34}{'measure':<28}{'raw':>8}{'chance':>8}{'calibrated':>12}{'p':>8}")
     for measure in measures:
         found = shesha.calibrate_many(pairs, measure, seed=0, **options)
-        for line in found.to_frame().itertuples():
+        for line in found.to_frame(full=True).itertuples():
             star = " *" if line.significant else ""
-            numbers = f"{line.observed:>8.3f}{line.null_mean:>8.3f}{line.score:>12.3f}{line.p_benjamini_hochberg:>8.3f}"
+            numbers = f"{line.value:>8.3f}{line.chance:>8.3f}{line.calibrated:>12.3f}{line.p_benjamini_hochberg:>8.3f}"
             print(f"  {line.pair:<34}{measure:<28}{numbers}{star}")
     print()
 

@@ -50,7 +50,7 @@ def main() -> None:
     nothing = steering.rank_layers(here, shuffled, by="accuracy", **options)
     best = nothing.layers_best_first[0]
     print(f"\nThe same with shuffled labels: layer {best.name} is best, accuracy {best.value:.3f},")
-    print(f"p = {best.p_value:.2g} as the only layer, p = {best.p_best:.2g} as the best of seven")
+    print(f"p = {best.p_value:.2g} as the only layer, p = {best.corrected_p_value:.2g} as the best of seven")
 
     chosen = steered.winner
     found = steering.vector(layers[chosen][looked], y[looked], seed=0)

@@ -27,6 +27,8 @@ import numpy as np
 import pandas as pd
 from _good_calls import Arguments, N, functions
 
+from shesha.results import Number
+
 SEEDS = (0, 1, 2)
 TOLERANCE = 1e-12
 _LARGEST = 64
@@ -64,11 +66,13 @@ def leaves(value: Any, place: str = "") -> Iterator[tuple[str, float]]:
         for field in dataclasses.fields(value):
             if field.name not in _TIMES:
                 yield from leaves(getattr(value, field.name), f"{place}.{field.name}")
+        if isinstance(value, Number):
+            for name in ("centred", "z", "adjusted", "percentile"):
+                yield from leaves(getattr(value, name), f"{place}.{name}")
     elif isinstance(value, list | tuple):
         for i, one in enumerate(value):
-            name = next(
-                (getattr(one, word) for word in ("measure", "name") if isinstance(getattr(one, word, None), str)), i
-            )
+            words = [getattr(one, word, None) for word in ("first", "second", "measure", "name")]
+            name = " ".join(word for word in words if isinstance(word, str) and word) or i
             yield from leaves(one, f"{place}[{name}]")
     elif hasattr(value, "__array__"):
         array = np.asarray(value)

@@ -3,8 +3,8 @@
     python scripts/make_covariates_table.py [--runs 200] [--rows 30 100] [--measures CKA RSA] [--split] [--write]
 
 X and Y share only the covariate (false positives), or also a part of rank 3 (power). With `--split`, the script instead
-counts false positives of `chance` for the feature split. These data have 100 rows and 200 features, whose halves share
-only the covariate.
+counts false positives of `estimate` for the feature split. These data have 100 rows and 200 features, whose halves
+share only the covariate.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ def split_significant(case: Case, n: int, run: int) -> bool:
     rng = np.random.default_rng([run, n, list(CASES.values()).index(case), 2])
     covariates, columns = case(rng, n)
     X = _EFFECT * columns @ rng.standard_normal((columns.shape[1], WIDE)) + rng.standard_normal((n, WIDE))
-    found = shesha.chance(X, variant="feature_split", covariates=covariates, n_permutations=DRAWS, seed=run)
+    found = shesha.estimate(
+        X, variant="feature_split", covariates=covariates, n_permutations=DRAWS, seed=run, n_bootstrap=0
+    )
     return bool(found.p_value <= LEVEL)
 
 

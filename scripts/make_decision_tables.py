@@ -68,7 +68,7 @@ CASES = (
     ),
     (
         "one representation whose rows differ in scale or depth",
-        '`shesha.chance(X, keep="row scale")`',
+        '`shesha.estimate(X, keep="row scale")`',
         [{"data": name, "design": "-"} for name in ("row scale about an offset", "depth of counts")],
         [{"data": name, "design": "row scale"} for name in ("row scale about an offset", "depth of counts")],
     ),

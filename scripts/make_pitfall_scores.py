@@ -151,7 +151,7 @@ def value(score: str, X: np.ndarray, Y: np.ndarray) -> float:
 def alarm(score: str, X: np.ndarray, Y: np.ndarray, told: dict[str, Any]) -> bool:
     """Return whether the score is significant at 5 %."""
     if score in SPLITS:
-        return shesha.chance(X, variant=SPLITS[score], n_permutations=19, seed=0).p_value <= 0.05
+        return shesha.estimate(X, variant=SPLITS[score], n_permutations=19, seed=0, n_bootstrap=0).p_value <= 0.05
     return shesha.calibrate(X, Y, score, n_permutations=19, seed=0, **told).p_value <= 0.05
 
 
@@ -248,9 +248,10 @@ def group_sizes() -> str:
         labels = np.r_[np.repeat([f"g{i}" for i in range(20)], size), np.repeat("control", 1000)]
         found = shesha.coherence.coherence_by_group(
             noise(rng, len(labels), 50), labels, "control", n_draws=99
-        ).to_frame()
-        numbers = [f"{found[name].median():.3f}" for name in ("coherence", "magnitude", "chance", "unbiased")]
-        lines.append(markdown_line([str(size), *numbers, f"{(found['p'] <= 0.05).sum()} of {len(found)}"]))
+        ).to_frame(full=True)
+        shown = ("coherence", "magnitude", "coherence_chance", "value")
+        numbers = [f"{found[name].median():.3f}" for name in shown]
+        lines.append(markdown_line([str(size), *numbers, f"{(found['p_value'] <= 0.05).sum()} of {len(found)}"]))
     return "\n".join(
         [
             "**Small groups** have a high coherence by chance. (Coherence is the mean cosine between the shifts of "

@@ -126,8 +126,8 @@ def standardised(data: Data) -> float:
 def beside_scale(data: Data) -> float:
     """Score corrected for row length; 0 is the value that the scale alone gives."""
     lengths = np.linalg.norm(data["X"], axis=1)
-    found = shesha.chance(data["X"], within=lengths, n_permutations=99, seed=0)
-    return found.observed - found.level
+    found = shesha.estimate(data["X"], within=lengths, n_permutations=99, seed=0, n_bootstrap=0)
+    return found.value - found.chance
 
 
 def pair(measure: Callable[..., float]) -> Callable[[Data], float]:
@@ -206,7 +206,8 @@ TRAPS = (
     Trap("classes follow a covariate", ("confounded labels",), confounded, lambda d: without(d["X"], d["covariates"]),
          "covariate removed"),
     Trap("more features than rows", ("saturated",), lambda rng: {"X": noise(rng, 40, 64), "Y": noise(rng, 40, 64)},
-         lambda d: shesha.calibrate(d["X"], d["Y"], "LinReg", truncate=5, seed=0).score, "5 components, calibrated",
+         lambda d: shesha.calibrate(d["X"], d["Y"], "LinReg", truncate=5, seed=0).calibrated,
+         "5 components, calibrated",
          pair(linear_regression), "LinReg"),
 )  # fmt: skip
 
@@ -324,8 +325,8 @@ def csr(file: Any) -> Any:
 
 
 def beside(X: np.ndarray, depth: np.ndarray) -> float:
-    found = shesha.chance(X, within=depth, n_permutations=39, seed=0)
-    return found.observed - found.level
+    found = shesha.estimate(X, within=depth, n_permutations=39, seed=0, n_bootstrap=0)
+    return found.value - found.chance
 
 
 HEAD = """\

@@ -37,7 +37,7 @@ def coverage(n: int, d: int, size: int | None, runs: int) -> str:
         one = steering.steerability(
             X, y, groups=groups, alphas=ALPHAS, units="norm", n_draws=0, n_directions=1, seed=seed
         )
-        found.append([(s.value, s.ci_low, s.ci_high) for s in (one.accuracy, one.max_drop)])
+        found.append([(s.value, s.low, s.high) for s in (one.accuracy, one.max_drop)])
     value, low, high = np.moveaxis(np.array(found), 2, 0)
     # The true value of an interval is the mean over samples with the same number of rows.
     truth = value.mean(axis=0)

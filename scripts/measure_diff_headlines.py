@@ -105,7 +105,7 @@ def answers(X: Rows, Y: Rows, codes: Rows, groups: object, seed: int) -> dict[st
     moved = {
         pair
         for pair in result.classes
-        if getattr(pair, "significant", pair.p_adjusted <= 0.05) and pair.p_adjusted <= 0.05
+        if getattr(pair, "significant", pair.corrected_p_value <= 0.05) and pair.corrected_p_value <= 0.05
     }
     classes = "moved wrongly" if any("d" not in (pair.first, pair.second) for pair in moved) else "moved"
     structure, accuracy = result.structure, result.separation

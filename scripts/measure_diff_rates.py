@@ -125,7 +125,7 @@ def class_rates(runs: int) -> str:
         labels = rng.permutation(np.repeat(["a", "b", "c"], 20))
         after = X + 0.3 * X.std() * rng.standard_normal(X.shape)
         found = shesha.diff(X, after, labels, measures="unbiased CKA", seed=run, k=5)
-        families += min(one.p_adjusted for one in found.classes) <= 0.05
+        families += min(one.corrected_p_value for one in found.classes) <= 0.05
         pairs += sum(one.p_value <= 0.05 for one in found.classes)
         tests += len(found.classes)
         separations += not found.separation.low <= 0 <= found.separation.high

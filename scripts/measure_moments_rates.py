@@ -59,7 +59,7 @@ def coverage_row(found: list[shesha.Comparison]) -> list[str]:
     cells = []
     for name in MEASURES:
         mean = float(np.mean([one[name].value for one in found]))
-        cells.append(np.mean([one[name].interval_low <= mean <= one[name].interval_high for one in found]))
+        cells.append(np.mean([one[name].low <= mean <= one[name].high for one in found]))
     return [f"{cell:.1%}" for cell in cells]
 
 
@@ -68,7 +68,7 @@ def limit_values(kind: str) -> dict[str, float]:
     rng, moments = np.random.default_rng(99), shesha.Moments()
     for _ in range(20):
         moments.update(*draw(rng, 100_000, kind, 0.5))
-    return {score.measure: score.value for score in shesha.compare(moments, MEASURES)}
+    return {score.name: score.value for score in shesha.compare(moments, MEASURES)}
 
 
 def limit_row(found: list[shesha.Comparison], corrected: list[dict[str, float]], limits: dict[str, float]) -> list[str]:
@@ -77,10 +77,10 @@ def limit_row(found: list[shesha.Comparison], corrected: list[dict[str, float]],
     for name in MEASURES:
         scores = [one[name] for one in found]
         moves = [one[name] - score.value for one, score in zip(corrected, scores, strict=True)]
-        ends = [(score.interval_low, score.interval_high) for score in scores]
+        ends = [(score.low, score.high) for score in scores]
         plain = np.mean([low <= limits[name] <= high for low, high in ends])
         moved = np.mean([a <= limits[name] - move <= b for (a, b), move in zip(ends, moves, strict=True)])
-        noted = np.mean(["bias" in score.note for score in scores])
+        noted = np.mean(["bias" in score.notes for score in scores])
         cells.append(f"{plain:.0%}, {moved:.0%}, {noted:.0%}")
     return cells
 

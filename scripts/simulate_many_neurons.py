@@ -27,7 +27,7 @@ def main() -> None:
     for n, p, repeats in WUC:
         options = {"n_permutations": 0, "normalize": False}
         values = [
-            wuc(correlated_noise(rng, n, p), rng.integers(N_CONDITIONS, size=n), **options).observed
+            wuc(correlated_noise(rng, n, p), rng.integers(N_CONDITIONS, size=n), **options).value
             for _ in range(repeats)
         ]
         print(f"wuc, {n} trials, {p} neurons: {np.mean(values):.3f} (se {np.std(values) / np.sqrt(repeats):.3f})")

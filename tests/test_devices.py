@@ -113,7 +113,7 @@ def test_nulls_are_the_same_draws(place, name):
     of_tensors = shesha.calibrate(place(X), place(Y), measure, n_permutations=20, seed=3)
     np.testing.assert_allclose(of_tensors.null, of_arrays.null, **CLOSE)
     assert of_tensors.p_value == of_arrays.p_value
-    assert of_tensors.score == pytest.approx(of_arrays.score, rel=1e-9, abs=1e-12)
+    assert of_tensors.calibrated == pytest.approx(of_arrays.calibrated, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_comparisons(place):
         for a, b in ((X, Y), (place(X), place(Y)))
     )
     for expected, found in zip(of_arrays.scores, of_tensors.scores, strict=True):
-        for number in ("value", "p_value", "calibrated", "interval_low", "interval_high"):
+        for number in ("value", "p_value", "calibrated", "low", "high"):
             assert getattr(found, number) == pytest.approx(getattr(expected, number), rel=1e-9, abs=1e-11)
 
 

@@ -101,7 +101,7 @@ def test_the_closest_pair_is_framed_where_none_is_significant():
     rng = np.random.default_rng(0)
     layers = [{str(k): rng.standard_normal((30, 5)) for k in range(3)} for _ in range(2)]
     found = shesha.calibrate_layers(*layers, n_permutations=19, seed=0)
-    assert found.framed_cells == ((int(found.best[0]), int(found.best[1])),)
+    assert found.framed_cells == ((int(found.closest[0]), int(found.closest[1])),)
 
 
 def test_numbers_are_written_only_where_they_fit():

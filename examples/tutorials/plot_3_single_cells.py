@@ -52,25 +52,31 @@ print(f"{adata.n_obs} cells, {control.sum()} of them controls, {adata.obs['targe
 # **The naive ranking** uses the mean cosine between the cells' shifts and the mean shift. Every target seems to have an
 # effect.
 table = bio.coherence_test(adata, "target", groups="guide", n_draws=199)
-print(table.sort_values("coherence", ascending=False)[["n", "coherence", "magnitude"]].round(3).head(8))
+print(table.sort_values("coherence", ascending=False)[["n_rows", "coherence", "magnitude"]].round(3).head(8))
 
 # %%
 # **The same with chance levels.** Each target is compared with random groups of as many control cells. Even without an
-# effect, both coherence and its chance level rise as groups get smaller. *unbiased* does not depend on the size of the
-# group.
-columns = ["n", "coherence", "chance", "unbiased", "p", "p_adj"]
-print(table.sort_values("unbiased", ascending=False)[columns].round(3).to_string())
+# effect, both coherence and its chance level rise as groups get smaller. The unbiased coherence, ``value``, does not
+# depend on the size of the group.
+columns = ["n_rows", "coherence", "coherence_chance", "value", "p_value", "corrected_p_value"]
+print(table.sort_values("value", ascending=False)[columns].round(3).to_string())
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")
-sure = table["p_adj"] <= 0.05
-for ax, score, title in ((left, "coherence", "mean cosine"), (right, "unbiased", "unbiased: pairs of cells")):
-    ax.scatter(table["n"][sure], table[score][sure], color="#d55e00", label="p_adj at most 0.05")
-    ax.scatter(table["n"][~sure], table[score][~sure], color="#7f7f7f", label="p_adj above 0.05")
+sure = table["corrected_p_value"] <= 0.05
+for ax, score, title in ((left, "coherence", "mean cosine"), (right, "value", "unbiased: pairs of cells")):
+    ax.scatter(table["n_rows"][sure], table[score][sure], color="#d55e00", label="corrected p at most 0.05")
+    ax.scatter(table["n_rows"][~sure], table[score][~sure], color="#7f7f7f", label="corrected p above 0.05")
     ax.set(xscale="log", xlabel="cells", title=title)
     ax.spines[["top", "right"]].set_visible(False)
-order = np.argsort(table["n"].to_numpy())
-left.plot(table["n"].iloc[order], table["chance"].iloc[order], "--", color="black", label="control cells, same number")
+order = np.argsort(table["n_rows"].to_numpy())
+left.plot(
+    table["n_rows"].iloc[order],
+    table["coherence_chance"].iloc[order],
+    "--",
+    color="black",
+    label="control cells, same number",
+)
 right.axhline(0, linestyle="--", color="black")
 left.legend(frameon=False, fontsize="small")
 
@@ -81,10 +87,10 @@ for link in bio.coherence_table(adata, "target", groups="guide", n_draws=199).li
     print(link)
 
 # %%
-# **The decision.** Follow up targets with ``p_adj`` below your level, in the order of ``unbiased``, and report the
-# number of cells. A small p does not imply a large effect: with hundreds of cells, an *unbiased* score of 0.003 is
-# significant. Of the targets with ``p_adj`` below 0.05, one in twenty may have no effect (in the simulated screen, T04
-# is an example). Use the mean cosine only to compare groups of equal size.
+# **The decision.** Follow up targets with ``corrected_p_value`` below your level, in the order of ``value``, and
+# report the number of cells. A small p does not imply a large effect: with hundreds of cells, an unbiased coherence of
+# 0.003 is significant. Of the targets with ``corrected_p_value`` below 0.05, one in twenty may have no effect (in the
+# simulated screen, T04 is an example). Use the mean cosine only to compare groups of equal size.
 #
 # **What can mislead**
 #

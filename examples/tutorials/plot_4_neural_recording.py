@@ -53,7 +53,7 @@ print(f"{'area':<12}{'odd/even':>9}{'shuffled: p':>13}{'shifted: chance':>17}{'p
 for name, counts in areas.items():
     usual = {"trials_per_half": "all", "n_permutations": 199}
     naive, fair = trial_split(counts, shown, null="permute", **usual), trial_split(counts, shown, **usual)
-    print(f"{name:<12}{fair.observed:>9.2f}{naive.p_value:>13.3f}{fair.null_mean:>17.2f}{fair.p_value:>7.3f}")
+    print(f"{name:<12}{fair.value:>9.2f}{naive.p_value:>13.3f}{fair.chance:>17.2f}{fair.p_value:>7.3f}")
 
 # %%
 # **Equal numbers of trials.** The means of rare conditions are noisy, so they are far from all others in both halves.
@@ -62,7 +62,7 @@ for name, counts in areas.items():
 # it leaves out products of a trial with itself.
 equal = {name: trial_split(counts, shown, n_permutations=199, seed=0) for name, counts in areas.items()}
 for name, one in equal.items():
-    print(f"{name:<12} equal numbers: {one.observed:.2f}, chance {one.null_mean:.2f}, p = {one.p_value:.3f}")
+    print(f"{name:<12} equal numbers: {one.value:.2f}, chance {one.chance:.2f}, p = {one.p_value:.3f}")
 first = next(iter(equal.values()))
 print(f"{first.n_unused} trials unused; conditions left out: {', '.join(first.dropped) or 'none'}")
 
@@ -81,8 +81,8 @@ for (name, one), separate in zip(equal.items(), rows, strict=True):
     print(f"{name:<12} {'a code' if max(one.p_value, separate.p_value) <= 0.05 else 'no evidence of a code'}")
 figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 places = np.arange(len(areas))
-ax.scatter(places, [one.observed for one in rows], color="#0072b2", label="first and second half", zorder=3)
-means, spreads = [one.null_mean for one in rows], [2 * one.null_sd for one in rows]
+ax.scatter(places, [one.value for one in rows], color="#0072b2", label="first and second half", zorder=3)
+means, spreads = [one.chance for one in rows], [2 * one.chance_sd for one in rows]
 ax.errorbar(places, means, spreads, fmt="none", color="#7f7f7f", capsize=4, label="chance, +- 2 sd")
 ax.set_xticks(places, list(areas))
 ax.set(ylabel="agreement of distances", xlim=(-0.5, len(areas) - 0.5))

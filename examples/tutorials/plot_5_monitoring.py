@@ -65,7 +65,7 @@ def look(name: str, model: torch.nn.Module) -> None:
     """Check the canaries, and measure the accuracy of the task."""
     verdict = monitor.check(encode(model, images[canaries]))
     accuracy = downstream.score(encode(model, images[rest]), labels[rest])
-    found.append((name, verdict.scores[0].drift, verdict.state, accuracy))
+    found.append((name, verdict.scores[0].value, verdict.state, accuracy))
     print(f"{name:<24} {verdict.state:<6} drift {found[-1][1]:<9.2g} accuracy {accuracy:.1%}")
 
 

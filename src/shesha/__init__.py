@@ -44,10 +44,8 @@ if TYPE_CHECKING:
     from shesha.ranking.rank_models import rank_models
     from shesha.results import (
         Audit,
-        Calibrated,
         CalibratedLayers,
         CalibratedMany,
-        Chance,
         Coherence,
         CoherenceTable,
         Comparison,
@@ -62,6 +60,7 @@ if TYPE_CHECKING:
         NoiseCeiling,
         PairwiseComparison,
         RowMap,
+        Score,
         UnitMatching,
         load,
     )
@@ -86,7 +85,6 @@ if TYPE_CHECKING:
         variance_ratio,
         zscore_separation,
     )
-    from shesha.stability.chance import chance
     from shesha.stability.estimate import estimate
     from shesha.support.warnings import (
         CalibrationWarning,
@@ -104,11 +102,9 @@ __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Audit",
-    "Calibrated",
     "CalibratedLayers",
     "CalibratedMany",
     "CalibrationWarning",
-    "Chance",
     "Coherence",
     "CoherenceTable",
     "Comparison",
@@ -133,6 +129,7 @@ __all__ = [
     "Rdm",
     "RowMap",
     "RowNamesWarning",
+    "Score",
     "UnitMatching",
     "anchor_profile_stability",
     "anchor_stability",
@@ -144,7 +141,6 @@ __all__ = [
     "calibrate",
     "calibrate_layers",
     "calibrate_many",
-    "chance",
     "cite",
     "class_separation_ratio",
     "coherence",

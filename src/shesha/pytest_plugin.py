@@ -181,7 +181,7 @@ def failure(verdict: DriftVerdict, reference: str) -> str:
 def _headline(verdict: DriftVerdict) -> str:
     one = next((score for score in verdict.scores if score.beyond), verdict.scores[0])
     tolerance = f"tolerance {verdict.tolerance:g}" if one.tier == "primary" else "does not fail a test"
-    return f"{one.measure} {one.drift:.3g} ({tolerance}; unchanged encodings reach {one.threshold:.3g})"
+    return f"{one.name} {one.value:.3g} ({tolerance}; unchanged encodings reach {one.threshold:.3g})"
 
 
 def _level(repeats: int, false_alarm: float | None) -> float:

@@ -57,7 +57,7 @@ def test_two_classes_have_no_geometry_of_centroids(layers, quick_audit):
     assert refused.reason == "y must contain at least 3 classes, got 2"
     told = " ".join(found.full_text().split())
     assert "late: no value of Stability of class centroids: y must contain at least 3 classes, got 2" in told
-    others = {name: score.value for name, score in found["late"].supervised.items() if name != refused.variant}
+    others = {name: score.value for name, score in found["late"].supervised.items() if name != refused.name}
     assert tuple(others) == SUPERVISED[:4]
     assert np.isfinite(list(others.values())).all()
 
@@ -139,8 +139,8 @@ def test_a_score_that_the_labels_do_not_allow_holds_nothing_but_its_reason(rng):
     assert missing
     for one in missing:
         assert np.isnan([one.value, one.low, one.high, one.standard_error, one.monte_carlo_error]).all()
-        assert (one.pair_error, one.n_draws, one.n_bootstrap, one.n_pairs, one.pairs_dropped) == (0, 0, 0, 0, 0)
-        assert (one.n_samples, one.n_features) == (20, 5)
+        assert (one.pair_error, one.n_partitions, one.n_resamples, one.n_pairs, one.pairs_dropped) == (0, 0, 0, 0, 0)
+        assert (one.n_rows, one.n_features) == (20, 5)
 
 
 def test_labels_named_like_clusters_are_doubted_if_they_agree_with_the_data(quick_audit):

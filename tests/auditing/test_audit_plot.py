@@ -63,7 +63,7 @@ def test_one_representation_shows_its_threshold_and_the_scores_of_its_labels(lay
     assert ends == pytest.approx(np.array([[one.low, one.high] for one in scores]))
     (dashes,) = (one for one in ax.collections if one.get_label() == "chance threshold")
     heights = [segment[0, 1] for segment in dashes.get_segments() if len(segment)]
-    of_labels = found["late"].supervised_chances
+    of_labels = found["late"].supervised
     known = [of_labels[name].threshold for name, one in found.meanings.items() if one.title in labels]
     assert heights == [found["late"].chance.threshold, *known]
     ax.figure.canvas.draw()

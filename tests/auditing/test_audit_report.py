@@ -145,7 +145,7 @@ def test_the_report_says_what_is_above_chance(layers, quick_audit):
 
 def test_without_draws_no_chance_is_told(layers, quick_audit):
     found = quick_audit(layers["middle"], n_permutations=0)
-    assert (found["X"].chance, found["X"].chances) == (None, {})
+    assert found["X"].chance is None
     assert np.isnan(found.to_frame()["p_value"]).all()
     assert "no chance level was computed" in told(next(iter(blocks(found.full_text()).values())))
     assert "chance up to" not in told(blocks(found.full_text())["Stability"])
@@ -161,18 +161,17 @@ def test_every_label_score_stands_beside_its_chance(layers, classes, quick_audit
     random, related = (quick_audit(X, classes) for X in (layers["late"], layers["late"] + 3 * np.eye(12)[classes]))
     assert random["X"].supervised["variance_ratio"].low > 0
     for found, p_values in ((random, (0.1, 1.0)), (related, (0.05, 0.05))):
-        for name, chance in found["X"].supervised_chances.items():
-            assert f"{chance.threshold:.3f}" in told(blocks(found.full_text())["Agreement with the labels"])
-            assert chance.observed == pytest.approx(found["X"].supervised[name].value, abs=1e-12)
+        for score in found["X"].supervised.values():
+            assert f"{score.threshold:.3f}" in told(blocks(found.full_text())["Agreement with the labels"])
         low, high = p_values
-        assert low <= found["X"].supervised_chances["variance_ratio"].p_value <= high
+        assert low <= found["X"].supervised["variance_ratio"].p_value <= high
 
 
 def test_chances_of_label_scores_come_back_from_plain_values(audited):
     plain = json.loads(json.dumps(audited.to_dict(), allow_nan=False))
-    assert list(plain["representations"][2]["supervised_chances"]) == ESTIMATES[2:]
+    assert list(plain["representations"][2]["supervised"]) == ESTIMATES[2:]
     late = type(audited["late"]).from_dict(plain["representations"][2])
-    assert late.supervised_chances == audited["late"].supervised_chances
+    assert late.supervised == audited["late"].supervised
 
 
 def test_neighbours_in_the_ranking_tie_if_their_intervals_overlap(layers, quick_audit):
@@ -243,7 +242,7 @@ def test_the_table_has_a_row_for_each_representation(audited):
     table = audited.to_frame()
     parts = [f"{name}{part}" for name in ESTIMATES for part in ("", "_low", "_high")]
     counts = ["not_finite", "zero_rows", "duplicate_rows", "constant_columns"]
-    shape = ["representation", "n_samples", "n_features", "n_used"]
+    shape = ["representation", "n_rows", "n_features", "n_used"]
     drift = ["drift_from_first", "drift_from_previous"]
     beside = [f"{name}{part}" for name in ESTIMATES[2:] for part in ("_chance", "_p_value")]
     assert list(table) == [*shape, *counts, *parts, *CHANCE, *beside, *SPECTRUM, "doubts", "reason", *drift]
@@ -253,8 +252,8 @@ def test_the_table_has_a_row_for_each_representation(audited):
             estimate = estimate_of(one, name)
             own = estimate.value, estimate.low, estimate.high
             assert tuple(row[[name, f"{name}_low", f"{name}_high"]]) == own
-        assert tuple(row[CHANCE]) == (one.chance.level, one.chance.threshold, one.chance.p_value)
-        chances = [(found.level, found.p_value) for found in one.supervised_chances.values()]
+        assert tuple(row[CHANCE]) == (one.chance.chance, one.chance.threshold, one.chance.p_value)
+        chances = [(found.chance, found.p_value) for found in one.supervised.values()]
         assert row[beside].tolist() == [number for pair in chances for number in pair]
         assert dict(row[SPECTRUM]) == one.descriptors
     assert tuple(table["drift_from_first"]) == audited.drift.from_first
@@ -285,7 +284,7 @@ def test_an_audit_becomes_plain_values(audited):
     late = content["representations"][2]
     assert late["feature_split"]["value"] == audited["late"].feature_split.value
     assert late["supervised"]["variance_ratio"]["low"] == audited["late"].supervised["variance_ratio"].low
-    assert late["chance"]["null"] == list(audited["late"].chance.null)
+    assert late["feature_split"]["null"] == list(audited["late"].chance.null)
     assert late["faults"]["zero_rows"] == []
     assert content["drift"]["from_first"] == list(audited.drift.from_first)
     assert content["options"] == audited.options

@@ -28,13 +28,13 @@ def test_scores_of_labels_come_from_sampled_rows_with_intervals_that_hold_the_va
     assert set(few.supervised) == set(whole.supervised)
     for name, estimate in few.supervised.items():
         expected = whole.supervised[name]
-        assert f"{size:,} of 40,000 rows, drawn at random, were used" in " ".join(estimate.warnings), name
-        assert not any("drawn at random, were used" in text for text in expected.warnings)
-        assert estimate.n_samples == size
+        assert f"{size:,} of 40,000 rows, drawn at random, were used" in " ".join(estimate.notes), name
+        assert not any("drawn at random, were used" in text for text in expected.notes)
+        assert estimate.n_rows == size
         # Twice the interval, since one of five may miss.
         reach = 2 * max(estimate.high - estimate.value, estimate.value - estimate.low)
         assert abs(estimate.value - expected.value) <= reach, name
-        assert few.supervised_chances[name].p_value == pytest.approx(0.05)
+        assert few.supervised[name].p_value == pytest.approx(0.05)
     assert f"{size:,} of 40,000 rows" in " ".join(found.full_text().split())
     assert "sampling pairs adds a standard error of" in " ".join(found.full_text().split())
 

@@ -212,7 +212,7 @@ def test_a_file_that_changes_meanwhile_has_a_reason_and_only_for_now(folder, arr
         patching.setattr(input_manifest.InFile, "array", gone)
         found = quick_audit(folder, store=store)
     assert found["middle"].reason == "FileNotFoundError: no such file: middle.npy"
-    assert (found["middle"].n_samples, found["middle"].n_features) == (60, 12)
+    assert (found["middle"].n_rows, found["middle"].n_features) == (60, 12)
     assert (found.drift, found.drift_reason) == (None, "a representation could not be scored")
     assert quick_audit(folder, store=store) == quick_audit(arrays)
 

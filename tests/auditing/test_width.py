@@ -29,7 +29,7 @@ def test_the_ranking_is_that_of_as_many_features(audited):
     assert wide.feature_split.value > narrow.feature_split.value
     assert audited.ranking == ("narrow", "wide")
     assert narrow.same_width == narrow.feature_split
-    assert (wide.same_width.n_features, wide.same_width.n_draws) == (12, 30)
+    assert (wide.same_width.n_features, wide.same_width.n_partitions) == (12, 30)
     assert wide.same_width.low < wide.same_width.value < wide.same_width.high
     table = audited.to_frame()
     assert table["same_width"].tolist() == [wide.same_width.value, narrow.feature_split.value]

@@ -26,7 +26,7 @@ def test_they_are_differences_of_mean_squared_distances():
         across, first, second = (cdist(a, b, "sqeuclidean").mean() for a, b in ((x, y), (x, x), (y, y)))
         assert pair.e_distance == pytest.approx(2 * across - first - second)
         n, m = len(x), len(y)
-        assert pair.unbiased == pytest.approx(2 * across - first * n / (n - 1) - second * m / (m - 1))
+        assert pair.value == pytest.approx(2 * across - first * n / (n - 1) - second * m / (m - 1))
     assert [(pair.first, pair.second) for pair in found.significant] in (
         [("A", "NT"), ("A", "B")],
         [("A", "B"), ("A", "NT")],

@@ -179,7 +179,7 @@ def test_each_cell_type_has_lines_and_controls_of_its_own(adata):
     assert sorted(found.index) == ["ATF2 | B", "ATF2 | T", "STAT1 | B", "STAT1 | T"]
     for kind in ("B", "T"):
         alone = bio.coherence_test(adata[adata.obs["type"] == kind].copy(), "gene", n_draws=19)
-        names = ["coherence", "ci_low", "unbiased", "magnitude"]
+        names = ["coherence", "low", "value", "magnitude"]
         assert found.loc[f"STAT1 | {kind}", names].tolist() == pytest.approx(alone.loc["STAT1", names].tolist())
 
 

@@ -80,7 +80,7 @@ def test_intervals(inputs):
     for score, options, expected in RECORDED["intervals"]:
         X, Y = inputs.arrays(5, 30, 20, 6)
         found = bio.perturbation_interval(X, Y, score, n_bootstrap=40, confidence=0.9, seed=7, **options)
-        names = ("resampled_mean", "low", "high", "resampled_sd", "n_bootstrap", "confidence")
+        names = ("resampled_mean", "low", "high", "resampled_sd", "n_resamples", "confidence")
         assert [getattr(found, name) for name in names] == near(list(expected.values()))
         function = bio.perturbation_coherence if score == "coherence" else bio.perturbation_effect_size
         assert found.value == function(X, Y, seed=7, **options)
@@ -169,7 +169,7 @@ def test_too_few_cells_have_no_score():
     with pytest.warns(shesha.NotEstimableWarning):
         found = bio.perturbation_interval(X, X[:4])
     assert np.isnan([found.value, found.low, found.high]).all()
-    assert found.n_bootstrap == 0
+    assert found.n_resamples == 0
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_too_few_permutations_ever_to_reach_alpha_are_refused(either, alpha, lea
     said = f"n_permutations must be at least 1 / alpha - 1 = {1 / alpha - 1:.6g}, got {least - 1}"
     with pytest.raises(ValueError, match=said):
         either(n_permutations=least - 1, alpha=alpha)
-    assert either(n_permutations=least, alpha=alpha).n_permutations == least
+    assert either(n_permutations=least, alpha=alpha).n_draws == least
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.5, float("nan")])
@@ -237,7 +237,7 @@ def test_distances_for_a_measure_that_needs_features_have_a_reason(pair):
     D = Rdm(np.linalg.norm(Y[:, None] - Y, axis=-1))
     with pytest.warns(NotEstimableWarning, match="needs the features, got distances between rows"):
         found = calibrate(X, D, "CKA", n_permutations=K)
-    assert np.isnan(found.observed)
+    assert np.isnan(found.value)
     assert found.reason == "needs the features, got distances between rows"
 
 
@@ -252,11 +252,11 @@ def test_layers_of_distances_for_a_measure_that_needs_features_are_refused(pair)
 def test_data_without_a_score_give_nan_and_the_reason(pair, name):
     with pytest.warns(NotEstimableWarning, match="not estimable: all rows are equal"):
         found = calibrate(pair[0], np.ones((40, 3)), name, n_permutations=K, seed=0)
-    numbers = [found.observed, found.score, found.p_value, found.threshold, found.z, found.adjusted, found.null_mean]
+    numbers = [found.value, found.calibrated, found.p_value, found.threshold, found.z, found.adjusted, found.chance]
     assert np.isnan(numbers).all()
     assert not found.significant
     assert "all rows are equal" in found.reason
-    assert str(found) == f"{found.measure}: not estimable ({found.reason})"
+    assert str(found) == f"{found.name}: not estimable ({found.reason})"
 
 
 def test_layers_without_a_score_are_refused(pair):

@@ -39,18 +39,18 @@ def test_a_function_that_returns_no_number_says_so(either, value):
 @pytest.mark.parametrize("value", [1, np.float32(1), np.array(1.0), True])
 def test_whatever_is_a_number_will_do(either, value):
     found = either(lambda a, b: value)
-    assert (found.observed, found.p_value, found.score) == (1.0, 1.0, 0.0)
+    assert (found.value, found.p_value, found.calibrated) == (1.0, 1.0, 0.0)
 
 
 def test_a_function_of_tied_values_is_never_significant(either, scripted):
     found = either(scripted([0.5] * 20))
-    assert (found.p_value, found.score) == (1.0, 0.0)
+    assert (found.p_value, found.calibrated) == (1.0, 0.0)
 
 
 def test_nan_for_the_observed_pairing_is_nan_with_a_reason(scalar, scripted):
     with pytest.warns(NotEstimableWarning, match="the measure returned NaN for the observed pairing"):
         found = scalar(scripted([np.nan] + [0.1] * K))
-    assert np.isnan([found.observed, found.p_value, found.score, found.threshold]).all()
+    assert np.isnan([found.value, found.p_value, found.calibrated, found.threshold]).all()
     assert found.reason == "the measure returned NaN for the observed pairing"
     assert not found.significant
 
@@ -65,20 +65,21 @@ def test_nan_in_draws_counts_as_extreme_and_is_reported(either, scripted, n_lost
     values = [0.1] * (K - n_lost) + [np.nan] * n_lost
     found = either(scripted([0.9, *values]))
     assert (found.n_lost, found.p_value) == (n_lost, (1 + n_lost) / (K + 1))
-    assert (found.significant, found.score) == (False, 0.0)
+    assert (found.significant, found.calibrated) == (False, 0.0)
     assert np.isnan(found.null[-n_lost:]).all()
     if n_lost < K:
-        assert (found.null_mean, found.n_permutations) == (pytest.approx(0.1), K)
+        assert (found.chance, found.n_draws) == (pytest.approx(0.1), K)
 
 
 def test_draws_without_a_score_are_told(scalar, scripted):
-    assert "2 draws without a score were counted as at least as close" in str(
-        scalar(scripted([0.9] * 18 + [np.nan] * 2))
-    )
+    found = scalar(scripted([0.9] * 18 + [np.nan] * 2))
+    assert "2 draws without a value count as at least as close" in str(found)
 
 
 def test_draws_without_a_score_of_layers_are_told(layered, scripted):
-    assert "2 draws without a score" in str(layered(scripted([0.9] * 18 + [np.nan] * 2)))
+    assert "2 draws without a score were counted as at least as close" in str(
+        layered(scripted([0.9] * 18 + [np.nan] * 2))
+    )
 
 
 def test_nan_in_draws_counts_as_extreme_for_each_pair_of_layers(layered, scripted):
@@ -94,7 +95,7 @@ def test_infinity_in_draws_counts_as_extreme(either, scripted):
 def test_minus_infinity_in_draws_is_as_far_as_can_be(either, scripted):
     found = either(scripted([0.9] + [0.1] * (K - 5) + [-np.inf] * 5))
     assert (found.n_lost, found.p_value, found.threshold) == (0, 1 / 20, 0.1)
-    assert np.isnan(found.null_mean)
+    assert np.isnan(found.chance)
     found.plot()
 
 
@@ -110,12 +111,12 @@ def test_draws_of_a_measure_that_have_no_score_are_lost():
     found = calibrate(X, Y, "2nd-Cos", n_permutations=39, seed=0, k=3)
     null = np.array(found.null)
     assert found.n_lost == np.isnan(null).sum() == 2
-    assert found.p_value == (1 + 2 + (null >= found.observed - 1e-12).sum()) / 40
+    assert found.p_value == (1 + 2 + (null >= found.value - 1e-12).sum()) / 40
 
 
 def test_an_interrupt_leaves_what_has_come(either, scripted):
     found = either(scripted([0.9, 0.1, 0.2, 0.95, KeyboardInterrupt()]), n_permutations=200)
-    assert (found.interrupted, found.n_permutations, found.null) == (True, 3, (0.1, 0.2, 0.95))
+    assert (found.interrupted, found.n_draws, found.null) == (True, 3, (0.1, 0.2, 0.95))
     assert found.p_value == 2 / 4
     assert "nterrupted: fewer permutations than requested" in str(found)
 
@@ -148,14 +149,14 @@ def test_an_interrupt_of_a_measure_leaves_what_has_come(either, monkeypatch):
     expected = either(n_permutations=60).null[:3]
     monkeypatch.setattr(module, "track", until_fourth)
     found = either(n_permutations=60)
-    assert (found.interrupted, found.n_permutations, found.null) == (True, 3, expected)
+    assert (found.interrupted, found.n_draws, found.null) == (True, 3, expected)
 
 
 def test_after_an_interrupt_no_other_pair_begins(pair, scripted):
     values = [0.9, *[0.1] * 5, KeyboardInterrupt()]
     found = calibrate_many({"a": pair, "b": pair, "c": pair}, scripted(values), n_permutations=K, seed=0)
     assert (found.pairs, found.interrupted) == (("a",), True)
-    assert (found["a"].interrupted, found["a"].n_permutations) == (True, 5)
+    assert (found["a"].interrupted, found["a"].n_draws) == (True, 5)
     assert str(found).endswith("Interrupted: the remaining pairs were not calibrated.")
 
 

@@ -55,11 +55,11 @@ def test_aggregates_are_what_they_say(small, name, aggregate):
     totals = np.array([sign * NAMED[aggregate](sign * one) for one in scores])
     found = calibrate_layers(A, B, measure, aggregate, permutations=ORDERS)
     assert found.aggregate == aggregate
-    assert found.observed == pytest.approx(totals[0], abs=1e-12)
+    assert found.value == pytest.approx(totals[0], abs=1e-12)
     assert found.null == pytest.approx(totals[1:], abs=1e-12)
     assert np.array(found.grid) == pytest.approx(scores[0], abs=1e-12)
     at = np.unravel_index((sign * scores[0]).argmax(), scores[0].shape)
-    assert found.best == (str(at[0]), str(at[1]))
+    assert found.closest == (str(at[0]), str(at[1]))
     close = sign * (scores[1:] - scores[0]) >= -1e-11
     assert np.array(found.entry_p_values) == pytest.approx((1 + close.sum(axis=0)) / (K + 1))
     assert found.p_value == (1 + (sign * (totals[1:] - totals[0]) >= -1e-11).sum()) / (K + 1)
@@ -81,9 +81,9 @@ def test_a_function_of_the_grid_is_an_aggregate(small):
     scores = by_hand(small("CKA"), A, B, ORDERS)
     found = calibrate_layers(A, B, "CKA", spread, permutations=ORDERS)
     assert found.aggregate == "spread"
-    assert found.observed == pytest.approx(spread(scores[0]))
+    assert found.value == pytest.approx(spread(scores[0]))
     assert found.null == pytest.approx([spread(one) for one in scores[1:]])
-    assert calibrate_layers(A, B, "CKA", np.median, permutations=ORDERS).observed == pytest.approx(np.median(scores[0]))
+    assert calibrate_layers(A, B, "CKA", np.median, permutations=ORDERS).value == pytest.approx(np.median(scores[0]))
 
 
 def test_a_function_of_a_grid_of_distances_gets_the_distances(small):
@@ -91,7 +91,7 @@ def test_a_function_of_a_grid_of_distances_gets_the_distances(small):
     found = calibrate_layers(A, B, "OrthProc", lambda grid: grid.min(), permutations=ORDERS)
     named = calibrate_layers(A, B, "OrthProc", "max", permutations=ORDERS)
     assert replace(found, aggregate="max") == named
-    assert found.observed == min(map(min, found.grid))
+    assert found.value == min(map(min, found.grid))
 
 
 def test_a_function_of_ones_own_is_calibrated_over_layers():
@@ -100,11 +100,11 @@ def test_a_function_of_ones_own_is_calibrated_over_layers():
 
     found = calibrate_layers(A, B, own, permutations=ORDERS, maximum=1)
     ours = calibrate_layers(A, B, "CKA", permutations=ORDERS)
-    assert found.measure == "own"
+    assert found.name == "own"
     assert found.null == pytest.approx(ours.null, abs=1e-12)
-    assert (found.score, found.best, found.entry_p_values) == (
-        pytest.approx(ours.score),
-        ours.best,
+    assert (found.calibrated, found.closest, found.entry_p_values) == (
+        pytest.approx(ours.calibrated),
+        ours.closest,
         ours.entry_p_values,
     )
 
@@ -135,7 +135,7 @@ def test_layers_of_several_shapes_are_calibrated_as_their_pairs_are(rng, shape):
     if shape == (12, 5):
         first = rng.standard_normal((12, 3, 4))
     found = calibrate_layers([first], [second], "CKA", n_permutations=K, seed=0)
-    assert found.observed == pytest.approx(calibrate(first, second, "CKA", n_permutations=K, seed=0).observed)
+    assert found.value == pytest.approx(calibrate(first, second, "CKA", n_permutations=K, seed=0).value)
 
 
 def test_a_layer_more_leaves_the_other_pairs_alone(rng):
@@ -167,9 +167,9 @@ def test_a_grid_of_one_pair_is_worth_what_the_pair_is(rng):
         asked = {"published": True, "n_permutations": 39, "seed": 0}
         one = calibrate(X, other, "Procrustes similarity", **asked)
         grid = calibrate_layers([X], [other], "Procrustes similarity", **asked)
-        assert (one.observed, one.score, one.maximum) == (grid.observed, grid.score, grid.maximum)
-        assert one.maximum == 1
-    assert one.score > 0.5
+        assert (one.value, one.calibrated, one.best) == (grid.value, grid.calibrated, grid.best)
+        assert one.best == 1
+    assert one.calibrated > 0.5
 
 
 def doubtful(rng):
@@ -187,7 +187,7 @@ def test_the_closest_pair_is_doubted_as_by_itself(measure):
         grid = calibrate_layers(a, b, measure, n_permutations=39, seed=0)
     with pytest.warns(CalibrationWarning):
         alone = calibrate(a[1], b[0], measure, n_permutations=39, seed=0)
-    assert grid.best == ("1", "0") and grid.doubts.names
+    assert grid.closest == ("1", "0") and grid.doubts.names
     assert grid.doubts == alone.doubts
     assert "What could be wrong with the closest pair" in str(grid)
     for one in grid.doubts:

@@ -70,7 +70,7 @@ def test_the_null_is_what_permuted_rows_give(small, shape, name):
             assert calibrate(X, Y, measure, permutations=orders).reason == reason
         return
     found = calibrate(X, Y, measure, permutations=orders)
-    assert_allclose(found.observed, measure.score(X, Y), **EXACT)
+    assert_allclose(found.value, measure.score(X, Y), **EXACT)
     assert_allclose(found.null, [measure.score(X, Y[order]) for order in orders], **EXACT)
 
 
@@ -177,7 +177,7 @@ def test_a_grid_of_one_pair_is_calibrated_as_the_pair_is(name, small):
     one = calibrate(X, Y, small(name), n_permutations=39, seed=3)
     grid = calibrate_layers([X], [Y], small(name), n_permutations=39, seed=3)
     assert grid.null == pytest.approx(one.null, abs=1e-12)
-    for field in ("observed", "score", "p_value", "threshold", "null_mean", "null_sd"):
+    for field in ("value", "calibrated", "p_value", "threshold", "chance", "chance_sd"):
         assert getattr(grid, field) == pytest.approx(getattr(one, field), abs=1e-12)
     assert grid.entry_p_values == ((one.p_value,),)
 
@@ -189,8 +189,8 @@ def test_the_observed_value_goes_through_the_same_kernel(small):
     for name in PAIRED:
         with pytest.warns(CalibrationWarning, match="permutations contain only 1 distinct permutations"):
             found = calibrate(X, Y, small(name), permutations=stays)
-        assert found.null == (found.observed,) * 19, name
-        assert (found.p_value, found.score) == (1.0, 0.0), name
+        assert found.null == (found.value,) * 19, name
+        assert (found.p_value, found.calibrated) == (1.0, 0.0), name
 
 
 @pytest.mark.parametrize("name", PAIRED)
@@ -285,7 +285,7 @@ def test_where_permutations_change_nothing_nothing_is_significant(small, name):
     X = rng.standard_normal((12, 6))
     for Y in (rng.standard_normal((12, 6)), X @ rng.standard_normal((6, 6)), X + 0.3 * rng.standard_normal((12, 6))):
         found = calibrate(X[block], Y[block], small(name), blocks=block, n_permutations=19, seed=0)
-        assert (found.p_value, found.score) == (1.0, 0.0)
+        assert (found.p_value, found.calibrated) == (1.0, 0.0)
 
 
 def test_the_identity_comes_first():

@@ -24,10 +24,10 @@ def product(a, b):
 
 def test_an_aggregate_beyond_the_bounds_of_the_measure_has_no_maximum():
     found = calibrate_layers([X, Y], [X, Y, X + Y[:, :1]], "CKA", lambda grid: grid.sum(), n_permutations=K, seed=0)
-    assert found.observed > 1 and found.maximum is None
-    assert found.score == pytest.approx(found.observed - found.threshold)
+    assert found.value > 1 and np.isnan(found.best)
+    assert found.calibrated == pytest.approx(found.value - found.threshold)
     with_maximum = calibrate_layers([X, Y], [X, Y], "CKA", lambda g: g.sum(), n_permutations=K, seed=0, maximum=4)
-    assert with_maximum.maximum == 4 and 0 < with_maximum.score < 1
+    assert with_maximum.best == 4 and 0 < with_maximum.calibrated < 1
 
 
 def test_an_aggregate_on_the_scale_of_the_measure_has_its_maximum():
@@ -35,7 +35,7 @@ def test_an_aggregate_on_the_scale_of_the_measure_has_its_maximum():
         calibrate_layers([X, Y], [X, Y], "CKA", aggregate, n_permutations=K, seed=0)
         for aggregate in (lambda grid: grid.max(), "max")
     )
-    assert (own.maximum, own.score, own.p_value) == (named.maximum, named.score, named.p_value)
+    assert (own.best, own.calibrated, own.p_value) == (named.best, named.calibrated, named.p_value)
 
 
 def test_an_aggregate_that_fails_says_for_which_grid():
@@ -51,7 +51,7 @@ def test_what_is_no_real_number_is_refused(value):
 
 @pytest.mark.parametrize("value", [1, True, np.float32(0.5), np.int64(2), np.array(0.5)])
 def test_any_real_number_is_taken(value):
-    assert calibrate(X, Y, lambda a, b: value, n_permutations=K).observed == float(value)
+    assert calibrate(X, Y, lambda a, b: value, n_permutations=K).value == float(value)
 
 
 def test_a_function_for_tensors_gets_tensors_everywhere():
@@ -103,7 +103,9 @@ def test_a_level_with_a_rounding_error_is_the_level():
     found = calibrate(X, X, n_permutations=9, alpha=1 - 0.9, seed=0)
     assert found.p_value == 0.1 and found.significant
     assert calibrate_layers([X], [X], n_permutations=9, alpha=1 - 0.9, seed=0).significant
-    assert calibrate_many({"a": (X, X)}, n_permutations=9, alpha=1 - 0.9, seed=0).to_frame()["significant"].all()
+    assert (
+        calibrate_many({"a": (X, X)}, n_permutations=9, alpha=1 - 0.9, seed=0).to_frame(full=True)["significant"].all()
+    )
 
 
 @pytest.mark.parametrize("scale", [1e200, 1e-200])
@@ -111,7 +113,7 @@ def test_a_level_with_a_rounding_error_is_the_level():
 def test_summaries_do_not_depend_on_the_unit(measure, scale):
     one, other = (calibrate(X * unit, Y * unit, measure, n_permutations=K, seed=0) for unit in (1.0, scale))
     assert other.z == pytest.approx(one.z, rel=1e-6)
-    assert other.null_sd == pytest.approx(one.null_sd * scale, rel=1e-6)
+    assert other.chance_sd == pytest.approx(one.chance_sd * scale, rel=1e-6)
 
 
 def test_names_are_no_formulas():

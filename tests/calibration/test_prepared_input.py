@@ -77,7 +77,4 @@ def test_tokens_and_positions_are_no_inputs():
         with pytest.raises(ValueError, match="got tokens or positions"):
             require_inputs_as_rows(cka, maps, maps)
     require_inputs_as_rows(get("RSA"), maps, maps)
-    assert (
-        shesha.calibrate(rng.standard_normal((30, 3)), rng.standard_normal((30, 3)), n_permutations=19).n_permutations
-        == 19
-    )
+    assert shesha.calibrate(rng.standard_normal((30, 3)), rng.standard_normal((30, 3)), n_permutations=19).n_draws == 19

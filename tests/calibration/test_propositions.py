@@ -62,8 +62,8 @@ def test_1_interaction_energy_over_all_permutations_is_exact(rng):
     a, b = covariance(X, X), covariance(Y, Y)
     expected = np.trace(a) * np.trace(b) / 5 / (np.linalg.norm(a) * np.linalg.norm(b))
     found = calibrate(X, Y, "CKA", permutations=every_order(6))
-    assert found.null_mean == pytest.approx(expected, abs=1e-13)
-    assert calibrate(X, Y, "unbiased CKA", permutations=every_order(6)).null_mean == pytest.approx(0, abs=1e-13)
+    assert found.chance == pytest.approx(expected, abs=1e-13)
+    assert calibrate(X, Y, "unbiased CKA", permutations=every_order(6)).chance == pytest.approx(0, abs=1e-13)
 
 
 @pytest.mark.parametrize(("n", "p", "q", "k"), [(20, 3, 30, 4), (15, 40, 2, 1), (12, 5, 5, 11)])
@@ -83,7 +83,7 @@ def test_2_mutual_neighbours_of_independent_data_are_k_over_n_minus_1(rng, n, p,
 def test_2_mutual_neighbours_over_all_permutations_are_exact(rng, k):
     X, Y = rng.lognormal(size=(6, 2)), rng.standard_normal((6, 9))
     found = calibrate(X, Y, "mutual kNN", permutations=every_order(6), k=k)
-    assert found.null_mean == pytest.approx(k / 5, abs=1e-13)
+    assert found.chance == pytest.approx(k / 5, abs=1e-13)
 
 
 INCREASING = {
@@ -161,9 +161,9 @@ def test_5_width_inflates_the_raw_score_but_not_the_calibrated_one():
             u, v, w = np.random.default_rng([12, k, width]).standard_normal((3, n, width))
             X, Y = np.sqrt(rho) * u + np.sqrt(1 - rho) * v, np.sqrt(rho) * u + np.sqrt(1 - rho) * w
             found.append(calibrate(X, Y, "CKA", n_permutations=39, seed=k))
-        raw.append(np.mean([one.observed for one in found]))
+        raw.append(np.mean([one.value for one in found]))
         adjusted.append(np.mean([one.adjusted for one in found]))
-        score.append(np.mean([one.score for one in found]))
+        score.append(np.mean([one.calibrated for one in found]))
     assert np.all(np.diff(raw) > 0)
     assert raw[-1] > 0.98
     assert np.allclose(adjusted, rho**2, atol=0.08)
@@ -179,8 +179,8 @@ def test_6_depth_inflates_the_maximum_but_not_the_calibrated_one():
             calibrate_layers(*unrelated_models(k, (depth, depth)), "CKA", "max", n_permutations=19, seed=k)
             for k in range(runs)
         ]
-        raw.append(np.mean([one.observed for one in found]))
-        scores.append(np.mean([one.score for one in found]))
+        raw.append(np.mean([one.value for one in found]))
+        scores.append(np.mean([one.calibrated for one in found]))
         significant.append(np.count_nonzero([one.significant for one in found]))
         naive.append(np.mean([np.min(one.entry_p_values) <= ALPHA for one in found]))
     assert np.all(np.diff(raw) > 0.02)
@@ -238,8 +238,8 @@ def test_8_shared_neighbours_of_a_row_are_hypergeometric(rng, k):
     n = 6
     X, Y = rng.standard_normal((n, 3)), rng.standard_normal((n, 20))
     found = calibrate(X, Y, shared_neighbours(1, k), permutations=every_order(n))
-    assert found.null_mean == pytest.approx(k**2 / (n - 1), abs=1e-12)
-    assert found.null_sd**2 == pytest.approx(k**2 * (n - 1 - k) ** 2 / ((n - 1) ** 2 * (n - 2)), abs=1e-12)
+    assert found.chance == pytest.approx(k**2 / (n - 1), abs=1e-12)
+    assert found.chance_sd**2 == pytest.approx(k**2 * (n - 1 - k) ** 2 / ((n - 1) ** 2 * (n - 2)), abs=1e-12)
 
 
 def test_8_the_mean_over_rows_is_the_mean_of_the_rows(rng):
@@ -257,4 +257,4 @@ def test_8_the_spread_of_mutual_neighbours_shrinks_with_the_rows(rng):
         found = calibrate(X, Y, "mutual kNN", k=k, metric="euclidean", n_permutations=99, seed=0)
         of_one = (n - 1 - k) ** 2 / ((n - 1) ** 2 * (n - 2))
         # Rows are not independent, but nearly so.
-        assert found.null_sd == pytest.approx(np.sqrt(of_one / n), rel=0.4)
+        assert found.chance_sd == pytest.approx(np.sqrt(of_one / n), rel=0.4)

@@ -29,12 +29,12 @@ MEASURES = {
     "svcca": ("svcca", {"components": 10}),
 }
 FIELDS = {
-    "observed": lambda found: found.observed,
-    "calibrated": lambda found: found.score,
+    "observed": lambda found: found.value,
+    "calibrated": lambda found: found.calibrated,
     "tau": lambda found: found.threshold,
     "pvalue": lambda found: found.p_value,
-    "null_mean": lambda found: found.null_mean,
-    "null_sd": lambda found: found.null_sd,
+    "null_mean": lambda found: found.chance,
+    "null_sd": lambda found: found.chance_sd,
     "z": lambda found: found.z,
     "tail_strength": lambda found: max(0.0, 1 - found.p_value / ALPHA),
 }
@@ -76,7 +76,7 @@ def test_recorded_calibration(record):
     if function in UNDEFINED and record["case"] == "few_rows_50":
         with pytest.warns(NotEstimableWarning, match="canonical correlations are all 1"):
             found = calibrate(X, Y, function, permutations=permutations, alpha=ALPHA, **options)
-        assert np.isnan([found.observed, found.score, found.p_value, found.threshold, found.z]).all()
+        assert np.isnan([found.value, found.calibrated, found.p_value, found.threshold, found.z]).all()
         return
     compare(record, calibrate(X, Y, function, permutations=permutations, alpha=ALPHA, **options))
 

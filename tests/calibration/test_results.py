@@ -88,17 +88,17 @@ def test_numbers_of_numpy_become_plain_as_well(pair, options):
 def test_measures_with_and_without_options_tell_them(pair):
     assert calibrate(*pair, "Jaccard", n_permutations=K, seed=0).options == {}
     found = calibrate(*pair, "Jaccard", n_permutations=K, seed=0, k=3)
-    assert (found.measure, found.options) == ("Jaccard(k=3)", {"k": 3})
-    assert calibrate(*pair, "Jaccard(k=3)", n_permutations=K, seed=0).observed == found.observed
+    assert (found.name, found.options) == ("Jaccard(k=3)", {"k": 3})
+    assert calibrate(*pair, "Jaccard(k=3)", n_permutations=K, seed=0).value == found.value
     assert calibrate(*pair, measures.jaccard, n_permutations=K, seed=0, k=3).null == found.null
     assert calibrate(*pair, measures.get("Jaccard"), n_permutations=K, seed=0, k=3).null == found.null
 
 
 def test_one_pair_says_what_it_rests_on(one, pair):
-    assert (one.measure, one.closer, one.maximum, one.alpha) == ("CKA", "higher", 1.0, 0.05)
-    assert (one.n_permutations, one.n_rows, one.exchanged) == (K, 40, "all rows")
+    assert (one.name, one.closer, one.best, one.alpha) == ("CKA", "higher", 1.0, 0.05)
+    assert (one.n_draws, one.n_rows, one.exchanged) == (K, 40, "all rows")
     assert (one.seed, one.interrupted, one.reason, one.n_lost) == (7, False, "", 0)
-    assert one.observed == pytest.approx(measures.cka(*pair), abs=1e-12)
+    assert one.value == pytest.approx(measures.cka(*pair), abs=1e-12)
     assert len(one.null) == K
     assert one.significant == (one.p_value <= one.alpha)
 
@@ -116,25 +116,26 @@ def test_one_pair_says_what_it_rests_on(one, pair):
 def test_one_pair_says_what_was_exchanged(pair, options, said):
     found = calibrate(*pair, n_permutations=K, seed=0, **options)
     assert found.exchanged == said
-    assert f"({K} permutations, {said})" in str(found)
+    assert f"({K} draws, {said})" in str(found)
 
 
 def test_one_pair_prints_direction_chance_and_p(one):
     assert str(one) == (
-        f"CKA: {one.observed:.4g} (higher is closer), above chance\n"
-        f"  calibrated {one.score:.4g}, p = 0.025 (39 permutations, all rows)\n"
-        f"  chance {one.null_mean:.4g} +- {one.null_sd:.2g}, threshold {one.threshold:.4g} at 0.05"
+        f"CKA {one.value:.4g}, chance {one.chance:.4g}, p = 0.025 (39 draws, all rows): above chance at 0.05\n"
+        f"  calibrated {one.calibrated:.4g}, threshold {one.threshold:.4g}, null sd {one.chance_sd:.2g}"
     )
 
 
 def test_what_is_not_above_chance_says_so(unrelated):
     found = str(calibrate(*unrelated, "OrthProc", n_permutations=K, seed=0))
-    assert "(lower is closer), not above chance" in found
+    assert found.startswith("OrthProc ")
+    assert "(lower is closer), chance" in found
+    assert "not above chance at 0.05" in found
 
 
 def test_an_excess_is_not_called_calibrated(pair):
     found = str(calibrate(*pair, lambda a, b: measures.cka(a, b), n_permutations=K, seed=0))
-    assert found.startswith("<lambda>: ")
+    assert found.startswith("<lambda> ")
     assert "excess over the threshold" in found
     assert "calibrated" not in found
 
@@ -142,8 +143,12 @@ def test_an_excess_is_not_called_calibrated(pair):
 def test_one_pair_is_a_table_of_one_row(one):
     frame = one.to_frame()
     assert len(frame) == 1
-    assert set(asdict(one)) - {"inputs"} == set(frame.columns)
+    assert list(frame.columns) == ["name", "value", "chance", "p_value", "verdict"]
     assert frame.loc[0, "p_value"] == one.p_value
+    full = one.to_frame(full=True)
+    assert len(full) == 1
+    assert set(asdict(one)) - {"inputs", "null", "doubts"} | {"significant"} == set(full.columns)
+    assert full.loc[0, "calibrated"] == one.calibrated
 
 
 def pictures(result):
@@ -156,7 +161,7 @@ def pictures(result):
 def test_one_pair_is_a_picture(one):
     axes = pictures(one)
     assert axes.get_xlabel() == "CKA (higher is closer)"
-    assert {line.get_xdata()[0] for line in axes.lines} == {one.observed, one.threshold}
+    assert {line.get_xdata()[0] for line in axes.lines} == {one.value, one.threshold}
     assert sum(patch.get_height() for patch in axes.patches) == K
     matplotlib.pyplot.close("all")
 
@@ -177,20 +182,20 @@ def test_pictures_of_what_is_missing(one, silent, pair, scripted):
 
 
 def test_layers_say_what_they_rest_on(grid, pair):
-    assert (grid.measure, grid.closer, grid.aggregate, grid.maximum) == ("CKA", "higher", "max", 1.0)
-    assert (grid.rows, grid.columns, grid.best) == (("early", "late"), ("noise", "wide"), ("late", "wide"))
-    assert grid.observed == pytest.approx(measures.cka(*pair), abs=1e-12)
-    assert grid.observed == max(map(max, grid.grid))
-    assert (grid.n_permutations, grid.n_rows, grid.seed, grid.interrupted) == (K, 40, 7, False)
+    assert (grid.name, grid.closer, grid.aggregate, grid.best) == ("CKA", "higher", "max", 1.0)
+    assert (grid.rows, grid.columns, grid.closest) == (("early", "late"), ("noise", "wide"), ("late", "wide"))
+    assert grid.value == pytest.approx(measures.cka(*pair), abs=1e-12)
+    assert grid.value == max(map(max, grid.grid))
+    assert (grid.n_draws, grid.n_rows, grid.seed, grid.interrupted) == (K, 40, 7, False)
     assert grid.significant
 
 
 def test_layers_print_the_answer_its_chance_level_and_the_grid(grid):
     text = str(grid)
     assert text.startswith(
-        f"The closest layers are late and wide: CKA {grid.observed:.3g}, above chance (p = 0.025 for the closest of 4 "
-        f"pairs).\nRandom matchings of the rows give {grid.null_mean:.3g} +- {grid.null_sd:.2g}, and at most 5% of "
-        f"them are closer than {grid.threshold:.3g}. The calibrated value is {grid.score:.3g}.\n"
+        f"The closest layers are late and wide: CKA {grid.value:.3g}, above chance (p = 0.025 for the closest of 4 "
+        f"pairs).\nRandom matchings of the rows give {grid.chance:.3g} +- {grid.chance_sd:.2g}, and at most 5% of "
+        f"them are closer than {grid.threshold:.3g}. The calibrated value is {grid.calibrated:.3g}.\n"
     )
     assert "39 permutations of all rows" in text
     assert "for pairs chosen in advance" in text
@@ -213,7 +218,7 @@ def test_another_aggregate_is_named(grid):
 
 
 def test_layers_are_tables(grid):
-    assert grid.matrix().loc["late", "wide"] == grid.observed
+    assert grid.matrix().loc["late", "wide"] == grid.value
     assert grid.p_values().loc["late", "wide"] == 1 / (K + 1)
     frame = grid.to_frame()
     assert list(frame.columns) == ["first", "second", "measure", "value", "entry_p_value", "corrected_p_value"]
@@ -236,9 +241,12 @@ def test_many_pairs_have_both_corrections(many):
     frame = many.to_frame()
     assert frame["pair"].to_list() == ["kin", "strangers", "self"]
     assert frame["p_value"].to_list() == p_values
-    assert frame["p_holm"].to_list() == list(many.holm)
-    assert frame["p_benjamini_hochberg"].to_list() == list(many.benjamini_hochberg)
-    assert frame["significant"].to_list() == [True, False, True]
+    assert frame["corrected_p_value"].to_list() == list(many.benjamini_hochberg)
+    assert frame["verdict"].to_list() == ["above chance", "not above chance", "above chance"]
+    full = many.to_frame(full=True)
+    assert full["p_holm"].to_list() == list(many.holm)
+    assert full["p_benjamini_hochberg"].to_list() == list(many.benjamini_hochberg)
+    assert full["significant"].to_list() == [True, False, True]
 
 
 def test_the_chosen_correction_decides(pair):
@@ -248,8 +256,9 @@ def test_the_chosen_correction_decides(pair):
     with pytest.warns(CalibrationWarning, match=told):
         by["holm"] = calibrate_many(pairs, n_permutations=K, seed=0, correction="holm")
     # Four times 1 / 40 is above 0.05; four equal p-values keep their false discovery rate.
-    assert not by["holm"].to_frame()["significant"].any()
-    assert by["benjamini-hochberg"].to_frame()["significant"].all()
+    assert not by["holm"].to_frame(full=True)["significant"].any()
+    assert by["benjamini-hochberg"].to_frame(full=True)["significant"].all()
+    assert set(by["holm"].to_frame()["verdict"]) == {"not above chance"}
     assert by["holm"].holm == by["benjamini-hochberg"].holm
 
 
@@ -265,7 +274,7 @@ def test_many_pairs_print_their_table(many):
     head, *lines = table.splitlines()
     assert head == "CKA (higher is closer), significance by benjamini-hochberg"
     assert len(lines) == 4
-    for column in ("observed", "null_mean", "threshold", "p_value", "p_holm", "p_benjamini_hochberg", "significant"):
+    for column in ("value", "chance", "p_value", "corrected_p_value", "verdict"):
         assert column in lines[0]
 
 
@@ -276,7 +285,8 @@ def test_a_pair_without_a_score_is_no_test(pair, unrelated):
     assert np.isnan([found.holm[1], found.benjamini_hochberg[1]]).all()
     known = [found["kin"].p_value, found["strangers"].p_value]
     assert [found.holm[0], found.holm[2]] == pytest.approx(holm(known))
-    frame = found.to_frame()
+    assert found.to_frame()["verdict"].to_list() == ["above chance", "no value", "not above chance"]
+    frame = found.to_frame(full=True)
     assert frame["significant"].to_list() == [True, False, False]
     assert frame["reason"].to_list() == ["", "all rows are equal", ""]
 

@@ -17,7 +17,7 @@ def related(n, noise=1.0, seed=0):
 def test_with_all_pairs_the_sample_is_exact(measure):
     X, Y = related(40)
     sampled, exact = (calibrate(X, Y, measure, seed=0, exact=choice) for choice in (False, True))
-    assert sampled.observed == pytest.approx(exact.observed, abs=1e-12)
+    assert sampled.value == pytest.approx(exact.value, abs=1e-12)
     np.testing.assert_allclose(sampled.null, exact.null, atol=1e-12)
     assert sampled.sampling_error == 0
 
@@ -26,11 +26,11 @@ def test_with_all_pairs_the_sample_is_exact(measure):
 def test_the_stated_error_contains_the_exact_value(measure, monkeypatch):
     monkeypatch.setattr(sampled_permutations, "_DISTANCES", 3_000)
     X, Y = related(300)
-    exact = calibrate(X, Y, measure, n_permutations=19, seed=0).observed
+    exact = calibrate(X, Y, measure, n_permutations=19, seed=0).value
     inside = 0
     for seed in range(30):
         found = calibrate(X, Y, measure, n_permutations=19, seed=seed, exact=False)
-        inside += abs(found.observed - exact) <= 1.96 * found.sampling_error
+        inside += abs(found.value - exact) <= 1.96 * found.sampling_error
     assert inside >= 24  # 30 x 0.95 less four standard deviations
 
 

@@ -1,7 +1,5 @@
 """What a calibration returns is the summary of its null, in the direction of the measure."""
 
-from dataclasses import asdict
-
 import numpy as np
 import pytest
 
@@ -19,10 +17,10 @@ def test_calibrating_a_distance_is_calibrating_its_negative(small, request, whic
     measure = small(name)
     of = calibrate(X, Y, measure, n_permutations=39, seed=1)
     turned = calibrate(X, Y, lambda a, b: -measure.score(a, b), n_permutations=39, seed=1, maximum=0)
-    assert (of.closer, of.maximum) == ("lower", 0.0)
-    for field in ("observed", "threshold", "null_mean"):
+    assert (of.closer, of.best) == ("lower", 0.0)
+    for field in ("value", "threshold", "chance"):
         assert getattr(of, field) == pytest.approx(-getattr(turned, field), abs=1e-10)
-    for field in ("score", "p_value", "percentile", "null_sd", "centred", "z", "adjusted"):
+    for field in ("calibrated", "p_value", "percentile", "chance_sd", "centred", "z", "adjusted"):
         assert getattr(of, field) == pytest.approx(getattr(turned, field), rel=1e-8, abs=1e-10)
     assert of.null == pytest.approx(-np.array(turned.null), abs=1e-10)
 
@@ -34,8 +32,8 @@ def test_aggregates_of_distances_are_those_of_their_negatives(rng, aggregate):
     turned = calibrate_layers(
         a, b, lambda x, y: -measures.orthogonal_procrustes(x, y), aggregate, n_permutations=19, seed=1, maximum=0
     )
-    assert (of.observed, of.threshold) == pytest.approx((-turned.observed, -turned.threshold))
-    assert (of.score, of.p_value, of.best) == (pytest.approx(turned.score), turned.p_value, turned.best)
+    assert (of.value, of.threshold) == pytest.approx((-turned.value, -turned.threshold))
+    assert (of.calibrated, of.p_value, of.closest) == (pytest.approx(turned.calibrated), turned.p_value, turned.closest)
     assert of.entry_p_values == turned.entry_p_values
 
 
@@ -45,10 +43,10 @@ def test_every_measure_has_a_best_value(small, pair, name):
     found = calibrate(*pair, small(name), n_permutations=19, seed=0)
     if np.isinf(measures.get(name).bounds[1]) and found.closer == "higher":
         # Sampled CKA may pass 1 by its noise: the excess over the threshold is all that can be said.
-        assert found.maximum is None and found.score >= 0
+        assert np.isnan(found.best) and found.calibrated >= 0
         return
-    assert found.maximum == (measures.get(name).bounds[1] if found.closer == "higher" else 0.0)
-    assert 0 <= found.score <= 1
+    assert found.best == (measures.get(name).bounds[1] if found.closer == "higher" else 0.0)
+    assert 0 <= found.calibrated <= 1
 
 
 @pytest.mark.parametrize(
@@ -58,16 +56,16 @@ def test_perfect_agreement_is_calibrated_to_one(small, pair, name):
     X, _ = pair
     found = calibrate(X, X.copy(), small(name), n_permutations=19, seed=0)
     # Measures down to -1 have their best value at 1 as well.
-    assert found.score == pytest.approx(1.0, abs=1e-9)
+    assert found.calibrated == pytest.approx(1.0, abs=1e-9)
 
 
 def test_another_maximum_can_be_given(pair):
     X, Y = pair
     found, half = (calibrate(X, Y, n_permutations=19, seed=0, maximum=maximum) for maximum in (None, 0.95))
-    assert half.maximum == 0.95
-    assert half.score == pytest.approx((found.observed - found.threshold) / (0.95 - found.threshold))
-    assert calibrate(X, Y, n_permutations=19, seed=0, maximum=found.observed).score == 1.0
-    for wrong in (found.observed - 0.01, 0.0, -5.0):
+    assert half.best == 0.95
+    assert half.calibrated == pytest.approx((found.value - found.threshold) / (0.95 - found.threshold))
+    assert calibrate(X, Y, n_permutations=19, seed=0, maximum=found.value).calibrated == 1.0
+    for wrong in (found.value - 0.01, 0.0, -5.0):
         with pytest.raises(ValueError, match="maximum must be at least the observed value and its threshold"):
             calibrate(X, Y, n_permutations=19, seed=0, maximum=wrong)
 
@@ -79,5 +77,7 @@ def test_a_distance_has_its_best_value_below(pair):
 
 def test_calibrate_returns_what_the_summary_says(pair):
     found = calibrate(*pair, "CKA", n_permutations=99, alpha=0.1, seed=2)
-    for field, value in asdict(summarise(found.observed, np.array(found.null), "higher", 0.1, 1.0)).items():
-        assert getattr(found, field) == value
+    summary = summarise(found.value, np.array(found.null), "higher", 0.1, 1.0)
+    fields = [*summary.evidence(), "value", "closer", "null", "percentile", "centred", "z", "adjusted", "n_lost"]
+    for field in fields:
+        assert getattr(found, field) == getattr(summary, field)

@@ -24,11 +24,11 @@ def test_truncation_leaves_the_leading_components(pair, name):
     expected = calibrate(principal(X, 3), principal(Y, 3), name, n_permutations=K, seed=0)
     found = calibrate(X, Y, name, truncate=3, n_permutations=K, seed=0)
     grid = calibrate_layers([X], [Y], name, truncate=3, n_permutations=K, seed=0)
-    assert found.observed == pytest.approx(expected.observed, abs=1e-10)
+    assert found.value == pytest.approx(expected.value, abs=1e-10)
     assert found.null == pytest.approx(expected.null, abs=1e-10)
     assert grid.null == pytest.approx(expected.null, abs=1e-10)
-    assert calibrate(X, Y, name, truncate=6, n_permutations=K, seed=0).observed == pytest.approx(
-        calibrate(principal(X, 6), principal(Y, 5), name, n_permutations=K, seed=0).observed, abs=1e-10
+    assert calibrate(X, Y, name, truncate=6, n_permutations=K, seed=0).value == pytest.approx(
+        calibrate(principal(X, 6), principal(Y, 5), name, n_permutations=K, seed=0).value, abs=1e-10
     )
 
 
@@ -37,7 +37,7 @@ def test_truncated_rows_may_come_in_any_order(pair, name):
     """Components have arbitrary signs, which must not matter."""
     X, Y = pair
     orders = [np.random.default_rng(k).permutation(40) for k in range(6)]
-    found = [calibrate(X[o], Y[o], name, truncate=3, n_permutations=K, seed=0).observed for o in orders]
+    found = [calibrate(X[o], Y[o], name, truncate=3, n_permutations=K, seed=0).value for o in orders]
     assert np.ptp(found) < 1e-10
 
 
@@ -57,7 +57,7 @@ def test_truncation_by_share_of_the_variance(pair):
         counts.append(int(np.argmax(np.cumsum(shares) / shares.sum() >= 0.6)) + 1)
     assert min(counts) > 1
     found = calibrate(X, Y, truncate=0.6, n_permutations=K, seed=0)
-    assert found.observed == pytest.approx(measures.cka(*map(principal, pair, counts)), abs=1e-10)
+    assert found.value == pytest.approx(measures.cka(*map(principal, pair, counts)), abs=1e-10)
 
 
 def test_a_truncated_comparison_says_so(pair):
@@ -84,7 +84,7 @@ def test_truncation_of_what_has_no_components_has_a_reason(pair, kind):
     X, Y = pair
     flat = np.ones_like(X) if kind == "equal rows" else Rdm(np.linalg.norm(X[:, None] - X, axis=-1))
     with pytest.warns(NotEstimableWarning, match=r"all rows are equal|features are needed"):
-        assert np.isnan(calibrate(flat, Y, "RDM drift", truncate=2, n_permutations=K).observed)
+        assert np.isnan(calibrate(flat, Y, "RDM drift", truncate=2, n_permutations=K).value)
 
 
 def test_feature_maps_are_truncated_as_features(rng):

@@ -42,7 +42,7 @@ def test_a_change_is_told_from_noise_by_layer(layers, rng):
     assert found.layers["block.0"].verdict == "changed"
     assert found.changed == ["block.0"]
     one = found["block.0"]
-    assert one.low < one.change < one.high
+    assert one.low < one.value < one.high
     assert one.low > 2 * one.noise == one.limit
     assert found.headline.startswith("1 of 2 layers changed beyond noise. The largest change is in block.0: ")
 
@@ -89,7 +89,7 @@ def test_groups_widen_the_interval(layers, rng):
     donors = np.repeat(np.arange(12), 10)
     alone, grouped = shesha.diff(layers, after), shesha.diff(layers, after, groups=donors)
     width = {id(found): found["embeddings"].high - found["embeddings"].low for found in (alone, grouped)}
-    assert grouped["embeddings"].change == alone["embeddings"].change
+    assert grouped["embeddings"].value == alone["embeddings"].value
     assert width[id(grouped)] > width[id(alone)]
 
 

@@ -21,7 +21,7 @@ def test_an_unchanged_model_keeps_its_index(old, rng):
     again = old + 1e-4 * rng.standard_normal(old.shape)
     one = found(old, old + 1e-4 * rng.standard_normal(old.shape), again=[again])
     assert one.advice == "keep"
-    assert one["as it is"].recall > 0.99
+    assert one["as it is"].value > 0.99
     assert "keep it" in one.headline
 
 
@@ -29,13 +29,13 @@ def test_a_rotated_space_is_mapped(old, rng):
     turn = np.linalg.qr(rng.standard_normal((24, 24)))[0]
     one = found(old, 3 * old @ turn)
     assert one.advice == "map"
-    assert one["as it is"].recall < 0.2
-    assert one["orthogonal map"].recall > 0.99
+    assert one["as it is"].value < 0.2
+    assert one["orthogonal map"].value > 0.99
 
 
 def test_maps_bridge_spaces_of_another_width(old, rng):
     one = found(old, old @ np.linalg.qr(rng.standard_normal((24, 24)))[0][:, :24] @ np.eye(24, 30))
-    assert np.isnan(one["as it is"].recall)
+    assert np.isnan(one["as it is"].value)
     assert "24 features" in one["as it is"].reason
     assert one.advice == "map"
 
@@ -44,7 +44,7 @@ def test_an_unrelated_model_needs_new_vectors(old, rng):
     one = found(old, rng.standard_normal((400, 24)))
     assert one.advice == "re-embed"
     # Ten of the 199 other rows of a half are found by chance.
-    assert one[one.best_map].recall < 0.1
+    assert one[one.best_map].value < 0.1
     assert one.headline.startswith("Index: re-embed")
 
 
@@ -70,8 +70,8 @@ def test_maps_have_not_seen_what_they_are_tried_on(rng):
     """With more features than rows a map that saw queries or documents would find most of them."""
     X, Y = rng.standard_normal((2, 100, 200))
     one = shesha.diff(X, Y, index=True).index
-    assert one["linear map"].recall < 0.3
-    assert one["orthogonal map"].recall < 0.3
+    assert one["linear map"].value < 0.3
+    assert one["orthogonal map"].value < 0.3
 
 
 def test_the_answer_on_the_index_comes_first(old, rng):

@@ -25,7 +25,7 @@ def texts(result, path):
     ("options", "said"),
     [
         ({"confidence": 0.5}, ("50% interval", "50 % interval", "50 %", '"confidence": 0.5')),
-        ({"measures": ["CKA"]}, ("1 - CKA", "1 - CKA of", "1 - CKA", '"measure": "CKA"')),
+        ({"measures": ["CKA"]}, ("1 - CKA", "1 - CKA of", "1 - CKA", '"name": "CKA"')),
         (
             {"max_rows": 100},
             ("(100 of 240 rows)", "100 random rows of 240 inputs", "100 were scored", '"n_scored": 100'),
@@ -69,7 +69,7 @@ def test_recall_is_that_of_brute_force_in_all_rows(rows):
         pairs = zip(nearest(new, rows, metric), nearest(new, new, metric), strict=True)
         expected = np.mean([len(set(found) & set(true)) / 10 for found, true in pairs])
         index = shesha.diff(rows, new, index=True, index_metric=metric).index
-        assert index["as it is"].recall == pytest.approx(expected)
+        assert index["as it is"].value == pytest.approx(expected)
         assert index.chance == pytest.approx(10 / 239)
 
 

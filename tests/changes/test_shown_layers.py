@@ -11,7 +11,7 @@ NAN = float("nan")
 
 
 def layers(changes, beyond):
-    return [SimpleNamespace(name=i, change=change, is_beyond_noise=i in beyond) for i, change in enumerate(changes)]
+    return [SimpleNamespace(name=i, value=change, is_beyond_noise=i in beyond) for i, change in enumerate(changes)]
 
 
 def shown(changes, beyond, most):

@@ -41,7 +41,9 @@ def test_classes_that_moved_apart_are_named(rows, rng):
     rows = rows + 6.0
     after = rows + 4.0 * (labels == "b")[:, None] * rng.standard_normal(16)
     found = shesha.diff(rows, after, labels, max_rows=None)
-    apart = {frozenset((one.first, one.second)) for one in found.classes if one.p_adjusted <= 0.05 and one.change > 0}
+    apart = {
+        frozenset((one.first, one.second)) for one in found.classes if one.corrected_p_value <= 0.05 and one.change > 0
+    }
     assert {frozenset("ab"), frozenset("bc")} <= apart
     assert "b moved apart" in str(found)
     assert found.separation.after > found.separation.before + 0.2
@@ -57,7 +59,7 @@ def test_labels_that_changed_nothing_move_no_class(rng):
         X = own.standard_normal((60, 8))
         labels = own.permutation(np.repeat(["a", "b", "c"], 20))
         found = shesha.diff(X, X + 0.3 * own.standard_normal(X.shape), labels, measures="unbiased CKA", seed=run)
-        wrong += found.classes[0].p_adjusted <= 0.05
+        wrong += found.classes[0].corrected_p_value <= 0.05
     # The 99 % limit of a binomial of 40 at 5 % is 6.
     assert wrong <= 6
 
@@ -150,6 +152,6 @@ def test_kinds_of_change_of_wide_rows_do_not_depend_on_their_coordinates(monkeyp
                 if isinstance(value, float):
                     assert getattr(other, field) == pytest.approx(value, rel=1e-6, abs=1e-8, nan_ok=True), (name, field)
         for layer, same in zip(first, second, strict=True):
-            assert (same.change, same.noise) == pytest.approx((layer.change, layer.noise), rel=1e-6, abs=1e-9)
+            assert (same.value, same.noise) == pytest.approx((layer.value, layer.noise), rel=1e-6, abs=1e-9)
             for score, other in zip(layer.scores, same.scores, strict=True):
                 assert other.noise == pytest.approx(score.noise, rel=1e-6, abs=1e-9, nan_ok=True)

@@ -78,7 +78,7 @@ def test_three_measures_are_the_default_and_the_others_are_counted(invoke, folde
     args = ("compare", folder / "layers.npz", "--key", "first", "--key", "third")
     assert f"Use --measures all for the other {len(measures.names()) - 3}" in " ".join(invoke(*args).out.split())
     found = strict_json(invoke(*args, "--json", "-").out)["scores"]
-    assert [one["measure"] for one in found] == ["unbiased CKA", "RSA", "mutual kNN"]
+    assert [one["name"] for one in found] == ["unbiased CKA", "RSA", "mutual kNN"]
     many = " ".join(invoke(*args, "--measures", "standard").out.split())
     assert "Read these measures first: unbiased CKA (the whole geometry), RSA" in many
 
@@ -109,7 +109,7 @@ def test_measures_are_split_at_commas_outside_parentheses(invoke, strict_json, f
 
 def test_groups_of_measures(invoke, strict_json, folder):
     ended = invoke("compare", folder / "X.npy", folder / "Y.npy", "--measures", "neighbours,RSA", "--json", "-")
-    found = [score["measure"] for score in strict_json(ended.out)["scores"]]
+    found = [score["name"] for score in strict_json(ended.out)["scores"]]
     assert found == [measure.name for measure in measures.choose(["neighbours", "RSA"])]
 
 
@@ -145,8 +145,8 @@ def test_json_of_all_pairs(invoke, strict_json, folder, arrays):
     content = strict_json(ended.out)
     assert content["names"] == list(arrays)
     for one in content["scores"]:
-        function = {"CKA": measures.cka, "LinReg": measures.linear_regression}[one["score"]["measure"]]
-        assert one["score"]["value"] == function(arrays[one["first"]], arrays[one["second"]])
+        function = {"CKA": measures.cka, "LinReg": measures.linear_regression}[one["name"]]
+        assert one["value"] == function(arrays[one["first"]], arrays[one["second"]])
     assert len(content["scores"]) == 3 + 6
 
 
@@ -327,12 +327,12 @@ def test_distances_and_keys_reach_a_store(invoke, strict_json, folder, arrays):
     args = ("--measures", "RSA", "--store", folder / "a.sqlite", "--json", "-")
     ended = invoke("compare", folder / "dX.npy", folder / "dY.npy", "--rdm", *args)
     given = [shesha.Rdm(np.load(folder / f"d{name}.npy")) for name in "XY"]
-    assert strict_json(ended.out)["scores"][0]["score"]["value"] == measures.rsa(*given)
+    assert strict_json(ended.out)["scores"][0]["value"] == measures.rsa(*given)
     ended = invoke("compare", folder / "layers.npz", "--key", "third", "--key", "first", *args)
     assert (ended.status, ended.err) == (0, "")
     (score,) = strict_json(ended.out)["scores"]
     assert (score["first"], score["second"]) == ("third", "first")
-    assert score["score"]["value"] == measures.rsa(arrays["Z"], arrays["X"])
+    assert score["value"] == measures.rsa(arrays["Z"], arrays["X"])
 
 
 def test_what_is_left_out_is_a_line_each(process, folder):

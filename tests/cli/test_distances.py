@@ -40,7 +40,7 @@ def test_compare_takes_stacks_and_triangles(folder, invoke, options):
     assert ended.status == 0
     scores = json.loads((folder / "j.json").read_text())["scores"]
     assert (scores[0]["first"], scores[0]["second"]) == ("stack[0]", "stack[1]")
-    assert scores[0]["score"]["value"] == measures.rsa(*RDMS[:2])
+    assert scores[0]["value"] == measures.rsa(*RDMS[:2])
     if not options:
         ended = invoke("compare", "condensed.npz", "--rdm", "--measures", "RSA", "--json", "-")
         assert json.loads(ended.out)["scores"][0]["value"] == measures.rsa(*RDMS[:2])

@@ -54,7 +54,7 @@ def test_columns_of_the_first_file_are_what_the_function_takes(invoke, files, na
     content, ended = calibrated(invoke, folder, *given)
     expected = compare(X, Y, "CKA", calibrate=True, seed=0, **design)
     assert content["exchanged"].startswith(text)
-    for field in ("value", "p_value", "null_mean", "interval_low"):
+    for field in ("value", "p_value", "chance", "low"):
         assert content["scores"][0][field] == pytest.approx(getattr(expected.scores[0], field))
     assert f"Permuted under the null: {expected.exchanged}." in ended.out
 

@@ -26,7 +26,7 @@ def scores(invoke, strict_json):
 
 def _numbers(one):
     labelled = {name: score["value"] for name, score in one["supervised"].items()}
-    return {"shape": (one["n_samples"], one["n_features"]), "split": one["feature_split"]["value"], **labelled}
+    return {"shape": (one["n_rows"], one["n_features"]), "split": one["feature_split"]["value"], **labelled}
 
 
 def of_library(representations, y=None):

@@ -34,8 +34,8 @@ def test_what_does_not_fit_is_counted_in_one_pass(invoke, files, tmp_path, monke
     monkeypatch.delenv("SHESHA_MEMORY")
     expected = shesha.compare(X, Y, ["CKA", "CCA"])
     for score in json.loads(out.read_text())["scores"]:
-        assert score["value"] == pytest.approx(expected[score["measure"]].value, rel=1e-12)
-        assert score["interval_low"] < score["value"] < score["interval_high"]
+        assert score["value"] == pytest.approx(expected[score["name"]].value, rel=1e-12)
+        assert score["low"] < score["value"] < score["high"]
     assert not list((tmp_path / "cache" / "shesha").iterdir())
 
 
@@ -66,13 +66,13 @@ def test_neighbours_and_distances_are_sampled_beside_exact_sums(invoke, files, t
     assert done.status == 0
     monkeypatch.delenv("SHESHA_MEMORY")
     expected = shesha.compare(X, Y, ["CKA", "mutual kNN"])
-    found = {score["measure"]: score for score in json.loads(out.read_text())["scores"]}
+    found = {score["name"]: score for score in json.loads(out.read_text())["scores"]}
     assert found["CKA"]["value"] == pytest.approx(expected["CKA"].value, rel=1e-12)
     neighbours = found["mutual kNN"]
     assert 0 < neighbours["sampling_error"] <= 0.01
     assert abs(neighbours["value"] - expected["mutual kNN"].value) < 4 * neighbours["sampling_error"]
-    assert "pairs of rows: Monte Carlo standard error" in found["RSA"]["note"]
-    assert found["CKA"]["note"] == "exact, from all rows in one pass"
+    assert "pairs of rows: Monte Carlo standard error" in found["RSA"]["notes"][0]
+    assert found["CKA"]["notes"] == ["exact, from all rows in one pass"]
 
 
 def test_an_interrupted_pass_resumes(files, tmp_path, monkeypatch):
@@ -114,11 +114,11 @@ def test_two_folders_of_shards_are_two_representations(invoke, folders, tmp_path
     assert done.status == 0
     assert f"one pass (model_a: {len(X):,} rows x 12 features; model_b: {len(Y):,} rows x 9 features)" in done.err
     expected = shesha.compare(X, Y, ["CKA", "CCA"])
-    found = {score["measure"]: score for score in json.loads(out.read_text())["scores"]}
+    found = {score["name"]: score for score in json.loads(out.read_text())["scores"]}
     for score in expected:
-        assert found[score.measure]["value"] == pytest.approx(score.value, rel=1e-12)
-        assert found[score.measure]["interval_low"] < score.value < found[score.measure]["interval_high"]
-    assert "Monte Carlo standard error" in found["RSA"]["note"]
+        assert found[score.name]["value"] == pytest.approx(score.value, rel=1e-12)
+        assert found[score.name]["low"] < score.value < found[score.name]["high"]
+    assert "Monte Carlo standard error" in found["RSA"]["notes"][0]
     assert not list((tmp_path / "cache" / "shesha").iterdir())
 
 

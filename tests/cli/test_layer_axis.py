@@ -21,7 +21,7 @@ def model(tmp_path):
 def values(ended):
     assert ended.status == 0
     found = json.loads(ended.out)
-    return {(one["first"], one["second"]): one["score"]["value"] for one in found["scores"]}
+    return {(one["first"], one["second"]): one["value"] for one in found["scores"]}
 
 
 def test_compare_says_what_it_guessed(invoke, model):

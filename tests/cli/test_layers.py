@@ -29,7 +29,7 @@ def test_writes_numbers_and_a_picture(invoke, models, tmp_path):
     ended = invoke("layers", *models, "--permutations", "39", "--measure", "mutual kNN(k=3)", *files)
     assert ended.status == 0
     content = json.loads((tmp_path / "out.json").read_text())
-    assert content["best"] == ["a2", "b1"]
+    assert content["closest"] == ["a2", "b1"]
     assert (tmp_path / "out.png").stat().st_size > 1000
 
 
@@ -55,7 +55,7 @@ def test_compare_calibrates_every_line(invoke, models):
     ended = invoke("compare", a, *asked, "--json", "-")
     assert ended.status == 0
     scores = json.loads(ended.out)["scores"]
-    assert all(0 < score["p_value"] <= 1 and score["interval_low"] < score["interval_high"] for score in scores)
+    assert all(0 < score["p_value"] <= 1 and score["low"] < score["high"] for score in scores)
 
 
 def test_calibrating_takes_every_pair(invoke, models, monkeypatch):
@@ -67,10 +67,10 @@ def test_calibrating_takes_every_pair(invoke, models, monkeypatch):
     plain = json.loads(invoke(*asked, "--json", "-").out)
     assert [(one["first"], one["second"]) for one in plain["scores"]] == [("a0", "a1"), ("a0", "a2"), ("a1", "a2")]
     for pair in plain["scores"]:
-        one = pair["score"]
+        one = pair
         (line,) = (line for line in ended.out.split("\n") if line.startswith(f"{pair['first']}, {pair['second']} "))
-        interval = [f"[{one['interval_low']:.3f},", f"{one['interval_high']:.3f}]"]
-        numbers = [f"{one[name]:.3f}" for name in ("null_mean", "calibrated", "p_value", "corrected_p_value")]
+        interval = [f"[{one['low']:.3f},", f"{one['high']:.3f}]"]
+        numbers = [f"{one[name]:.3f}" for name in ("chance", "calibrated", "p_value", "corrected_p_value")]
         assert line.split()[2:] == [f"{one['value']:.3f}", *interval, *numbers]
     assert "With 39 permutations of the rows, the smallest possible p-value is 0.025." in ended.out
 
@@ -87,4 +87,4 @@ def test_ctrl_c_writes_what_has_come_and_ends_with_its_status(invoke, models, mo
     monkeypatch.setattr(module, "track", until_fifth)
     ended = invoke("layers", *models, "--json", tmp_path / "out.json")
     assert ended.status == 130
-    assert json.loads((tmp_path / "out.json").read_text())["n_permutations"] == 4
+    assert json.loads((tmp_path / "out.json").read_text())["n_draws"] == 4

@@ -170,6 +170,6 @@ def test_measures_of_other_packages_are_compared(run, package):
     out = run("compare", "X.npy", "Y.npy", "--measures", "outside,CKA", "--json", "-").stdout
     X, Y = (np.load(package / f"{name}.npy") for name in "XY")
     outside, cka = json.loads(out)["scores"]
-    assert (outside["measure"], outside["family"]) == ("first column", "outside")
+    assert (outside["name"], outside["family"]) == ("first column", "outside")
     assert outside["value"] == pytest.approx(abs(X[0, 0] - Y[0, 0]))
     assert cka["value"] == measures.cka(X, Y)

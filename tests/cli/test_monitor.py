@@ -64,7 +64,7 @@ def test_numbers_go_to_a_file(files, invoke, strict_json):
     init(files, invoke)
     invoke("monitor", "check", files / "m", files / "broken.npy", "--json", files / "v.json")
     found = strict_json((files / "v.json").read_text())
-    assert (found["state"], found["scores"][0]["drift"]) == ("not estimable", None)
+    assert (found["state"], found["scores"][0]["value"]) == ("not estimable", None)
 
 
 def test_a_card_holds_the_answer_and_the_numbers(files, invoke, invoke_main):
@@ -83,7 +83,7 @@ def test_a_card_holds_the_answer_and_the_numbers(files, invoke, invoke_main):
     (model,) = yaml.safe_load(head)["model-index"]
     assert model["name"] == "other"
     (result,) = model["results"]
-    drift = json.loads((files / "v.json").read_text())["scores"][0]["drift"]
+    drift = json.loads((files / "v.json").read_text())["scores"][0]["value"]
     assert result["metrics"][0]["value"] == pytest.approx(drift, rel=1e-3)
     assert "60 canary rows" in result["dataset"]["name"]
     assert "alert" in text.lower()

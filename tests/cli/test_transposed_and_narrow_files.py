@@ -149,9 +149,7 @@ def test_feature_maps_are_read_alike_in_python_and_on_the_command_line(rng, tmp_
         assert f"{value:.3f}" in said and flat in said
     changed = shesha.diff({"a": A}, {"a": A + 0.1})
     assert changed.inputs[0] == flat
-    assert (
-        changed.layers["a"].change == shesha.diff({"a": A.reshape(40, -1)}, {"a": A.reshape(40, -1) + 0.1})["a"].change
-    )
+    assert changed.layers["a"].value == shesha.diff({"a": A.reshape(40, -1)}, {"a": A.reshape(40, -1) + 0.1})["a"].value
     audited = shesha.audit({"a": A}, n_bootstrap=0, n_permutations=0)
     assert audited.inputs[0] == flat
     assert flat in " ".join(invoke_main("audit", "a.npy", "--bootstrap", "0", "--permutations", "0").out.split())

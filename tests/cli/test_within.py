@@ -37,7 +37,7 @@ def test_one_command_and_one_call_give_the_same(invoke, cells, strict_json):
     assert (ended.status, list(told["classes"])) == (0, ["B", "T"])
     for name, one in found.classes.items():
         for score in one.scores:
-            line = next(line for line in told["classes"][name]["scores"] if line["measure"] == score.measure)
+            line = next(line for line in told["classes"][name]["scores"] if line["name"] == score.name)
             assert (line["value"], line["p_value"]) == pytest.approx((score.value, score.p_value))
 
 

@@ -14,13 +14,11 @@ K = 39
 
 def drawn(n_groups, seed=0, n_ties=0):
     rng = np.random.default_rng(seed)
-    groups = [
-        Group(magnitude=a, coherence=b, unbiased=c, has_null=True) for a, b, c in rng.standard_normal((n_groups, 3))
-    ]
+    groups = [Group(magnitude=a, coherence=b, value=c, has_null=True) for a, b, c in rng.standard_normal((n_groups, 3))]
     scores = rng.standard_normal((n_groups, K, 4))
     # Draws that equal the real scores count as extreme.
     for g, one in enumerate(groups):
-        scores[g, :n_ties, :3] = one.coherence, one.unbiased, one.magnitude
+        scores[g, :n_ties, :3] = one.coherence, one.value, one.magnitude
     return groups, tuple(scores)
 
 
@@ -28,11 +26,11 @@ def drawn(n_groups, seed=0, n_ties=0):
 def test_links_are_rank_correlations_with_a_p_value_that_counts_the_real_one(n_ties):
     groups, scores = drawn(8, n_ties=n_ties)
     for link, name, column in zip(
-        links(groups, NullGroupScores(scores, ("",) * 8, "")), ("coherence", "unbiased"), (0, 1), strict=True
+        links(groups, NullGroupScores(scores, ("",) * 8, "")), ("coherence", "value"), (0, 1), strict=True
     ):
         rho = spearmanr([g.magnitude for g in groups], [getattr(g, name) for g in groups]).statistic
         chance = [spearmanr([s[k, 2] for s in scores], [s[k, column] for s in scores]).statistic for k in range(K)]
-        assert link.rho == pytest.approx(rho)
+        assert link.value == pytest.approx(rho)
         assert link.chance == pytest.approx(np.mean(chance))
         assert (link.chance_low, link.chance_high) == pytest.approx(tuple(np.quantile(chance, [0.025, 0.975])))
         assert link.p_value == pytest.approx((1 + np.sum(np.array(chance) >= rho - 1e-9)) / (K + 1))

@@ -39,7 +39,7 @@ def test_related_data_are_above_chance(found):
         score = found[name]
         assert score.p_value == pytest.approx(1 / 40)
         assert score.calibrated > 0
-        assert score.interval_low <= score.value <= score.interval_high
+        assert score.low <= score.value <= score.high
 
 
 def test_each_subset_makes_its_views_once_for_all_measures(pair, counted):
@@ -51,13 +51,13 @@ def test_each_subset_makes_its_views_once_for_all_measures(pair, counted):
 
 def test_distances_are_calibrated_downwards(found):
     score = found["OrthProc"]
-    assert score.value < score.threshold < score.null_mean
+    assert score.value < score.threshold < score.chance
 
 
 def test_measures_blind_to_the_order_of_rows_have_an_interval_and_no_null(found):
     score = found["MagDiff"]
     assert not score.has_null
-    assert np.isfinite(score.interval_low)
+    assert np.isfinite(score.low)
 
 
 def test_the_null_is_that_of_calibrate_with_the_same_permutations(pair, found):
@@ -71,22 +71,22 @@ def test_the_null_is_that_of_calibrate_with_the_same_permutations(pair, found):
 
 def test_one_seed_gives_one_result(pair, found):
     again = compare(*pair, NAMES, calibrate=True, confidence=0.9, n_permutations=39, seed=0)
-    assert [s.interval_low for s in again.scores] == [s.interval_low for s in found.scores]
+    assert [s.low for s in again.scores] == [s.low for s in found.scores]
     other = compare(*pair, ["CKA"], calibrate=True, confidence=0.9, n_permutations=39, seed=1)
-    assert other["CKA"].interval_low != found["CKA"].interval_low
+    assert other["CKA"].low != found["CKA"].low
 
 
 def test_wider_confidence_gives_wider_intervals(pair):
     narrow, wide = (compare(*pair, "CKA", calibrate=True, confidence=c, seed=0)["CKA"] for c in (0.5, 0.99))
-    assert wide.interval_low < narrow.interval_low < narrow.interval_high < wide.interval_high
+    assert wide.low < narrow.low < narrow.high < wide.high
 
 
 def test_distances_given_instead_of_features(pair):
     D = [np.linalg.norm(Z[:, None] - Z[None], axis=2) for Z in pair]
     score = compare(Rdm(D[0]), Rdm(D[1]), "RSA", calibrate=True, n_permutations=39)["RSA"]
     features = compare(*pair, "RSA(metric=euclidean)", calibrate=True, n_permutations=39).scores[0]
-    assert (score.p_value, score.null_mean) == (features.p_value, pytest.approx(features.null_mean, abs=1e-9))
-    assert score.interval_low == pytest.approx(features.interval_low, abs=1e-9)
+    assert (score.p_value, score.chance) == (features.p_value, pytest.approx(features.chance, abs=1e-9))
+    assert score.low == pytest.approx(features.low, abs=1e-9)
 
 
 def test_positions_as_rows_get_no_chance_level():
@@ -94,7 +94,7 @@ def test_positions_as_rows_get_no_chance_level():
     score = compare(tokens, 2 * tokens, "CKA", calibrate=True, n_permutations=19)["CKA"]
     assert score.value == pytest.approx(1)
     assert not score.has_null
-    assert score.note == "no interval and no chance level: the compared rows are tokens or positions, not inputs"
+    assert score.notes == ("no interval and no chance level: the compared rows are tokens or positions, not inputs",)
     with pytest.raises(ValueError, match="X and Y must have one row per input"):
         shesha.calibrate(tokens, tokens, "CKA")
 
@@ -104,9 +104,9 @@ def test_feature_maps_are_calibrated_where_positions_become_features():
     found = compare(*maps, ["RSA", "OrthProc"], calibrate=True, n_permutations=19)
     rows = compare(*maps.reshape(2, 30, 12), "RSA", calibrate=True, n_permutations=19)["RSA"]
     assert found["RSA"].has_null
-    assert found["RSA"].interval_low == pytest.approx(rows.interval_low)
+    assert found["RSA"].low == pytest.approx(rows.low)
     assert not found["OrthProc"].has_null
-    assert "positions" in found["OrthProc"].note
+    assert "positions" in found["OrthProc"].notes[0]
 
 
 def test_what_cannot_be_added_is_told(pair):
@@ -139,7 +139,7 @@ def test_what_cannot_be_added_is_told(pair):
         del registry._measures["counts its calls"]
         registry._aliases.pop("countsitscalls")
     assert found.scores[0].value == 0.5
-    assert "RuntimeError: exchanged" in found.scores[0].note
+    assert "RuntimeError: exchanged" in found.scores[0].notes[0]
     assert "RuntimeError: exchanged" in str(found)
     assert found["CKA"].has_null
 
@@ -150,7 +150,8 @@ def test_prints_and_converts(found):
     assert "chance" in next(line for line in text.split("\n") if line.startswith("  measure"))
     assert "calibrated" in text
     assert json.loads(json.dumps(found.to_dict()["scores"][0], allow_nan=False))["p_value"] == found["CKA"].p_value
-    assert {"p_value", "calibrated", "interval_low", "interval_high"} <= set(found.to_frame().columns)
+    assert {"value", "chance", "p_value", "low", "high", "verdict"} <= set(found.to_frame().columns)
+    assert {"p_value", "calibrated", "low", "high"} <= set(found.to_frame(full=True).columns)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +170,7 @@ def test_bad_options_are_refused(pair, options, message):
 def test_stability_and_similarity_share_one_summary():
     null = np.array([0.1, 0.2, 0.3, 0.4] + [0.0] * 15)
     found = summarise(0.5, null, "higher", 0.05, 1.0)
-    assert (found.p_value, found.threshold, found.score) == (0.05, 0.4, pytest.approx(0.1 / 0.6))
+    assert (found.p_value, found.threshold, found.calibrated) == (0.05, 0.4, pytest.approx(0.1 / 0.6))
 
 
 def test_truncation_compares_the_leading_components(pair):
@@ -181,7 +182,7 @@ def test_truncation_compares_the_leading_components(pair):
         reduced.append(u[:, :3] * s[:3])
     whole = shesha.calibrate(X, Y, "OrthProc", truncate=3, seed=0, n_permutations=39)
     by_hand = shesha.calibrate(*reduced, "OrthProc", seed=0, n_permutations=39)
-    assert whole.observed == pytest.approx(by_hand.observed, rel=1e-9)
+    assert whole.value == pytest.approx(by_hand.value, rel=1e-9)
     assert whole.null == pytest.approx(by_hand.null, rel=1e-9)
     with pytest.raises(ValueError, match="truncate must be at least 1, got 0"):
         shesha.calibrate(X, Y, truncate=0)
@@ -200,7 +201,7 @@ def test_p_values_are_corrected_by_the_maximum_over_the_draws_of_all_measures(pa
     together = compare(X, Y, names, calibrate=True, n_permutations=39, seed=2)
     orders = np.array(Evidence.draw(40, 39, 0.05, 0.95, 2).orders)
     alone = [shesha.calibrate(X, Y, name, permutations=orders, seed=2) for name in names[:-1]]
-    expected = max_statistic_p_values([np.r_[one.observed, one.null] for one in alone], [one.closer for one in alone])
+    expected = max_statistic_p_values([np.r_[one.value, one.null] for one in alone], [one.closer for one in alone])
     assert [together[name].corrected_p_value for name in names[:-1]] == expected.tolist()
     assert np.isnan(together["MagDiff"].corrected_p_value)
     assert found["CKA"].corrected_p_value == found["CKA"].p_value

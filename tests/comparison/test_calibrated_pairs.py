@@ -44,7 +44,7 @@ def _alone(arrays, pair, design, name):
 
 
 def table(found):
-    return found.to_frame().drop(columns="seconds")
+    return found.to_frame(full=True).drop(columns="seconds")
 
 
 @pytest.mark.filterwarnings("ignore::shesha.CalibrationWarning")
@@ -53,13 +53,13 @@ def test_each_pair_has_the_numbers_of_calibrate_with_the_composed_permutations(a
     names = NAMES if not design else NAMES[:2]
     found = compare_all(arrays, names, calibrate=True, n_permutations=DRAWS, **design)
     for name in names:
-        pairs = [(one.first, one.second, one.score) for one in found.scores if one.score.measure == name]
+        pairs = [(one.first, one.second, one) for one in found.scores if one.name == name]
         alone = [_alone(arrays, pair[:2], design, name) for pair in pairs]
         for (*_, score), one in zip(pairs, alone, strict=True):
             assert score.p_value == one.p_value
-            expected = (one.observed, one.threshold, one.score)
+            expected = (one.value, one.threshold, one.calibrated)
             assert (score.value, score.threshold, score.calibrated) == pytest.approx(expected, rel=1e-12)
-        draws = [np.r_[one.observed, one.null] for one in alone]
+        draws = [np.r_[one.value, one.null] for one in alone]
         corrected = max_statistic_p_values(draws, [one.closer for one in alone])
         assert [score.corrected_p_value for *_, score in pairs] == corrected.tolist()
     assert found.exchanged == exchange(N, **design).text
@@ -103,7 +103,7 @@ def test_a_representation_with_itself_has_a_value_and_no_null(arrays, mark):
         return float((a.rows[:, 0] * b.rows[:, 0]).sum())
 
     found = compare_all(arrays, changes, calibrate=True, n_permutations=DRAWS)
-    own = [one.score for one in found.scores if one.first == one.second]
+    own = [one for one in found.scores if one.first == one.second]
     assert len(own) == 4
     assert all(score.has_value and not score.has_null for score in own)
 
@@ -134,11 +134,11 @@ def test_intervals_are_those_of_compare_and_only_where_asked_for(arrays):
     )
     for one in found.scores:
         if (one.first, one.second) == ("a", "c"):
-            expected = alone[one.score.measure]
-            assert (one.score.interval_low, one.score.interval_high) == (expected.interval_low, expected.interval_high)
-            assert one.score.has_null == expected.has_null
+            expected = alone[one.name]
+            assert (one.low, one.high) == (expected.low, expected.high)
+            assert one.has_null == expected.has_null
     without = compare_all(arrays, "CKA", calibrate=True, n_permutations=19, seed=3)
-    assert not any(one.score.has_interval or one.score.note for one in without.scores)
+    assert not any(one.has_interval or one.notes for one in without.scores)
     assert without.matrix("CKA", "p_value").equals(found.matrix("CKA", "p_value"))
 
 

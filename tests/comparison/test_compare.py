@@ -53,9 +53,9 @@ DATA = {
 def test_every_value_and_reason_is_that_of_the_function(layers, names, direct, kind):
     X, Y = DATA[kind](layers)
     found = compare(X, Y, names)
-    assert [score.measure for score in found.scores] == names
+    assert [score.name for score in found.scores] == names
     for score in found.scores:
-        value, reason = direct(score.measure, X, Y)
+        value, reason = direct(score.name, X, Y)
         assert score.value == value or (np.isnan(score.value) and np.isnan(value))
         # Which of the two is at fault stands before the reason.
         assert score.reason == reason or score.reason in {f"{side}: {reason}" for side in "XY"}
@@ -71,7 +71,7 @@ def test_degenerate_data_give_reasons_and_leave_the_rest_alone(layers):
 def test_distances_serve_the_measures_that_look_at_them_only(layers):
     found = compare(*DATA["distances and features"](layers))
     for score in found.scores:
-        if measures.get(score.measure).takes_distances:
+        if measures.get(score.name).takes_distances:
             assert score.has_value
         else:
             assert score.reason == "needs the features, got distances between rows"
@@ -117,7 +117,7 @@ def test_options_reach_the_measure(pair):
 
 def test_options_stand_in_the_names_and_find_the_scores(pair):
     found = compare(*pair, ["mutual kNN", "mutual_knn(k=4)"])
-    assert [score.measure for score in found.scores] == ["mutual kNN", "mutual kNN(k=4)"]
+    assert [score.name for score in found.scores] == ["mutual kNN", "mutual kNN(k=4)"]
     assert found["Mutual-kNN (k=4)"] is found.scores[1]
     with pytest.raises(KeyError, match=r"measure must be one of mutual kNN, mutual kNN\(k=4\), got 'CKA'"):
         found["CKA"]
@@ -131,11 +131,11 @@ def test_options_that_differ_by_a_sign_are_told_apart(pair):
 def test_scores_come_in_the_order_asked_once_each(pair):
     found = compare(*pair, ["RSA", "CKA", "neighbours", "Jaccard", "rsa"])
     family = [measure.name for measure in measures.choose("neighbours")]
-    assert [score.measure for score in found.scores] == ["RSA", "CKA", *family]
+    assert [score.name for score in found.scores] == ["RSA", "CKA", *family]
 
 
 def test_the_standard_choice_leaves_out_what_costs_more(pair):
-    found = {score.measure for score in compare(*pair).scores}
+    found = {score.name for score in compare(*pair).scores}
     assert found == {name for name in measures.names() if measures.get(name).cost != "more"}
     assert "RTD" not in found
 

@@ -18,7 +18,7 @@ PERFECT = 1e-6
 
 
 def values(found):
-    return [one.score.value for one in found.scores]
+    return [one.value for one in found.scores]
 
 
 def kinds_of_view(base=View):
@@ -87,7 +87,7 @@ def test_what_has_no_value_is_nan_and_the_diagonal_with_it(layers):
     assert found.matrix("ProcDist").notna().all(axis=None)
     # `narrow` has no partner of its width.
     assert found.matrix("sliced Wasserstein").loc["narrow"].isna().all()
-    reasons = {one.score.reason for one in found.scores if one.score.measure == "CKA" and "flat" in one.second}
+    reasons = {one.reason for one in found.scores if one.name == "CKA" and "flat" in one.second}
     assert reasons == {"flat: all rows are equal"}
 
 
@@ -114,7 +114,7 @@ def test_two_representations_are_a_comparison(layers, names):
     pairs = compare_all(two, names, seed=3)
     one = compare(*two.values(), names, names=tuple(two), seed=3)
     for score in one.scores:
-        value = pairs.matrix(score.measure).loc["early", "noise"]
+        value = pairs.matrix(score.name).loc["early", "noise"]
         assert value == score.value or (np.isnan(value) and not score.has_value)
 
 
@@ -196,7 +196,7 @@ def test_same_bits_for_one_thread_and_two(layers, names, with_threads):
 def test_two_processes_give_the_numbers_of_one(layers):
     chosen = ["LinReg", "mutual kNN(k=4)", "sliced Wasserstein"]
     one, two = (compare_all({**layers, "flat": np.ones((40, 11))}, chosen, workers=n) for n in (1, 2))
-    without_time = [found.to_frame().drop(columns="seconds") for found in (one, two)]
+    without_time = [found.to_frame(full=True).drop(columns="seconds") for found in (one, two)]
     assert without_time[0].equals(without_time[1])
 
 
@@ -313,9 +313,10 @@ def test_an_unknown_measure_of_a_result_names_the_known_ones(layers):
 def test_the_long_table_has_a_line_per_pair_and_measure(layers):
     found = compare_all(layers, ["CKA", "LinReg"])
     table = found.to_frame()
-    assert list(table.columns)[:5] == ["first", "second", "measure", "family", "value"]
-    names = {field.name for field in fields(Score)} - {"inputs"}
-    assert set(table.columns) == {"first", "second", *names, *Score.aliases}
-    assert table["measure"].value_counts().to_dict() == {"CKA": 6, "LinReg": 12}
-    line = table.query("measure == 'LinReg' and first == 'noise' and second == 'early'").iloc[0]
+    assert list(table.columns)[:4] == ["first", "second", "name", "value"]
+    full = found.to_frame(full=True)
+    names = {field.name for field in fields(Score)} - {"inputs", "null", "doubts"}
+    assert set(full.columns) == {*names, *Score.aliases}
+    assert table["name"].value_counts().to_dict() == {"CKA": 6, "LinReg": 12}
+    line = table.query("name == 'LinReg' and first == 'noise' and second == 'early'").iloc[0]
     assert line["value"] == found.matrix("LinReg").loc["noise", "early"]

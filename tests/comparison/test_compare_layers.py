@@ -63,10 +63,10 @@ def test_single_layers_and_distances(layers):
 @pytest.mark.parametrize(("name", "extreme"), [("CKA", np.nanmax), ("ProcDist", np.nanmin), ("IMD", np.nanmin)])
 def test_the_best_pair_is_the_closest(layers, other, name, extreme):
     found = compare_layers({**layers, "flat": np.ones((40, 4))}, other, name)
-    assert found.best.score.value == extreme(found.matrix())
-    assert found.best.score.value == found.matrix().loc[found.best.first, found.best.second]
+    assert found.closest.value == extreme(found.matrix())
+    assert found.closest.value == found.matrix().loc[found.closest.first, found.closest.second]
     if name == "CKA":
-        assert (found.best.first, found.best.second) == ("noise", "late")
+        assert (found.closest.first, found.closest.second) == ("noise", "late")
 
 
 def test_the_grid_is_printed_with_its_direction_and_the_closest_pair(layers, other):
@@ -78,8 +78,8 @@ def test_the_grid_is_printed_with_its_direction_and_the_closest_pair(layers, oth
     assert [row.split()[0] for row in rows] == list(layers)
     printed = np.array([[float(cell) for cell in row.split()[1:]] for row in rows])
     assert printed == pytest.approx(found.matrix().to_numpy(), rel=1e-3)
-    best = found.best
-    assert closest == f"The closest layers are {best.first} and {best.second}: ProcDist {best.score.value:.4g}."
+    best = found.closest
+    assert closest == f"The closest layers are {best.first} and {best.second}: ProcDist {best.value:.4g}."
     assert "close by chance alone" in caution
 
 
@@ -112,7 +112,7 @@ def test_a_grid_that_is_too_wide_is_printed_as_closest_layers(measure, extreme, 
 def test_a_grid_without_a_value_says_why(layers):
     found = compare_layers({"flat": np.ones((40, 4))}, layers)
     with pytest.raises(ValueError, match=r"there must be a value for at least one pair of layers, got none: .*all"):
-        _ = found.best
+        _ = found.closest
     assert "closest" not in str(found)
     assert "all rows are equal" in str(found)
 
@@ -148,9 +148,10 @@ def test_layers_that_print_alike_are_refused(layers):
 def test_the_long_table_has_a_line_per_pair(layers, other):
     found = compare_layers(layers, other)
     table = found.to_frame()
-    assert list(table.columns)[:5] == ["first", "second", "measure", "family", "value"]
-    names = {field.name for field in fields(Score)} - {"inputs"}
-    assert set(table.columns) == {"first", "second", *names, *Score.aliases}
+    assert list(table.columns)[:4] == ["first", "second", "name", "value"]
+    full = found.to_frame(full=True)
+    names = {field.name for field in fields(Score)} - {"inputs", "null", "doubts"}
+    assert set(full.columns) == {*names, *Score.aliases}
     assert list(zip(table["first"], table["second"], strict=True)) == list(product(layers, other))
     assert np.array_equal(table["value"].to_numpy().reshape(4, 3), found.matrix())
 

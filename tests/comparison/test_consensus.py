@@ -50,9 +50,9 @@ def test_of_two_the_distance_is_that_of_scipy():
     X, Y = rng.standard_normal((2, 30, 4))
     found = consensus({"a": X, "b": X @ rotation(rng, 4), "c": Y})
     # Of c the others are one shape.
-    assert found["c"].distance == pytest.approx(compare(X, Y, "OrthProc")["OrthProc"].value, abs=1e-9)
+    assert found["c"].value == pytest.approx(compare(X, Y, "OrthProc")["OrthProc"].value, abs=1e-9)
     disparity = procrustes(X, Y)[2]
-    assert (1 - found["c"].distance ** 2 / 2) ** 2 == pytest.approx(1 - disparity)
+    assert (1 - found["c"].value ** 2 / 2) ** 2 == pytest.approx(1 - disparity)
 
 
 def test_nothing_nearer_is_around_the_mean():
@@ -73,7 +73,7 @@ def test_rotations_sizes_shifts_and_the_order_change_nothing():
     moved["s2"] = np.pad(moved["s2"], ((0, 0), (0, 4)))
     found, again = consensus(members), consensus(moved)
     for one in found:
-        assert again[one.name].distance == pytest.approx(one.distance, abs=1e-6)
+        assert again[one.name].value == pytest.approx(one.value, abs=1e-6)
         assert again[one.name].corrected_p_value == pytest.approx(one.corrected_p_value, abs=1e-4)
 
 
@@ -88,8 +88,8 @@ def test_who_lies_apart_is_named():
 
 def test_the_distance_to_the_others_is_never_smaller():
     found = consensus(seeds())
-    assert all(one.distance > one.distance_to_all for one in found)
-    assert all(one.low < one.distance < one.high for one in found)
+    assert all(one.value > one.distance_to_all for one in found)
+    assert all(one.low < one.value < one.high for one in found)
     assert found.spread == pytest.approx(np.sqrt(np.mean([one.distance_to_all**2 for one in found])))
 
 
@@ -104,7 +104,7 @@ def test_more_columns_than_rows_are_turned_away():
     rng = np.random.default_rng(0)
     wide = {f"w{k}": rng.standard_normal((12, 50)) for k in range(3)}
     short = {name: np.linalg.qr(X.T)[1].T for name, X in wide.items()}
-    assert consensus(wide)["w0"].distance == pytest.approx(consensus(short)["w0"].distance, abs=1e-6)
+    assert consensus(wide)["w0"].value == pytest.approx(consensus(short)["w0"].value, abs=1e-6)
     assert mean_shape(wide).shape == (12, 12)
 
 
@@ -136,7 +136,7 @@ def test_rows_are_matched_by_their_names():
     frames = {name: pd.DataFrame(X, index=names) for name, X in seeds().items()}
     frames["s1"] = frames["s1"].iloc[::-1]
     with pytest.warns(shesha.RowNamesWarning):
-        assert consensus(frames)["s1"].distance == pytest.approx(consensus(seeds())["s1"].distance)
+        assert consensus(frames)["s1"].value == pytest.approx(consensus(seeds())["s1"].value)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from scipy.linalg import null_space, polar
 from scipy.stats import binom, rankdata
 
 import shesha.measures as measures
-from shesha import CalibrationWarning, Rdm, RowNamesWarning, calibrate, chance, compare, estimate
+from shesha import CalibrationWarning, Rdm, RowNamesWarning, calibrate, compare, estimate
 from shesha.kernels.regression import natural_spline
 from shesha.views import Adjusted, Covariates, RankedRdm, Representation
 
@@ -64,8 +64,8 @@ def test_rows_with_names_are_matched_by_them():
         found = estimate(named, covariates=mixed, seed=0)
     assert found.value == estimate(X, covariates=table, seed=0).value
     with pytest.warns(RowNamesWarning, match="rows of covariates are in a different order from those of X"):
-        drawn = chance(named, covariates=mixed, n_permutations=19, seed=0)
-    assert drawn.p_value == chance(X, covariates=table, n_permutations=19, seed=0).p_value
+        drawn = estimate(named, covariates=mixed, n_permutations=19, seed=0, n_bootstrap=0)
+    assert drawn.p_value == estimate(X, covariates=table, n_permutations=19, seed=0, n_bootstrap=0).p_value
     with pytest.raises(ValueError, match="rows of covariates must have the same names as those of X"):
         measures.cka(named, Y, covariates=table.set_index(table.index + "?"))
 
@@ -98,7 +98,7 @@ def test_partial_cka_is_cka_of_the_residuals(pair):
     expected = measures.cka(less(X, known), less(Y, known))
     assert measures.cka(X, Y, covariates=known) == pytest.approx(expected, abs=1e-12)
     assert compare(X, Y, "CKA", covariates=known)["CKA"].value == pytest.approx(expected, abs=1e-12)
-    assert calibrate(X, Y, "CKA", covariates=known, seed=0).observed == pytest.approx(expected, abs=1e-12)
+    assert calibrate(X, Y, "CKA", covariates=known, seed=0).value == pytest.approx(expected, abs=1e-12)
 
 
 def test_rsa_looks_at_the_residuals_as_other_measures_do(pair):
@@ -149,7 +149,7 @@ def test_a_draw_is_nearest_to_the_permutation_among_residuals(pair, measure):
         expected = [_partial(a, square[np.ix_(order, order)][np.triu_indices(N, k=1)], z) for order in orders]
     found = calibrate(X, Y, measure, covariates=known, permutations=orders)
     assert found.null == pytest.approx(expected, abs=1e-10)
-    assert compare(X, Y, measure, covariates=known, calibrate=True, permutations=orders)[measure].null_mean == (
+    assert compare(X, Y, measure, covariates=known, calibrate=True, permutations=orders)[measure].chance == (
         pytest.approx(np.mean(expected), abs=1e-10)
     )
 
@@ -164,7 +164,7 @@ def test_rows_of_like_covariates_take_each_others_place(pair):
     assert calibrate(X, Y, covariates=known, seed=0).exchanged == "rows of similar covariates"
     found = compare(X, Y, "CKA", covariates=LABELS, blocks=np.arange(N) % 2, calibrate=True)
     assert found.exchanged == "rows of similar covariates, within blocks"
-    assert found["CKA"].interval_low < found["CKA"].value < found["CKA"].interval_high
+    assert found["CKA"].low < found["CKA"].value < found["CKA"].high
     assert calibrate(X, Y, covariates=known, groups=np.arange(N) // 2, seed=0).exchanged == "whole groups"
     strata = Covariates.build(LABELS, N).design()
     assert [set(LABELS[rows]) for rows in strata.strata] == [{"a"}, {"b"}, {"c"}]
@@ -420,14 +420,18 @@ def test_halves_of_noise_are_not_stable_beyond_two_covariates(variant):
     for run in range(3):
         rng = np.random.default_rng([24, run])
         X, known = rng.standard_normal((40, 100)), rng.standard_normal((40, 2))
-        p_values.append(chance(X, variant=variant, covariates=known, n_permutations=19, n_draws=4, seed=0).p_value)
+        p_values.append(
+            estimate(X, variant=variant, covariates=known, n_permutations=19, n_draws=4, seed=0, n_bootstrap=0).p_value
+        )
     assert max(p_values) > 0.2
 
 
 def test_halves_that_share_more_than_covariates_are_stable(rng):
     known = rng.standard_normal((40, 2))
     X = rng.standard_normal((40, 3)) @ rng.standard_normal((3, 60)) + rng.standard_normal((40, 60))
-    assert chance(X + known @ rng.standard_normal((2, 60)), covariates=known, n_permutations=19, seed=0).significant
+    assert estimate(
+        X + known @ rng.standard_normal((2, 60)), covariates=known, n_permutations=19, seed=0, n_bootstrap=0
+    ).significant
 
 
 def _with_product(n, labelled, seed):

@@ -36,16 +36,16 @@ def test_the_null_is_one_of_the_design(pair, name):
     assert found.exchanged == direct.exchanged
     score = found["CKA"]
     # Other draws of the same permutations.
-    assert score.null_mean == pytest.approx(direct.null_mean, abs=4 * direct.null_sd / np.sqrt(100))
-    assert score.null_sd == pytest.approx(direct.null_sd, rel=0.5)
-    assert (score.score, score.observed) == (score.calibrated, score.value)
+    assert score.chance == pytest.approx(direct.chance, abs=4 * direct.chance_sd / np.sqrt(100))
+    assert score.chance_sd == pytest.approx(direct.chance_sd, rel=0.5)
+    assert (score.calibrated, score.value) == (score.calibrated, score.value)
 
 
 def test_all_shifts_give_one_null_wherever_they_are_drawn(pair):
     found = compare(*pair, "CKA", calibrate=True, shift=True)["CKA"]
     direct = calibrate(*pair, "CKA", shift=True, seed=5)
-    assert direct.n_permutations == N - 1
-    for field in ("null_mean", "null_sd", "threshold", "score", "p_value"):
+    assert direct.n_draws == N - 1
+    for field in ("chance", "chance_sd", "threshold", "calibrated", "p_value"):
         assert getattr(found, field) == pytest.approx(getattr(direct, field), abs=1e-12)
 
 
@@ -94,7 +94,7 @@ def test_intervals_over_groups_hold_the_mean_where_those_over_rows_do_not():
             score = compare(
                 X, Y, "CKA", calibrate=True, confidence=0.9, n_permutations=19, seed=run, alpha=0.1, **design
             )["CKA"]
-            held[name] += score.interval_low <= truth <= score.interval_high
+            held[name] += score.low <= truth <= score.high
     # At 90 % fewer than 18 of 25 come about once in 1,000 times.
     assert held["groups"] >= 18
     assert held["rows"] < held["groups"]
@@ -102,7 +102,7 @@ def test_intervals_over_groups_hold_the_mean_where_those_over_rows_do_not():
 
 def test_few_groups_allow_no_interval_and_fewer_say_less(pair):
     found = compare(*pair, "CKA", calibrate=True, alpha=0.2, n_permutations=19, groups=GROUP // 3)["CKA"]
-    assert not found.has_interval and "no interval: an interval needs at least 5 groups, got 4" in found.note
+    assert not found.has_interval and "no interval: an interval needs at least 5 groups, got 4" in found.notes
     values = np.linspace(0, 1, 50)
     wide, narrow = (interval(0.5, values, (8, 10), 0.95, (-9, 9), clustered=one)[1] for one in (True, False))
     assert wide - 0.5 > 1.1 * (narrow - 0.5)
@@ -114,8 +114,8 @@ def test_a_function_of_ones_own_is_taken_wherever_a_measure_is(pair):
     assert compare(X, Y, product)["product"].value == pytest.approx(expected)
     found = compare(X, Y, ["CKA", product], calibrate=True, n_permutations=39)["product"]
     direct = calibrate(X, Y, product, n_permutations=39, seed=0)
-    assert found.observed == pytest.approx(direct.observed)
-    assert found.null_mean == pytest.approx(direct.null_mean, rel=0.2)
+    assert found.value == pytest.approx(direct.value)
+    assert found.chance == pytest.approx(direct.chance, rel=0.2)
     assert found.has_interval and found.closer == direct.closer == "higher"
     assert compare_all({"X": X, "Y": Y}, product).matrix("product").loc["Y", "X"] == pytest.approx(product(Y, X))
     assert compare_layers([X], [Y], product).matrix().loc["0", "0"] == pytest.approx(expected)

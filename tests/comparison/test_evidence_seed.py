@@ -14,7 +14,7 @@ def test_compare_and_calibrate_draw_the_same_null(measure, design):
     Y = X + 3 * rng.standard_normal((40, 6))
     one = shesha.calibrate(X, Y, measure, n_permutations=39, seed=5, **design)
     compared = shesha.compare(X, Y, [measure, "CCA"], calibrate=True, n_permutations=39, seed=5, **design)[measure]
-    for name in ("p_value", "null_mean", "null_sd", "threshold", "score"):
+    for name in ("p_value", "chance", "chance_sd", "threshold", "calibrated"):
         assert getattr(compared, name) == pytest.approx(getattr(one, name), abs=1e-12), name
     other = shesha.calibrate(X, Y, measure, n_permutations=39, seed=6, **design)
-    assert design.get("shift") or other.null_mean != one.null_mean
+    assert design.get("shift") or other.chance != one.chance

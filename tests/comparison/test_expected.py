@@ -16,7 +16,7 @@ def test_the_mean_over_all_permutations(name):
     X, Y = rng.standard_normal((6, 4)), rng.standard_normal((6, 3))
     (found,) = shesha.compare(X, Y, name)
     every = [get(name).score(X, Y[list(order)]) for order in permutations(range(6))]
-    assert found.expected == pytest.approx(np.mean(every), abs=1e-10)
+    assert found.chance == pytest.approx(np.mean(every), abs=1e-10)
 
 
 def test_it_stands_beside_raw_values_only_where_it_is_known():
@@ -24,7 +24,7 @@ def test_it_stands_beside_raw_values_only_where_it_is_known():
     X, Y = rng.standard_normal((60, 100)), rng.standard_normal((60, 80))
     found = shesha.compare(X, Y, ["CKA", "CCA", "LinReg"])
     assert "chance  closer is" in str(found)
-    assert found["LinReg"].expected != found["LinReg"].expected
+    assert found["LinReg"].chance != found["LinReg"].chance
     assert "width" in found.doubts.names
     assert "chance  closer is" not in str(shesha.compare(X, Y, "LinReg"))
 

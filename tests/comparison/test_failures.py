@@ -36,7 +36,7 @@ FAILURES = [
 @pytest.mark.parametrize(("error", "reason"), FAILURES, ids=lambda case: type(case).__name__)
 def test_a_measure_that_raises_does_not_stop_the_others(pair, mark, error, reason):
     score = around(pair, mark("broken")(raising(error)))
-    assert (score.measure, score.reason, score.has_value, score.seconds) == ("broken", reason, False, 0.0)
+    assert (score.name, score.reason, score.has_value, score.seconds) == ("broken", reason, False, 0.0)
     assert np.isnan(score.value)
 
 
@@ -92,10 +92,10 @@ def test_failures_of_one_pair_leave_the_others_alone(layers, mark):
 
     found = compare_all(layers, [picky, "CKA"])
     for one in found.scores:
-        if one.score.measure == "CKA" or "narrow" not in (one.first, one.second):
-            assert one.score.has_value
+        if one.name == "CKA" or "narrow" not in (one.first, one.second):
+            assert one.has_value
         else:
-            assert one.score.reason == "failed: RuntimeError: other widths"
+            assert one.reason == "failed: RuntimeError: other widths"
     grid = compare_layers(layers, layers, picky)
     assert grid.matrix().isna().sum().sum() == 6
     assert grid.reason == "failed: RuntimeError: other widths"
@@ -138,8 +138,8 @@ def test_ctrl_c_while_a_view_is_made(pair, mark, plain_view):
 def test_ctrl_c_in_all_pairs(layers, chosen, with_threads, n_threads):
     found = with_threads(n_threads, lambda: compare_all(layers, chosen))
     assert found.interrupted
-    assert {one.score.measure for one in found.scores if one.score.has_value} == {"CKA"}
-    assert {one.score.reason for one in found.scores if one.score.measure != "CKA"} == {"interrupted"}
+    assert {one.name for one in found.scores if one.has_value} == {"CKA"}
+    assert {one.reason for one in found.scores if one.name != "CKA"} == {"interrupted"}
     assert found.matrix("RSA").isna().all(axis=None)
     assert "Interrupted: the remaining values were not computed." in str(found)
 

@@ -147,7 +147,7 @@ def test_what_cannot_be_held_out_has_a_note():
     X, Y = pair(0, 12, 9, 9)
     found = compare(X, Y, ["CCA", "LinReg"], folds=6)
     assert found["CCA"].held_out is None
-    assert "no held-out value: canonical correlations are all 1" in found["CCA"].note
+    assert "no held-out value: canonical correlations are all 1" in found["CCA"].notes[0]
     distances = compare(Rdm(np.abs(np.subtract.outer(np.arange(12), np.arange(12)))), X, ["RSA", "CCA"], folds=3)
     assert distances["CCA"].held_out is None
 

@@ -55,7 +55,7 @@ def test_stored_rows_give_the_scores_of_rows_in_memory(kind, tmp_path, monkeypat
     found = compare(*sides, NAMES, queries=120, pairs=2000)
     for name in NAMES:
         assert abs(found[name].value - expected[name].value) < 1e-12, name
-        assert found[name].note == expected[name].note
+        assert found[name].notes == expected[name].notes
 
 
 def test_sums_answer_what_they_can_and_a_sample_the_rest():
@@ -65,7 +65,7 @@ def test_sums_answer_what_they_can_and_a_sample_the_rest():
     assert found["CKA"].p_value < 0.01 and found["CKA"].sampling_error is None
     assert (
         found["Jaccard"].has_value
-        and "no chance level, because the value is estimated from a sample" in found["Jaccard"].note
+        and "no chance level, because the value is estimated from a sample" in found["Jaccard"].notes[-1]
     )
     assert "cannot be estimated from sampled rows or pairs, and the rows do not fit in memory" in found["CKNNA"].reason
     assert found.shapes == (X.shape, Y.shape)

@@ -28,7 +28,7 @@ def test_what_would_not_fit_is_left_out_and_the_rest_is_compared(pair, monkeypat
     with pytest.warns(MeasureWarning, match="left out: RSA, RDM drift.*: needs .* of a memory budget of .*: pass"):
         found = compare(*pair, ["RSA", "CKA", "ProcDist", "RDM drift(metric=correlation)", "RDM drift"])
     lacking = [score for score in found.scores if not score.has_value]
-    assert {score.measure for score in lacking} == {"RSA", "RDM drift(metric=correlation)", "RDM drift"}
+    assert {score.name for score in lacking} == {"RSA", "RDM drift(metric=correlation)", "RDM drift"}
     for score in lacking:
         assert score.reason.startswith("needs ")
         assert score.reason.endswith(": pass fewer rows, or raise SHESHA_MEMORY")
@@ -63,7 +63,7 @@ def test_a_pair_that_would_not_fit_leaves_the_smaller_pairs(layers, monkeypatch)
     ):
         found = compare_all(wide, ["CKA", "RSA"])
     for one in found.scores:
-        assert one.score.has_value == ("wide" not in (one.first, one.second))
+        assert one.has_value == ("wide" not in (one.first, one.second))
 
 
 def test_distances_need_memory_for_rows_only(pair, monkeypatch):
@@ -109,8 +109,8 @@ def test_views_are_made_in_turns_where_they_do_not_fit_together(layers, monkeypa
     largest = max(need(name, layers["early"], layers["early"]) for name in chosen)
     monkeypatch.setenv("SHESHA_MEMORY", str(largest + 1))
     in_turns = compare_all(more, chosen)
-    plain = [one.score.value for one in whole.scores]
-    assert [one.score.value for one in in_turns.scores] == plain
+    plain = [one.value for one in whole.scores]
+    assert [one.value for one in in_turns.scores] == plain
     monkeypatch.setenv("SHESHA_MEMORY", str(need("RSA", layers["early"], layers["early"]) + 1))
     made.clear()
     tight = compare_all(more, ["RSA"])

@@ -129,12 +129,14 @@ def test_a_comparison_stands_beside_its_repeats():
         assert score.over_repeats == pytest.approx(np.mean([measures.get(name).score(one, Y) for one in REPEATS]))
         assert (score.ceiling_lower, score.ceiling_upper) == pytest.approx((alone.lower, alone.upper))
         assert score.reliability_first == pytest.approx(alone.reliability) and np.isnan(score.reliability_second)
-        assert score.corrected == pytest.approx(score.over_repeats / np.sqrt(alone.reliability))
-    assert found["PermProc"].ceiling_lower > found["PermProc"].ceiling_upper and np.isnan(found["PermProc"].corrected)
-    assert "not corrected for noise: the correction needs a measure whose maximum of 1" in found["PermProc"].note
-    assert {"over_repeats", "ceiling_lower", "ceiling_upper", "corrected"} <= set(found.to_frame().columns)
+        assert score.disattenuated == pytest.approx(score.over_repeats / np.sqrt(alone.reliability))
+    assert found["PermProc"].ceiling_lower > found["PermProc"].ceiling_upper and np.isnan(
+        found["PermProc"].disattenuated
+    )
+    assert "not corrected for noise: the correction needs a measure whose maximum of 1" in found["PermProc"].notes[0]
+    assert {"over_repeats", "ceiling_lower", "ceiling_upper", "disattenuated"} <= set(found.to_frame(full=True).columns)
     text = str(found)
-    assert "Compared with repeats" in text and f"{found['RSA'].corrected:.4g}" in text
+    assert "Compared with repeats" in text and f"{found['RSA'].disattenuated:.4g}" in text
     again = type(found).from_dict(json.loads(json.dumps(found.to_dict())))
     assert str(again) == text
 
@@ -147,7 +149,7 @@ def test_both_sides_may_be_noisy(rng):
     assert score.ceiling_upper == pytest.approx(first.upper * second.upper)
     assert score.over_repeats == pytest.approx(np.mean([measures.unbiased_cka(a, b) for a in REPEATS for b in other]))
     expected = score.over_repeats / np.sqrt(first.reliability * second.reliability)
-    assert score.corrected == pytest.approx(expected)
+    assert score.disattenuated == pytest.approx(expected)
     # As the second argument repeats are what a mean of them predicts from.
     means = [measures.linear_regression(other.mean(axis=0), one) for one in other]
     assert found["LinReg"].ceiling_upper == pytest.approx(noise_ceiling(REPEATS, "LinReg").upper * np.mean(means))
@@ -163,7 +165,7 @@ def test_correction_gives_what_there_is_without_noise(rng):
         repeats = X + rng.standard_normal((4, n, 6))
         found = compare(repeats[0], Z, "unbiased CKA", repeats=(repeats, None))["unbiased CKA"]
         truth = measures.unbiased_cka(X, Z)
-        gaps.append(found.corrected - truth)
+        gaps.append(found.disattenuated - truth)
         raw.append(found.over_repeats - truth)
         assert found.ceiling_lower < np.mean([measures.unbiased_cka(one, X) for one in repeats]) < found.ceiling_upper
     assert abs(np.mean(gaps)) < 0.03 < 0.2 < -np.mean(raw)
@@ -172,18 +174,18 @@ def test_correction_gives_what_there_is_without_noise(rng):
 def test_no_correction_where_repeats_agree_no_more_than_chance():
     noise = np.random.default_rng(3).standard_normal((3, N, 5))
     found = compare(noise[0], Y, "unbiased CKA", repeats=(noise, None))["unbiased CKA"]
-    assert found.reliability_first <= 0 and np.isnan(found.corrected) and found.has_ceiling
-    assert found.note == "not corrected for noise: the reliability of the repeats is not positive"
+    assert found.reliability_first <= 0 and np.isnan(found.disattenuated) and found.has_ceiling
+    assert found.notes == ("not corrected for noise: the reliability of the repeats is not positive",)
 
 
 def test_a_measure_without_a_ceiling_keeps_its_value(monkeypatch):
     constant = [*REPEATS[:2], np.ones((N, 6))]
     found = compare(TRUTH, Y, ["CKA", "MagDiff"], repeats=(constant, None))
     assert found["CKA"].value == measures.cka(TRUTH, Y)
-    assert found["CKA"].note == "no noise ceiling: all rows are equal" and found["MagDiff"].has_ceiling
+    assert found["CKA"].notes == ("no noise ceiling: all rows are equal",) and found["MagDiff"].has_ceiling
     monkeypatch.setenv("SHESHA_MEMORY", "50kB")
     found = compare(TRUTH, Y, "RSA", repeats=(list(REPEATS) * 20, None))["RSA"]
-    assert re.match("no noise ceiling: needs .* of a memory budget of", found.note)
+    assert re.match("no noise ceiling: needs .* of a memory budget of", found.notes[0])
 
 
 BAD = {

@@ -8,25 +8,66 @@ import numpy as np
 import pytest
 
 from shesha import Rdm, compare, compare_all, compare_layers
-from shesha.results import Comparison, LayerComparison, PairScore, PairwiseComparison, Score
+from shesha.results import Comparison, LayerComparison, PairwiseComparison, Score
 from shesha.results.similarity import pairwise
 from shesha.results.similarity.score import plain_name
 
 NAN = float("nan")
-CKA = Score("CKA", "kernels", 0.81236, "higher", 0.0, 1.0, 0.0123)
-RSA = Score("RSA", "distances", -0.5, "higher", -1.0, 1.0, 0.2)
-DISTANCE = Score("ProcDist", "shape", 123456.0, "lower", 0.0, float("inf"), 3.0)
-OTHER_KERNEL = Score("RV", "kernels", 0.25, "higher", 0.0, 1.0, 0.001)
-GULP = Score("GULP", "regression", NAN, "lower", 0.0, float("inf"), 0.0, "all rows are equal")
-EOS = Score("EOS", "regression", NAN, "higher", 0.0, 1.0, 0.0, "all rows are equal")
-MMD = Score("MMD", "distributions", NAN, "lower", 0.0, 1.4142, 0.0, "needs equal widths")
+CKA = Score(
+    name="CKA", family="kernels", value=0.81236, closer="higher", possible_low=0.0, possible_high=1.0, seconds=0.0123
+)
+RSA = Score(
+    name="RSA", family="distances", value=-0.5, closer="higher", possible_low=-1.0, possible_high=1.0, seconds=0.2
+)
+DISTANCE = Score(
+    name="ProcDist",
+    family="shape",
+    value=123456.0,
+    closer="lower",
+    possible_low=0.0,
+    possible_high=float("inf"),
+    seconds=3.0,
+)
+OTHER_KERNEL = Score(
+    name="RV", family="kernels", value=0.25, closer="higher", possible_low=0.0, possible_high=1.0, seconds=0.001
+)
+GULP = Score(
+    name="GULP",
+    family="regression",
+    value=NAN,
+    closer="lower",
+    possible_low=0.0,
+    possible_high=float("inf"),
+    seconds=0.0,
+    reason="all rows are equal",
+)
+EOS = Score(
+    name="EOS",
+    family="regression",
+    value=NAN,
+    closer="higher",
+    possible_low=0.0,
+    possible_high=1.0,
+    seconds=0.0,
+    reason="all rows are equal",
+)
+MMD = Score(
+    name="MMD",
+    family="distributions",
+    value=NAN,
+    closer="lower",
+    possible_low=0.0,
+    possible_high=1.4142,
+    seconds=0.0,
+    reason="needs equal widths",
+)
 TWO = Comparison(
     "before", "after", ((12_000, 64), (12_000, 8, 7, 7)), (CKA, GULP, RSA, MMD, DISTANCE, OTHER_KERNEL, EOS), 7
 )
 PAIRS = (
-    PairScore("a", "b", CKA),
-    PairScore("a", "c", replace(CKA, value=NAN, reason="c: all rows are equal")),
-    PairScore("b", "c", replace(CKA, value=NAN, reason="c: all rows are equal")),
+    replace(CKA, first="a", second="b"),
+    replace(replace(CKA, value=NAN, reason="c: all rows are equal"), first="a", second="c"),
+    replace(replace(CKA, value=NAN, reason="c: all rows are equal"), first="b", second="c"),
 )
 ALL = PairwiseComparison(("a", "b", "c"), ((9, 2),) * 3, PAIRS, {"CKA": True}, {"CKA": 1.0}, 7)
 GRID = LayerComparison(("a",), ("b", "c"), PAIRS[:2], "higher", 7)
@@ -35,13 +76,17 @@ RESULTS = [CKA, GULP, PAIRS[0], TWO, ALL, GRID]
 everything = pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(result).__name__)
 
 
+def is_known(value):
+    return value == value and value not in ((), "", None)
+
+
 def sections(text):
     return [part.split("\n") for part in text.split("\n\n")]
 
 
 def test_a_score_prints_which_way_is_closer():
-    assert str(CKA) == "CKA: 0.8124 (higher is closer, 0 to 1)"
-    assert str(DISTANCE) == "ProcDist: 1.235e+05 (lower is closer, from 0)"
+    assert str(CKA) == "CKA 0.8124\n  higher is closer, possible values 0 to 1"
+    assert str(DISTANCE) == "ProcDist 1.235e+05 (lower is closer)\n  lower is closer, possible values from 0"
     assert str(GULP) == "GULP: not estimable (all rows are equal)"
 
 
@@ -53,7 +98,7 @@ def test_a_comparison_begins_with_what_is_compared():
 
 def test_a_comparison_says_at_once_whether_it_is_above_chance():
     assert TWO.headline == "Raw values, not tested against chance: RSA -0.500."
-    expected = replace(CKA, measure="unbiased CKA", expected=0.0)
+    expected = replace(CKA, name="unbiased CKA", chance=0.0)
     assert replace(TWO, scores=(expected,)).headline.endswith(": unbiased CKA 0.812 (chance level 0.000).")
     above = replace(CKA, p_value=0.005, corrected_p_value=0.02)
     below = replace(RSA, p_value=0.3, corrected_p_value=0.3)
@@ -96,7 +141,7 @@ def test_what_is_missing_is_grouped_by_its_reason():
 
 
 def test_long_lists_of_what_is_missing_are_wrapped():
-    many = tuple(replace(GULP, measure=f"measure number {i}") for i in range(20))
+    many = tuple(replace(GULP, name=f"measure number {i}") for i in range(20))
     _, (_, first, *rest) = sections(str(replace(TWO, scores=many)))
     assert first.startswith("  measure number 0, ")
     assert rest and all(line.startswith("      ") for line in rest)
@@ -162,8 +207,8 @@ def test_printing_grows_with_the_number_of_scores_and_no_faster(monkeypatch):
     monkeypatch.setattr(pairwise, "plain_name", counted)
 
     def work(n):
-        measures = {f"m{i}": replace(CKA, measure=f"m{i}") for i in range(n)}
-        scores = tuple(replace(pair, score=score) for score in measures.values() for pair in PAIRS)
+        measures = {f"m{i}": replace(CKA, name=f"m{i}") for i in range(n)}
+        scores = tuple(replace(pair, name=name) for name in measures for pair in PAIRS)
         calls.clear()
         str(replace(ALL, scores=scores, symmetric=dict.fromkeys(measures, True), self_values=dict.fromkeys(measures)))
         return len(calls)
@@ -181,32 +226,41 @@ def test_a_grid_prints_its_closest_pair_and_why_numbers_are_missing():
 
 def test_an_interrupted_grid_says_so():
     missing = replace(CKA, value=NAN, reason="interrupted")
-    text = str(replace(GRID, scores=(PAIRS[0], PairScore("a", "c", missing)), interrupted=True))
+    scores = (PAIRS[0], replace(missing, first="a", second="c"))
+    text = str(replace(GRID, scores=scores, interrupted=True))
     assert "interrupted" in text.lower()
 
 
 def test_a_table_has_a_line_per_measure():
     table = TWO.to_frame()
-    columns = list(table.columns)
-    assert columns[:8] == ["measure", "family", "value", "closer", "possible_low", "possible_high", "seconds", "reason"]
-    assert set(columns[8:]) >= {"null_mean", "null_sd", "threshold", "score", "calibrated", "p_value"}
-    assert len(columns) == len(fields(Score)) - 1 + len(Score.aliases)  # `inputs` is not a number
-    assert list(table["measure"]) == [score.measure for score in TWO.scores]
+    assert list(table.columns) == ["name", "value", "verdict"], "columns without any value are left out"
+    assert list(table["name"]) == [score.name for score in TWO.scores]
     assert table["value"].isna().tolist() == [not score.has_value for score in TWO.scores]
-    assert table.loc[1, "reason"] == "all rows are equal"
+    assert table["verdict"].tolist() == ["not tested" if score.has_value else "no value" for score in TWO.scores]
+    full = TWO.to_frame(full=True)
+    known = {field.name for field in fields(Score)} - {"inputs", "null", "doubts"}  # which are not numbers
+    assert set(full.columns) == {*known, *Score.aliases} and not full.columns.duplicated().any()
+    assert full["value"].equals(table["value"])
+    assert full.loc[1, "reason"] == "all rows are equal"
 
 
 def test_a_score_is_a_table_of_one_line():
-    # As text, in which NaN equals NaN.
-    assert json.dumps(CKA.to_frame().loc[0].to_dict()) == json.dumps(CKA.to_dict())
+    row = CKA.to_frame(full=True).loc[0].to_dict()
+    plain = {name: value for name, value in CKA.to_dict().items() if name not in ("null", "doubts")}
+    assert plain == {name: row[name] for name in plain}
+    assert {name for name, value in row.items() if value == value and value not in ("", None)} <= {*plain, "notes"}
 
 
 @everything
 def test_plain_values_are_json_and_a_copy(result):
     plain = result.to_dict()
-    assert sorted(plain) == sorted(
-        [*(field.name for field in fields(result) if field.name != "inputs"), *result.aliases]
-    )
+    known = {*(field.name for field in fields(result) if field.name != "inputs"), *result.aliases}
+    if isinstance(result, Score):
+        unknown = known - set(plain)
+        assert known >= set(plain) >= {"name", "value", "closer", "family", "significant"}
+        assert not any(is_known(getattr(result, name)) for name in unknown)
+    else:
+        assert set(plain) == known
     text = json.dumps(plain, allow_nan=True)
     assert json.loads(text).keys() == plain.keys()
     for value in plain.values():
@@ -239,14 +293,21 @@ def test_results_cannot_be_changed(result):
 
 
 def test_an_interval_shows_without_a_chance_level():
-    lines = str(Comparison("a", "b", ((9, 2), (9, 2)), (replace(DISTANCE, interval_low=5.0, interval_high=7.0),)))
+    lines = str(Comparison("a", "b", ((9, 2), (9, 2)), (replace(DISTANCE, low=5.0, high=7.0),)))
     assert "[5, 7]" in lines
 
 
 def test_a_note_is_told_once_for_all_that_share_it():
-    scores = (replace(CKA, note="no interval"), replace(RSA, note="no interval"), replace(DISTANCE, note="other"))
-    lines = str(Comparison("a", "b", ((9, 2), (9, 2)), scores)).splitlines()
+    scores = (
+        replace(CKA, notes=("no interval",)),
+        replace(RSA, notes=("no interval",)),
+        replace(DISTANCE, notes=("other",)),
+    )
+    found = Comparison("a", "b", ((9, 2), (9, 2)), scores)
+    lines = str(found).splitlines()
     assert lines[lines.index("Notes") + 1 :] == ["  CKA, RSA: no interval", "  ProcDist: other"]
+    page = repr(found.page())
+    assert all(f"'{text}'" in page for text in ("CKA: no interval", "RSA: no interval", "ProcDist: other"))
 
 
 def test_a_comparison_goes_through_its_scores():

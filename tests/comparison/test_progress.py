@@ -58,7 +58,7 @@ def test_the_steps_add_up_to_the_total_whatever_has_no_value(pair, steps, chosen
 def test_without_evidence_each_score_is_a_step(pair, steps):
     compare(*pair, ["CKA", "RSA"])
     assert steps[0] == (2, "comparing")
-    assert [step.score.measure for step in steps[1:]] == ["CKA", "RSA"]
+    assert [step.name for step in steps[1:]] == ["CKA", "RSA"]
 
 
 class Terminal(StringIO):
@@ -111,11 +111,11 @@ def test_ctrl_c_keeps_what_is_known(pair, interrupted_at, with_threads, n_thread
     assert found.interrupted
     alone = compare(*pair, "CKA", calibrate=True, n_permutations=K, seed=0)["CKA"]
     assert replace(before, seconds=0) == replace(alone, seconds=0)
-    assert before.has_null and not before.note
+    assert before.has_null and not before.notes
     assert stopped.has_value and not stopped.has_null
-    assert np.isfinite(stopped.interval_low) == (note == BEFORE_CHANCE)
-    assert stopped.note == note
-    assert (after.reason, after.note) == ("interrupted", "")
+    assert np.isfinite(stopped.low) == (note == BEFORE_CHANCE)
+    assert stopped.notes == (note,)
+    assert (after.reason, after.notes) == ("interrupted", ())
     assert f"stopped: {note}" in str(found)
 
 
@@ -131,10 +131,13 @@ def test_ctrl_c_in_a_measure_keeps_the_values_of_its_group(pair, mark, interrupt
         return 0.25
 
     found = compare(*pair, [interrupted_at(10), beside, unpaired], calibrate=True, n_permutations=K)
-    assert (found["beside"].value, found["beside"].note) == (0.5, BEFORE_BOTH)
-    assert (found["unpaired"].value, found["unpaired"].note) == (0.25, "interrupted before the interval was computed")
+    assert (found["beside"].value, found["beside"].notes) == (0.5, (BEFORE_BOTH,))
+    assert (found["unpaired"].value, found["unpaired"].notes) == (
+        0.25,
+        ("interrupted before the interval was computed",),
+    )
 
 
 def test_nothing_is_noted_where_nothing_was_interrupted(pair):
     found = compare(*pair, ["CKA", "OrthProc", "MagDiff"], calibrate=True, n_permutations=K)
-    assert [score.note for score in found.scores] == ["", "", ""]
+    assert [score.notes for score in found.scores] == [(), (), ()]

@@ -41,7 +41,7 @@ def related(n=300, seed=0, noise=0.7):
 
 def sample(names, X, Y, **options):
     found = sampled_scores(measures.choose(names), RowSource(X), RowSource(Y, "Y"), Sampling(**options))
-    return {score.measure: score for score in found}
+    return {score.name: score for score in found}
 
 
 def exact(X, Y, name):
@@ -135,8 +135,8 @@ def test_compare_says_what_was_sampled():
     X, Y = related()
     found = compare(X, Y, ["Jaccard", "RSA", "CKA"], queries=100, pairs=500)
     assert found["CKA"].value == measures.cka(X, Y) and found["CKA"].sampling_error is None
-    assert "estimated from 100 of 300 rows as queries, each compared with all rows" in found["Jaccard"].note
-    assert "estimated from 500 of 44,850 pairs of rows: Monte Carlo standard error" in found["RSA"].note
+    assert "estimated from 100 of 300 rows as queries, each compared with all rows" in found["Jaccard"].notes[0]
+    assert "estimated from 500 of 44,850 pairs of rows: Monte Carlo standard error" in found["RSA"].notes[0]
     assert "Monte Carlo" in str(found)
 
 

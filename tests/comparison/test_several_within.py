@@ -42,8 +42,8 @@ def test_it_says_a_sentence_each_and_frames_what_is_above_chance(found):
     assert framed == {(0, 0), (1, 0), (0, 1)}
     assert ax.images[0].get_clim() == (0.0, 1.0)
     cells = ax.images[0].get_array()
-    assert cells[1, 1] == found["lost"]["T"]["CKA"].score
-    assert cells[0, 0] == found["kept"]["B"]["CKA"].score
+    assert cells[1, 1] == found["lost"]["T"]["CKA"].calibrated
+    assert cells[0, 0] == found["kept"]["B"]["CKA"].calibrated
     ax.figure.clear()
     frame = found.to_frame()
     assert list(frame["representation"].unique()) == ["kept", "lost"]

@@ -35,7 +35,7 @@ def store(tmp_path):
 
 
 def table(found):
-    return found.to_frame().drop(columns="seconds")
+    return found.to_frame(full=True).drop(columns="seconds")
 
 
 @pytest.fixture
@@ -92,6 +92,16 @@ def test_what_is_kept_is_not_compared_again_and_only_what_is_new_is(folder, stor
     assert set(first.scores) < set(second.scores)
 
 
+def test_each_note_on_a_value_is_stored(store):
+    arrays = dict(zip("ab", np.random.default_rng(0).standard_normal((2, 40, 20)), strict=True))
+    options = {"calibrate": True, "n_permutations": 19, "confidence": 0.95, "seed": 0}
+    plain = compare_all(arrays, "sampled CKA", **options)
+    for _ in range(2):
+        found = compare_all(arrays, "sampled CKA", store=store, **options)
+        assert [score.notes for score in found.scores] == [score.notes for score in plain.scores]
+    assert max(len(score.notes) for score in plain.scores) == 2
+
+
 def test_a_renamed_file_has_the_comparisons_of_its_content(folder, store, logged):
     measure, calls = logged
     before = compare_all(folder, [measure, "CKA"], store=store)
@@ -101,13 +111,13 @@ def test_a_renamed_file_has_the_comparisons_of_its_content(folder, store, logged
     renamed = (
         table(before)
         .replace({"flat": "even"})
-        .assign(reason=[reason.replace("flat", "even") for reason in before.to_frame()["reason"]])
+        .assign(reason=[reason.replace("flat", "even") for reason in before.to_frame(full=True)["reason"]])
     )
-    order = ["measure", "first", "second"]
+    order = ["name", "first", "second"]
     assert (
         table(after).sort_values(order).reset_index(drop=True).equals(renamed.sort_values(order).reset_index(drop=True))
     )
-    assert "even: all rows are equal" in set(after.to_frame()["reason"])
+    assert "even: all rows are equal" in set(after.to_frame(full=True)["reason"])
 
 
 def test_a_changed_file_is_compared_anew_alone(folder, store, logged):
@@ -189,7 +199,7 @@ def test_a_file_that_changes_meanwhile_costs_its_own_comparisons_and_only_for_no
     with monkeypatch.context() as patching:
         patching.setattr(representation_locations.InFile, "load", gone)
         found = compare_all(folder, ["CKA"], store=store)
-    frame = found.to_frame()
+    frame = found.to_frame(full=True)
     lost = frame[(frame["first"] == "middle") | (frame["second"] == "middle")]
     assert set(lost["reason"]) == {"middle: cannot be read: no such file: middle.npy"}
     assert frame["value"].notna().sum() == 3
@@ -221,7 +231,7 @@ def test_what_does_not_fit_is_not_kept_as_a_result(folder, store, monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", str(2 * kept + working - 1))
     with pytest.warns(MeasureWarning, match="left out: RSA: needs "):
         found = compare_all(folder, ["CKA", "RSA"], store=store)
-    assert {one.score.reason[:6] for one in found.scores if one.score.measure == "RSA"} == {"needs "}
+    assert {one.reason[:6] for one in found.scores if one.name == "RSA"} == {"needs "}
     monkeypatch.setenv("SHESHA_MEMORY", "1G")
     assert table(compare_all(folder, ["CKA", "RSA"], store=store)).equals(table(expected))
 
@@ -244,7 +254,7 @@ def test_few_files_are_in_memory_together(tmp_path, rng, store, monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "64M")
     found = compare_all(tmp_path, ["MagDiff"], store=store)
     assert len(found.scores) == 60 * 59 / 2
-    assert all(one.score.has_value for one in found.scores)
+    assert all(one.has_value for one in found.scores)
     # Half of the budget is for 3.2 million bytes each.
     assert most[0] <= 10
     # Each side of a block is read once per block at most: 12 sides, 78 blocks.
@@ -265,13 +275,13 @@ def test_ctrl_c_keeps_what_is_done(folder, store, mark, monkeypatch):
     monkeypatch.setattr(resumable_pairs, "BLOCK", 2)
     found = compare_all(folder, ["MagDiff", stopped], store=store)
     assert found.interrupted
-    reasons = [one.score.reason for one in found.scores if one.score.measure == "stopped"]
+    reasons = [one.reason for one in found.scores if one.name == "stopped"]
     assert 0 < reasons.count("interrupted") < 10
     again = compare_all(folder, ["MagDiff", stopped], store=store)
     assert not again.interrupted
     # What was under way is compared again, nothing else.
     assert 10 <= len(calls) - 1 <= 14
-    assert all(one.score.has_value for one in again.scores)
+    assert all(one.has_value for one in again.scores)
 
 
 def npz(path, **arrays):
@@ -299,7 +309,7 @@ def test_tables_are_read_as_one_array(tmp_path, rng, store):
         np.savetxt(tmp_path / f"{name}.csv", rng.standard_normal((20, 3)), delimiter=",", header="p,q,r", comments="")
     found = compare_all(tmp_path, "CKA", store=store)
     assert found.shapes == ((20, 3), (20, 3))
-    assert found.scores[0].score.has_value
+    assert found.scores[0].has_value
 
 
 def test_what_looks_like_distances_is_told(tmp_path, layers, store):

@@ -48,7 +48,7 @@ def own(monkeypatch):
 
 
 def table(found):
-    return found.to_frame().drop(columns="seconds")
+    return found.to_frame(full=True).drop(columns="seconds")
 
 
 def cells(store):
@@ -115,7 +115,7 @@ def test_a_pair_that_kills_its_worker_costs_its_block_and_only_for_now(folder, t
     victim = expected.matrix("stored both").loc["step0", "step1"]
     monkeypatch.setenv("STORED_VICTIM", f"{victim:.9g}")
     monkeypatch.setenv("STORED_CALLS", str(calls))
-    found = compare_all(arrays, own[:1], store=store, workers=2).to_frame()
+    found = compare_all(arrays, own[:1], store=store, workers=2).to_frame(full=True)
     lost = found[found["value"].isna()]
     assert ("step0", "step1") in set(zip(lost["first"], lost["second"], strict=True))
     assert set(lost["reason"]) == {"the worker died 3 times (out of memory?)"}

@@ -36,12 +36,12 @@ def test_the_interval_of_a_mean_of_few_groups_is_the_textbook_one(confidence):
     rng = np.random.default_rng(0)
     values, sizes = rng.standard_normal(40), np.repeat(10, 4)
     without = np.array([np.delete(values, range(i, i + 10)).mean() for i in range(0, 40, 10)])
-    score = Score("mean", "", values.mean(), "higher", -9, 9)
+    score = Score(name="mean", family="", value=values.mean(), closer="higher", possible_low=-9, possible_high=9)
     found = _add_interval(score, without, sizes, confidence, (-9, 9))
     half = student_t.ppf(0.5 + confidence / 2, 3) * values.reshape(4, 10).mean(axis=1).std(ddof=1) / 2
-    assert (found.interval_low, found.interval_high) == pytest.approx((values.mean() - half, values.mean() + half))
+    assert (found.low, found.high) == pytest.approx((values.mean() - half, values.mean() + half))
     bounded = _add_interval(score, without, sizes, 0.999, (-0.1, 0.1))
-    assert (bounded.interval_low, bounded.interval_high) == (min(values.mean(), -0.1), max(values.mean(), 0.1))
+    assert (bounded.low, bounded.high) == (min(values.mean(), -0.1), max(values.mean(), 0.1))
     assert not _add_interval(score, np.append(without[1:], np.nan), sizes, confidence, (-9, 9)).has_interval
 
 
@@ -59,16 +59,16 @@ def test_the_jackknife_corrects_the_bias_of_a_variance(size):
 def test_a_bias_that_the_interval_does_not_cover_is_noted(tmp_path):
     moments = Moments.of(*related(2_000, 0.5))
     found = shesha.compare(moments, ["CCA", "OrthProc", "unbiased CKA"], calibrate=True, n_permutations=19)
-    assert "the interval describes the value for 2,000 rows" in found["CCA"].note
-    assert found["unbiased CKA"].note == ""
+    assert "the interval describes the value for 2,000 rows" in found["CCA"].notes[0]
+    assert found["unbiased CKA"].notes == ()
     parts = moments.parts()
     (without,) = _values_without_parts(_Sides(moments, merge_all(parts)), parts, shesha.measures.choose(["CCA"]))
     corrected = jackknife_mean(found["CCA"].value, without, np.array([part.n_rows for part in parts]))
-    assert f"about {found['CCA'].value - corrected:+.2g}, or" in found["CCA"].note
+    assert f"about {found['CCA'].value - corrected:+.2g}, or" in found["CCA"].notes[0]
     # More rows lower CCA, and lengthen the distance.
     more = shesha.compare(Moments.of(*related(200_000, 0.5)), ["CCA", "OrthProc"])
     assert more["CCA"].value < corrected < found["CCA"].value
-    assert "about -" in found["OrthProc"].note
+    assert "about -" in found["OrthProc"].notes[0]
     page = found.save_html(tmp_path / "page.html").read_text()
     for text in (str(found), found.to_json(), page):
         assert "not the bias of finite" in " ".join(text.split())
@@ -92,10 +92,10 @@ def test_chance_and_calibrated_values_are_near_those_of_permutations():
     streamed = shesha.compare(Moments.of(X, Y), names, calibrate=True, n_permutations=2_000)
     direct = shesha.compare(X, Y, names, calibrate=True, n_permutations=2_000)
     for score in streamed:
-        other = direct[score.measure]
-        assert score.null_mean == pytest.approx(other.null_mean, abs=0.1 * other.null_sd), score.measure
-        assert score.null_sd == pytest.approx(other.null_sd, rel=0.1)
-        assert score.threshold == pytest.approx(other.threshold, abs=0.25 * other.null_sd)
+        other = direct[score.name]
+        assert score.chance == pytest.approx(other.chance, abs=0.1 * other.chance_sd), score.name
+        assert score.chance_sd == pytest.approx(other.chance_sd, rel=0.1)
+        assert score.threshold == pytest.approx(other.threshold, abs=0.25 * other.chance_sd)
 
 
 def test_intervals_have_about_the_width_of_those_from_subsets():
@@ -104,9 +104,9 @@ def test_intervals_have_about_the_width_of_those_from_subsets():
     streamed = shesha.compare(Moments.of(X, Y), names, calibrate=True)
     direct = shesha.compare(X, Y, names, calibrate=True)
     for score in streamed:
-        width, other = score.interval_high - score.interval_low, direct[score.measure]
-        assert 0.5 < width / (other.interval_high - other.interval_low) < 2, score.measure
-        assert score.interval_low < score.value < score.interval_high
+        width, other = score.high - score.low, direct[score.name]
+        assert 0.5 < width / (other.high - other.low) < 2, score.name
+        assert score.low < score.value < score.high
 
 
 def test_the_tail_is_near_that_of_ten_thousand_permutations():
@@ -117,8 +117,8 @@ def test_the_tail_is_near_that_of_ten_thousand_permutations():
     x, y = X - X.mean(axis=0), Y - Y.mean(axis=0)
     scale = np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)
     values = np.array([np.linalg.norm(x.T @ y[order]) ** 2 for order in orders]) / scale
-    assert score.null_mean == pytest.approx(values.mean(), rel=0.01)
-    assert score.null_sd == pytest.approx(values.std(), rel=0.03)
+    assert score.chance == pytest.approx(values.mean(), rel=0.01)
+    assert score.chance_sd == pytest.approx(values.std(), rel=0.03)
     assert (values > score.threshold).mean() == pytest.approx(0.05, abs=0.008)
 
 
@@ -132,7 +132,7 @@ def test_results_print_convert_and_come_again():
 
 def test_measures_are_the_second_argument():
     moments = Moments.of(*related(100, 0.5))
-    assert [one.measure for one in shesha.compare(moments, ["CKA", "RV"])] == ["CKA", "RV"]
+    assert [one.name for one in shesha.compare(moments, ["CKA", "RV"])] == ["CKA", "RV"]
     assert len(shesha.compare(moments, measures="CKA").scores) == 1
     with pytest.raises(ValueError, match=r"groups must be left out with Moments"):
         shesha.compare(moments, "CKA", calibrate=True, groups=np.arange(100))

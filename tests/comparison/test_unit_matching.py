@@ -50,11 +50,11 @@ def test_planted_features_are_found_and_noise_is_not(rng):
     order = rng.permutation(p)
     Y = np.hstack([X[:, :300] * (rng.random((n, 300)) < 0.7), other])[:, order]
     found = shesha.match_units(X, sparse.coo_matrix(Y), seed=1)
-    table = found.to_frame().query("p_adjusted <= 0.05")
+    table = found.to_frame().query("corrected_p_value <= 0.05")
     right = order[table["second"]] == table["first"]
     assert found.n_matched == len(table) >= 295 and right.sum() >= 290
     assert np.count_nonzero(table["first"] >= 300) <= 0.1 * len(table)
-    assert found.p_value == 1 / 84 and found.score > 0.2
+    assert found.p_value == 1 / 84 and found.calibrated > 0.2
 
 
 def test_noise_keeps_its_level(rng):

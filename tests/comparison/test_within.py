@@ -40,27 +40,27 @@ def test_each_class_is_the_comparison_of_its_rows(cells):
         alone = compare(X[own], Y[own], ["RSA", "CKA"], calibrate=True, n_permutations=39, seed=0)
         for measure in ("RSA", "CKA"):
             line, expected = found[name][measure], alone[measure]
-            assert (line.value, line.p_value, line.null_mean) == (expected.value, expected.p_value, expected.null_mean)
+            assert (line.value, line.p_value, line.chance) == (expected.value, expected.p_value, expected.chance)
 
 
 def test_what_was_lost_within_a_class_is_found_though_classes_stay_apart(cells):
     found = found_in(cells)
-    frame = found.to_frame().set_index(["measure", "class"])
+    frame = found.to_frame().set_index(["name", "class"])
     shares = np.array([45, 30, 45]) / 120
     for measure in ("RSA", "CKA"):
         assert frame.loc[(measure, "all rows"), "value"] == pytest.approx(
             shares @ [found[name][measure].value for name in ("B", "NK", "T")]
         )
-    assert frame.loc[("RSA", "T"), "p"] > 0.1
-    assert frame.loc[("RSA", "B"), "p"] == frame.loc[("RSA", "NK"), "p"] == 1 / 40
+    assert frame.loc[("RSA", "T"), "p_value"] > 0.1
+    assert frame.loc[("RSA", "B"), "p_value"] == frame.loc[("RSA", "NK"), "p_value"] == 1 / 40
     for measure in ("RSA", "CKA"):
         own = frame.loc[measure].drop("all rows")
-        assert own["p_adj"].tolist() == benjamini_hochberg(own["p"]).tolist()
-        assert np.isnan(frame.loc[(measure, "all rows"), "p_adj"])
+        assert own["corrected_p_value"].tolist() == benjamini_hochberg(own["p_value"]).tolist()
+        assert np.isnan(frame.loc[(measure, "all rows"), "corrected_p_value"])
     text = str(found)
     assert "before and after, within 3 classes" in text
     assert "Not compared: rare (6 rows, fewer than 20)." in text
-    assert found.to_dict()["classes"]["B"]["scores"][0]["measure"] == "RSA"
+    assert found.to_dict()["classes"]["B"]["scores"][0]["name"] == "RSA"
     with pytest.raises(KeyError, match="name must be one of B, NK, T, got 'rare'"):
         found["rare"]
 
@@ -167,7 +167,7 @@ def test_the_sentence_and_the_picture_name_the_class_that_lost_its_geometry(cell
     dots = {line.get_label(): line.get_xdata().tolist() for line in ax.get_lines()}
     assert dots["not above chance"] == [found["T"]["CKA"].value]
     assert dots["above chance"] == [found[name]["CKA"].value for name in ("B", "NK")]
-    assert dots["chance"] == [one["CKA"].null_mean for one in found]
+    assert dots["chance"] == [one["CKA"].chance for one in found]
     with pytest.raises(KeyError, match="measure must be one of"):
         found.plot("gulp")
 
@@ -205,7 +205,7 @@ def test_one_class_among_many_is_found_with_default_draws(n_classes):
     found = compare_within(X, Y, types, "CKA")
     assert found.kept == ("0",)
     assert list(found.classes) == [str(number) for number in range(n_classes)], "10 comes after 9"
-    assert found.n_permutations == max(200, 20 * n_classes - 1)
+    assert found.n_draws == max(200, 20 * n_classes - 1)
     if n_classes == 12:
         few = compare_within(X, Y, types, "CKA", n_permutations=199)
         assert few.headline.endswith("This cannot be decided with 199 permutations: at least 239.")

@@ -36,7 +36,7 @@ def test_an_embedding_without_the_batch_shift_scores_one(n_types, n_batches, as_
     assert kept.to_frame()["value"].to_numpy() == pytest.approx(1.0)
     assert len(kept.kept) == n_types
     assert not lost.kept
-    assert (lost.to_frame().query("measure == 'RSA'")["value"].abs() < 0.15).all()
+    assert (lost.to_frame().query("name == 'RSA'")["value"].abs() < 0.15).all()
     if n_batches == 2:
         assert kept.mixing["Y"]["batch silhouette"] > 0.9 > 0.7 > kept.mixing["X"]["batch silhouette"]
         assert kept.mixing["Y"]["iLISI"] > 0.6 > 0.2 > kept.mixing["X"]["iLISI"]
@@ -56,7 +56,7 @@ def test_a_value_is_the_mean_over_the_blocks_weighted_by_their_rows():
         expected = sum(n * part[name].value for n, part in parts) / len(P)
         score = found["0"][name]
         assert score.value == pytest.approx(expected)
-        assert score.interval_low < score.value < score.interval_high
+        assert score.low < score.value < score.high
         assert found.whole[name].value == pytest.approx(expected)
     assert found.n_blocks == {"0": 2}
 

@@ -87,7 +87,7 @@ def test_rows_that_repeat_count_once():
     X = np.random.default_rng(1).standard_normal((90, 3))
     alone, twice = dimension_over_scale(X), dimension_over_scale(np.repeat(X, 2, axis=0))
     assert twice.dimensions == pytest.approx(alone.dimensions)
-    assert (twice.n_samples, twice.n_repeated) == (90, 90)
+    assert (twice.n_rows, twice.n_repeated) == (90, 90)
     assert "90 rows (90 repeated rows left out)" in str(twice)
 
 

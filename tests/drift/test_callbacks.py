@@ -302,6 +302,6 @@ def test_a_real_monitor_is_asked_and_its_scores_are_logged():
     with gaussian_noise(model, 3.0):
         broken = numbers(callbacks.check(model, monitor, canary))
     assert broken["canary/level"] == 2
-    drifts = [name for name in broken if name.endswith("/drift")]
+    drifts = [name for name in broken if name.endswith("/value")]
     assert len(drifts) >= 3
     assert all(broken[name] > same[name] for name in drifts)

@@ -22,10 +22,10 @@ def monitor(X, again, n_nulls=99, **options):
 def test_scores_are_the_drifts_of_the_documented_measures(canaries, again):
     current = again(0.2)
     found = monitor(canaries, again, 19, false_alarm=0.05).check(current)
-    assert found["RDM drift"].drift == pytest.approx(shesha.rdm_drift(canaries, current))
-    assert found["unbiased CKA"].drift == pytest.approx(1 - shesha.sim.cka_debiased(canaries, current), abs=0.2)
+    assert found["RDM drift"].value == pytest.approx(shesha.rdm_drift(canaries, current))
+    assert found["unbiased CKA"].value == pytest.approx(1 - shesha.sim.cka_debiased(canaries, current), abs=0.2)
     for name in ("unbiased CKA", "Procrustes similarity", "mutual kNN(k=10, metric=cosine)"):
-        assert found[name].drift == pytest.approx(1 - get(name).score(canaries, current))
+        assert found[name].value == pytest.approx(1 - get(name).score(canaries, current))
     assert [score.tier for score in found.scores] == ["primary", "confirm", "early", "local"]
 
 
@@ -33,9 +33,9 @@ def test_p_values_are_ranks_among_the_re_encodings(canaries, again):
     nulls, current = [again() for _ in range(39)], again()
     found = DriftMonitor(canaries, nulls=nulls, false_alarm=0.05).check(current).scores[0]
     drifts = [shesha.rdm_drift(canaries, one) for one in nulls]
-    assert found.p_value == (1 + sum(one >= found.drift for one in drifts)) / 40
+    assert found.p_value == (1 + sum(one >= found.value for one in drifts)) / 40
     assert found.threshold == pytest.approx(sorted(drifts)[-2])
-    assert found.unchanged == pytest.approx(np.mean(drifts))
+    assert found.chance == pytest.approx(np.mean(drifts))
 
 
 def test_the_rate_of_false_alarms_is_the_one_stated(rng):
@@ -74,10 +74,10 @@ def test_identical_encodings_are_unchanged(canaries):
     verdict = watched.check(canaries)
     assert verdict.state == "ok"
     assert [score.p_value for score in verdict.scores] == [1.0] * 4
-    assert [score.drift for score in verdict.scores] == [0.0] * 4
+    assert [score.value for score in verdict.scores] == [0.0] * 4
     # The same rows, turned: whatever another machine's last digits are, they are no drift.
     turned = watched.check(canaries @ ortho_group.rvs(12, random_state=1))
-    assert [score.drift for score in turned.scores] == [0.0] * 4
+    assert [score.value for score in turned.scores] == [0.0] * 4
 
 
 def test_broken_rows_are_not_estimable_and_alarm(canaries, again):
@@ -86,7 +86,7 @@ def test_broken_rows_are_not_estimable_and_alarm(canaries, again):
     verdict = monitor(canaries, again).check(current)
     assert (verdict.state, verdict.needs_attention) == ("not estimable", True)
     assert verdict.reason.startswith("current has NaN or infinity in 2 of 48 rows: 3, 5; missing=")
-    assert np.isnan(verdict.scores[0].drift)
+    assert np.isnan(verdict.scores[0].value)
     assert "model may be broken" in verdict.advice
 
 
@@ -105,7 +105,7 @@ def test_another_width_is_compared_by_what_can(canaries, again):
     wider = np.hstack([again(), np.zeros((48, 3))])
     verdict = monitor(canaries, again).check(wider)
     assert verdict.state == "ok"
-    assert all(score.drift == score.drift for score in verdict.scores)
+    assert all(score.value == score.value for score in verdict.scores)
     same_width = DriftMonitor(canaries, measures=["RDM drift", replace(get("CKA"), equal_widths=True)])
     told = same_width.check(wider)
     assert told.scores[1].reason == "needs equal widths, got 12 and 15 features"
@@ -143,7 +143,7 @@ def test_without_re_encodings_the_question_is_whether_the_tolerance_is_passed(ca
     assert verdict.scores[0].p_value == 1
     worse = watched.check(again(3.0))
     assert worse.state == "alert"
-    assert 0.05 < worse.scores[0].low < worse.scores[0].drift
+    assert 0.05 < worse.scores[0].low < worse.scores[0].value
     assert worse.sequence is None
     assert "the noise floor is unknown" in " ".join(str(worse).split())
 
@@ -189,7 +189,7 @@ def test_damaged_evidence_is_told_and_starts_anew_once_acknowledged(canaries, ag
         history.write({"evidence": '{"number": "one"}'})
     with pytest.warns(shesha.MeasureWarning, match="not stored in the history.*: the evidence of earlier"):
         verdict = watched.check(again())
-    assert verdict.scores[0].drift == verdict.scores[0].drift
+    assert verdict.scores[0].value == verdict.scores[0].value
     assert verdict.sequence.number == 1
     watched.acknowledge()
     assert watched.check(again()).sequence.number == 1

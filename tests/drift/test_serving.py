@@ -62,9 +62,9 @@ def test_gauges_are_those_of_the_last_check_and_update(folder, address, again, r
     stream = monitor.update(rng.standard_normal((8, 12)))
     found = gauges(address)
     for score in verdict.scores:
-        assert found["shesha_drift", score.measure] == score.drift
-        assert found["shesha_drift_threshold", score.measure] == score.threshold
-        assert found["shesha_drift_p_value", score.measure] == score.p_value
+        assert found["shesha_drift", score.name] == score.value
+        assert found["shesha_drift_threshold", score.name] == score.threshold
+        assert found["shesha_drift_p_value", score.name] == score.p_value
     assert (found["shesha_check_state", "alert"], found["shesha_check_state", "ok"]) == (1, 0)
     assert found["shesha_evidence",] == verdict.sequence.shiryaev_roberts
     assert (found["shesha_checks",], found["shesha_stream_rows",]) == (2, 8)

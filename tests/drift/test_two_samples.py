@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 from scipy.stats import binom
 
-from shesha.drift import two_sample
+from shesha.drift import two_sample, two_sample_tests
 from shesha.drift.two_samples import _DIRECTIONS, TESTS
 from shesha.measures import mmd
 from shesha.measures.distributions import _wasserstein
@@ -16,12 +16,12 @@ each_test = pytest.mark.parametrize("test", TESTS)
 def test_energy_is_its_definition(rng):
     X, Y = rng.standard_normal((15, 3)), rng.standard_normal((11, 3)) + 0.4
     expected = 2 * cdist(X, Y).mean() - cdist(X, X).mean() - cdist(Y, Y).mean()
-    assert two_sample(X, Y, test="energy").statistic == pytest.approx(expected)
+    assert two_sample(X, Y, test="energy").value == pytest.approx(expected)
 
 
 def test_mmd_is_the_measure(rng):
     X, Y = rng.standard_normal((15, 3)), rng.standard_normal((11, 3)) + 0.4
-    assert two_sample(X, Y, test="mmd").statistic == pytest.approx(mmd(X, Y))
+    assert two_sample(X, Y, test="mmd").value == pytest.approx(mmd(X, Y))
 
 
 def test_sliced_wasserstein_is_the_mean_over_directions(rng):
@@ -29,12 +29,12 @@ def test_sliced_wasserstein_is_the_mean_over_directions(rng):
     directions = np.random.default_rng(7).standard_normal((_DIRECTIONS, 3))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     expected = np.mean([_wasserstein(np.sort(X @ one), np.sort(Y @ one)) for one in directions])
-    assert two_sample(X, Y, test="sliced wasserstein", seed=7).statistic == pytest.approx(expected)
+    assert two_sample(X, Y, test="sliced wasserstein", seed=7).value == pytest.approx(expected)
 
 
 def test_the_classifier_is_a_ridge_on_four_folds_scored_on_the_fifth(rng):
     X, Y = rng.standard_normal((15, 3)), rng.standard_normal((11, 3)) + 0.8
-    found = two_sample(X, Y, test="c2st", seed=7).statistic
+    found = two_sample(X, Y, test="c2st", seed=7).value
     rows, new = np.concatenate([X, Y]), np.repeat([0.0, 1.0], [15, 11])
     folds = np.random.default_rng(7).permutation(26) % 5
     rows -= rows.mean(axis=0)
@@ -64,7 +64,7 @@ def test_a_shift_is_found(test, rng):
     X, Y = rng.standard_normal((60, 4)), rng.standard_normal((40, 4)) + 1
     found = two_sample(X, Y, test=test)
     assert found.p_value == 0.005
-    assert found.statistic > found.threshold > found.null_mean
+    assert found.value > found.threshold > found.chance
     assert len(found.null) == 199
     assert "differ" in str(found)
 
@@ -98,3 +98,10 @@ def test_bad_input_is_refused(rng):
         two_sample(X, np.full((4, 3), np.nan))
     with pytest.raises(ValueError, match="n_permutations must be at least 1, got 0"):
         two_sample(X, X, n_permutations=0)
+
+
+def test_too_few_permutations_for_several_tests_decide_nothing():
+    X, Y = np.random.default_rng(0).standard_normal((2, 40, 4)) + np.array([0.0, 5.0])[:, None, None]
+    few = two_sample_tests(X, Y, n_permutations=19, seed=0)
+    assert "cannot be decided with 19 permutations" in few.headline
+    assert two_sample_tests(X, Y, n_permutations=99, seed=0).headline.startswith("The two samples differ")

@@ -39,11 +39,22 @@ SPLIT = {"variant": "feature_split", "n_splits": 4, "seed": 0}
 CASES = {
     "estimate groups": lambda label: shesha.estimate(frame(), groups=label(GROUP), n_bootstrap=20, **SPLIT),
     "estimate blocks": lambda label: shesha.estimate(frame(), blocks=label(GROUP % 2), n_bootstrap=20, **SPLIT),
-    "chance groups": lambda label: shesha.chance(frame(), groups=label(GROUP), n_permutations=19, **SPLIT),
-    "chance blocks": lambda label: shesha.chance(frame(), blocks=label(GROUP), n_permutations=19, **SPLIT),
-    "chance keep": lambda label: shesha.chance(frame(), keep=label(np.arange(N)), n_permutations=19, **SPLIT),
-    "chance covariates": lambda label: shesha.chance(
-        frame(), covariates=label(GROUP.astype(float)), blocks=label(GROUP % 2), n_permutations=19, **SPLIT
+    "chance groups": lambda label: shesha.estimate(
+        frame(), groups=label(GROUP), n_permutations=19, **SPLIT, n_bootstrap=0
+    ),
+    "chance blocks": lambda label: shesha.estimate(
+        frame(), blocks=label(GROUP), n_permutations=19, **SPLIT, n_bootstrap=0
+    ),
+    "chance keep": lambda label: shesha.estimate(
+        frame(), keep=label(np.arange(N)), n_permutations=19, **SPLIT, n_bootstrap=0
+    ),
+    "chance covariates": lambda label: shesha.estimate(
+        frame(),
+        covariates=label(GROUP.astype(float)),
+        blocks=label(GROUP % 2),
+        n_permutations=19,
+        **SPLIT,
+        n_bootstrap=0,
     ),
     "audit groups": lambda label: shesha.audit(frame(), groups=label(GROUP), n_bootstrap=20, n_permutations=19),
     "coherence labels": lambda label: coherence_by_group(frame(), label(LABEL), "control", n_draws=50, seed=0),

@@ -82,7 +82,7 @@ def numbers(given):
         sim.cka(given, Y),
         shesha.feature_split(given, seed=0),
         shesha.estimate(given, n_bootstrap=5, n_splits=2, seed=0).value,
-        shesha.chance(given, n_permutations=19, n_splits=2, seed=0).p_value,
+        shesha.estimate(given, n_permutations=19, n_splits=2, seed=0, n_bootstrap=0).p_value,
         shesha.compare(given, Y, "RSA")["RSA"].value,
         shesha.compare_all({"a": given, "b": Y}, "CKA").matrix("CKA").loc["a", "b"],
         shesha.calibrate(given, Y, n_permutations=19, seed=0),

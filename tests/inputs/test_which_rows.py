@@ -183,7 +183,7 @@ FUNCTIONS = {
     "rank_models": lambda x, y, **o: shesha.rank_models(x, {"y": y}, n_resamples=20, n_permutations=19, **o),
     "match_units": lambda x, y, **o: shesha.match_units(x, y, **o),
     "estimate": lambda x, y, **o: shesha.estimate(y, n_bootstrap=0, seed=0, **o),
-    "chance": lambda x, y, **o: shesha.chance(y, n_permutations=19, seed=0, **o),
+    "chance": lambda x, y, **o: shesha.estimate(y, n_permutations=19, seed=0, **o, n_bootstrap=0),
     "doubts": lambda x, y, **o: shesha.doubts(y, **o),
     "monitor": lambda x, y, **o: DriftMonitor(x, n_resamples=99).check(y, **o),
 }
@@ -235,7 +235,7 @@ MISSING = {
 LABELLED = {
     "audit": lambda y: shesha.audit(X, y, n_bootstrap=0, n_permutations=19),
     "estimate": lambda y: shesha.estimate(X, y, variant="variance", n_bootstrap=0, seed=0),
-    "chance": lambda y: shesha.chance(X, y, variant="variance", n_permutations=19, seed=0),
+    "chance": lambda y: shesha.estimate(X, y, variant="variance", n_permutations=19, seed=0, n_bootstrap=0),
     "doubts": lambda y: shesha.doubts(X, y),
     "diff": lambda y: shesha.diff(X, Y, y),
     "compare_within": lambda y: compare_within(X, Y, y, "CKA", min_rows=10, n_permutations=19),

@@ -93,7 +93,7 @@ def test_calibration_is_the_same_either_way(monkeypatch, name):
     monkeypatch.setenv("SHESHA_NATIVE", "0")
     expected = shesha.calibrate(X, Y, name, n_permutations=25, seed=0)
     assert len(taken) == 1
-    assert_allclose((found.observed, *found.null), (expected.observed, *expected.null), rtol=1e-12, atol=1e-14)
+    assert_allclose((found.value, *found.null), (expected.value, *expected.null), rtol=1e-12, atol=1e-14)
     assert found.p_value == expected.p_value
 
 

@@ -39,7 +39,7 @@ def test_far_rows_are_told():
         uniformity_difference(X, Y)
     with pytest.warns(MeasureWarning, match="all other pairs add less than a float can represent"):
         assert uniformity_difference(1e3 * X, 1e3 * Y) == 0.0
-    note = shesha.compare(X, Y, ["UnifDiff", "MagDiff"])["UnifDiff"].note
+    note = shesha.compare(X, Y, ["UnifDiff", "MagDiff"])["UnifDiff"].notes[0]
     assert "Scale the features first" in note
 
 
@@ -47,7 +47,7 @@ def test_of_near_rows_nothing_is_told():
     unit = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in (X, Y)]
     uniformity_difference(*unit)
     uniformity_difference(unit[0], 1e3 * Y)
-    assert shesha.compare(*unit, ["UnifDiff"])["UnifDiff"].note == ""
+    assert shesha.compare(*unit, ["UnifDiff"])["UnifDiff"].notes == ()
 
 
 def test_equal_rows_at_the_largest_number_of_all_have_no_nan():

@@ -42,18 +42,18 @@ def test_live_units_alone_make_up_the_value_with_itself():
 
 def test_comparisons_carry_it_as_a_note(tmp_path):
     found = shesha.compare(DEAD, Y, ["HardCorr", "CKA"])
-    assert found["HardCorr"].has_value and found["CKA"].note == ""
-    assert found["HardCorr"].note.endswith("so these are set to 0: columns 1, 4 of the first")
+    assert found["HardCorr"].has_value and found["CKA"].notes == ()
+    assert found["HardCorr"].notes[0].endswith("so these are set to 0: columns 1, 4 of the first")
     assert "HardCorr: constant features" in str(found)
     for _ in range(2):
         stored = shesha.compare_all({"a": DEAD, "b": Y}, "HardCorr", store=tmp_path / "kept.sqlite")
-        assert [one.score.note for one in stored.scores] == [found["HardCorr"].note]
-        assert stored.scores[0].score.value == found["HardCorr"].value
+        assert [one.notes for one in stored.scores] == [found["HardCorr"].notes]
+        assert stored.scores[0].value == found["HardCorr"].value
 
 
 def test_calibration_tells_once():
     with pytest.warns(MeasureWarning, match="HardCorr: " + TOLD.format("first")) as told:
-        assert shesha.calibrate(DEAD, Y, "HardCorr", n_permutations=19, seed=0).n_permutations == 19
+        assert shesha.calibrate(DEAD, Y, "HardCorr", n_permutations=19, seed=0).n_draws == 19
     assert len(told) == 1
 
 

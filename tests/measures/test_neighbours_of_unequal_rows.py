@@ -42,7 +42,7 @@ def test_every_function_uses_the_same_default():
     X, Y = unrelated_rows_of_similar_length(60)
     value = measures.mutual_knn(X, Y)
     assert shesha.compare(X, Y, "mutual kNN")["mutual kNN"].value == value
-    assert shesha.calibrate(X, Y, "mutual kNN", seed=0).observed == value
-    assert shesha.compare_layers([X], [Y], "mutual kNN").best.score.value == value
-    assert shesha.calibrate_layers([X], [Y], "mutual kNN", seed=0).observed == value
+    assert shesha.calibrate(X, Y, "mutual kNN", seed=0).value == value
+    assert shesha.compare_layers([X], [Y], "mutual kNN").closest.value == value
+    assert shesha.calibrate_layers([X], [Y], "mutual kNN", seed=0).value == value
     assert shesha.compare_all({"a": X, "b": Y}, "mutual kNN").matrix("mutual kNN").loc["a", "b"] == value

@@ -67,7 +67,7 @@ def test_a_null_by_groups(rng):
     chosen = measures.get("linear predictivity").with_options(groups=Groups(subject))
     assert calibrate(X[subject], Y[subject], chosen, groups=subject, n_permutations=19, seed=0).p_value > 0.05
     related = calibrate(X[subject], X[subject] + 0.3 * Y[subject], chosen, groups=subject, n_permutations=19, seed=0)
-    assert related.p_value == 0.05 and related.score > 0.5
+    assert related.p_value == 0.05 and related.calibrated > 0.5
 
 
 def test_groups_are_a_plain_value():

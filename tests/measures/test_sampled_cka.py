@@ -69,7 +69,7 @@ def test_null_and_grid_take_the_same_value(rng, widths):
     """Narrow, mixed and wide data go through cross-products of features and through kernel matrices."""
     X, Y = (sample(rng, 24, d) for d in widths)
     found = calibrate(X, Y, "sampled CKA", n_permutations=19, seed=0)
-    assert found.observed == pytest.approx(measures.sampled_cka(X, Y), rel=1e-10)
+    assert found.value == pytest.approx(measures.sampled_cka(X, Y), rel=1e-10)
     orders = np.array([rng.permutation(24) for _ in range(19)])
     null = calibrate(X, Y, "sampled CKA", n_permutations=19, permutations=orders).null
     assert null == pytest.approx([measures.sampled_cka(X, Y[order]) for order in orders], rel=1e-9, abs=1e-12)

@@ -24,7 +24,7 @@ def test_measures_invariant_to_scaling_keep_their_values(scale):
         expected = shesha.compare(X, Y, chosen)
         for sides in ((X * scale, Y * scale), (X * scale, Y)):
             for before, after in zip(expected.scores, shesha.compare(*sides, chosen).scores, strict=True):
-                np.testing.assert_allclose(after.value, before.value, rtol=1e-8, atol=1e-9, err_msg=before.measure)
+                np.testing.assert_allclose(after.value, before.value, rtol=1e-8, atol=1e-9, err_msg=before.name)
 
 
 @pytest.mark.parametrize("scale", (*SCALES, 1e-160, 1e160))
@@ -33,7 +33,7 @@ def test_a_diff_and_a_consensus_do_not_depend_on_the_unit(scale):
     assert str(drift[scale]) == str(drift[1.0])
     shapes = {"a": X, "b": X + NOISE, "c": np.pad(Y, ((0, 0), (0, 1)))}
     one, other = (shesha.consensus({name: rows * unit for name, rows in shapes.items()}) for unit in (1.0, scale))
-    np.testing.assert_allclose([other[name].distance for name in shapes], [one[name].distance for name in shapes])
+    np.testing.assert_allclose([other[name].value for name in shapes], [one[name].value for name in shapes])
 
 
 @pytest.mark.parametrize(("kind", "power"), [("gaussian", 1), ("energy", 0.5)])
@@ -41,9 +41,9 @@ def test_a_distance_of_shapes_scales_with_the_data(kind, power):
     shown = np.repeat(np.arange(6), 8)
     rng = np.random.default_rng(0)
     first, second = (2 * rng.standard_normal((6, 4))[shown] + rng.standard_normal((48, 4)) for _ in range(2))
-    expected = stochastic_shape(first, second, shown, kind=kind, n_splits=2).distance
+    expected = stochastic_shape(first, second, shown, kind=kind, n_splits=2).value
     for scale in (1e-160, 1e160):
-        found = stochastic_shape(first * scale, second * scale, shown, kind=kind, n_splits=2).distance
+        found = stochastic_shape(first * scale, second * scale, shown, kind=kind, n_splits=2).value
         np.testing.assert_allclose(found, expected * scale**power, rtol=1e-10)
 
 
@@ -57,7 +57,7 @@ def test_rows_that_are_rotated_to_fewer_coordinates_give_the_same_values(monkeyp
         monkeypatch.setattr("shesha.views.representation._LARGE", 1)
         found = shesha.compare(*pair, chosen)
     for before, after in zip(expected.scores, found.scores, strict=True):
-        np.testing.assert_allclose(after.value, before.value, rtol=1e-9, err_msg=before.measure)
+        np.testing.assert_allclose(after.value, before.value, rtol=1e-9, err_msg=before.name)
         assert after.reason == before.reason
 
 

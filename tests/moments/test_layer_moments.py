@@ -50,14 +50,14 @@ def test_kernel_alignments_have_corrected_p_values(models):
     rng = np.random.default_rng(5)
     models[1]["noise"] = rng.standard_normal((4_000, 3))
     found = shesha.compare_layers(count(models, [4_000]), "CKA")
-    by_pair = {(one.first, one.second): one.score for one in found.scores}
+    by_pair = {(one.first, one.second): one for one in found.scores}
     assert by_pair["a0", "b0"].corrected_p_value < 1e-6
     assert by_pair["a0", "noise"].corrected_p_value > 0.01
     assert by_pair["a0", "b0"].corrected_p_value >= by_pair["a0", "b0"].p_value
     assert str(found).startswith("3 x 3 layers over 4,000 inputs\n")
     assert "(p < 1e-6, corrected for 9 pairs)." in str(found)
     other = shesha.compare_layers(count(models, [4_000]), "OrthProc")
-    assert "for kernel alignments only" in other.scores[0].score.note
+    assert "for kernel alignments only" in other.scores[0].notes[0]
 
 
 def test_bad_batches_count_nothing(models):
@@ -104,7 +104,7 @@ def test_alignments_of_projected_layers_have_no_bias_and_the_error_they_state(wi
         for rows in np.array_split(np.arange(1_500), 3):
             moments.update({"a": wide[0][rows]}, {"b": wide[second][rows]})
         assert moments.projected == [True, second == 1]
-        found.append(shesha.compare_layers(moments, measure).scores[0].score)
+        found.append(shesha.compare_layers(moments, measure).scores[0])
     values, errors = (np.array([getattr(one, name) for one in found]) for name in ("value", "sampling_error"))
     # Without the correction the values would be too low by a factor that is far from 1.
     assert values.mean() == pytest.approx(expected, abs=3 * values.std() / 5 + 0.005)
@@ -112,7 +112,7 @@ def test_alignments_of_projected_layers_have_no_bias_and_the_error_they_state(wi
     assert sum(one.sampling_low <= expected <= one.sampling_high for one in found) >= 22
     plain = LayerMoments()
     plain.update({"a": wide[0] @ np.random.default_rng(0).standard_normal((400, 64))}, {"b": wide[second]})
-    assert shesha.compare_layers(plain, measure).scores[0].score.value < values.mean() - 3 * values.std() / 5
+    assert shesha.compare_layers(plain, measure).scores[0].value < values.mean() - 3 * values.std() / 5
     assert found[0].p_value < 1e-6
 
 
@@ -123,7 +123,7 @@ def test_projected_unrelated_layers_are_not_significant():
     for seed in range(40):
         moments = LayerMoments(project=32, seed=seed)
         moments.update({"a": rows[0]}, {"b": rows[1][rng.permutation(300)]})
-        p_values.append(shesha.compare_layers(moments, "unbiased CKA").scores[0].score.p_value)
+        p_values.append(shesha.compare_layers(moments, "unbiased CKA").scores[0].p_value)
     assert sum(p <= 0.05 for p in p_values) <= 6
     assert 0.3 < np.mean(p_values) < 0.7
 
@@ -135,13 +135,13 @@ def test_a_projection_is_seeded_and_said(wide, tmp_path):
         return shesha.compare_layers(moments, "CKA")
 
     one, same, other = grid(1), grid(1), grid(2)
-    assert one.best.score.value == same.best.score.value != other.best.score.value
+    assert one.closest.value == same.closest.value != other.closest.value
     assert "2 of 2 values are estimates from random projections of wide layers" in str(one)
-    assert "estimated from random projections on 64 directions, with a standard error" in one.scores[0].score.note
+    assert "estimated from random projections on 64 directions, with a standard error" in one.scores[0].notes[0]
     assert "random projections of wide layers" in one.save_html(tmp_path / "grid.html").read_text()
     whole = grid(1, project=400)
     assert "projection" not in str(whole)
-    assert whole.scores[1].score.sampling_error is None
+    assert whole.scores[1].sampling_error is None
 
 
 def test_projections_are_for_kernel_alignments_and_enough_directions(wide):

@@ -35,7 +35,7 @@ def test_masked_entries_are_refused(call):
 
 def test_sparse_trials_are_those_of_the_dense_array():
     dense, sparse = (neuro.trial_split(one, SHOWN, n_permutations=0) for one in (X, csr_array(X)))
-    assert sparse.observed == dense.observed
+    assert sparse.value == dense.value
 
 
 def test_distances_of_a_toolbox_are_no_trials():

@@ -102,7 +102,7 @@ def test_several_columns_are_one_condition_each(kind):
     together = TWO["stimulus"] + TWO["side"]
     found = trial_split(X, SEVERAL[kind], n_permutations=0)
     assert found.n_conditions == 6
-    assert found.observed == pytest.approx(trial_split(X, together, n_permutations=0).observed)
+    assert found.value == pytest.approx(trial_split(X, together, n_permutations=0).value)
 
 
 @pytest.mark.parametrize("labels", [np.stack([SHOWN, SHOWN]), SHOWN[:-1]])
@@ -122,7 +122,7 @@ def test_trials_without_responses_or_conditions_are_left_out():
         options = {"n_permutations": 19, "min_trials": 4, "null": "permute"}
         found = call(padded, shown, blocks=blocks, **options)
         same = call(X[known], SHOWN[known], blocks=blocks[known], **options)
-        assert (found.observed, found.null) == (same.observed, same.null)
+        assert (found.value, found.null) == (same.value, same.null)
         assert found.inputs == (
             f"{n_padded} of 120 trials without any number (NaN) left out",
             f"{n_blank} of 120 trials without a condition left out",
@@ -131,8 +131,8 @@ def test_trials_without_responses_or_conditions_are_left_out():
     distances = crossnobis(padded, shown, blocks, noise=None)
     np.testing.assert_allclose(distances, crossnobis(X[known], SHOWN[known], blocks[known], noise=None))
     assert distances.read == found.inputs
-    assert centroid_drift(padded, n_permutations=0).n_trials == 102
-    assert behaviour_coupling(padded, SHOWN, n_permutations=19).n_trials == 102
+    assert centroid_drift(padded, n_permutations=0).n_rows == 102
+    assert behaviour_coupling(padded, SHOWN, n_permutations=19).n_rows == 102
 
 
 def test_neurons_outside_the_mask_are_left_out_and_others_named():
@@ -179,7 +179,7 @@ def test_a_constant_added_to_a_run_changes_no_distance(noise, shown, runs):
 def test_a_constant_added_to_a_block_changes_no_whitened_cosine():
     shown = np.tile(np.arange(5), 24)
     options = {"n_permutations": 0, "normalize": False, "blocks": RUNS}
-    assert wuc(X + OFFSETS, shown, **options).observed == pytest.approx(wuc(X, shown, **options).observed)
+    assert wuc(X + OFFSETS, shown, **options).value == pytest.approx(wuc(X, shown, **options).value)
 
 
 def test_one_precision_per_run():
@@ -222,7 +222,7 @@ def test_many_neurons_with_correlated_noise_give_no_positive_distances(design):
 def test_many_neurons_with_correlated_noise_give_no_whitened_cosine():
     rng = np.random.default_rng(6)
     values = [
-        wuc(correlated_noise(rng, 160, 120), rng.integers(6, size=160), n_permutations=0, normalize=False).observed
+        wuc(correlated_noise(rng, 160, 120), rng.integers(6, size=160), n_permutations=0, normalize=False).value
         for _ in range(12)
     ]
     assert abs(np.mean(values)) < 3 * np.std(values) / np.sqrt(12)
@@ -276,7 +276,7 @@ def test_neurons_of_tables_are_matched_by_name(names):
     first, second = (pd.DataFrame(rng.poisson(tuning[shown]), columns=named) for _ in range(2))
     expected = session_drift([(first.to_numpy(), shown), (second.to_numpy(), shown)], n_permutations=19)
     found = session_drift([(first, shown), (second.iloc[:, order], shown)], n_permutations=19)
-    assert [part.between for part in found.pairs[0]] == [part.between for part in expected.pairs[0]]
+    assert [part.value for part in found.pairs[0]] == [part.value for part in expected.pairs[0]]
     part = session_drift([(first.iloc[:, :8], shown), (second.iloc[:, order], shown)], n_permutations=19)
     assert "8 of 10 neurons matched by the names of columns" in part.inputs
     with pytest.raises(ValueError, match="sessions must have neurons of the same names unless tracked is given"):
@@ -294,7 +294,7 @@ def test_tables_that_count_from_one_are_not_shifted():
     with pytest.raises(ValueError, match=r"tuning agrees better if counted from 1 .* pass first=1"):
         shesha.neuro.session_drift(days, table)
     found = shesha.neuro.session_drift(days, table, first=1, n_permutations=19)
-    assert found.pairs[0].n_shared == len(table) - 2 and found.pairs[0]["tuning"].between > 0.9
+    assert found.pairs[0].n_shared == len(table) - 2 and found.pairs[0]["tuning"].value > 0.9
     with pytest.raises(ValueError, match=r"got 30; .* or pass first=1 if the table counts from 1"):
         shesha.neuro.session_drift(days, np.repeat(np.arange(1, 31)[:, None], 2, axis=1))
 
@@ -378,20 +378,18 @@ def test_sessions_share_conditions_whatever_contains_their_numbers():
     [
         lambda data, shown, **options: crossnobis(data, shown, noise=None, **options),
         lambda data, shown, **options: crossnobis_test(data, shown, n_permutations=19, **options).distances,
-        lambda data, shown, **options: discriminability(data, shown, n_permutations=19, **options).observed,
-        lambda data, shown, **options: trial_split(data, shown, how="random", n_permutations=19, **options).observed,
-        lambda data, shown, **options: wuc(data, shown, n_permutations=19, **options).observed,
+        lambda data, shown, **options: discriminability(data, shown, n_permutations=19, **options).value,
+        lambda data, shown, **options: trial_split(data, shown, how="random", n_permutations=19, **options).value,
+        lambda data, shown, **options: wuc(data, shown, n_permutations=19, **options).value,
         lambda data, shown, **options: ceiling(data + 3 * X[:4][shown], shown, **options).reliability,
         lambda data, shown, **options: (
-            session_drift([(data, shown)] * 2, n_permutations=19, **options).pairs[0]["rate"].between
+            session_drift([(data, shown)] * 2, n_permutations=19, **options).pairs[0]["rate"].value
         ),
-        lambda data, shown, **options: centroid_drift(data, n_permutations=19, **options).observed,
-        lambda data, shown, **options: tertiles(data, n_permutations=19, **options).difference.observed,
-        lambda data, shown, **options: permutation_null(data, np.mean, n_permutations=19, **options).observed,
-        lambda data, shown, **options: behaviour_coupling(data, shown, n_permutations=19, **options).observed,
-        lambda data, shown, **options: (
-            stochastic_shape(data, data, shown, n_splits=1, kind="energy", **options).distance
-        ),
+        lambda data, shown, **options: centroid_drift(data, n_permutations=19, **options).value,
+        lambda data, shown, **options: tertiles(data, n_permutations=19, **options).difference.value,
+        lambda data, shown, **options: permutation_null(data, np.mean, n_permutations=19, **options).value,
+        lambda data, shown, **options: behaviour_coupling(data, shown, n_permutations=19, **options).value,
+        lambda data, shown, **options: stochastic_shape(data, data, shown, n_splits=1, kind="energy", **options).value,
         lambda data, shown, **options: [
             session_table(
                 [Session(data, shown, ["a"] * data.shape[1], outcome=shown)],

@@ -135,9 +135,9 @@ def test_the_mean_distance_stands_beside_chance() -> None:
     tuned = X + 2.0 * np.eye(5)[CONDITIONS]
     upper = np.triu_indices(4, k=1)
     found = discriminability(tuned, CONDITIONS, RUNS, noise=None, n_permutations=39, null="permute")
-    assert found.observed == pytest.approx(crossnobis(tuned, CONDITIONS, RUNS, noise=None)[upper].mean())
+    assert found.value == pytest.approx(crossnobis(tuned, CONDITIONS, RUNS, noise=None)[upper].mean())
     assert found.significant
-    assert abs(found.null_mean) < 0.5
+    assert abs(found.chance) < 0.5
     with pytest.warns(shesha.NotEstimableWarning, match="no pair of conditions occurs together in two runs"):
         discriminability(tuned, CONDITIONS, np.zeros(24), noise=None, n_permutations=0)
 
@@ -211,7 +211,7 @@ def test_what_all_trials_share_changes_no_distance(rng, noise, offset) -> None:
 def test_what_all_trials_share_leaves_the_whitened_cosine_alone(rng) -> None:
     shown = rng.integers(4, size=80)
     X = rng.standard_normal((80, 10)) + rng.standard_normal((4, 10))[shown]
-    one, far = (wuc(side, shown, normalize=False, seed=0).observed for side in (X, X + 1e6 + 0.3))
+    one, far = (wuc(side, shown, normalize=False, seed=0).value for side in (X, X + 1e6 + 0.3))
     assert far == pytest.approx(one, abs=1e-8)
 
 

@@ -19,10 +19,10 @@ def cosine(a, b):
 def test_the_value_is_that_of_the_definition() -> None:
     unit = DRIFTING / np.linalg.norm(DRIFTING, axis=1, keepdims=True)
     found = centroid_drift(DRIFTING, n_permutations=39)
-    assert found.observed == pytest.approx(cosine(unit[:45].mean(axis=0), unit[45:].mean(axis=0)))
-    assert found.further["share of the chance level"] == pytest.approx(found.observed / np.mean(found.null))
+    assert found.value == pytest.approx(cosine(unit[:45].mean(axis=0), unit[45:].mean(axis=0)))
+    assert found.further["share of the chance level"] == pytest.approx(found.value / np.mean(found.null))
     raw = centroid_drift(DRIFTING, normalize=False, n_permutations=0)
-    assert raw.observed == pytest.approx(cosine(DRIFTING[:45].mean(axis=0), DRIFTING[45:].mean(axis=0)))
+    assert raw.value == pytest.approx(cosine(DRIFTING[:45].mean(axis=0), DRIFTING[45:].mean(axis=0)))
     assert not raw.has_null
 
 
@@ -40,16 +40,16 @@ def test_a_half_without_responses_has_no_drift() -> None:
     dead = DRIFTING.copy()
     dead[45:] = 0
     with pytest.warns(shesha.NotEstimableWarning, match="one half of the session has no responses"):
-        assert np.isnan(centroid_drift(dead, n_permutations=19).observed)
+        assert np.isnan(centroid_drift(dead, n_permutations=19).value)
 
 
 def test_thirds() -> None:
     unit = DRIFTING / np.linalg.norm(DRIFTING, axis=1, keepdims=True)
     early, middle, late = (unit[k : k + 30].mean(axis=0) for k in (0, 30, 60))
     found = tertiles(DRIFTING, n_permutations=39)
-    assert found.early_middle.observed == pytest.approx(cosine(early, middle))
-    assert found.middle_late.observed == pytest.approx(cosine(middle, late))
-    assert found.difference.observed == pytest.approx(cosine(early, middle) - cosine(middle, late))
+    assert found.early_middle.value == pytest.approx(cosine(early, middle))
+    assert found.middle_late.value == pytest.approx(cosine(middle, late))
+    assert found.difference.value == pytest.approx(cosine(early, middle) - cosine(middle, late))
     sudden = DRIFTING.copy()
     sudden[:60] = RNG.permutation(DRIFTING[:60])
     assert not tertiles(sudden, n_permutations=99).gradual
@@ -58,7 +58,7 @@ def test_thirds() -> None:
 
 def test_any_number_beside_other_orders() -> None:
     found = permutation_null(DRIFTING, lambda X: float(X[0, 0] - X[-1, 0]), closer="either", n_permutations=49)
-    assert found.observed == DRIFTING[0, 0] - DRIFTING[-1, 0]
+    assert found.value == DRIFTING[0, 0] - DRIFTING[-1, 0]
     assert len(found.null) == 49
     with pytest.raises(ValueError, match="closer must be one of"):
         permutation_null(DRIFTING, np.mean, closer="up")
@@ -68,27 +68,27 @@ def test_any_number_beside_other_orders() -> None:
 
 def test_circular_shifts_and_stretches_draw_what_they_say() -> None:
     shifts = centroid_drift(DRIFTING, null="shift", n_permutations=500)
-    assert (shifts.n_permutations, shifts.exchanged) == (89, "circular shifts")
+    assert (shifts.n_draws, shifts.exchanged) == (89, "circular shifts")
     stretches = centroid_drift(DRIFTING, null="stretches", block_length=9, n_permutations=49)
     assert stretches.exchanged == "stretches of 9 rows"
     blocks = centroid_drift(DRIFTING, blocks=np.arange(90) // 45, n_permutations=19)
     # Trials never leave their half, so that the halves are the same in every order.
-    assert np.ptp([*blocks.null, blocks.observed]) < 1e-12
+    assert np.ptp([*blocks.null, blocks.value]) < 1e-12
 
 
 def test_coupling_is_the_rank_correlation() -> None:
     outcome = RNG.random(90)
     found = behaviour_coupling(STILL, outcome, n_permutations=89)
-    assert found.observed == pytest.approx(spearmanr(np.linalg.norm(STILL, axis=1), outcome).statistic)
+    assert found.value == pytest.approx(spearmanr(np.linalg.norm(STILL, axis=1), outcome).statistic)
     assert not found.significant
     assert behaviour_coupling(STILL, -STILL.sum(axis=1)).significant
     with pytest.warns(shesha.NotEstimableWarning, match="constant over trials"):
-        assert np.isnan(behaviour_coupling(STILL, np.ones(90)).observed)
+        assert np.isnan(behaviour_coupling(STILL, np.ones(90)).value)
     with pytest.raises(ValueError, match="outcome must be one number for each of the 90 trials"):
         behaviour_coupling(STILL, outcome[:50])
     known = outcome <= 0.9
     found = behaviour_coupling(STILL, np.where(known, outcome, np.nan), n_permutations=89)
-    assert found.observed == behaviour_coupling(STILL[known], outcome[known], n_permutations=89).observed
+    assert found.value == behaviour_coupling(STILL[known], outcome[known], n_permutations=89).value
     assert found.inputs == (f"{(~known).sum()} of 90 trials without an outcome left out",)
     with pytest.raises(ValueError, match="outcome must be finite, got infinity in rows"):
         behaviour_coupling(STILL, np.where(known, outcome, np.inf))

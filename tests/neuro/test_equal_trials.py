@@ -36,7 +36,7 @@ def test_by_default_every_condition_has_as_many_trials_as_the_rarest() -> None:
     X, shown = unequal(np.random.default_rng(0))
     rarest = min((shown[s::2] == k).sum() for s in (0, 1) for k in range(5))
     found = trial_split(X, shown, **FAST)
-    assert found.observed == trial_split(X, shown, trials_per_half=int(rarest), **FAST).observed
+    assert found.value == trial_split(X, shown, trials_per_half=int(rarest), **FAST).value
     assert f"{rarest} trials per condition" in found.name
     assert found.n_unused == 188 - 10 * rarest
     assert f"{found.n_unused} of 188 trials are unused, because" in str(found.notes)
@@ -49,7 +49,7 @@ def test_without_unequal_numbers_nothing_is_lost() -> None:
     shown = np.repeat(rng.permuted(np.tile(np.arange(5), 12)), 2)
     X = rng.poisson(2, size=(120, 15))
     found = trial_split(X, shown, **FAST)
-    assert found.observed == pytest.approx(trial_split(X, shown, trials_per_half="all", **FAST).observed)
+    assert found.value == pytest.approx(trial_split(X, shown, trials_per_half="all", **FAST).value)
     assert (found.n_unused, found.dropped, found.notes) == (0, (), ())
 
 
@@ -72,7 +72,7 @@ def test_the_numbers_are_those_of_every_split() -> None:
     X, shown = unequal(np.random.default_rng(1))
     found = trial_split(X, shown, how="random", n_splits=20, **FAST)
     assert " to " in found.name
-    assert np.isfinite(found.observed)
+    assert np.isfinite(found.value)
 
 
 @pytest.mark.parametrize("value", [None, "some", 0])
@@ -92,7 +92,7 @@ def test_unequal_numbers_alone_make_a_geometry_unless_they_are_made_equal() -> N
     for _ in range(15):
         X, shown = unequal(rng)
         values.append(
-            [trial_split(X, shown, trials_per_half=size, n_splits=5, **FAST).observed for size in ("all", 2, "equal")]
+            [trial_split(X, shown, trials_per_half=size, n_splits=5, **FAST).value for size in ("all", 2, "equal")]
         )
     assert "conditions have 8 to 96 trials" in str(trial_split(X, shown, trials_per_half="all", **FAST).notes)
     unequal_value, two, equal = np.nanmean(values, axis=0)
@@ -116,9 +116,9 @@ def test_equal_numbers_find_a_code_that_unequal_ones_hide_and_keep_the_level() -
 
 def test_a_ceiling_names_the_reliability_that_trial_split_finds() -> None:
     X, shown = unequal(np.random.default_rng(0))
-    split = trial_split(X, shown, **FAST).observed
+    split = trial_split(X, shown, **FAST).value
     found = noise_ceiling(X, shown)
-    assert found.reliability == pytest.approx(trial_split(X, shown, trials_per_half="all", **FAST).observed)
+    assert found.reliability == pytest.approx(trial_split(X, shown, trials_per_half="all", **FAST).value)
     assert found.reliability > 0.5
     assert f"with equal numbers of trials, the reliability is {split:.3g}" in found.notes
     assert "conditions have 8 to 96 trials" in str(found)
@@ -127,7 +127,7 @@ def test_a_ceiling_names_the_reliability_that_trial_split_finds() -> None:
 def test_a_ceiling_of_equal_numbers_is_that_of_the_split() -> None:
     X, shown = unequal(np.random.default_rng(0), tuned=1.0)
     found = noise_ceiling(X, shown, trials_per_run="equal")
-    assert found.reliability == pytest.approx(trial_split(X, shown, **FAST).observed)
+    assert found.reliability == pytest.approx(trial_split(X, shown, **FAST).value)
     assert found.lower < found.upper
     runs = np.arange(len(X)) // 94
     assert noise_ceiling(X, shown, runs, trials_per_run="equal").n_repeats == 2

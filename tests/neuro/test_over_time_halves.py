@@ -31,4 +31,4 @@ def test_a_condition_that_one_half_lacks_takes_no_part():
     found = over_time(X, shown, n_permutations=0)
     for at in range(3):
         alone = trial_split(X[:, :, at], shown, n_permutations=0)
-        assert found.values[at][at] == pytest.approx(alone.observed, abs=1e-12)
+        assert found.values[at][at] == pytest.approx(alone.value, abs=1e-12)

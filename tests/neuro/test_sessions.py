@@ -58,7 +58,7 @@ def test_the_parts_are_those_of_a_loop() -> None:
     }
     pair = session_drift([(X, SHOWN), (Y, SHOWN)]).pairs[0]
     for name, score in parts.items():
-        assert pair[name].between == pytest.approx(np.mean([score(a, b) for a in halves(X) for b in halves(Y)]))
+        assert pair[name].value == pytest.approx(np.mean([score(a, b) for a in halves(X) for b in halves(Y)]))
         assert pair[name].within == pytest.approx(np.mean([score(*halves(Z)) for Z in (X, Y)]))
 
 
@@ -72,7 +72,7 @@ def test_tracked_neurons_are_found_again() -> None:
     assert found.n_shared == 20
     direct = session_drift([(X[:, order[:20]], SHOWN), (Y, SHOWN)]).pairs[0]
     for one, other in zip(found.parts, direct.parts, strict=True):
-        assert one.between == pytest.approx(other.between)
+        assert one.value == pytest.approx(other.value)
     assert found["rate"].p_value <= 0.03
     assert shared_neurons(table).tolist() == [[25, 20], [20, 20]]
 
@@ -165,5 +165,5 @@ def test_neurons_that_never_vary_have_no_tuning(level: float) -> None:
     expected = session_drift(days).pairs[0]
     fixed = {name: (np.column_stack([X, np.full((len(X), 20), level)]), shown) for name, (X, shown) in days.items()}
     found = session_drift(fixed).pairs[0]
-    assert found["tuning"].between == pytest.approx(expected["tuning"].between, abs=1e-12)
+    assert found["tuning"].value == pytest.approx(expected["tuning"].value, abs=1e-12)
     assert found["tuning"].within == pytest.approx(expected["tuning"].within, abs=1e-12)

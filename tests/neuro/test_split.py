@@ -39,14 +39,14 @@ def test_the_value_is_that_of_a_loop(recording, how, metric) -> None:
     rows = unit if metric == "cosine" else X
     if metric == "correlation":
         rows = rows - rows.mean(axis=1, keepdims=True)
-    assert found.observed == pytest.approx(brute_force(rows, shown, halves, metric), abs=1e-12)
+    assert found.value == pytest.approx(brute_force(rows, shown, halves, metric), abs=1e-12)
 
 
 def test_more_neurons_than_trials_make_no_difference_to_the_arithmetic(recording) -> None:
     X, shown = recording(n_trials=40, n_neurons=100, n_conditions=4)
     halves = trial_halves(40, "odd-even", 1)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-    assert trial_split(X, shown, **ALL).observed == pytest.approx(brute_force(unit, shown, halves, "cosine"))
+    assert trial_split(X, shown, **ALL).value == pytest.approx(brute_force(unit, shown, halves, "cosine"))
 
 
 def test_halves_are_halves() -> None:
@@ -97,7 +97,7 @@ def test_a_condition_missing_in_a_half_does_not_stop_the_rest(recording) -> None
         for s in (0, 1)
     ]
     assert keep.sum() == 117
-    assert found.observed == pytest.approx(spearmanr(*(pdist(one, "cosine") for one in means)).statistic)
+    assert found.value == pytest.approx(spearmanr(*(pdist(one, "cosine") for one in means)).statistic)
 
 
 def test_silent_neurons_and_empty_trials_are_told(recording) -> None:
@@ -112,7 +112,7 @@ def test_two_conditions_have_no_geometry(recording) -> None:
     X, shown = recording(n_conditions=2)
     with pytest.warns(shesha.NotEstimableWarning, match="only 2 conditions have enough trials, but at least 3"):
         found = trial_split(X, shown)
-    assert np.isnan(found.observed)
+    assert np.isnan(found.value)
     assert "not estimable" in str(found)
 
 
@@ -156,13 +156,13 @@ def test_bad_recordings(recording) -> None:
 def test_columns_together_are_one_condition(recording) -> None:
     X, shown = recording(n_conditions=6)
     two = np.column_stack([shown // 3, shown % 3])
-    assert trial_split(X, two, **FAST).observed == trial_split(X, shown, **FAST).observed
+    assert trial_split(X, two, **FAST).value == trial_split(X, shown, **FAST).value
 
 
 def test_time_is_averaged(recording) -> None:
     X, shown = recording()
     film = np.stack([X, 3 * X], axis=2)
-    assert trial_split(film, shown, **FAST).observed == pytest.approx(trial_split(X, shown, **FAST).observed)
+    assert trial_split(film, shown, **FAST).value == pytest.approx(trial_split(X, shown, **FAST).value)
 
 
 def wuc_brute_force(X, shown, shrinkage):
@@ -188,22 +188,22 @@ def wuc_brute_force(X, shown, shrinkage):
 def test_wuc_is_that_of_a_loop(recording) -> None:
     X, shown = recording()
     found = wuc(X, shown, shrinkage=0.1, **FAST)
-    assert found.observed == pytest.approx(wuc_brute_force(X, shown, 0.1), abs=1e-10)
+    assert found.value == pytest.approx(wuc_brute_force(X, shown, 0.1), abs=1e-10)
 
 
 def test_wuc_of_more_neurons_than_trials_is_that_of_a_loop(recording) -> None:
     X, shown = recording(n_trials=60, n_neurons=90, n_conditions=4)
     found = wuc(X, shown, shrinkage=0.3, **FAST)
-    assert found.observed == pytest.approx(wuc_brute_force(X, shown, 0.3), abs=1e-10)
+    assert found.value == pytest.approx(wuc_brute_force(X, shown, 0.3), abs=1e-10)
 
 
 def test_wuc_stands_beside_chance(recording) -> None:
     X, shown = recording()
     found = wuc(X, shown, n_permutations=39)
     assert found.significant
-    assert abs(found.null_mean) < 0.3
+    assert abs(found.chance) < 0.3
     with pytest.warns(shesha.NotEstimableWarning, match="fewer than three conditions"):
-        assert np.isnan(wuc(X, shown % 2, n_permutations=39).observed)
+        assert np.isnan(wuc(X, shown % 2, n_permutations=39).value)
 
 
 def test_results_print_within_the_page_and_become_plain(recording, monkeypatch) -> None:
@@ -212,7 +212,7 @@ def test_results_print_within_the_page_and_become_plain(recording, monkeypatch) 
     found = trial_split(X, shown, how="blocks", n_blocks=2, n_permutations=39)
     assert max(map(len, str(found).split("\n"))) <= 80
     assert type(found).from_dict(found.to_dict()) == found
-    assert found.to_frame()["observed"].item() == found.observed
+    assert found.to_frame()["value"].item() == found.value
     pytest.importorskip("matplotlib").use("agg")
     assert found.plot().get_xlabel() == found.name
 

@@ -29,7 +29,7 @@ def test_the_same_code_is_at_distance_zero_however_few_the_trials(rng, model, ki
         (X, shown), (Y, _) = recording(rng, *model, 6), recording(rng, *model, 6)
         found = stochastic_shape(X, Y @ turn, shown, kind=kind, n_splits=4, seed=seed)
         corrected.append(found.corrected)
-        raw.append(found.distance)
+        raw.append(found.value)
         assert found.first_floor == pytest.approx(found.half_distance, rel=0.6, abs=0.4)
     if kind == "gaussian":
         assert np.mean(corrected) < 0.4 * np.mean(raw)
@@ -40,12 +40,12 @@ def test_the_correction_brings_few_trials_near_the_value_of_many(rng, model):
     tuning, noise = model
     other = tuning + 0.7 * rng.standard_normal(tuning.shape), 1.5 * noise
     (X, shown), (Y, _) = recording(rng, tuning, noise, 300), recording(rng, *other, 300)
-    truth = stochastic_shape(X, Y, shown, n_splits=1).distance
+    truth = stochastic_shape(X, Y, shown, n_splits=1).value
     found = []
     for seed in range(4):
         (X, shown), (Y, _) = recording(rng, tuning, noise, 8), recording(rng, *other, 8)
         found.append(stochastic_shape(X, Y, shown, n_splits=4, seed=seed))
-    raw, corrected = (np.mean([getattr(one, name) for one in found]) for name in ("distance", "corrected"))
+    raw, corrected = (np.mean([getattr(one, name) for one in found]) for name in ("value", "corrected"))
     assert abs(corrected - truth) < 0.5 * abs(raw - truth)
 
 
@@ -61,7 +61,7 @@ def test_neurons_need_not_match_and_many_cost_nothing(rng, model):
     (X, shown), (Y, _) = recording(rng, *model, 5), recording(rng, *model, 5)
     wide = Y @ np.linalg.qr(rng.standard_normal((300, N_NEURONS)))[0].T
     narrow = stochastic_shape(X, Y, shown, n_splits=2)
-    assert stochastic_shape(X, wide, shown, n_splits=2).distance == pytest.approx(narrow.distance, rel=1e-4)
+    assert stochastic_shape(X, wide, shown, n_splits=2).value == pytest.approx(narrow.value, rel=1e-4)
 
 
 def test_conditions_are_matched_by_name_and_rare_ones_left_out(rng, model):
@@ -72,7 +72,7 @@ def test_conditions_are_matched_by_name_and_rare_ones_left_out(rng, model):
     found = stochastic_shape(X, Y[order], rare, shown[order], n_splits=2)
     assert (found.n_conditions, found.fewest_trials) == (7, 6)
     shuffled = stochastic_shape(X, Y[order], shown, shown[order], n_splits=2)
-    assert shuffled.distance == pytest.approx(stochastic_shape(X, Y, shown, n_splits=2).distance, rel=1e-6)
+    assert shuffled.value == pytest.approx(stochastic_shape(X, Y, shown, n_splits=2).value, rel=1e-6)
 
 
 def test_it_prints_the_distance_beside_its_floors(rng, model):

@@ -41,10 +41,10 @@ def test_lines_are_the_scores_of_the_areas() -> None:
     X = one.X[:, AREAS == "VISp"]
     line = table.lines[1]
     split = trial_split(X, one.conditions, n_permutations=19)
-    assert (line.scores["trial_split"].value, line.scores["trial_split"].p_value) == (split.observed, split.p_value)
+    assert (line.scores["trial_split"].value, line.scores["trial_split"].p_value) == (split.value, split.p_value)
     drift = centroid_drift(X, n_permutations=19)
-    assert line.scores["centroid_drift"].value == drift.observed
-    assert line.scores["centroid_drift"].null_mean == drift.null_mean
+    assert line.scores["centroid_drift"].value == drift.value
+    assert line.scores["centroid_drift"].chance == drift.chance
     assert (line.n_neurons, line.n_trials, line.n_conditions) == (14, 60, 4)
 
 
@@ -52,12 +52,12 @@ def test_groups_are_means_with_intervals_over_sessions_or_animals() -> None:
     table = session_table(SESSIONS, scores=("trial_split",), **FAST)
     values = [line.scores["trial_split"].value for line in table.lines if line.area == "VISp"]
     found = table["VISp"].means["trial_split"]
-    assert found.mean == pytest.approx(np.mean(values))
+    assert found.value == pytest.approx(np.mean(values))
     assert (found.low, found.high) == pytest.approx(mean_interval(np.array(values), list("abcd"), 0.95))
     assert table["VISp"].n_animals == 2
     animals = session_table(SESSIONS, scores=("trial_split",), interval="animal", **FAST)["VISp"].means["trial_split"]
     assert (animals.low, animals.high) == pytest.approx(mean_interval(np.array(values), list("abab"), 0.95))
-    assert table.groups[0].means["trial_split"].mean >= table.groups[1].means["trial_split"].mean
+    assert table.groups[0].means["trial_split"].value >= table.groups[1].means["trial_split"].value
 
 
 def test_what_is_left_out_is_listed() -> None:

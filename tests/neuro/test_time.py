@@ -19,10 +19,10 @@ def test_the_diagonal_is_the_split_of_each_time() -> None:
     X, shown = film()
     found = over_time(X, shown, n_permutations=0)
     for at in range(4):
-        assert found.values[at][at] == pytest.approx(trial_split(X[:, :, at], shown, n_permutations=0).observed)
+        assert found.values[at][at] == pytest.approx(trial_split(X[:, :, at], shown, n_permutations=0).value)
     cells = np.array(found.values)
     assert cells == pytest.approx(cells.T)
-    assert found.observed == cells.max()
+    assert found.value == cells.max()
 
 
 def test_what_is_there_is_found_and_the_largest_keeps_its_level() -> None:
@@ -71,7 +71,7 @@ def test_bad_films() -> None:
         over_time(X, shown, times=[1, 2])
     with pytest.warns(shesha.NotEstimableWarning, match="fewer than three conditions have enough trials"):
         found = over_time(X, shown % 2)
-    assert np.isnan(found.observed)
+    assert np.isnan(found.value)
     assert "not estimable" in str(found)
     assert np.isnan(found.argmax).all()
 

@@ -36,7 +36,7 @@ def test_values_are_those_of_over_time():
     found = time_clusters(X, shown, n_permutations=9, alpha=0.1, how="random", null="permute", n_splits=4)
     same = over_time(X, shown, n_permutations=9, alpha=0.1, how="random", null="permute", n_splits=4)
     np.testing.assert_allclose(found.values, np.diagonal(same.values))
-    np.testing.assert_allclose(found.chances, np.diagonal(same.chance))
+    np.testing.assert_allclose(found.chances, np.diagonal(same.chances))
 
 
 def test_values_with_a_model_are_those_of_scipy():

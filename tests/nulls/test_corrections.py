@@ -94,8 +94,8 @@ def test_many_pairs_get_as_many_draws_as_their_correction_needs(rng):
     pairs = {"kin": (X, X + rng.standard_normal((30, 4)))}
     pairs |= {f"strangers {k}": (X, rng.standard_normal((30, 4))) for k in range(11)}
     found = calibrate_many(pairs, seed=0)
-    assert found.results[0].n_permutations == 239
+    assert found.results[0].n_draws == 239
     assert found.holm[0] <= 0.05 and found.benjamini_hochberg[0] <= 0.05
-    assert calibrate_many(dict(list(pairs.items())[:10]), seed=0).results[0].n_permutations == 200
+    assert calibrate_many(dict(list(pairs.items())[:10]), seed=0).results[0].n_draws == 200
     with pytest.warns(CalibrationWarning, match="with 100 permutations, no single pair of 12 can be significant"):
         calibrate_many(pairs, seed=0, n_permutations=100, correction="holm")

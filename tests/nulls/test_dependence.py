@@ -12,7 +12,6 @@ from shesha import (
     Rdm,
     calibrate,
     calibrate_layers,
-    chance,
     compare,
     consensus,
     estimate,
@@ -315,9 +314,9 @@ def test_chance_tells_of_a_drift_and_of_a_series():
     rng = np.random.default_rng(5)
     options = {"n_permutations": K, "n_splits": 2, "seed": 0}
     with pytest.warns(CalibrationWarning, match="rows drift smoothly over the whole series"):
-        chance(drifting(rng, 100), shift=True, **options)
+        estimate(drifting(rng, 100), shift=True, **options, n_bootstrap=0)
     with pytest.warns(CalibrationWarning, match="closer than after permutations by blocks"):
-        chance(series(rng, 200, 0.6), blocks=np.arange(200) // 25, **options)
+        estimate(series(rng, 200, 0.6), blocks=np.arange(200) // 25, **options, n_bootstrap=0)
 
 
 def test_distances_alone_have_no_order_to_look_at(rng):
@@ -342,8 +341,10 @@ def _moments(X, Y):
 
 HALVES = np.repeat([0, 1], 60)
 UNDECLARED = {
-    "chance": lambda X, Y: chance(X, n_permutations=K, seed=0),
-    "chance of labels": lambda X, Y: chance(X, HALVES, "supervised_alignment", n_permutations=K, seed=0),
+    "chance": lambda X, Y: estimate(X, n_permutations=K, seed=0, n_bootstrap=0),
+    "chance of labels": lambda X, Y: estimate(
+        X, HALVES, "supervised_alignment", n_permutations=K, seed=0, n_bootstrap=0
+    ),
     "consensus": lambda X, Y: consensus({"X": X, "Y": Y, "sum": X + Y}),
     "estimate": lambda X, Y: estimate(X, n_bootstrap=K, seed=0),
     "held-out values": lambda X, Y: compare(X, Y, "LinReg", folds=4),
@@ -364,7 +365,7 @@ def test_every_function_that_permutes_or_resamples_looks_for_undeclared_dependen
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             result = UNDECLARED[name](X, Y)
-        said = " ".join([*(str(warning.message) for warning in caught), *getattr(result, "warnings", ())]).lower()
+        said = " ".join([*(str(warning.message) for warning in caught), *getattr(result, "notes", ())]).lower()
         assert ("neighbouring rows are closer than random rows" in said) == dependent
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shesha import chance, estimate
+from shesha import estimate
 from shesha.nulls.group_halves import draw_class_halves, draw_group_half, group_kinds
 
 
@@ -56,7 +56,7 @@ def test_what_donors_do_to_classes_is_not_stability():
     free, whole = [], []
     for seed in range(12):
         X, y, donor = donors(np.random.default_rng(seed))
-        settings = {"variant": "label_conditioned_split", "n_bootstrap": 0, "seed": 0}
+        settings = {"variant": "label_conditioned_split", "n_bootstrap": 0, "n_permutations": 0, "seed": 0}
         free.append(estimate(X, y, **settings).value)
         whole.append(estimate(X, y, groups=donor, **settings).value)
     assert np.mean(free) > 0.2
@@ -66,7 +66,7 @@ def test_what_donors_do_to_classes_is_not_stability():
 def test_donors_with_all_classes_have_their_labels_shuffled_within():
     # Exchanging whole donors, whose labels are alike, would change no label.
     X, y, donor = donors(np.random.default_rng(0), signal=2.0)
-    found = chance(X, y, "label_conditioned_split", groups=donor, n_permutations=99, seed=0)
+    found = estimate(X, y, "label_conditioned_split", groups=donor, n_permutations=99, seed=0, n_bootstrap=0)
     assert found.exchanged == "rows within groups"
     assert found.p_value == 0.01
 
@@ -74,7 +74,15 @@ def test_donors_with_all_classes_have_their_labels_shuffled_within():
 def test_groups_of_one_class_are_exchanged_whole(rng):
     y = np.repeat(np.arange(3), 20)
     donor = np.repeat(np.arange(12), 5)
-    found = chance(rng.standard_normal((60, 8)), y, "label_conditioned_split", groups=donor, n_permutations=19, seed=0)
+    found = estimate(
+        rng.standard_normal((60, 8)),
+        y,
+        "label_conditioned_split",
+        groups=donor,
+        n_permutations=19,
+        seed=0,
+        n_bootstrap=0,
+    )
     assert found.exchanged == "whole groups"
 
 

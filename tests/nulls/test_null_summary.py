@@ -72,7 +72,7 @@ def test_p_is_never_zero():
 def test_what_differs_by_rounding_ties(off, size):
     found = higher(size, np.full(19, size * (1 + off)))
     assert (found.p_value, found.percentile) == (1.0, 50.0)
-    assert found.score == pytest.approx(0, abs=1e-12 * size)
+    assert found.calibrated == pytest.approx(0, abs=1e-12 * size)
 
 
 @pytest.mark.parametrize("size", [1.0, 1e6])
@@ -89,14 +89,14 @@ def test_a_score_above_zero_is_significant():
     """The paper's rule: what is above the threshold is above chance at alpha."""
     found = higher(0.5 + 1e-13, np.full(19, 0.5))
     assert found.p_value == 1
-    assert found.score == 0
+    assert found.calibrated == 0
 
 
 @given(VALUES, NULLS, st.integers(1, 19))
 def test_above_the_threshold_means_significant(observed, null, twentieths):
     alpha = twentieths / 20
     found = higher(observed, null, alpha, best=5.0)
-    if found.score > 0:
+    if found.calibrated > 0:
         assert found.p_value <= alpha + 1e-12
 
 
@@ -105,8 +105,8 @@ def test_draws_without_a_score_are_as_extreme_as_can_be():
     for of, sign in ((higher, 1), (lower, -1)):
         found = of(sign * 0.9, sign * np.array(null))
         assert (found.n_lost, found.p_value) == (2, 3 / 20)
-        assert found.null_mean == pytest.approx(sign * 0.3 / 17)
-        assert found.score == 0
+        assert found.chance == pytest.approx(sign * 0.3 / 17)
+        assert found.calibrated == 0
     # One of twenty is beyond the threshold of 0.05, lost or not.
     assert (higher(0.9, null[:2] + [0.0] * 17).threshold, higher(0.9, null).threshold) == (0.9, np.inf)
 
@@ -115,7 +115,7 @@ def test_draws_without_a_score_are_as_extreme_as_can_be():
 def test_the_score_is_zero_up_to_the_threshold_and_one_at_the_maximum(observed, null, best):
     found = higher(observed, null, 0.1, best)
     if found.threshold < best:
-        assert found.score == pytest.approx(max(0.0, (observed - found.threshold) / (best - found.threshold)))
+        assert found.calibrated == pytest.approx(max(0.0, (observed - found.threshold) / (best - found.threshold)))
         # The rest is linear between the two.
         mean, sd = np.mean(null), np.std(null)
         assert found.adjusted == pytest.approx((observed - mean) / (best - mean))
@@ -126,37 +126,37 @@ def test_the_score_is_zero_up_to_the_threshold_and_one_at_the_maximum(observed, 
 @given(VALUES, NULLS)
 def test_without_a_maximum_the_score_is_the_excess(observed, null):
     found = higher(observed, null, 0.1)
-    assert found.score == max(0.0, observed - found.threshold)
+    assert found.calibrated == max(0.0, observed - found.threshold)
     assert isnan(found.adjusted)
 
 
 def test_perfect_agreement_is_one():
-    assert higher(1.0, np.linspace(0, 0.4, 99), best=1.0).score == 1.0
-    assert lower(0.0, np.linspace(0.6, 1, 99), best=0.0).score == 1.0
-    assert higher(1.0, np.ones(19), best=1.0).score == 0.0
+    assert higher(1.0, np.linspace(0, 0.4, 99), best=1.0).calibrated == 1.0
+    assert lower(0.0, np.linspace(0.6, 1, 99), best=0.0).calibrated == 1.0
+    assert higher(1.0, np.ones(19), best=1.0).calibrated == 0.0
 
 
 def test_by_hand():
     """Twenty values, 0.05: the threshold is the nineteenth, the largest of the null."""
     found = higher(0.8, [0.1] * 10 + [0.3] * 9, 0.05, 1.0)
     assert found.threshold == 0.3
-    assert found.score == pytest.approx(0.5 / 0.7)
+    assert found.calibrated == pytest.approx(0.5 / 0.7)
     assert found.p_value == 1 / 20
-    assert found.null_mean == pytest.approx((1 + 2.7) / 19)
-    assert found.null_sd == pytest.approx(np.sqrt((0.1 + 0.81) / 19 - (3.7 / 19) ** 2))
+    assert found.chance == pytest.approx((1 + 2.7) / 19)
+    assert found.chance_sd == pytest.approx(np.sqrt((0.1 + 0.81) / 19 - (3.7 / 19) ** 2))
     assert found.percentile == 100
 
 
 def test_a_null_of_equal_values_has_no_z():
     assert isnan(higher(0.8, [0.5] * 19).z)
     # 0.1 nineteen times has a mean that is off by rounding; its spread is rounding as well.
-    assert higher(0.8, [0.5] * 19).null_sd == 0
+    assert higher(0.8, [0.5] * 19).chance_sd == 0
 
 
 def test_a_null_without_any_score_has_no_mean():
     found = higher(0.8, [np.nan] * 19, best=1.0)
-    assert (found.p_value, found.score, found.n_lost) == (1.0, 0.0, 19)
-    assert np.isnan([found.null_mean, found.null_sd, found.z, found.centred, found.adjusted]).all()
+    assert (found.p_value, found.calibrated, found.n_lost) == (1.0, 0.0, 19)
+    assert np.isnan([found.chance, found.chance_sd, found.z, found.centred, found.adjusted]).all()
 
 
 @given(VALUES, NULLS, st.integers(1, 19), st.sampled_from([None, 0.0, -6.0]))
@@ -164,8 +164,8 @@ def test_a_distance_is_its_negative_turned_round(observed, null, twentieths, bes
     alpha = twentieths / 20
     of = lower(observed, null, alpha, best)
     turned = higher(-observed, -np.array(null), alpha, None if best is None else -best)
-    assert (of.threshold, of.null_mean) == (-turned.threshold, -turned.null_mean)
-    for field in ("score", "p_value", "percentile", "null_sd", "centred", "z", "adjusted", "n_lost"):
+    assert (of.threshold, of.chance) == (-turned.threshold, -turned.chance)
+    for field in ("calibrated", "p_value", "percentile", "chance_sd", "centred", "z", "adjusted", "n_lost"):
         assert getattr(of, field) == pytest.approx(getattr(turned, field), nan_ok=True)
 
 

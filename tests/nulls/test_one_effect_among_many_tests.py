@@ -46,7 +46,7 @@ def units(m, rng, n_permutations=None):
     X, Y = unrelated(rng, m), unrelated(rng, m)
     Y[:, 0] = X[:, 0]
     found = shesha.match_units(X, Y, n_permutations=n_permutations)
-    return found.headline, min(found.adjusted_p_values)
+    return found.headline, min(found.corrected_p_values)
 
 
 def measures(m, rng):
@@ -75,7 +75,7 @@ def groups(m, rng, n_draws=None):
     labels = np.repeat(["control", *(f"group {k}" for k in range(m))], [100] + [10] * m)
     X = rng.standard_normal((len(labels), 3)) + 5 * (labels == "group 0")[:, None]
     found = coherence.coherence_by_group(X, labels, control="control", n_draws=n_draws, seed=0)
-    return f"{found.headline} {found.undecided_note}", found["group 0"].p_adjusted
+    return f"{found.headline} {found.undecided_note}", found["group 0"].corrected_p_value
 
 
 def samples(m, rng, n_draws=None):
@@ -84,7 +84,7 @@ def samples(m, rng, n_draws=None):
     X = rng.standard_normal((len(labels), 3)) + 5 * (labels == "group 0")[:, None]
     cells = anndata.AnnData(X, obs={"group": labels}, obsm={"X_pca": X})
     found = bio.e_distances(cells, "group", control="control", n_draws=n_draws, seed=0)
-    return found.headline, min(pair.p_adjusted for pair in found)
+    return found.headline, min(pair.corrected_p_value for pair in found)
 
 
 def conditions(m, rng):
@@ -115,7 +115,7 @@ def moved_classes(m, rng):
     labels = np.repeat(np.arange(n), 12)
     X = 3 * rng.standard_normal((n, 8))[labels] + rng.standard_normal((12 * n, 8))
     found = shesha.diff(X, X + 4 * (labels == 0)[:, None] * rng.standard_normal(8), labels, measures="RDM drift")
-    return str(found), min(pair.p_adjusted for pair in found.classes)
+    return str(found), min(pair.corrected_p_value for pair in found.classes)
 
 
 CORRECTING = {
@@ -133,6 +133,7 @@ CORRECTING = {
     "rank_layers": steered_layers,
 }
 ELSEWHERE = {
+    "drift/two_sample_tests.py": "at most four tests: tests/drift",
     "comparison/moment_scores.py": "exact p-values, and draws that count as one test: see the test below",
     "comparison/procrustes_consensus.py": "p-values of a normal distribution",
     "neuro/session_drift.py": "maximum over shared draws: tests/neuro",

@@ -86,7 +86,7 @@ def test_places_are_those_that_significant_differences_leave():
     assert (found["near"].rank_low, found["near"].rank_high) == (1, 1)
     assert found["far"].rank_high == 3
     assert found["near"].p_value < 0.05 < found["far"].p_value
-    assert found.pair("far", "near").difference == -found.pair("near", "far").difference
+    assert found.pair("far", "near").value == -found.pair("near", "far").value
     assert found.headline.startswith("near explains the data best")
 
 

@@ -69,9 +69,25 @@ def verdict() -> Page:
 
     nan = math.nan
     scores = (
-        DriftScore("RDM drift", "primary", 6.5e-4, 1.1e-6, 0.0083, 1.08e-6, beyond=True),
-        DriftScore("mutual kNN(k=10, metric=cosine)", "local", 0.0405, 0.00375, 0.0083, 0.00218, beyond=True),
-        DriftScore("unbiased CKA", "confirm", nan, 0.05, nan, reason=HOSTILE[0]),
+        DriftScore(
+            name="RDM drift",
+            tier="primary",
+            value=6.5e-4,
+            threshold=1.1e-6,
+            p_value=0.0083,
+            chance=1.08e-6,
+            beyond=True,
+        ),
+        DriftScore(
+            name="mutual kNN(k=10, metric=cosine)",
+            tier="local",
+            value=0.0405,
+            threshold=0.00375,
+            p_value=0.0083,
+            chance=0.00218,
+            beyond=True,
+        ),
+        DriftScore(name="unbiased CKA", tier="confirm", value=nan, threshold=0.05, p_value=nan, reason=HOSTILE[0]),
     )
     rows = tuple(Moved(name, 0.5, 0.01, name) for name in HOSTILE)
     found = DriftVerdict(

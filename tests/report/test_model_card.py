@@ -51,14 +51,18 @@ def test_a_comparison_puts_its_chance_beside_every_value():
     (model,) = head["model-index"]
     (metric,) = model["results"][0]["metrics"]  # MagDiff does not look at which row is which: no null, no place here.
     assert (model["name"], metric["type"]) == ("new", "CKA with old")
-    assert metric["args"]["chance"] == pytest.approx(found["CKA"].null_mean, abs=1e-6)
+    assert metric["args"]["chance"] == pytest.approx(found["CKA"].chance, abs=1e-6)
     assert metric["args"]["threshold"] == pytest.approx(found["CKA"].threshold, abs=1e-6)
     assert metric["args"]["p_value"] == pytest.approx(found["CKA"].p_value, abs=1e-6)
     assert "not above chance" in body
 
 
 def test_a_check_of_a_monitor_is_a_card_of_the_model_it_watches(tmp_path):
-    scores = (shesha.results.DriftScore("RDM drift", "primary", 0.03, 0.01, 0.005, 0.001, beyond=True),)
+    scores = (
+        shesha.results.DriftScore(
+            name="RDM drift", tier="primary", value=0.03, threshold=0.01, p_value=0.005, chance=0.001, beyond=True
+        ),
+    )
     found = shesha.results.DriftVerdict("alert", scores, 400, "re-encodings", 200, 0.01, 0.02, 0.0, advice="Measure.")
     path = found.save_card(tmp_path / "README.md", data="canaries", model="encoder", about={"revision": "a2"})
     head, body = head_of(path.read_text(encoding="utf-8"))

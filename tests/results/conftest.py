@@ -24,11 +24,11 @@ NAMES = HOSTILE[:2]
 
 
 def _pairs() -> tuple[Any, ...]:
-    return (sample(results.PairScore, first=NAMES[0], second=NAMES[1]),)
+    return (sample(results.Score, first=NAMES[0], second=NAMES[1]),)
 
 
 def _measure() -> str:
-    return sample(results.Score).measure
+    return sample(results.Score).name
 
 
 def _comparison() -> Any:
@@ -38,11 +38,11 @@ def _comparison() -> Any:
 FIXED: dict[str, Any] = {
     "Audit": lambda: {"drift": sample(results.DriftPath, names=("x", "y", "z"), from_first=NUMBERS[:3])},
     "CalibratedMany": lambda: {
-        **{"pairs": ("a-b",), "results": (sample(results.Calibrated),), "correction": "holm"},
+        **{"pairs": ("a-b",), "results": (sample(results.Score),), "correction": "holm"},
         **{"holm": (0.5,), "benjamini_hochberg": (0.5,)},
     },
     "CalibratedLayers": lambda: {
-        **{"rows": NAMES, "columns": ("c", "d", "e"), "best": (NAMES[1], "e")},
+        **{"rows": NAMES, "columns": ("c", "d", "e"), "closest": (NAMES[1], "e")},
         "grid": ((0.1, math.nan, 0.3), (0.4, 0.5, 0.6)),
         **dict.fromkeys(("entry_p_values", "corrected_p_values"), ((0.1, math.nan, 0.3), (0.4, 0.5, 0.6))),
     },
@@ -50,14 +50,14 @@ FIXED: dict[str, Any] = {
     "DriftPath": lambda: {"from_previous": NUMBERS[:3], "reasons": ("", "no <b>", "")},
     "IndexChange": lambda: {
         "best_map": "linear map",
-        "recalls": tuple(sample(results.Recall, way=way) for way in ("as it is", "linear map", "re-encodings")),
+        "recalls": tuple(sample(results.Recall, name=way) for way in ("as it is", "linear map", "re-encodings")),
     },
     "LabelClasses": lambda: {"names": HOSTILE[:3], "sizes": (4, 5, 6)},
     "LayerComparison": lambda: {"rows": NAMES[:1], "columns": NAMES[1:], "scores": _pairs(), "closer": "higher"},
     "LayerRanking": lambda: {"by": "accuracy", "null": (0.1, 0.2)},
     "OverTime": lambda: {
         **{"times": (0.0, 1.0), "values": ((0.5, math.nan), (0.1, 0.2))},
-        **dict.fromkeys(("chance", "p_values"), ((0.5, 0.1), (0.1, 0.2))),
+        **dict.fromkeys(("chances", "p_values"), ((0.5, 0.1), (0.1, 0.2))),
     },
     "RowMap": lambda: {
         **{"coordinates": {"a": ((0.5, 1.0), (0.1, -0.0)), "b": ((0.5, 1.0), (0.3, 0.0))}, "rows": (0, 1)},

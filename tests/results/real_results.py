@@ -73,10 +73,9 @@ def _makers() -> dict[str, Any]:
     sessions = {f"s{k}": Session(trials, shown, ["VISp"] * 15 + ["CA1"] * 15, animal=f"m{k % 2}") for k in range(4)}
     return {
         "Audit": lambda: shesha.audit(many, n_bootstrap=19, n_permutations=39, seed=0),
-        "Calibrated": lambda: shesha.calibrate(X, Y, "cka", **few),
+        "Score": lambda: shesha.calibrate(X, Y, "cka", **few),
         "CalibratedLayers": lambda: shesha.calibrate_layers(many, {"a": X, "b": Y}, "cka", **few),
         "CalibratedMany": lambda: shesha.calibrate_many({"one": (X, Y), "two": (Y, many["fourth"])}, "cka", **few),
-        "Chance": lambda: shesha.chance(X, n_permutations=39, seed=0),
         "CoherenceTable": _coherence,
         "Coherence": lambda: _coherence().groups[0],
         "Comparison": lambda: shesha.compare(X, Y, calibrate=True, **few),

@@ -23,7 +23,7 @@ class Score:
 @dataclass
 class Layer:
     name: str
-    change: float
+    value: float
     verdict: str = "within noise"
     low: float = math.nan
     high: float = math.nan
@@ -109,7 +109,7 @@ def test_layers_without_a_value_do_not_decide():
     found.layers[0].reason = "all rows are equal"
     assert headline(found) == "No layer could be evaluated: all rows are equal."
     one = layers("not estimable", "unchanged")
-    one.layers[0].change = math.nan
+    one.layers[0].value = math.nan
     assert headline(one).startswith("Nothing changed")
 
 
@@ -169,12 +169,12 @@ def test_an_interval_is_given_where_it_is_known():
 
 def test_a_claim_counts_verdicts_and_names_the_largest_change_that_is_known():
     found = layers("changed", "not estimable", "changed", "within noise")
-    found.layers[1].change = found.layers[3].change = math.nan
+    found.layers[1].value = found.layers[3].value = math.nan
     said = diff_claim(found)
     assert said.startswith("The geometry of 4 layers was compared between old and new on 1,200 inputs: 2 changed, ")
     assert "1 not estimable, 1 within noise; the largest change was in layer 2 (RDM drift of 0.300" in said
     for one in found:
-        one.change = math.nan
+        one.value = math.nan
     assert "largest" not in diff_claim(found)
 
 
@@ -188,12 +188,14 @@ def test_numbers_have_three_digits(value, text):
 
 def test_neighbours_are_in_percent():
     def shown(label, change):
-        return cell(MeasureChange("a measure", change, math.nan, math.nan, math.nan, label=label))
+        return cell(
+            MeasureChange(name="a measure", value=change, low=math.nan, high=math.nan, noise=math.nan, label=label)
+        )
 
     assert shown("neighbours lost", 0.125) == "12.5%"
     assert shown("neighbours lost", math.nan) == "none"
     assert shown("1 - CKA", 0.125) == "0.125"
-    assert MeasureChange("RSA(metric=cosine)", 0.1, 0.0, 0.2, 0.0).title == "RSA"
+    assert MeasureChange(name="RSA(metric=cosine)", value=0.1, low=0.0, high=0.2, noise=0.0).title == "RSA"
 
 
 def test_names_are_shortened_to_their_column():

@@ -102,7 +102,7 @@ def written(sample, tmp_path, **changes):
         ({"result": {"$python": "1"}}, r"result must be marked as in files of `save`, got .*together"),
         ({"fields": {"colour": 1}}, r"result must have the fields of Estimate, got colour as well"),
         ({"fields": {"value": "high"}}, r"result.value must be float, got 'high'"),
-        ({"fields": {"warnings": "high"}}, r"result.warnings must be tuple\[str, ...\], got 'high'"),
+        ({"fields": {"notes": "high"}}, r"result.notes must be tuple\[str, ...\], got 'high'"),
         ({"fields": {"value": {"$float": "1e3"}}}, r"result.value must be marked as in files of `save`, got '\$float'"),
         ({"fields": {"options": {"$eval": "1"}}}, r"result.options must be marked as in files of `save`, got '\$eval'"),
         ({"fields": {"options": {"a": {"$array": ["|O", [1], ""]}}}}, r"must be an array of numbers .* got dtype"),
@@ -120,14 +120,14 @@ def test_files_that_are_not_ours_are_refused(tmp_path, changes, message, sample)
 
 
 def test_a_field_that_lacks_is_told_unless_it_has_a_default(tmp_path, sample):
-    path = sample(shesha.Estimate).save(tmp_path / "one.json")
+    path = sample(shesha.results.DriftPath).save(tmp_path / "one.json")
     content = json.loads(path.read_text(encoding="utf-8"))
-    del content["result"]["fields"]["reason"]
+    del content["result"]["fields"]["reasons"]
     path.write_text(json.dumps(content), encoding="utf-8")
-    assert shesha.load(path).reason == ""
-    del content["result"]["fields"]["low"]
+    assert shesha.load(path).reasons == ()
+    del content["result"]["fields"]["metric"]
     path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(ValueError, match="result must have the fields of Estimate, got none named low"):
+    with pytest.raises(ValueError, match="result must have the fields of DriftPath, got none named metric"):
         shesha.load(path)
 
 

@@ -26,7 +26,7 @@ def test_a_notebook_shows_the_answer_before_the_table_and_cuts_no_cell(real_kind
     assert "...<" not in shown
 
 
-@pytest.mark.parametrize("wanted", ["Calibrated", "TrialScore", "Chance", "TwoSample"])
+@pytest.mark.parametrize("wanted", ["Score", "TrialScore", "Estimate", "TwoSample"])
 def test_draws_of_a_null_do_not_fill_a_notebook(wanted, real_result):
     found = real_result(wanted)
     assert len(found.null) >= 39

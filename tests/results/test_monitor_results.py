@@ -10,9 +10,18 @@ from shesha.results import CheckSequence, DriftScore, DriftVerdict, Moved, Strea
 
 NAN = float("nan")
 SCORES = (
-    DriftScore("RDM drift", "primary", 0.0312, 1.25e-5, 0.005, 4e-6, beyond=True),
-    DriftScore("unbiased CKA", "confirm", 0.001, 0.002, 0.3, 0.0015),
-    DriftScore("mutual kNN(k=10, metric=cosine)", "local", NAN, 0.1, NAN, reason="k must be below the number of rows"),
+    DriftScore(
+        name="RDM drift", tier="primary", value=0.0312, threshold=1.25e-5, p_value=0.005, chance=4e-6, beyond=True
+    ),
+    DriftScore(name="unbiased CKA", tier="confirm", value=0.001, threshold=0.002, p_value=0.3, chance=0.0015),
+    DriftScore(
+        name="mutual kNN(k=10, metric=cosine)",
+        tier="local",
+        value=NAN,
+        threshold=0.1,
+        p_value=NAN,
+        reason="k must be below the number of rows",
+    ),
 )
 VERDICT = DriftVerdict(
     "alert",
@@ -37,13 +46,24 @@ RESAMPLED = replace(
     realised=NAN,
     tolerance=0.05,
     sequence=None,
-    scores=(DriftScore("RDM drift", "primary", 0.0312, 0.05, 1.0, low=0.02),),
+    scores=(DriftScore(name="RDM drift", tier="primary", value=0.0312, threshold=0.05, p_value=1.0, low=0.02),),
     state="ok",
     rows=(Moved("3", 0.5),),
     classes=(),
 )
 STREAM = StreamVerdict("watch", 20, 120, 0.01, 1.25, 1.5, 2.0, 0.31, (3, 4))
-TEST = TwoSample("energy", 0.81, 0.03, 60, 40, 199, 0.05, 0.76, 0.44, (0.4, 0.5))
+TEST = TwoSample(
+    name="energy",
+    value=0.81,
+    p_value=0.03,
+    n_reference=60,
+    n_window=40,
+    n_draws=199,
+    alpha=0.05,
+    threshold=0.76,
+    chance=0.44,
+    null=(0.4, 0.5),
+)
 
 
 def test_a_verdict_prints_state_scores_rates_and_what_to_do():
@@ -128,4 +148,4 @@ def test_results_draw_themselves():
 
 def test_missing_numbers_are_nan_again_after_json():
     plain = json.loads(json.dumps(VERDICT.scores[2].to_dict()).replace("NaN", "null"))
-    assert math.isnan(DriftScore.from_dict(plain).drift)
+    assert math.isnan(DriftScore.from_dict(plain).value)

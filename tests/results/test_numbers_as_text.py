@@ -79,7 +79,7 @@ def test_ranges_of_one_number_are_that_number():
 
 def test_neighbours_are_lost_in_per_cent():
     def change(label, value):
-        return MeasureChange("a measure", value, NAN, NAN, NAN, label=label)
+        return MeasureChange(name="a measure", value=value, low=NAN, high=NAN, noise=NAN, label=label)
 
     assert cell(change("neighbours lost", 0.125)) == "12.5%"
     assert cell(change("neighbours lost", NAN)) == "none"
@@ -107,4 +107,4 @@ def test_names_are_cut_only_where_they_do_not_fit(most):
     ],
 )
 def test_counts_agree_with_their_verbs(n, of, text):
-    assert pair_sentences._count_phrase(n, [SimpleNamespace(measure="CKA")] * of) == text
+    assert pair_sentences._count_phrase(n, [SimpleNamespace(name="CKA")] * of) == text

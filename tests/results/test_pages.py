@@ -132,7 +132,7 @@ def test_the_page_of_layers_frames_the_closest_pair():
     found = shesha.calibrate_layers(list(X[:3]), [X[3], X[1]], n_permutations=19, seed=0)
     (heat,) = found.page().numbers
     ((row, column),) = heat.framed
-    assert (heat.rows[row], heat.columns[column]) == found.best
+    assert (heat.rows[row], heat.columns[column]) == found.closest
     assert heat.values == found.grid
     # Every map says which number it shows: there may be several on a page.
     assert f"{heat.title}: " in Parsed(as_html(found.page())).text
@@ -168,7 +168,11 @@ def test_numbers_of_a_column_have_as_many_decimals_unless_that_takes_digits_away
 
 
 def test_the_page_of_a_verdict_says_what_to_do():
-    scores = (DriftScore("RDM drift", "primary", 0.03, 0.01, 0.005, 0.001, beyond=True),)
+    scores = (
+        DriftScore(
+            name="RDM drift", tier="primary", value=0.03, threshold=0.01, p_value=0.005, chance=0.001, beyond=True
+        ),
+    )
     found = DriftVerdict(
         *("alert", scores, 400, "re-encodings", 200, 0.01, 0.02, 0.0, (Moved("<b>", 0.5),)),
         advice="Measure the task.",
@@ -196,7 +200,10 @@ def test_the_page_of_a_verdict_says_what_to_do():
 
 
 def test_a_drift_far_beyond_its_threshold_is_drawn_at_the_end_of_the_scale():
-    scores = tuple(DriftScore(f"m{i}", "early", drift, 1e-9, 0.01, beyond=True) for i, drift in enumerate((0.1, 2e-9)))
+    scores = tuple(
+        DriftScore(name=f"m{i}", tier="early", value=drift, threshold=1e-9, p_value=0.01, beyond=True)
+        for i, drift in enumerate((0.1, 2e-9))
+    )
     found = DriftVerdict("alert", scores, 400, "re-encodings", 199, 0.01, 0.02, 0.0, advice="Look.")
     column = found.page().numbers[0].columns[-3]
     assert column.cells == ("over 1,000", "2.00")
@@ -204,7 +211,10 @@ def test_a_drift_far_beyond_its_threshold_is_drawn_at_the_end_of_the_scale():
 
 
 def test_a_threshold_of_zero_gives_no_ratio():
-    scores = (DriftScore("m0", "early", 0.1, 0.0, 0.01, beyond=True), DriftScore("m1", "early", 0.1, 0.1, 0.01))
+    scores = (
+        DriftScore(name="m0", tier="early", value=0.1, threshold=0.0, p_value=0.01, beyond=True),
+        DriftScore(name="m1", tier="early", value=0.1, threshold=0.1, p_value=0.01),
+    )
     found = DriftVerdict("alert", scores, 400, "re-encodings", 199, 0.01, 0.02, 0.0, advice="Look.")
     assert found.page().numbers[0].columns[-3].cells == ("", "1.00")
 
@@ -221,7 +231,7 @@ def test_a_page_of_a_long_table_says_how_many_lines_it_leaves_out(n, more):
 
 
 def test_a_verdict_without_re_encodings_claims_nothing_of_them():
-    scores = (DriftScore("RDM drift", "primary", 0.001, 0.05, 1.0, low=0.0008),)
+    scores = (DriftScore(name="RDM drift", tier="primary", value=0.001, threshold=0.05, p_value=1.0, low=0.0008),)
     found = DriftVerdict("ok", scores, 400, "row resamples", 200, 0.01, float("nan"), 0.05, advice="Nothing.")
     page = found.page()
     assert page.answer == (
@@ -235,7 +245,10 @@ def test_a_verdict_without_re_encodings_claims_nothing_of_them():
 
 def test_a_verdict_that_could_not_be_reached_says_why_once():
     nan = float("nan")
-    scores = tuple(DriftScore(name, "primary", nan, 0.05, nan, reason="NaN in row 3") for name in ("CKA", "RDM drift"))
+    scores = tuple(
+        DriftScore(name=name, tier="primary", value=nan, threshold=0.05, p_value=nan, reason="NaN in row 3")
+        for name in ("CKA", "RDM drift")
+    )
     found = DriftVerdict("not estimable", scores, 400, "row resamples", 200, 0.01, nan, 0.05, reason="NaN in row 3")
     page = found.page()
     assert page.answer[0] == "The drift could not be estimated: NaN in row 3."

@@ -31,7 +31,7 @@ def ends(low, high, share="95 % "):
 
 
 def null(one, name="null"):
-    return f"({p(one.p_value)}, {name} mean {three(one.null_mean)}, sd {three(one.null_sd)}, "
+    return f"({p(one.p_value)}, {name} mean {three(one.chance)}, sd {three(one.chance_sd)}, "
 
 
 def numbers_in(plain):
@@ -62,8 +62,8 @@ def test_every_number_of_a_sentence_is_one_of_the_result(real_kind, real_result)
     known = [0.05, *(one for one in numbers_in(found.to_dict()) if one == one)]
     if real_kind.startswith("PairwiseComparison"):
         # The mean chance level of a measure is the one number that no field has.
-        scores = [one.score for one in found.scores]
-        known += [np.mean([one.null_mean for one in scores if one.measure == name]) for name in found.measures]
+        scores = list(found.scores)
+        known += [np.mean([one.chance for one in scores if one.name == name]) for name in found.measures]
     for text in NUMBER.findall(SECTION.sub("", said.removesuffix(f"{shesha.__version__})."))):
         digits = len(text.partition(".")[2].partition("e")[0])
         scale = 10.0 ** int(text.partition("e")[2] or 0)
@@ -84,39 +84,35 @@ def test_pages_and_full_texts_end_with_the_sentence(real_kind, real_result):
 EXPECTED = {
     "Audit": lambda one: [
         f"{part.name}, {three(part.feature_split.value)} {ends(part.feature_split.low, part.feature_split.high)} over "
-        f"40 rows, above chance at 0.05 {null(part.chances['feature_split'])}39 permutations of all rows)"
+        f"40 rows, above chance at 0.05 {null(part.feature_split)}39 permutations of all rows)"
         for part in one
     ],
-    "Calibrated": lambda one: [
-        f"was {three(one.observed)} over 40 rows, above chance at 0.05 {null(one)}39 permutations of all rows; "
-        f"calibrated score {three(one.score)})",
+    "Score": lambda one: [
+        f"was {three(one.value)} over 40 rows, above chance at 0.05 {null(one)}39 permutations of all rows; "
+        f"calibrated score {three(one.calibrated)})",
         "CKA (Kornblith et al. 2019)",
     ],
     "CalibratedLayers": lambda one: [
-        f"over 4 x 2 layers: the value of the closest pair was {three(one.observed)} over 40 rows, above chance",
+        f"over 4 x 2 layers: the value of the closest pair was {three(one.value)} over 40 rows, above chance",
         null(one, "null of the same aggregate:"),
-        f"calibrated score {three(one.score)}",
-        "the closest layers were " + " and ".join(one.best),
+        f"calibrated score {three(one.calibrated)}",
+        "the closest layers were " + " and ".join(one.closest),
     ],
     "CalibratedMany": lambda one: [
-        f"{name} {three(each.observed)} (chance {three(each.null_mean)}, {p(corrected)})"
+        f"{name} {three(each.value)} (chance {three(each.chance)}, {p(corrected)})"
         for name, each, corrected in zip(one.pairs, one.results, one.corrected_p_values, strict=True)
     ],
-    "Chance": lambda one: [
-        f"Feature split (Raju 2026, section 3.2) was {three(one.observed)} over 40 rows, above chance",
-        null(one),
-    ],
     "Coherence": lambda one: [
-        f"of {three(one.unbiased)} {ends(one.unbiased_ci_low, one.unbiased_ci_high)} against 70 controls",
-        f"(p = {one.unbiased_p:.2g}, 99 null groups)",
+        f"of {three(one.value)} {ends(one.low, one.high)} against 70 controls",
+        f"(p = {one.p_value:.2g}, 99 null groups)",
     ],
     "CoherenceTable": lambda one: [
         "1 of 3 groups shifted its rows in a common direction, above chance (p_adj <= 0.05",
-        f"moved {three(one['moved'].unbiased)} {ends(one['moved'].unbiased_ci_low, one['moved'].unbiased_ci_high)}",
-        f"over 20 rows, p_adj = {p(one['moved'].p_adjusted).removeprefix('p = ')}",
+        f"moved {three(one['moved'].value)} {ends(one['moved'].low, one['moved'].high)}",
+        f"over 20 rows, p_adj = {p(one['moved'].corrected_p_value).removeprefix('p = ')}",
     ],
     "Comparison": lambda one: [
-        f"{three(each.value)} {ends(each.interval_low, each.interval_high)}, chance {three(each.null_mean)}, "
+        f"{three(each.value)} {ends(each.low, each.high)}, chance {three(each.chance)}, "
         f"corrected {p(each.corrected_p_value)}"
         for each in (one["unbiased CKA"], one["RSA"])
     ],
@@ -125,23 +121,23 @@ EXPECTED = {
     ],
     "Consensus": lambda one: [
         "none were outliers",
-        f"was nearest ({three(one.members[0].distance)})",
+        f"was nearest ({three(one.members[0].value)})",
         three(one.spread),
     ],
     "DriftPath": lambda one: [f"largest at fourth: {three(max(one.from_first[1:]))}"],
     "DriftVerdict": lambda one: [
-        f"was {three(one.scores[0].drift)}, above the threshold for unchanged encodings at 0.05 (mean "
-        f"{three(one.scores[0].unchanged)}, threshold {three(one.scores[0].threshold)}, {p(one.scores[0].p_value)}, 19 "
+        f"was {three(one.scores[0].value)}, above the threshold for unchanged encodings at 0.05 (mean "
+        f"{three(one.scores[0].chance)}, threshold {three(one.scores[0].threshold)}, {p(one.scores[0].p_value)}, 19 "
         "re-encodings): the geometry changed"
     ],
     "Estimate": lambda one: [f"was {three(one.value)} {ends(one.low, one.high)} over 40 rows and 8 features"],
     "LayerComparison": lambda one: [
-        f"{one.best.first} and {one.best.second} were closest",
-        three(one.best.score.value),
+        f"{one.closest.first} and {one.closest.second} were closest",
+        three(one.closest.value),
     ],
     "LayerRanking": lambda one: [
         f"{one.winner} had the largest max drop: {three(one[one.winner].value)} "
-        f"{ends(one[one.winner].ci_low, one[one.winner].ci_high)}",
+        f"{ends(one[one.winner].low, one[one.winner].high)}",
         null(one.best, "null of the best layer:"),
     ],
     "ModelRanking": lambda one: [
@@ -152,42 +148,39 @@ EXPECTED = {
     "NoiseCeiling": lambda one: [
         f"was {three(one.lower)} to {three(one.upper)} (3 repeats of 40 rows; two repeats agree"
     ],
-    "OverTime": lambda one: [f"was {three(one.observed)} (at 0 and 0) over 72 trials of 30 neurons"],
+    "OverTime": lambda one: [f"was {three(one.value)} (at 0 and 0) over 72 trials of 30 neurons"],
     "PairwiseComparison": lambda one: ["6 of 6 pairs above chance", "(first and second, p = 0.025)", "39 permutations"],
     "PartialCorrelations": lambda one: [
         f"a {three(one['a'].raw)} {ends(one['a'].raw_low, one['a'].raw_high)}, {p(one['a'].raw_p)}, partial "
         f"{three(one['a'].partial)}, {p(one['a'].partial_p)}"
     ],
     "SessionDrift": lambda one: [
-        f"{part.name.replace('_', ' ')} {three(part.between)} between sessions (chance {three(part.null_mean)}, "
+        f"{part.name.replace('_', ' ')} {three(part.value)} between sessions (chance {three(part.chance)}, "
         f"{p(part.p_value)}) and {three(part.within)} within sessions (95 % interval of the change "
         f"{three(part.change_low)} to {three(part.change_high)}, corrected {p(part.corrected_change_p_value)})"
         for part in one.pairs[0]
     ],
     "SessionTable": lambda one: [
-        f"{each.name} {three(each.means['trial_split'].mean)} ("
+        f"{each.name} {three(each.means['trial_split'].value)} ("
         f"95 % interval {three(each.means['trial_split'].low)} to {three(each.means['trial_split'].high)}), chance "
         f"{three(each.means['trial_split'].chance)}"
         for each in one
     ],
     "Steerability": lambda one: [
-        f"{each.name} {three(each.value)} {ends(each.ci_low, each.ci_high)}, chance {three(each.null_mean)}, "
-        f"{p(each.p_value)}"
+        f"{each.name} {three(each.value)} {ends(each.low, each.high)}, chance {three(each.chance)}, {p(each.p_value)}"
         for each in one.scores
     ],
     "SteeringPredictors": lambda one: [
-        f"{each.name} {three(each.value)}, chance {three(each.null_mean)}, {p(each.p_value)}" for each in one.scores[:4]
+        f"{each.name} {three(each.value)}, chance {three(each.chance)}, {p(each.p_value)}" for each in one.scores[:4]
     ],
-    "StochasticShape": lambda one: [f"was {three(one.corrected)}, corrected for few trials ({three(one.distance)} w"],
+    "StochasticShape": lambda one: [f"was {three(one.corrected)}, corrected for few trials ({three(one.value)} w"],
     "StreamVerdict": lambda one: [f"10^{one.log10_highest:.1f} (alarm at 10^{one.log10_threshold:.1f}", "no alarm"],
     "TrialScore": lambda one: [
-        f"was {three(one.observed)} over 72 trials (24 of them unused in each draw) of 30 neurons under 6 conditions",
+        f"was {three(one.value)} over 72 trials (24 of them unused in each draw) of 30 neurons under 6 conditions",
         null(one),
     ],
-    "TwoSample": lambda one: [
-        f"{three(one.statistic)}, null mean {three(one.null_mean)}, threshold {three(one.threshold)}"
-    ],
-    "UnitMatching": lambda one: [f"{one.n_matched} of 8 units", f"was {three(one.observed)} over 40 rows", null(one)],
+    "TwoSample": lambda one: [f"{three(one.value)}, null mean {three(one.chance)}, threshold {three(one.threshold)}"],
+    "UnitMatching": lambda one: [f"{one.n_matched} of 8 units", f"was {three(one.value)} over 40 rows", null(one)],
     "WithinClasses": lambda one: [
         f"{three(min(part[name].value for part in one))} to {three(max(part[name].value for part in one))} where above "
         f"chance (p at most {max(one.corrected[name].values()):.2g})"
@@ -224,7 +217,7 @@ def test_raw_values_have_no_p(real_result):
 
 
 def test_designs_are_named_as_they_were_drawn(real_result):
-    found = real_result("Calibrated")
+    found = real_result("Score")
     for exchanged, said in {
         "circular shifts": "39 circular shifts;",
         "within blocks": "39 permutations of rows within blocks;",
@@ -244,19 +237,20 @@ def test_what_could_not_be_estimated_says_why(real_result):
     nothing = {"value": float("nan"), "reason": "no pairs are left"}
     said = replace(real_result("Estimate"), **nothing).sentence()
     assert said.startswith("Feature split (Raju 2026, section 3.2) could not be estimated: no pairs are left (")
-    said = replace(real_result("Calibrated"), observed=float("nan"), reason="one row").sentence()
+    said = replace(real_result("Score"), value=float("nan"), reason="one row").sentence()
     assert said.startswith("CKA (Kornblith et al. 2019) could not be estimated: one row (")
 
 
 def test_a_part_of_a_result_has_none(real_result):
-    part = real_result("Comparison").scores[0]
-    with pytest.raises(ValueError, match="result must be a whole result to have a sentence, got Score, a part of one"):
+    part = real_result("ModelRanking").pairs[0]
+    message = "result must be a whole result to have a sentence, got ModelDifference, a part of one"
+    with pytest.raises(ValueError, match=message):
         part.sentence()
     assert part.full_text() == str(part)
 
 
 def test_a_result_from_a_file_names_its_source_in_a_fresh_process(tmp_path, real_result):
-    found = real_result("Calibrated")
+    found = real_result("Score")
     path = found.save(tmp_path / "one.json")
     code = f"import shesha; print(shesha.load({str(path)!r}).sentence())"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

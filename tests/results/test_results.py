@@ -8,12 +8,12 @@ from dataclasses import FrozenInstanceError, fields, replace
 import pytest
 
 import shesha
-from shesha.results import Audit, Chance, DriftPath, Estimate, Faults, LabelClasses, RepresentationAudit
+from shesha.results import Audit, DriftPath, Estimate, Faults, LabelClasses, RepresentationAudit
 from shesha.results.base import Result
 
 NAN = float("nan")
 ESTIMATE = Estimate(
-    variant="feature_split",
+    name="feature_split",
     value=0.81234,
     low=0.70004,
     high=0.90006,
@@ -21,27 +21,26 @@ ESTIMATE = Estimate(
     standard_error=0.05,
     monte_carlo_error=0.0123,
     pair_error=0.00047,
-    n_samples=12_000,
+    n_rows=12_000,
     n_features=64,
-    n_draws=30,
-    n_bootstrap=200,
+    n_partitions=30,
+    n_resamples=200,
     n_pairs=1_000_000,
     pairs_dropped=0,
-    options={"metric": "cosine", "seed": 7},
+    seed=7,
+    options={"metric": "cosine"},
 )
-CHANCE = Chance(
-    variant="feature_split",
-    observed=0.81234,
-    level=0.01234,
-    spread=0.04321,
+CHANCE = replace(
+    ESTIMATE,
+    chance=0.01234,
+    chance_sd=0.04321,
     threshold=0.05678,
     p_value=0.00498,
-    corrected=0.80104,
-    alpha=0.05,
-    n_permutations=200,
-    n_samples=60,
+    calibrated=0.80104,
+    best=1.0,
+    n_draws=200,
+    exchanged="all rows",
     null=(0.25, -0.125),
-    options={"seed": 7},
 )
 DRIFT = DriftPath(("day 1", "day 20"), (0.0, 0.25), (0.0, 0.125), "spearman", "cosine")
 FAULTS = Faults(2, (4, 9), (), tuple(range(7)), (1000,))
@@ -50,8 +49,7 @@ ONE = RepresentationAudit(
     60,
     12,
     FAULTS,
-    {"feature_split": ESTIMATE, "basis_averaged_split": ESTIMATE},
-    {"feature_split": CHANCE},
+    {"feature_split": CHANCE, "basis_averaged_split": ESTIMATE},
     {"effective_rank": 5.0, "participation_ratio": 4.0, "corrected_participation_ratio": 4.2, "anisotropy": 0.5},
     {"variance_ratio": ESTIMATE},
 )
@@ -62,37 +60,44 @@ everything = pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(
 
 def test_an_estimate_prints_what_it_rests_on():
     assert str(ESTIMATE) == (
-        "feature_split: 0.8123  [0.7000, 0.9001] at 90% (200 row resamples)\n"
-        "  12,000 rows x 64 features, 30 draws, 1,000,000 pairs\n"
+        "feature_split 0.8123 [0.7, 0.9001]\n"
+        "  12,000 rows x 64 features, 30 partitions, 1,000,000 pairs; 90 % interval from 200 row resamples\n"
         "  standard error from rows: 0.05, partitions: 0.01, sampled pairs: 0.0005, all: 0.05"
     )
 
 
 def test_an_estimate_prints_what_is_unusual_about_it():
-    analytic = replace(ESTIMATE, n_bootstrap=0, pairs_dropped=1234, warnings=("first note", "second note"))
-    first, *_, dropped, note, other = str(analytic).split("\n")
-    assert first == "feature_split: 0.8123  [0.7000, 0.9001] at 90% (analytic, over rows)"
+    analytic = replace(ESTIMATE, n_resamples=0, pairs_dropped=1234, notes=("first note", "second note"))
+    _, based_on, *_, dropped, note, other = str(analytic).split("\n")
+    assert based_on.endswith("90 % interval from analytic, over rows")
     assert dropped == "  1,234 undefined pairs left out"
     assert (note, other) == ("  note: first note", "  note: second note")
-    assert str(replace(ESTIMATE, low=NAN, high=NAN)).split("\n")[0] == "feature_split: 0.8123"
+    assert str(replace(ESTIMATE, low=NAN, high=NAN)).split("\n")[0] == "feature_split 0.8123"
 
 
 def test_what_is_not_estimable_prints_the_reason():
     reason = "all distances are equal"
     assert str(replace(ESTIMATE, value=NAN, reason=reason)) == f"feature_split: not estimable ({reason})"
-    assert str(replace(CHANCE, observed=NAN, reason=reason)) == f"feature_split: not estimable ({reason})"
 
 
-@pytest.mark.parametrize(("confidence", "printed"), [(0.999, "99.9%"), (0.975, "97.5%")])
+@pytest.mark.parametrize(("confidence", "printed"), [(0.999, "99.9 %"), (0.975, "97.5 %")])
 def test_an_estimate_prints_its_confidence_as_given(confidence, printed):
-    assert f" at {printed} " in str(replace(ESTIMATE, confidence=confidence))
+    assert f"; {printed} interval" in str(replace(ESTIMATE, confidence=confidence))
 
 
 def test_a_score_prints_beside_its_null():
-    assert str(CHANCE) == (
-        "feature_split: 0.8123, chance 0.0123 +- 0.0432, threshold 0.0568 (alpha 0.05), "
-        "p = 0.00498 (200 permutations), corrected 0.8010"
+    first, calibration, *_ = str(CHANCE).split("\n")
+    assert first == (
+        "feature_split 0.8123 [0.7, 0.9001], chance 0.01234, p = 0.00498 (200 draws, all rows): above chance at 0.05"
     )
+    assert calibration == "  calibrated 0.801, threshold 0.05678, null sd 0.043"
+
+
+def test_tables_are_narrow_unless_every_field_is_requested():
+    narrow = ["name", "value", "low", "high", "chance", "p_value", "verdict"]
+    assert list(CHANCE.to_frame().columns) == narrow
+    assert list(ESTIMATE.to_frame().columns) == ["name", "value", "low", "high", "verdict"]
+    assert {"threshold", "calibrated", "n_partitions"} <= set(CHANCE.to_frame(full=True).columns)
 
 
 def test_a_drift_prints_and_tabulates_a_line_for_each_representation():
@@ -129,12 +134,14 @@ def test_faults_name_the_first_few():
 
 @pytest.mark.parametrize("result", [ESTIMATE, CHANCE, FAULTS], ids=lambda result: type(result).__name__)
 def test_a_table_of_one_row_holds_every_field(result):
-    table = result.to_frame()
+    table = result.to_frame(full=True)
     assert len(table) == 1
-    assert set(table.columns) == {one.name for one in fields(result)} - {"inputs"} | set(result.aliases)
+    assert set(table.columns) == {one.name for one in fields(result)} - {"inputs", "null"} | set(result.aliases)
     for name, value in result.to_dict().items():
-        cell = table.loc[0, name]
-        assert cell == ("; ".join(map(str, value)) if isinstance(value, tuple) else value)
+        if name != "null":
+            assert table.loc[0, name] == pytest.approx(
+                "; ".join(map(str, value)) if isinstance(value, tuple) else value, nan_ok=True
+            )
 
 
 @everything
@@ -193,7 +200,7 @@ def test_a_file_whose_names_and_numbers_disagree_is_refused(tmp_path):
 
 def test_fields_that_are_no_object_are_refused(tmp_path):
     path = tmp_path / "odd.json"
-    path.write_text('{"format": 1, "result": {"$result": "Chance", "fields": 3}}')
+    path.write_text('{"format": 1, "result": {"$result": "Estimate", "fields": 3}}')
     with pytest.raises(
         ValueError, match=r"result must be marked as in files of `save`, got '\$result': fields are int"
     ):

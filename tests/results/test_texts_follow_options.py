@@ -47,7 +47,6 @@ CALLS = {
     "calibrate": partial(shesha.calibrate, X, Y),
     "calibrate_layers": partial(shesha.calibrate_layers, LAYERS, {"a": Y}),
     "calibrate_many": partial(shesha.calibrate_many, {"p": (X, Y), "q": (X, Z)}),
-    "chance": partial(shesha.chance, X),
     "compare": partial(shesha.compare, X, Y, calibrate=True),
     "compare_all": partial(shesha.compare_all, LAYERS, calibrate=True),
     "compare_layers": partial(shesha.compare_layers, LAYERS, {"a": Y}),

@@ -85,9 +85,7 @@ def test_the_diagonal_is_known_where_a_representation_has_any_value():
 
     def without(*names):
         lost = [
-            replace(one, score=replace(one.score, value=NAN, reason="none"))
-            if {one.first, one.second} & {*names}
-            else one
+            replace(one, value=NAN, reason="none") if {one.first, one.second} & {*names} else one
             for one in found.scores
         ]
         return np.isnan(np.diagonal(replace(found, scores=tuple(lost)).matrix("CKA")))
@@ -103,6 +101,6 @@ def test_lines_within_classes_have_their_reason_or_their_note():
     found = shesha.compare_within(X, Y, np.repeat(["a", "b"], 20), ["CKA"], n_permutations=19)
     (score,) = found.classes["a"].scores
     for reason, note, shown in (("why", "", "why"), ("", "how", "how"), ("why", "how", "why"), ("", "", "")):
-        changed = replace(found.classes["a"], scores=(replace(score, reason=reason, note=note),))
+        changed = replace(found.classes["a"], scores=(replace(score, reason=reason, notes=(note,) if note else ()),))
         frame = replace(found, classes={**found.classes, "a": changed}).to_frame()
         assert frame.loc[frame["class"] == "a", "reason"].tolist() == [shown]

@@ -116,7 +116,7 @@ def test_records_of_another_shape_are_named_or_made_again(tmp_path, command):
 
     def use():
         if command == "compare":
-            return shesha.compare_all(files, ["CKA"], store=store).scores[0].score.value
+            return shesha.compare_all(files, ["CKA"], store=store).scores[0].value
         return shesha.audit(files, n_bootstrap=0, n_permutations=0, store=store)["a"].scores["feature_split"].value
 
     expected = use()

@@ -25,7 +25,6 @@ ALONE = {
     "anchor_stability": shesha.anchor_stability,
     "estimate": shesha.estimate,
     "estimate, pairs": lambda X: shesha.estimate(X, pairs=2000),
-    "chance": shesha.chance,
     "shesha": shesha.shesha,
     "compute_rdm": shesha.compute_rdm,
     "variance_ratio": lambda X: shesha.variance_ratio(X, labels(X)),
@@ -36,7 +35,6 @@ ALONE = {
     "lda_subspace_stability": lambda X: shesha.lda_subspace_stability(X, labels(X)),
     "label_conditioned_split": lambda X: shesha.label_conditioned_split(X, labels(X, 3)),
     "estimate, supervised": lambda X: shesha.estimate(X, labels(X), "variance_ratio"),
-    "chance, supervised": lambda X: shesha.chance(X, labels(X), "variance_ratio"),
 }
 NAMED = {
     **{name: ("X", call) for name, call in ALONE.items()},
@@ -121,9 +119,7 @@ def test_too_few_rows_are_refused(name):
         call(GOOD[: least - 1])
 
 
-@pytest.mark.parametrize(
-    "name", ["feature_split", "basis_averaged_split", "estimate", "estimate, pairs", "chance", "shesha"]
-)
+@pytest.mark.parametrize("name", ["feature_split", "basis_averaged_split", "estimate", "estimate, pairs", "shesha"])
 def test_too_few_features_to_split_are_refused(name):
     with pytest.raises(ValueError, match="X must have at least 4 columns, got 3"):
         ALONE[name](GOOD[:, :3])
@@ -143,7 +139,6 @@ DIRECTED = {
     "anchor_stability": ("X", shesha.anchor_stability),
     "estimate": ("X", shesha.estimate),
     "estimate, pairs": ("X", lambda X, **options: shesha.estimate(X, pairs=2000, **options)),
-    "chance": ("X", shesha.chance),
     "compute_rdm": ("X", shesha.compute_rdm),
     "class_separation_ratio": ("X", lambda X, **options: shesha.class_separation_ratio(X, labels(X), **options)),
     "rdm_similarity, X": ("X", lambda X, **options: shesha.rdm_similarity(X, GOOD, **options)),

@@ -34,23 +34,21 @@ CALLS = {
     "estimate": lambda **options: shesha.estimate(X, **options),
     "estimate, lda": lambda **options: shesha.estimate(X, Y, "lda_stability", **options),
     "estimate, separation": lambda **options: shesha.estimate(X, Y, "class_separation_ratio", **options),
-    "chance": lambda **options: shesha.chance(X, **options),
 }
 TAKES = {
     "metric": [name for name in CALLS if "lda" not in name and name != "encoder_stability"],
     "method": ["rdm_similarity", "rdm_drift", "drift_path", "replicate_stability", "anchor_profile_stability"],
     "n_splits": ["feature_split", "sample_split", "anchor_stability", "label_conditioned_split"],
     "n_rotations": ["basis_averaged_split"],
-    "n_draws": ["estimate", "estimate, lda", "chance"],
+    "n_draws": ["estimate", "estimate, lda"],
     "n_bootstrap": ["class_separation_ratio", "lda_stability", "lda_subspace_stability"],
-    "n_permutations": ["chance"],
     "n_anchors": ["anchor_stability"],
     "n_per_split": ["anchor_stability"],
     "n": ["encoder_stability"],
     "subsample_frac": ["class_separation_ratio", "lda_stability", "lda_subspace_stability", "estimate, lda"],
     "subsample_fraction": ["sample_split"],
     "confidence": ["estimate"],
-    "alpha": ["chance"],
+    "alpha": ["estimate"],
     "max_samples": [
         "feature_split",
         "basis_averaged_split",
@@ -58,11 +56,11 @@ TAKES = {
         "anchor_stability",
         "supervised_alignment",
     ],
-    "pairs": ["estimate", "chance"],
+    "pairs": ["estimate"],
     "seed": [
         *("feature_split", "basis_averaged_split", "sample_split", "anchor_stability", "supervised_alignment"),
         *("class_separation_ratio", "label_conditioned_split", "lda_stability", "lda_subspace_stability"),
-        *("encoder_stability", "estimate", "estimate, lda", "estimate, separation", "chance"),
+        *("encoder_stability", "estimate", "estimate, lda", "estimate, separation"),
     ],
 }
 
@@ -71,7 +69,7 @@ def cases(*options):
     return [(name, option) for option in options for name in TAKES[option]]
 
 
-COUNTS = ("n_splits", "n_rotations", "n_draws", "n_bootstrap", "n_permutations", "n_anchors", "n_per_split", "n")
+COUNTS = ("n_splits", "n_rotations", "n_draws", "n_bootstrap", "n_anchors", "n_per_split", "n")
 SHARES = ("subsample_frac", "subsample_fraction", "confidence", "alpha")
 OPEN_SHARES = ("confidence", "alpha")
 
@@ -124,7 +122,7 @@ def test_seeds_must_be_whole_numbers_from_zero_generators_or_none(name, option):
         CALLS[name](seed=-1)
 
 
-@pytest.mark.parametrize("function", [shesha.shesha, shesha.estimate, shesha.chance])
+@pytest.mark.parametrize("function", [shesha.shesha, shesha.estimate])
 def test_an_unknown_variant_lists_the_known_ones(function):
     for value in ("featuresplit", None, 3):
         with pytest.raises(
@@ -133,7 +131,7 @@ def test_an_unknown_variant_lists_the_known_ones(function):
             function(X, variant=value)
 
 
-@pytest.mark.parametrize("function", [shesha.shesha, shesha.estimate, shesha.chance])
+@pytest.mark.parametrize("function", [shesha.shesha, shesha.estimate])
 def test_an_option_that_a_variant_does_not_take_lists_those_it_does(function):
     with pytest.raises(TypeError, match=r"options of 'feature_split' must be among .*metric.*, got colour, n_trees"):
         function(X, colour="red", n_trees=3)
@@ -141,7 +139,7 @@ def test_an_option_that_a_variant_does_not_take_lists_those_it_does(function):
         function(X, Y, "variance_ratio", metric="cosine")
 
 
-@pytest.mark.parametrize("function", [shesha.estimate, shesha.chance])
+@pytest.mark.parametrize("function", [shesha.estimate])
 @pytest.mark.parametrize("variant", ["sample_split", "anchor", "anchor_stability"])
 def test_a_score_that_estimates_nothing_is_refused_with_a_way_out(function, variant):
     with pytest.raises(
@@ -157,7 +155,7 @@ def test_options_of_split_scores_are_refused_for_the_others(options):
         shesha.estimate(X, Y, "variance_ratio", **options)
 
 
-@pytest.mark.parametrize("function", [shesha.estimate, shesha.chance])
+@pytest.mark.parametrize("function", [shesha.estimate])
 def test_repetitions_that_would_never_end_are_refused(function):
     name = "n_bootstrap" if function is shesha.estimate else "n_permutations"
     with pytest.raises(ValueError, match=f"{name} must be at most 10,000,000, got 1,000,000,000; each repetition"):

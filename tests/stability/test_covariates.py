@@ -18,7 +18,7 @@ def of_batch(rng, hidden=0.0):
 
 def positive(data, **options):
     options = {"n_permutations": 19, "n_splits": 4, "seed": 0, **options}
-    return sum(shesha.chance(X, covariates=known, **options).p_value <= 0.05 for X, known in data)
+    return sum(shesha.estimate(X, covariates=known, **options, n_bootstrap=0).p_value <= 0.05 for X, known in data)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
@@ -30,7 +30,9 @@ def test_what_a_covariate_alone_makes_stable_is_above_chance_no_more_often_than_
         for X in (np.random.default_rng([32, k]).standard_normal((36, 24)) for k in range(RUNS))
     ]
     assert positive(numbers, metric=metric) <= binom.ppf(0.999, RUNS, 0.06)
-    assert shesha.chance(data[0][0], n_permutations=19, n_splits=4, metric=metric, seed=0).p_value == 0.05
+    assert (
+        shesha.estimate(data[0][0], n_permutations=19, n_splits=4, metric=metric, seed=0, n_bootstrap=0).p_value == 0.05
+    )
 
 
 def test_what_is_stable_beyond_it_is_found():
@@ -45,10 +47,12 @@ def test_an_estimate_is_that_of_the_residuals():
     found = shesha.estimate(X, covariates=batch, n_bootstrap=20, n_splits=5, seed=1)
     expected = shesha.estimate(left, n_bootstrap=20, n_splits=5, seed=1)
     assert (found.value, found.low) == pytest.approx((expected.value, expected.low), abs=1e-10)
-    beside = shesha.chance(X, covariates=batch, n_permutations=19, n_splits=5, seed=1)
-    assert beside.observed == pytest.approx(found.value, abs=1e-12)
+    beside = shesha.estimate(X, covariates=batch, n_permutations=19, n_splits=5, seed=1, n_bootstrap=0)
+    assert beside.value == pytest.approx(found.value, abs=1e-12)
     assert beside.exchanged == "rows of similar covariates"
-    named = shesha.chance(X, covariates=batch, groups=np.arange(36) // 2, n_permutations=19, n_splits=5, seed=1)
+    named = shesha.estimate(
+        X, covariates=batch, groups=np.arange(36) // 2, n_permutations=19, n_splits=5, seed=1, n_bootstrap=0
+    )
     assert named.exchanged == "whole groups"
 
 

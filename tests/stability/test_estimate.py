@@ -42,7 +42,7 @@ def test_value_of_a_supervised_score_is_that_of_its_function(rng, variant):
     X, y = labelled(rng, k=2 if variant == "lda_stability" else 3)
     found = shesha.estimate(X, y, variant, n_bootstrap=0, seed=4)
     assert found.value == pytest.approx(
-        shesha.shesha(X, y, variant, **({"seed": 4} if found.n_draws else {})), abs=1e-14
+        shesha.shesha(X, y, variant, **({"seed": 4} if found.n_partitions else {})), abs=1e-14
     )
 
 
@@ -59,7 +59,7 @@ def test_interval_of_a_supervised_score_contains_its_value(rng, variant):
     found = shesha.estimate(X, y, variant, n_bootstrap=60, seed=0, **options)
     assert found.low < found.value < found.high
     assert found.standard_error > 0
-    assert found.n_bootstrap == 60
+    assert found.n_resamples == 60
 
 
 @pytest.mark.parametrize("pairs", [None, 3000])
@@ -100,16 +100,16 @@ def test_partitions_are_added_until_the_error_is_small_enough(low_rank, split):
     target = few.monte_carlo_error / 3
     more = shesha.estimate(X, variant=split, n_draws=10, n_bootstrap=0, target_se=target, seed=0)
     assert more.monte_carlo_error <= target < few.monte_carlo_error
-    assert more.n_draws > few.n_draws
-    assert more.value == getattr(shesha, split)(X, more.n_draws, seed=0)
-    assert not more.warnings
+    assert more.n_partitions > few.n_partitions
+    assert more.value == getattr(shesha, split)(X, more.n_partitions, seed=0)
+    assert not more.notes
 
 
 def test_an_error_that_is_out_of_reach_is_noted(low_rank, monkeypatch):
     monkeypatch.setattr(split_scores, "MAX_DRAWS", 20)
     found = shesha.estimate(low_rank(20, 8), n_splits=5, n_bootstrap=0, target_se=1e-9, seed=0)
-    assert found.n_draws >= 20
-    assert "the target error 1e-09 was not reached" in found.warnings[0]
+    assert found.n_partitions >= 20
+    assert "the target error 1e-09 was not reached" in found.notes[0]
 
 
 def test_monte_carlo_error_predicts_the_spread_over_seeds(low_rank, split):
@@ -150,7 +150,7 @@ def test_thinning_pairs_changes_the_interval_a_little_and_the_value_not_at_all(l
     thinned = shesha.estimate(X, n_splits=10, seed=0)
     assert thinned.value == whole.value
     assert thinned.standard_error == pytest.approx(whole.standard_error, rel=0.25)
-    assert thinned.warnings == ("the value uses all pairs; the interval uses 1,500 random pairs",)
+    assert thinned.notes == ("the value uses all pairs; the interval uses 1,500 random pairs",)
 
 
 def test_without_resamples_there_is_no_interval(low_rank):
@@ -162,8 +162,8 @@ def test_without_resamples_there_is_no_interval(low_rank):
 def test_options_hold_what_repeats_the_estimate(low_rank):
     X = low_rank(20, 8)
     found = shesha.estimate(X, n_splits=7, metric="euclidean", seed=5)
-    assert found.options == {"metric": "euclidean", "n_draws": 7, "seed": 5}
-    assert shesha.estimate(X, **found.options) == found
+    assert (found.options, found.seed) == ({"metric": "euclidean", "n_draws": 7}, 5)
+    assert shesha.estimate(X, seed=found.seed, **found.options) == found
     assert json.loads(json.dumps(found.to_dict()))["value"] == found.value
 
 
@@ -177,5 +177,5 @@ def test_narrow_numpy_integers_are_numbers_like_others(low_rank, kind):
     X = low_rank(40, 8)
     plain = shesha.estimate(X, n_splits=20, n_bootstrap=20, seed=0)
     assert shesha.estimate(X, n_splits=kind(20), n_bootstrap=kind(20), seed=0) == plain
-    plain = shesha.chance(X, n_splits=5, n_permutations=19, seed=0)
-    assert shesha.chance(X, n_splits=kind(5), n_permutations=kind(19), seed=0) == plain
+    plain = shesha.estimate(X, n_splits=5, n_permutations=19, seed=0, n_bootstrap=0)
+    assert shesha.estimate(X, n_splits=kind(5), n_permutations=kind(19), seed=0, n_bootstrap=0) == plain

@@ -102,14 +102,16 @@ def test_class_sizes_vary_in_resamples_unless_they_are_blocks(rng):
 def test_copies_are_told_unless_groups_are_given(rng):
     X = rng.standard_normal((30, 6))
     twice, who = np.repeat(X, 2, axis=0), np.repeat(np.arange(30), 2)
-    found = shesha.estimate(twice, seed=0)
-    assert "30 rows repeat an earlier row exactly" in found.warnings[-1]
-    assert "groups=" in found.warnings[-1]
-    grouped = shesha.estimate(twice, groups=who, seed=0)
-    assert not grouped.warnings
-    assert not shesha.estimate(X, seed=0).warnings
+    found = shesha.estimate(twice, seed=0, n_permutations=0)
+    assert "30 rows repeat an earlier row exactly" in found.notes[-1]
+    assert "groups=" in found.notes[-1]
+    grouped = shesha.estimate(twice, groups=who, seed=0, n_permutations=0)
+    assert not grouped.notes
+    assert not shesha.estimate(X, seed=0, n_permutations=0).notes
     assert grouped.total_error > 1.2 * found.total_error
-    assert grouped.standard_error == pytest.approx(shesha.estimate(X, seed=0).standard_error, rel=0.25)
+    assert grouped.standard_error == pytest.approx(
+        shesha.estimate(X, seed=0, n_permutations=0).standard_error, rel=0.25
+    )
 
 
 def copied(group, drawn):
@@ -178,12 +180,12 @@ def test_pairs_scored_by_several_partitions_are_drawn_once(rng):
 def test_the_null_of_many_rows_shuffles_the_labels_of_some_and_is_no_narrower(rng, monkeypatch, variant):
     y = np.arange(240) % 4
     X = rng.standard_normal((240, 6)) + rng.standard_normal((4, 6))[y]
-    whole = shesha.chance(X, y, variant, n_permutations=60, seed=0)
+    whole = shesha.estimate(X, y, variant, n_permutations=60, seed=0, n_bootstrap=0)
     monkeypatch.setattr(label_permutations, "ALL_ROWS", 100)
     monkeypatch.setattr(label_permutations, "NULL_ROWS", 60)
-    some = shesha.chance(X, y, variant, n_permutations=60, seed=0)
-    assert some.observed == whole.observed
-    assert some.spread > 0.8 * whole.spread
-    assert abs(some.level - whole.level) < 4 * np.hypot(some.spread, whole.spread) / np.sqrt(60)
+    some = shesha.estimate(X, y, variant, n_permutations=60, seed=0, n_bootstrap=0)
+    assert some.value == whole.value
+    assert some.chance_sd > 0.8 * whole.chance_sd
+    assert abs(some.chance - whole.chance) < 4 * np.hypot(some.chance_sd, whole.chance_sd) / np.sqrt(60)
     audited = shesha.audit(X, y, n_bootstrap=0, n_permutations=19)["X"]
-    assert "uses the labels of 60 random rows" in audited.supervised[variant].warnings[-1]
+    assert "uses the labels of 60 random rows" in audited.supervised[variant].notes[-1]

@@ -41,51 +41,58 @@ def limit(rate=0.05):
 def test_scale_alone_is_not_stability_where_the_null_keeps_it(metric):
     data = [scaled(np.random.default_rng([1, run])) for run in range(RUNS)]
     options = {"n_permutations": 19, "n_splits": 2, "metric": metric, "seed": 0}
-    assert positive(shesha.chance(X, **options) for X in data) > 0.8 * RUNS
-    assert positive(shesha.chance(X, keep="row scale", **options) for X in data) <= limit()
+    assert positive(shesha.estimate(X, **options, n_bootstrap=0) for X in data) > 0.8 * RUNS
+    assert positive(shesha.estimate(X, keep="row scale", **options, n_bootstrap=0) for X in data) <= limit()
 
 
 @pytest.mark.filterwarnings("ignore:p-values may be too small:shesha.support.warnings.CalibrationWarning")
 def test_depth_alone_is_not_stability_where_the_null_keeps_it():
     data = [counted(np.random.default_rng([2, run])) for run in range(RUNS)]
     options = {"n_permutations": 19, "n_splits": 4, "seed": 0}
-    assert positive(shesha.chance(X, **options) for X, _ in data) > 0.8 * RUNS
-    assert positive(shesha.chance(X, keep="row scale", **options) for X, _ in data) <= limit()
-    assert positive(shesha.chance(X, keep=depth, **options) for X, depth in data) <= limit(0.07)
+    assert positive(shesha.estimate(X, **options, n_bootstrap=0) for X, _ in data) > 0.8 * RUNS
+    assert positive(shesha.estimate(X, keep="row scale", **options, n_bootstrap=0) for X, _ in data) <= limit()
+    assert positive(shesha.estimate(X, keep=depth, **options, n_bootstrap=0) for X, depth in data) <= limit(0.07)
 
 
 @pytest.mark.parametrize("variant", ["feature_split", "basis_averaged_split"])
 def test_structure_beyond_the_scale_is_found(variant):
     data = [scaled(np.random.default_rng([3, run]), latent=1.0) for run in range(10)]
     options = {"variant": variant, "n_permutations": 19, "n_draws": 4, "seed": 0}
-    assert positive(shesha.chance(X, keep="row scale", **options) for X in data) >= 8
+    assert positive(shesha.estimate(X, keep="row scale", **options, n_bootstrap=0) for X in data) >= 8
 
 
 def test_the_result_names_its_null():
     X = scaled(np.random.default_rng(0))
-    found = shesha.chance(X, keep="row scale", n_permutations=19, n_splits=4, seed=0)
+    found = shesha.estimate(X, keep="row scale", n_permutations=19, n_splits=4, seed=0, n_bootstrap=0)
     assert found.exchanged == "rows of similar distance from the mean row"
-    assert "(19 permutations of rows of similar distance from the mean row)" in str(found)
-    given = shesha.chance(X, keep=np.arange(36), blocks=np.arange(36) % 2, n_permutations=19, n_splits=4, seed=0)
+    assert "(19 draws, rows of similar distance from the mean row)" in str(found)
+    given = shesha.estimate(
+        X, keep=np.arange(36), blocks=np.arange(36) % 2, n_permutations=19, n_splits=4, seed=0, n_bootstrap=0
+    )
     assert given.exchanged == "rows of similar given values, within blocks"
-    free = shesha.chance(X, n_permutations=19, n_splits=4, seed=0)
+    free = shesha.estimate(X, n_permutations=19, n_splits=4, seed=0, n_bootstrap=0)
     assert free.exchanged == "all rows"
-    assert "(19 permutations)" in str(free)
+    assert "(19 draws, all rows)" in str(free)
 
 
 def test_the_strictest_of_the_quantities_is_returned():
     X = scaled(np.random.default_rng(4))
     options = {"n_permutations": 39, "n_splits": 4, "seed": 0}
-    one_by_one = [shesha.chance(X, keep=kept, **options) for kept in list(scales(Rows(X)).values())[:2]]
-    found = shesha.chance(X, keep="row scale", **options)
+    one_by_one = [
+        shesha.estimate(X, keep=kept, **options, n_bootstrap=0) for kept in list(scales(Rows(X)).values())[:2]
+    ]
+    found = shesha.estimate(X, keep="row scale", **options, n_bootstrap=0)
     assert found.p_value == max(one.p_value for one in one_by_one)
-    assert {one.observed for one in one_by_one} == {found.observed}
+    assert {one.value for one in one_by_one} == {found.value}
 
 
 def test_labels_are_strata_as_they_are():
     X, label = scaled(np.random.default_rng(5)), np.repeat(list("abcd"), 9)
     options = {"n_permutations": 19, "n_splits": 4, "seed": 0}
-    kept, within = shesha.chance(X, keep=label, **options), shesha.chance(X, within=label, **options)
+    kept, within = (
+        shesha.estimate(X, keep=label, **options, n_bootstrap=0),
+        shesha.estimate(X, within=label, **options, n_bootstrap=0),
+    )
     assert kept.null == within.null
 
 
@@ -143,22 +150,25 @@ def test_small_strata_are_chosen_whole_where_rows_are_many():
             {"keep": "row scale", "within": np.arange(20), "groups": np.arange(20)},
             "keep must be used alone or with blocks, got also groups and within",
         ),
-        ({"keep": np.arange(20), "blocks": np.arange(20)}, "the design must leave at least 1 / alpha = 20 distinct"),
+        (
+            {"keep": np.arange(20), "blocks": np.arange(20), "n_permutations": 200},
+            "the design must leave at least 1 / alpha = 20 distinct",
+        ),
     ],
 )
 def test_what_cannot_be_kept_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        shesha.chance(np.random.default_rng(0).standard_normal((20, 8)), **options)
+        shesha.estimate(np.random.default_rng(0).standard_normal((20, 8)), **options, n_bootstrap=0)
 
 
 @pytest.mark.filterwarnings("ignore:p-values may be too small:shesha.support.warnings.CalibrationWarning")
 def test_rows_of_one_scale_have_none_to_keep():
     X = np.tile(np.eye(4), (5, 1))
     with pytest.raises(ValueError, match="keep must differ between rows, got 'row scale', but all rows"):
-        shesha.chance(X, keep="row scale")
+        shesha.estimate(X, keep="row scale", n_bootstrap=0)
 
 
 def test_distances_have_no_scale_of_rows():
     D = shesha.Rdm(np.ones((20, 20)) - np.eye(20))
     with pytest.raises(ValueError, match="keep must be an array if only distances between rows are known"):
-        shesha.chance(D, np.arange(20) % 2, "supervised_alignment", keep="row scale")
+        shesha.estimate(D, np.arange(20) % 2, "supervised_alignment", keep="row scale", n_bootstrap=0)

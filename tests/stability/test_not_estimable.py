@@ -105,8 +105,8 @@ def test_an_estimate_of_nan_carries_its_reason(variant):
 @pytest.mark.parametrize("variant", RESULTS)
 def test_chance_of_nan_carries_a_reason(variant):
     rows, y, _ = RESULTS[variant]
-    found = shesha.chance(rows, y, variant, n_permutations=19, seed=0)
-    assert np.isnan([found.observed, found.p_value, found.threshold, found.corrected]).all()
+    found = shesha.estimate(rows, y, variant, n_permutations=19, seed=0, n_bootstrap=0)
+    assert np.isnan([found.value, found.p_value, found.threshold, found.calibrated]).all()
     assert found.reason
     assert str(found).startswith(f"{variant}: not estimable (")
 
@@ -120,8 +120,7 @@ def test_partitions_without_a_score_are_left_out_and_noted():
     kept = sum(len({0, 1} & set(orders.permutation(5)[:2].tolist())) == 1 for _ in range(40))
     assert 0 < kept < 40
     assert (
-        found.warnings[0]
-        == f"{40 - kept} of 40 partitions were left out, because all distances within a half were equal"
+        found.notes[0] == f"{40 - kept} of 40 partitions were left out, because all distances within a half were equal"
     )
     assert shesha.feature_split(rows, 40, "euclidean", seed=0) == found.value
 
@@ -129,8 +128,8 @@ def test_partitions_without_a_score_are_left_out_and_noted():
 def test_partitions_without_a_score_do_not_hide_the_chance_level():
     rows = np.ones((30, 5))
     rows[:, :2] = X[:30, :2]
-    found = shesha.chance(rows, metric="euclidean", n_splits=40, n_permutations=19, seed=0)
-    assert found.observed == pytest.approx(shesha.feature_split(rows, 40, "euclidean", seed=0), abs=1e-12)
+    found = shesha.estimate(rows, metric="euclidean", n_splits=40, n_permutations=19, seed=0, n_bootstrap=0)
+    assert found.value == pytest.approx(shesha.feature_split(rows, 40, "euclidean", seed=0), abs=1e-12)
     assert np.isfinite(found.p_value)
 
 

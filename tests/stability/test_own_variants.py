@@ -42,12 +42,12 @@ def test_a_score_of_rows_has_an_interval_and_no_chance(rng):
     X = rng.standard_normal((50, 4)) + 1
     found = shesha.estimate(X, variant="mean_length", seed=0, power=2.0)
     assert found.value == score(X, power=2.0) == pytest.approx((X.mean(axis=0) ** 2).sum())
-    assert found.low < found.value < found.high and found.n_bootstrap == 200
+    assert found.low < found.value < found.high and found.n_resamples == 200
     # The bootstrap's spread of the mean of normal rows.
     assert found.standard_error == pytest.approx(2 * np.sqrt(found.value / 50), rel=0.4)
     message = "variant must have a null distribution, got 'mean_length', which has none"
     with pytest.raises(ValueError, match=message):
-        shesha.chance(X, variant="mean_length", seed=0)
+        shesha.estimate(X, variant="mean_length", seed=0, n_bootstrap=0, n_permutations=19)
 
 
 def test_a_score_of_labels_has_both(rng):
@@ -55,11 +55,11 @@ def test_a_score_of_labels_has_both(rng):
     y = np.repeat(["a", "b"], 20)
     X = rng.standard_normal((40, 4))
     X[:20] += 1
-    found = shesha.chance(X, y, "class_gap", seed=0)
-    assert found.observed == score(X, y) == shesha.estimate(X, y, "class_gap", seed=0).value
+    found = shesha.estimate(X, y, "class_gap", seed=0, n_bootstrap=0)
+    assert found.value == score(X, y) == shesha.estimate(X, y, "class_gap", seed=0).value
     assert found.p_value == pytest.approx(1 / 201) and len(found.null) == 200
     # Each matching is the score of labels in another order.
-    assert min(found.null) > 0 and found.level < found.observed
+    assert min(found.null) > 0 and found.chance < found.value
 
 
 def test_no_number_has_a_reason(rng):

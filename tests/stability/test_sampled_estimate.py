@@ -52,8 +52,8 @@ def test_analytic_interval_is_as_wide_as_the_bootstrap(low_rank):
     X = low_rank(80, 16)
     bootstrap, analytic = (shesha.estimate(X, pairs=pairs, n_splits=20, seed=0) for pairs in (None, 3000))
     assert analytic.standard_error == pytest.approx(bootstrap.standard_error, rel=0.2)
-    assert bootstrap.n_bootstrap == 200
-    assert analytic.n_bootstrap == 0
+    assert bootstrap.n_resamples == 200
+    assert analytic.n_resamples == 0
     assert "analytic" in str(analytic)
 
 
@@ -70,8 +70,8 @@ def test_as_many_pairs_as_there_are_or_more_mean_all(low_rank, variant):
     exact = shesha.estimate(X, variant=variant, n_draws=4, n_bootstrap=10, seed=0)
     for pairs in (435, 30_000):
         assert shesha.estimate(X, variant=variant, n_draws=4, n_bootstrap=10, pairs=pairs, seed=0) == exact
-    null = shesha.chance(X, variant=variant, n_draws=4, n_permutations=19, seed=0)
-    assert shesha.chance(X, variant=variant, n_draws=4, n_permutations=19, pairs=435, seed=0) == null
+    null = shesha.estimate(X, variant=variant, n_draws=4, n_permutations=19, seed=0, n_bootstrap=0)
+    assert shesha.estimate(X, variant=variant, n_draws=4, n_permutations=19, pairs=435, seed=0, n_bootstrap=0) == null
     every, audited = (shesha.audit(X, pairs=pairs, n_bootstrap=5, n_permutations=19)["X"] for pairs in (None, 30_000))
     assert audited.scores[variant] == every.scores[variant]
 
@@ -83,7 +83,7 @@ def test_fewer_pairs_than_there_are_mean_exactly_so_many_and_none_twice(low_rank
     monkeypatch.setattr(SampledHalves, "score", lambda *given: asked.append(given[2]) or score(*given))
     found = shesha.estimate(low_rank(n, 8), pairs=pairs, n_draws=n_draws, seed=0)
     assert found.n_pairs == pairs
-    assert f"{pairs:,} random pairs of {n * (n - 1) // 2:,} were used" in found.warnings[0]
+    assert f"{pairs:,} random pairs of {n * (n - 1) // 2:,} were used" in found.notes[0]
     drawn = {(int(i), int(j)) for own in asked for i, j in zip(*own, strict=True)}
     assert len(drawn) == pairs
     assert all(i < j < n for i, j in drawn)
@@ -100,7 +100,7 @@ def test_too_little_memory_for_all_pairs_means_sampled_ones(low_rank, monkeypatc
     monkeypatch.setattr(sampled_pairs, "DEFAULT_PAIRS", 50_000)
     found = shesha.estimate(X, n_splits=5, seed=0)
     assert found.n_pairs == (2 << 20) // 144
-    assert "14,563 random pairs of 44,850 were used" in found.warnings[0]
+    assert "14,563 random pairs of 44,850 were used" in found.notes[0]
     assert abs(found.value - exact) < 4 * found.pair_error
 
 
@@ -201,7 +201,7 @@ def test_a_mapped_file_is_scored_without_loading_it(on_disk, variant, monkeypatc
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < on_disk.stat().st_size / 2
-    assert found.n_samples == 200_000
+    assert found.n_rows == 200_000
     assert found.low < found.value < found.high
     assert found == shesha.estimate(np.load(on_disk), variant=variant, n_draws=5, pairs=50_000, seed=0)
 
@@ -209,7 +209,7 @@ def test_a_mapped_file_is_scored_without_loading_it(on_disk, variant, monkeypatc
 def test_chance_of_a_mapped_file_is_that_of_the_array(on_disk):
     mapped, loaded = np.load(on_disk, mmap_mode="r"), np.load(on_disk)
     options = {"pairs": 3000, "n_permutations": 19, "n_draws": 3, "seed": 0}
-    assert shesha.chance(mapped, **options) == shesha.chance(loaded, **options)
+    assert shesha.estimate(mapped, **options, n_bootstrap=0) == shesha.estimate(loaded, **options, n_bootstrap=0)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation"])
@@ -268,10 +268,14 @@ def test_wide_data_have_a_null_that_is_not_too_narrow(low_rank, small_is_wide, m
     rng = np.random.default_rng(3)
     for variant in ("feature_split", "basis_averaged_split"):
         chances = [
-            shesha.chance(rng.standard_t(3, (400, 24)), variant=variant, n_draws=4, n_permutations=19, seed=seed)
+            shesha.estimate(
+                rng.standard_t(3, (400, 24)), variant=variant, n_draws=4, n_permutations=19, seed=seed, n_bootstrap=0
+            )
             for seed in range(40)
         ]
         # At a level of 5 %, more than 6 of 40 false positives have a probability of 0.003.
         assert sum(chance.p_value <= 0.05 for chance in chances) <= 6
-        signal = shesha.chance(low_rank(400, 24), variant=variant, n_draws=4, n_permutations=19, seed=0)
+        signal = shesha.estimate(
+            low_rank(400, 24), variant=variant, n_draws=4, n_permutations=19, seed=0, n_bootstrap=0
+        )
         assert signal.p_value == 0.05

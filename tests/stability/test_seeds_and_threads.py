@@ -69,7 +69,9 @@ def estimated(variant, seed=3, **options):
 
 
 def compared(variant, seed=3, **options):
-    return shesha.chance(X, labels_for(variant), variant, seed=seed, n_permutations=19, **few(variant), **options)
+    return shesha.estimate(
+        X, labels_for(variant), variant, seed=seed, n_permutations=19, **few(variant), **options, n_bootstrap=0
+    )
 
 
 RESULTS = {
@@ -143,7 +145,7 @@ LARGE = {
     "estimate": lambda X, y: shesha.estimate(X, n_draws=2, n_bootstrap=3, seed=0),
     "estimate, pairs": lambda X, y: shesha.estimate(X, n_draws=2, pairs=9_000, seed=0),
     "estimate, rotations": lambda X, y: shesha.estimate(X, None, "basis_averaged_split", n_draws=2, pairs=900, seed=0),
-    "chance": lambda X, y: shesha.chance(X, n_draws=2, n_permutations=19, seed=0),
+    "chance": lambda X, y: shesha.estimate(X, n_draws=2, n_permutations=19, seed=0, n_bootstrap=0),
     "class_separation_ratio": lambda X, y: shesha.class_separation_ratio(X, y, 5, seed=0),
     "supervised_alignment": lambda X, y: shesha.supervised_alignment(X, y, seed=0),
     "variance_ratio": lambda X, y: shesha.variance_ratio(X, y),

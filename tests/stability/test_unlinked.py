@@ -23,7 +23,9 @@ UNRELATED = {
 
 def positive(data, **options):
     found = [
-        shesha.chance(X, variant="basis_averaged_split", n_permutations=19, n_rotations=2, seed=0, **options)
+        shesha.estimate(
+            X, variant="basis_averaged_split", n_permutations=19, n_rotations=2, seed=0, **options, n_bootstrap=0
+        )
         for X in data
     ]
     return sum(one.p_value <= 0.05 for one in found)
@@ -77,13 +79,16 @@ def test_designs_hold_feature_by_feature():
 def test_random_pairs_give_the_null_of_all_pairs(metric, monkeypatch):
     X = np.random.default_rng(3).standard_normal((40, 16)) * np.linspace(0.2, 3, 16) + 0.5
     options = {"variant": "basis_averaged_split", "n_permutations": 60, "metric": metric, "n_draws": 3, "seed": 0}
-    every, sampled = shesha.chance(X, **options), shesha.chance(X, pairs=20_000, **options)
+    every, sampled = (
+        shesha.estimate(X, **options, n_bootstrap=0),
+        shesha.estimate(X, pairs=20_000, **options, n_bootstrap=0),
+    )
     monkeypatch.setattr(module, "PAIRS", 100)
-    few = shesha.chance(X, **options)
+    few = shesha.estimate(X, **options, n_bootstrap=0)
     for one in (sampled, few):
-        assert one.level == pytest.approx(every.level, abs=4 * np.hypot(one.spread, every.spread) / np.sqrt(60))
-    assert sampled.spread == pytest.approx(every.spread, rel=0.4)
-    assert few.spread > every.spread
+        assert one.chance == pytest.approx(every.chance, abs=4 * np.hypot(one.chance_sd, every.chance_sd) / np.sqrt(60))
+    assert sampled.chance_sd == pytest.approx(every.chance_sd, rel=0.4)
+    assert few.chance_sd > every.chance_sd
 
 
 def test_sampled_draws_are_scores_of_unlinked_rows():
@@ -110,7 +115,7 @@ def test_rotations_that_favour_agreement_favour_it_in_the_null_as_well(pairs, mo
     means = []
     for seed in range(4):
         options = {"variant": "basis_averaged_split", "n_permutations": 19, "n_rotations": 3, "seed": seed}
-        found = [shesha.chance(X, **options) for X in data]
+        found = [shesha.estimate(X, **options, n_bootstrap=0) for X in data]
         observed, level = (np.array([getattr(one, name) for one in found]) for name in ("observed", "level"))
         assert abs((observed - level).mean()) < 4 * (observed - level).std(ddof=1) / np.sqrt(len(data))
         means.append(observed.mean())
@@ -122,7 +127,7 @@ def test_rows_that_a_draw_leaves_empty_take_no_part():
     X = (np.random.default_rng(6).random((30, 6)) < 0.3) * 1.0
     X = X[X.any(axis=1)]
     dense, thin = (
-        shesha.chance(kind, variant="basis_averaged_split", n_permutations=19, n_rotations=2, seed=0)
+        shesha.estimate(kind, variant="basis_averaged_split", n_permutations=19, n_rotations=2, seed=0, n_bootstrap=0)
         for kind in (X, sparse.csr_array(X))
     )
     assert np.isfinite(dense.null).all()
@@ -132,7 +137,7 @@ def test_rows_that_a_draw_leaves_empty_take_no_part():
 def test_the_result_names_its_null():
     X = np.random.default_rng(7).standard_normal((20, 8))
     options = {"variant": "basis_averaged_split", "n_permutations": 19, "n_rotations": 2, "seed": 0}
-    assert shesha.chance(X, **options).exchanged == "each feature separately, all rows"
-    blocked = shesha.chance(X, blocks=np.arange(20) % 2, **options)
+    assert shesha.estimate(X, **options, n_bootstrap=0).exchanged == "each feature separately, all rows"
+    blocked = shesha.estimate(X, blocks=np.arange(20) % 2, **options, n_bootstrap=0)
     assert blocked.exchanged == "each feature separately, within blocks"
     assert "(19 permutations of each feature separately, within blocks)" in str(blocked)

@@ -95,11 +95,12 @@ def test_coherence_and_its_chance_are_those_of_the_function_for_groups_and_contr
     found = vector(X, y, n_draws=499, seed=0)
     other = shesha.coherence.coherence(X[y == "pos"], X[y == "neg"], null="pooled", n_draws=499)
     assert found.coherence.value == pytest.approx(other.coherence, abs=1e-12)
-    assert found.unbiased.value == pytest.approx(other.unbiased, abs=1e-12)
-    assert found.chance == pytest.approx(other.null_mean, abs=0.01)
-    assert found.coherence.null_sd == pytest.approx(other.null_sd, rel=0.2)
-    assert found.interval[0] == pytest.approx(other.ci_low, abs=0.03)
-    assert found.interval[1] == pytest.approx(other.ci_high, abs=0.03)
+    assert found.unbiased.value == pytest.approx(other.value, abs=1e-12)
+    assert found.chance == pytest.approx(other.coherence_chance, abs=0.01)
+    assert found.unbiased.chance == pytest.approx(other.chance, abs=0.01)
+    assert found.unbiased.chance_sd == pytest.approx(other.chance_sd, rel=0.2)
+    assert found.unbiased.low == pytest.approx(other.low, abs=0.03)
+    assert found.unbiased.high == pytest.approx(other.high, abs=0.03)
 
 
 def test_coherence_of_resampled_rows_counts_no_row_with_itself():
@@ -184,7 +185,7 @@ def test_it_prints_with_its_chance_and_becomes_plain_values(two_classes):
     assert "Steering vector from neg to pos (logistic), 12 features, 80 rows" in str(found)
     assert "chance" in str(found)
     plain = found.to_dict()
-    assert plain["coherence"]["null_mean"] == found.chance
+    assert plain["coherence"]["chance"] == found.chance
     assert plain["direction"] == found.direction.tolist()
 
 

@@ -244,10 +244,10 @@ def audit(
     >>> found = audit(last, labels, n_bootstrap=20, n_permutations=19)
     >>> found.ranking
     ('trained', 'init')
-    >>> found.to_frame()[["representation", "n_samples", "n_features"]]
-      representation  n_samples  n_features
-    0           init        900          32
-    1        trained        900          32
+    >>> found.to_frame()[["representation", "n_rows", "n_features"]]
+      representation  n_rows  n_features
+    0           init     900          32
+    1        trained     900          32
     """
     check.choice(metric, METRICS, "metric")
     runs.require_workers(workers, scheduler)

@@ -88,7 +88,7 @@ def _obstacle(findings: Sequence[RepresentationAudit]) -> str:
     """Return why there is no drift, or an empty string."""
     if any(finding.reason for finding in findings):
         return "a representation could not be scored"
-    n_rows = sorted({finding.n_samples for finding in findings})
+    n_rows = sorted({finding.n_rows for finding in findings})
     if len(n_rows) > 1:
         return f"the representations have different numbers of rows ({', '.join(map(str, n_rows))})"
     if exact_bytes(n_rows[0], 1) > memory_budget():

@@ -116,7 +116,7 @@ def score_at_width(source: Rows, width: int, settings: Settings, n_features: int
         high=min(1.0, value + half),
         standard_error=rows,
         monte_carlo_error=between_draws,
-        n_draws=sum(score.n_draws for score in scores),
+        n_partitions=sum(score.n_partitions for score in scores),
         pairs_dropped=sum(score.pairs_dropped for score in scores),
         reason="",
     )
@@ -144,7 +144,7 @@ def _equal_width_score(
         return finding.feature_split
     rows = subject.load()
     assert isinstance(rows, Rows)
-    design = resolve_design(settings.design, finding.n_samples)
+    design = resolve_design(settings.design, finding.n_rows)
     row_settings = replace(settings, design={}, exchange=design)
     with warnings.catch_warnings():
         # The result contains the reason, so the warning is not needed.
@@ -165,4 +165,4 @@ def _missing_score(finding: RepresentationAudit, width: int, reason: str) -> Est
     nan = float("nan")
     if finding.feature_split is None:
         return None
-    return replace(finding.feature_split, value=nan, low=nan, high=nan, n_features=width, reason=reason, warnings=())
+    return replace(finding.feature_split, value=nan, low=nan, high=nan, n_features=width, reason=reason, notes=())

@@ -21,9 +21,8 @@ from shesha.nulls.dependence import find_dependence
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
-from shesha.results import Chance, Dependence, Doubts, Estimate, Faults, RepresentationAudit
+from shesha.results import Dependence, Doubts, Estimate, Faults, RepresentationAudit
 from shesha.stability import Variant, registered_variants
-from shesha.stability.chance import as_chance
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate, resolve_design
 from shesha.support import memory
@@ -94,7 +93,7 @@ class RowSample:
 
     def describe(self, estimate: Estimate) -> Estimate:
         """Add a note about the sample to an estimate."""
-        return replace(estimate, warnings=(*estimate.warnings, self.note))
+        return replace(estimate, notes=(*estimate.notes, self.note))
 
 
 _MIN_ROWS = 4
@@ -202,17 +201,15 @@ def _add_stability(
     finding: RepresentationAudit, rows: Rows, y: ArrayLike | None, settings: Settings
 ) -> RepresentationAudit:
     scores: dict[str, Estimate] = {}
-    chances: dict[str, Chance] = {}
     for variant in registered_variants().values():
         if variant.audited and variant.needs == "rows":
-            scores[variant.name], chance = _score(variant, rows, None, settings)
-            chances |= {} if chance is None else {variant.name: chance}
+            scores[variant.name] = _score(variant, rows, None, settings)
     rows.drop_views()
-    finding = replace(finding, scores=scores, chances=chances, descriptors=_descriptors(rows))
+    finding = replace(finding, scores=scores, descriptors=_descriptors(rows))
     return finding if y is None else _add_label_scores(finding, rows, y, settings)
 
 
-def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> tuple[Estimate, Chance | None]:
+def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> Estimate:
     """Compute a score with its interval, and its chance level if it is the feature split or uses labels."""
     chosen = {"metric": settings.metric} if variant.estimator_options.get("metric") == _FREE_METRIC else {}
     compared = variant.name == _WITH_CHANCE or variant.needs_labels
@@ -227,9 +224,7 @@ def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> tu
         seed=settings.seed,
         design=settings.exchange,
     )
-    evidence = evaluate(request)
-    estimate = as_estimate(request, evidence, settings.confidence)
-    return estimate, as_chance(request, evidence, _ALPHA) if request.n_permutations > 0 else None
+    return as_estimate(request, evaluate(request), settings.confidence, _ALPHA)
 
 
 def _descriptors(rows: Rows) -> dict[str, float]:
@@ -250,11 +245,10 @@ def _add_label_scores(
     labels = np.asarray(y)
     misfit = (
         ""
-        if len(labels) == finding.n_samples
-        else f"needs one label per row, got {count(len(labels), 'label')} for {count(finding.n_samples, 'row')}"
+        if len(labels) == finding.n_rows
+        else f"needs one label per row, got {count(len(labels), 'label')} for {count(finding.n_rows, 'row')}"
     )
     scores: dict[str, Estimate] = {}
-    chances: dict[str, Chance] = {}
     scorer = _LabelScores(rows, labels, settings)
     for variant in registered_variants().values():
         if not (variant.audited and variant.needs_labels):
@@ -263,15 +257,14 @@ def _add_label_scores(
             scores[variant.name] = _missing_estimate(variant.name, rows, misfit, settings)
             continue
         try:
-            scores[variant.name], chance = scorer.score(variant)
-            chances |= {} if chance is None else {variant.name: chance}
+            scores[variant.name] = scorer.score(variant)
         except (TypeError, ValueError) as error:
             # Some scores require more, such as three classes, two rows per class, or features instead of distances.
             scores[variant.name] = _missing_estimate(variant.name, rows, str(error), settings)
     derived = False
     if isinstance(rows, Rows) and not misfit:
         derived = are_labels_from_features(rows, check.labels(labels, len(rows), min_classes=1)[0])
-    return replace(finding, supervised=scores, supervised_chances=chances, labels_from_features=derived)
+    return replace(finding, supervised=scores, labels_from_features=derived)
 
 
 @dataclass
@@ -282,17 +275,15 @@ class _LabelScores:
     labels: Any
     settings: Settings
 
-    def score(self, variant: Variant) -> tuple[Estimate, Chance | None]:
+    def score(self, variant: Variant) -> Estimate:
         """Compute one score with its chance level."""
         try:
             return _score(variant, self.rows, self.labels, self.settings)
         except MemoryBudgetError:
             if isinstance(self.rows, Rdm):
                 raise
-        estimate, chance = _score(
-            variant, self._sample.rows, self._sample.labels, replace(self.settings, exchange=self._sample.exchange)
-        )
-        return self._sample.describe(estimate), chance
+        settings = replace(self.settings, exchange=self._sample.exchange)
+        return self._sample.describe(_score(variant, self._sample.rows, self._sample.labels, settings))
 
     @cached_property
     def _sample(self) -> RowSample:
@@ -301,8 +292,8 @@ class _LabelScores:
 
 
 def _missing_estimate(name: str, rows: Rows | Rdm, reason: str, settings: Settings) -> Estimate:
-    nan, (n, d) = float("nan"), rows.shape if isinstance(rows, Rows) else (rows.n_rows, 0)
-    return Estimate(name, nan, nan, nan, settings.confidence, nan, nan, 0.0, n, d, 0, 0, 0, 0, reason=reason)
+    n, d = rows.shape if isinstance(rows, Rows) else (rows.n_rows, 0)
+    return Estimate(name=name, confidence=settings.confidence, n_rows=n, n_features=d, reason=reason)
 
 
 def _audit_distances(name: str, X: Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:

@@ -203,9 +203,9 @@ def cluster_stability(
         rng = np.random.default_rng([base, 3, draw])
         cells = _gaussian(X, rng)
         draws.append(_Again(cells, _codes(method(cells), len(cells)), method, size, n_subsamples, rng))
-    shared = {"alpha": alpha, "best": 1.0, "n_rows": len(X), "seed": number(seed)}
+    shared: dict[str, Any] = {"alpha": alpha, "best": 1.0, "n_rows": len(X), "seed": number(seed)}
     gaussian = "cells of one Gaussian"
-    agreement = number_against_null(
+    agreement: Number = number_against_null(
         "adjusted Rand index",
         float(observed.rand.mean()),
         np.array([draw.rand.mean() for draw in draws]),
@@ -227,7 +227,7 @@ def cluster_stability(
                 chance=float(typical.mean()),
                 chance_sd=float(typical.std()),
                 threshold=decision.threshold,
-                calibrated=decision.score,
+                calibrated=decision.calibrated,
                 p_value=(1 + sum(shares)) / (n_draws + 1),
                 corrected_p_value=decision.p_value,
                 n_draws=n_draws,
@@ -292,7 +292,7 @@ def _gaussian(X: Matrix, rng: np.random.Generator) -> Matrix:
     return np.asarray(drawn @ axes + X.mean(axis=0))
 
 
-def _interval(values: Vector) -> dict[str, float]:
+def _interval(values: Vector) -> dict[str, Any]:
     """Return a confidence interval of the mean over subsamples, within 0 to 1."""
     from scipy.stats import t
 

@@ -96,7 +96,7 @@ def coherence_table(
     >>> obs = pd.DataFrame({"gene": gene}, index=np.arange(384).astype(str))
     >>> adata = anndata.AnnData(obs=obs, obsm={"X_pca": pca})
     >>> found = coherence_table(adata, "gene", n_draws=199)
-    >>> [(one.name, round(one.coherence, 2), round(one.null_mean, 2), one.significant) for one in found.groups]
+    >>> [(one.name, round(one.coherence, 2), round(one.coherence_chance, 2), one.significant) for one in found.groups]
     [('ATF2', 0.16, 0.16, False), ('STAT1', 0.71, 0.16, True)]
     >>> found.excluded
     {'rare': '4 rows, fewer than 10'}
@@ -142,11 +142,11 @@ def coherence_test(
     Returns
     -------
     DataFrame
-        One row per perturbation. The first columns are n, unbiased with its interval, p_adj (Benjamini and Hochberg)
-        of unbiased and the verdict ('moves together', 'not above chance', 'undecided'). They are followed by the p of
-        unbiased, coherence, ci_low, ci_high, chance, threshold, p, calibrated (0 at the threshold), chance of unbiased,
-        magnitude, unbiased_magnitude, its chance, spread and snr. `attrs` holds the 'headline', the 'sentence' for a
-        paper, the excluded groups and the settings. To print a table in a terminal, use
+        One row per perturbation. The first columns are n_rows, value (the unbiased coherence) with its interval low to
+        high, its chance, p_value, corrected_p_value (Benjamini and Hochberg) and the verdict ('moves together', 'not
+        above chance', 'undecided'). They are followed by coherence, coherence_chance, magnitude, unbiased_magnitude,
+        spread and snr. ``coherence_table(...).to_frame(full=True)`` has every field. `attrs` holds the 'headline', the
+        'sentence' for a paper, the excluded groups and the settings. To print a table in a terminal, use
         ``print(coherence_table(...))``.
 
     Examples
@@ -158,10 +158,10 @@ def coherence_test(
     >>> obs = pd.DataFrame({"gene": gene}, index=np.arange(380).astype(str))
     >>> adata = anndata.AnnData(obs=obs, obsm={"X_pca": pca})
     >>> found = coherence_test(adata, "gene", n_draws=199)
-    >>> found[["n", "coherence", "chance", "p", "unbiased"]].round(3).rename_axis(None)
-            n  coherence  chance      p  unbiased
-    STAT1  40      0.714   0.160  0.005     0.498
-    ATF2   40      0.157   0.163  0.555     0.000
+    >>> found[["n_rows", "value", "p_value", "coherence", "coherence_chance"]].round(3).rename_axis(None)
+           n_rows  value  p_value  coherence  coherence_chance
+    STAT1      40  0.498    0.005      0.714             0.160
+    ATF2       40  0.000    0.555      0.157             0.163
     """
     table = coherence_table(
         adata,

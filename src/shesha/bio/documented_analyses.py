@@ -17,7 +17,7 @@ from shesha.bio.perturbation_scores import NO_LENGTH, both, checked_coherence, c
 from shesha.coherence.controls import warn_of_shared_rows
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import is_constant, length_unit, z_scores
-from shesha.results.base import Result
+from shesha.results.number import Number
 from shesha.support import argument_types as kinds
 from shesha.support.optional import require
 from shesha.support.seeds import generator
@@ -270,26 +270,21 @@ _SCORES: dict[str, Callable[..., float]] = {
 }
 
 
-@dataclass(frozen=True)
-class PerturbationInterval(Result):
+@dataclass(frozen=True, kw_only=True)
+class PerturbationInterval(Number):
     """A documented score of one perturbation, with percentiles over resampled cells."""
 
     score: str
-    value: float
-    """Score of the given cells; the mean over resamples is larger, because resamples repeat cells."""
-    low: float
-    high: float
-    confidence: float
     resampled_mean: float
     resampled_sd: float
-    n_bootstrap: int
+    n_resamples: int
     """Number of resamples that have a value."""
 
     def _text(self) -> str:
         """Return the value and its interval as text."""
         return (
             f"{self.score}: {self.value:.4f} [{self.low:.4f}, {self.high:.4f}] at {100 * self.confidence:g}% "
-            f"({self.n_bootstrap} resamples of both groups, mean {self.resampled_mean:.4f})"
+            f"({self.n_resamples} resamples of both groups, mean {self.resampled_mean:.4f})"
         )
 
 
@@ -354,4 +349,13 @@ def perturbation_interval(
     known = np.array([value for value in values if np.isfinite(value)])
     ends = np.percentile(known, [50 * (1 - level), 50 * (1 + level)]) if len(known) else (np.nan, np.nan)
     mean, sd = (known.mean(), known.std()) if len(known) else (np.nan, np.nan)
-    return PerturbationInterval(score, value, float(ends[0]), float(ends[1]), level, float(mean), float(sd), len(known))
+    return PerturbationInterval(
+        score=score,
+        value=value,
+        low=float(ends[0]),
+        high=float(ends[1]),
+        confidence=level,
+        resampled_mean=float(mean),
+        resampled_sd=float(sd),
+        n_resamples=len(known),
+    )

@@ -83,7 +83,7 @@ def e_distances(
     >>> pca = rng.standard_normal((380, 20)) + (gene == "STAT1")[:, None]
     >>> obs = pd.DataFrame({"gene": gene}, index=np.arange(380).astype(str))
     >>> found = e_distances(anndata.AnnData(obs=obs, obsm={"X_pca": pca}), "gene", n_draws=199)
-    >>> [(pair.second, round(pair.unbiased, 1), pair.p_value) for pair in sorted(found, key=lambda pair: pair.p_value)]
+    >>> [(pair.second, round(pair.value, 1), pair.p_value) for pair in sorted(found, key=lambda pair: pair.p_value)]
     [('STAT1', 39.5, 0.005), ('ATF2', -0.1, 0.565)]
     """
     check.choice(pairs, ("control", "all"), "pairs")
@@ -119,14 +119,17 @@ def e_distances(
     return EDistances(
         pairs=tuple(
             EDistance(
+                name=f"{a} - {b}",
                 first=a,
                 second=b,
                 n_first=len(members[a]),
                 n_second=len(members[b]),
                 e_distance=value,
-                unbiased=unbiased,
+                value=unbiased,
                 p_value=p,
-                p_adjusted=float(corrected),
+                alpha=alpha,
+                n_draws=draws,
+                corrected_p_value=float(corrected),
             )
             for (a, b), (value, unbiased, p), corrected in zip(compared, found, adjusted, strict=True)
         ),

@@ -68,7 +68,7 @@ def integration_test(
     >>> pca = rng.standard_normal((80, 10))
     >>> after = {"X_pca": pca, "X_new": pca + 0.2 * rng.standard_normal((80, 10))}
     >>> found = integration_test(anndata.AnnData(obs=obs, obsm=after), "X_pca", "X_new", "type", "RSA")
-    >>> found.to_frame()[["class", "n", "p"]].round(3).to_numpy().tolist()
+    >>> found.to_frame()[["class", "n_rows", "p_value"]].round(3).to_numpy().tolist()
     [['B', 40, 0.005], ['T', 40, 0.005], ['all rows', 80, 0.005]]
     """
     (X, Y), types, design = _read(adata, (before, after), per, blocks, groups)

@@ -304,7 +304,7 @@ def calibrate_layers(
     >>> rng = np.random.default_rng(0)
     >>> a, b = ([rng.standard_normal((40, 6)) for _ in range(3)] for _ in range(2))
     >>> found = calibrate_layers(a, [*b, a[1] + rng.standard_normal((40, 6))], seed=0)
-    >>> found.best, found.significant
+    >>> found.closest, found.significant
     (('1', '3'), True)
     """
     sides = {"layers_a": layers_a, "layers_b": layers_b}
@@ -331,19 +331,18 @@ def calibrate_layers(
         (first[best[0]], second[best[1]]), grids[:, i, j], design, dependence, measure, options, truncate, seed
     )
     return CalibratedLayers(
-        measure=name,
+        name=name,
         family=measure_used.family,
         closer=closer,
         aggregate=aggregate if isinstance(aggregate, str) else getattr(aggregate, "__name__", "function"),
         rows=tuple(first),
         columns=tuple(second),
-        alpha=float(alpha),
         n_rows=n,
         exchanged=exchanged,
         seed=number(seed),
         interrupted=interrupted,
         options=plain_options(options, truncate),
-        best=best,
+        closest=best,
         grid=_as_tuples(grids[0]),
         entry_p_values=_as_tuples(_entrywise(grids if closer == "higher" else -grids)),
         corrected_p_values=_as_tuples(_correct_pairs(grids, closer)),
@@ -407,14 +406,7 @@ def _summarise_totals(
     best = best_total(reduced, closer, bounds, maximum)
     worth = summarise(float(reduced[0]), reduced[1:], closer, alpha, best)
     require_attainable_maximum(maximum, float(reduced[0]), worth.threshold, closer)
-    names = ("score", "p_value", "threshold", "null_mean", "null_sd", "n_lost")
-    return {
-        "observed": float(reduced[0]),
-        "n_permutations": len(reduced) - 1,
-        "null": tuple(reduced[1:].tolist()),
-        "maximum": best,
-        **{name: getattr(worth, name) for name in names},
-    }
+    return worth.evidence() | {"value": worth.value, "null": worth.null}
 
 
 def _entrywise(grids: Matrix) -> Matrix:

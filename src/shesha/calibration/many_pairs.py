@@ -12,7 +12,7 @@ from shesha.calibration.single_pair import calibrate
 from shesha.inputs import validation as check
 from shesha.measures.registry import Choice
 from shesha.nulls.null_summary import CORRECTIONS, Correction, benjamini_hochberg, default_draws, draws_needed, holm
-from shesha.results import Calibrated, CalibratedMany
+from shesha.results import CalibratedMany, Score
 from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.progress import mute_progress, track
 from shesha.support.provenance import keep_statements
@@ -71,8 +71,8 @@ def calibrate_many(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((40, 6))
     >>> pairs = {"same": (X, X @ rng.standard_normal((6, 6))), "none": (X, rng.standard_normal((40, 6)))}
-    >>> calibrate_many(pairs, "CKA", seed=0).to_frame()[["pair", "significant"]].values.tolist()
-    [['same', True], ['none', False]]
+    >>> calibrate_many(pairs, "CKA", seed=0).to_frame()[["pair", "verdict"]].values.tolist()
+    [['same', 'above chance'], ['none', 'not above chance']]
     """
     check.choice(correction, CORRECTIONS, "correction")
     if not isinstance(pairs, Mapping) or not pairs:
@@ -84,7 +84,7 @@ def calibrate_many(
         )
     generator(seed)
     n_draws = _count_draws(len(pairs), n_permutations, alpha, correction)
-    calibrated: list[tuple[str, Calibrated]] = []
+    calibrated: list[tuple[str, Score]] = []
     cut_short = False
     with mute_progress():
         for name, pair in track(pairs.items(), len(pairs), "calibrating"):

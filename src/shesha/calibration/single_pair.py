@@ -24,7 +24,7 @@ from shesha.nulls.design_builder import exchange
 from shesha.nulls.design_warnings import false_positive_rate, p_value_within_design, warn_of_series
 from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
 from shesha.nulls.permutations import Design, draw_permutations, identity_first, nonempty_arguments
-from shesha.results import Calibrated, Dependence, Doubt, Doubts
+from shesha.results import Dependence, Doubt, Doubts, Score
 from shesha.results.audit.dependence import LEVEL
 from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.progress import track
@@ -327,7 +327,7 @@ def calibrate(
     missing: MissingRows = "refuse",
     seed: Seed = None,
     **options: Any,
-) -> Calibrated:
+) -> Score:
     """Calibrate a similarity: add a zero point and a p-value from random matchings of the rows.
 
     The observed value and the null distribution are computed by the same code. The null hypothesis is that X and Y are
@@ -394,7 +394,7 @@ def calibrate(
 
     Returns
     -------
-    Calibrated
+    Score
         Observed value, threshold, calibrated score, p-value, and other summaries of the null.
 
     Raises
@@ -411,7 +411,7 @@ def calibrate(
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.standard_normal((50, 40)), rng.standard_normal((50, 40))
     >>> found = calibrate(X, Y, "CKA", seed=0)
-    >>> round(found.observed, 2), found.score, found.significant
+    >>> round(found.value, 2), found.calibrated, found.significant
     (0.41, 0.0, False)
     """
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
@@ -433,9 +433,9 @@ def calibrate(
     best = best_value(subject.closer, subject.bounds, maximum)
     described = plain_options(options, truncate)
     common: dict[str, Any] = {
-        "measure": subject.name,
+        "name": subject.name,
         "closer": subject.closer,
-        "maximum": best,
+        "best": float("nan") if best is None else best,
         "alpha": float(alpha),
         "n_rows": subject.n_rows,
         "exchanged": exchanged,
@@ -445,14 +445,14 @@ def calibrate(
     sampled = _sampled_null(subject, exact, len(orders), seed)
     if sampled is not None:
         subject = replace(subject, scores=sampled[0].scores)
-    result = _summarise_draws(subject, orders, common, maximum)
+    result = _summarise_draws(subject, orders, common, best, maximum)
     if result.reason:
         return result
     if sampled is not None:
         result = replace(result, **describe(sampled[0], subject.n_rows, alpha, sampled[1]))
     whole = covariates is None and sampled is None
     without = leave_out_scorer(subject, measure, options, truncate, seed) if whole else None
-    found = result.observed, result.null_mean, result.null_sd
+    found = result.value, result.chance, result.chance_sd
     return replace(result, doubts=weigh_doubts(doubts, subject, *found, best, without))
 
 
@@ -472,8 +472,8 @@ def _sampled_null(
 
 
 def _summarise_draws(
-    subject: Subject, orders: list[Index], common: dict[str, Any], maximum: float | None
-) -> Calibrated:
+    subject: Subject, orders: list[Index], common: dict[str, Any], best: float | None, maximum: float | None
+) -> Score:
     """Score the observed pairing and every draw, and summarise how they compare."""
     try:
         scores, interrupted = collect(subject.scores(identity_first(orders)), len(orders) + 1)
@@ -482,24 +482,15 @@ def _summarise_draws(
     observed, null = float(scores[0, 0, 0]), scores[1:, 0, 0]
     if np.isnan(observed):
         return missing_result("the measure returned NaN for the observed pairing", len(null), common)
-    summary = summarise(observed, null, subject.closer, common["alpha"], common["maximum"])
+    summary = summarise(observed, null, subject.closer, common["alpha"], best)
     require_attainable_maximum(maximum, observed, summary.threshold, subject.closer)
-    return Calibrated(
-        observed=observed,
-        n_permutations=len(null),
-        null=tuple(null.tolist()),
-        interrupted=interrupted,
-        **vars(summary),
-        **common,
-    )
+    fields = common | summary.evidence()
+    return Score(value=observed, null=summary.null, interrupted=interrupted, **fields)
 
 
-def missing_result(reason: str, n_permutations: int, common: dict[str, Any]) -> Calibrated:
+def missing_result(reason: str, n_permutations: int, common: dict[str, Any]) -> Score:
     """Return the result for a measure that cannot be computed from the data, and warn with the reason."""
-    nan = check.not_estimable(reason)
-    numbers = ("observed", "score", "p_value", "threshold", "percentile", "null_mean", "null_sd", "centred", "z")
-    missing: dict[str, Any] = dict.fromkeys(numbers, nan)
-    return Calibrated(**missing, adjusted=nan, n_permutations=n_permutations, reason=reason, **common)
+    return Score(value=check.not_estimable(reason), n_draws=n_permutations, reason=reason, **common)
 
 
 def plain_options(options: dict[str, Any], truncate: int | float | None) -> dict[str, Any]:

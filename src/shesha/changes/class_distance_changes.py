@@ -90,13 +90,13 @@ def class_changes(
             before=float(starts[i]),
             after=float(ends[i]),
             p_value=float(p[i]),
-            p_adjusted=float(corrected[i]),
+            corrected_p_value=float(corrected[i]),
             limit=float(limits[i]),
             significant=bool(significant[i]),
         )
         for i in range(len(first))
     ]
-    return tuple(sorted(changes, key=lambda change: (change.p_adjusted, -abs(change.change)))), note
+    return tuple(sorted(changes, key=lambda change: (change.corrected_p_value, -abs(change.change)))), note
 
 
 def _permuted_labels(

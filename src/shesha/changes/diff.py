@@ -402,4 +402,4 @@ def _select(
 def _most_changed_layer(layers: Sequence[LayerChange]) -> str:
     """Return the layer to search for moved rows: the last changed one, or else the most changed."""
     changed = [layer.name for layer in layers if layer.is_beyond_noise]
-    return changed[-1] if changed else max(layers, key=lambda layer: np.nan_to_num(layer.change)).name
+    return changed[-1] if changed else max(layers, key=lambda layer: np.nan_to_num(layer.value)).name

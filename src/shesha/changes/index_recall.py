@@ -134,12 +134,12 @@ def _compare_directly(old: Matrix, new: Matrix, encodings: Sequence[Matrix], sea
         direct = search.recall(AS_IT_IS + suffix, new, old, new)
     else:
         reason = f"old vectors have {old.shape[1]:,} features, but new vectors have {new.shape[1]:,}"
-        direct = Recall(AS_IT_IS + suffix, float("nan"), reason=reason)
+        direct = Recall(name=AS_IT_IS + suffix, value=float("nan"), reason=reason)
     floors = [search.recall(REENCODED + suffix, rows, old, rows) for rows in encodings]
     if not floors:
         reason = "there are no re-encodings, so the recall of an unchanged model is assumed to be 1"
-        floors = [Recall(REENCODED + suffix, float("nan"), reason=reason)]
-    return direct, min(floors, key=lambda recall: recall.recall)
+        floors = [Recall(name=REENCODED + suffix, value=float("nan"), reason=reason)]
+    return direct, min(floors, key=lambda recall: recall.value)
 
 
 def _vectors(side: Representation, metric: IndexMetric) -> Matrix:
@@ -170,7 +170,7 @@ def _index_advice(
     """Choose the cheapest option whose loss is acceptable even at the lower end of its recall interval."""
     test, n = search.test, len(search.fold)
     (direct, floor), (_, *maps, floor_in_halves) = in_all, in_halves
-    best = max(maps, key=lambda recall: recall.recall)
+    best = max(maps, key=lambda recall: recall.value)
     # Each option is compared with re-encodings that are searched in as many rows.
     ways: list[tuple[IndexAdvice, Recall, float]] = [
         ("keep", direct, _attainable(floor)),
@@ -187,9 +187,9 @@ def _index_advice(
                 f"{ROWS_PER_FEATURE * n_features:,})"
             )
     advice: IndexAdvice = "undecided" if reason else "re-embed" if way is None else way[0]
-    loss = 0.0 if way is None else max(0.0, way[2] - way[1].recall)
+    loss = 0.0 if way is None else max(0.0, way[2] - way[1].value)
     return IndexChange(
-        *(layer, search.k, n, advice, loss, test.tolerance, best.way, (direct, *in_halves[:-1], floor)),
+        *(layer, search.k, n, advice, loss, test.tolerance, best.name, (direct, *in_halves[:-1], floor)),
         metric=test.metric,
         chance=search.k / (n - 1),
         confidence=test.confidence,
@@ -198,7 +198,7 @@ def _index_advice(
 
 
 def _attainable(floor: Recall) -> float:
-    return floor.recall if floor.recall == floor.recall else 1.0
+    return floor.value if floor.value == floor.value else 1.0
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class _Search:
             each[rows] = recall_of_each(queries[rows], vectors[rows], truth, self.test.metric)
         mean = float(each.mean())
         low, high = mean_interval(each, self.test.confidence, self.test.groups, bounds=(0.0, 1.0))
-        return Recall(way, mean, low, high)
+        return Recall(name=way, value=mean, low=low, high=high)
 
 
 def recall_of_each(queries: Matrix, vectors: Matrix, truth: Index, metric: IndexMetric = "ip") -> Vector:

@@ -277,7 +277,7 @@ def _held_out_share(X: Matrix, Y: Matrix, fold: Index) -> float:
 
 
 def _is_wide(rows: Matrix) -> bool:
-    return rows.shape[1] > max(_WIDE * len(rows), _MANY_FEATURES)
+    return bool(rows.shape[1] > max(_WIDE * len(rows), _MANY_FEATURES))
 
 
 def _few_columns(*sides: Matrix) -> tuple[Matrix, ...]:
@@ -411,13 +411,32 @@ def layer_change(pair: LayerPair, measures: Sequence[Measure], evidence: Evidenc
         if np.isfinite(values[i]):
             low, high, note = _interval(measure, pair, float(values[i]), evidence)
         most = float(np.nanmax(noise[:, i])) if np.isfinite(noise[:, i]).any() else NAN
-        scores.append(MeasureChange(measure.name, float(values[i]), low, high, most, note, label=_label(measure)))
+        scores.append(
+            MeasureChange(
+                name=measure.name,
+                value=float(values[i]),
+                low=low,
+                high=high,
+                noise=most,
+                reason=note,
+                label=_label(measure),
+            )
+        )
     limit = noise_limit(noise[:, 0].tolist())
     first = scores[0]
     replaced = _drift_of_unrelated_rows(measures[0], pair) / 2
-    verdict = judge(first.change, first.low, limit, replaced)
+    verdict = judge(first.value, first.low, limit, replaced)
     return LayerChange(
-        *(pair.name, pair.other, verdict, first.change, first.low, first.high, first.noise, limit, tuple(scores)),
+        name=pair.name,
+        other=pair.other,
+        verdict=verdict,
+        value=first.value,
+        low=first.low,
+        high=first.high,
+        noise=first.noise,
+        limit=limit,
+        reason=first.reason,
+        scores=tuple(scores),
         replaced_above=replaced,
         vectors_differ=vectors_differ(pair),
         floors=_floors(pair, noise[:, 0]),
@@ -472,10 +491,10 @@ def _interval(measure: Measure, pair: LayerPair, change: float, evidence: Eviden
     value = measure.self_value + change if measure.closer == "lower" else measure.self_value - change
     score = evidence.add_interval(make_score(measure, value, 0.0, ""), on_subsets)
     if not score.has_interval:
-        return NAN, NAN, score.note
+        return NAN, NAN, "; ".join(score.notes)
     if measure.closer == "lower":
-        return score.interval_low - measure.self_value, score.interval_high - measure.self_value, ""
-    return measure.self_value - score.interval_high, measure.self_value - score.interval_low, ""
+        return score.low - measure.self_value, score.high - measure.self_value, ""
+    return measure.self_value - score.high, measure.self_value - score.low, ""
 
 
 _DEALING = 51

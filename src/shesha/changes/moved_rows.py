@@ -141,7 +141,8 @@ def _share_lost(lists: Index, others: Index) -> Vector:
     """Return the share of each row of a list that is not in the same row of the other."""
     both = np.sort(np.hstack([lists, others]), axis=1)
     n_kept = np.count_nonzero(both[:, 1:] == both[:, :-1], axis=1)
-    return 1.0 - np.asarray(n_kept, dtype=float) / lists.shape[1]
+    share: Vector = 1.0 - np.asarray(n_kept, dtype=float) / lists.shape[1]
+    return share
 
 
 def moved_rows(

@@ -19,7 +19,7 @@ from shesha.support import spelling
 _BIB = Path(__file__).with_name("references.bib")
 _LABEL = re.compile(r"keywords = \{(.*)\}")
 _YEAR = re.compile(r"^.*?\d{4}[a-z]?(?=\D|$)")
-_NAMED = ("measure", "variant", "score")
+_NAMED = ("measure", "name", "score")
 """Fields of results that contain the name of a measure or score."""
 
 

@@ -233,7 +233,7 @@ class ArrayComparison:
             picture=partial(pairs.plot, pairs.measures[0], what=what),
             data=describe_inputs(self.files, self.models),
         )
-        require_value([pair.score for pair in pairs.scores])
+        require_value(list(pairs.scores))
 
     def compare_within(self, arrays: dict[str, Any], classes: Any, *, standard: bool) -> None:
         """Compare the first representation with all others within each class, by measures for few rows."""
@@ -467,7 +467,7 @@ def compare_command(
     _check_options(card, calibrate, labels, workers, covariates, plot)
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     files = [models.file] if models is not None else list(files or ())
-    sample = {"queries": queries, "pairs": pairs, "error": error}
+    sample: dict[str, Any] = {"queries": queries, "pairs": pairs, "error": error}
     read_design = partial(
         _design_options.read_design, files, blocks, groups, within, shift, block_length, rows=row_options
     )

@@ -85,14 +85,14 @@ def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -
     )
     columns = (
         Column("value", tuple(f"{score.value:.2f}" for score in raw)),
-        Column("chance", tuple(f"{score.expected + 0.0:.2f}" for score in raw)),
-        Column("compares", tuple(RECOMMENDED[score.measure] for score in raw), "<"),
+        Column("chance", tuple(f"{score.chance + 0.0:.2f}" for score in raw)),
+        Column("compares", tuple(RECOMMENDED[score.name] for score in raw), "<"),
     )
     yield _Step(
         f"2. Is {_LAYER} similar to the same layer before training?",
         pair,
         (),
-        Table(tuple(score.measure for score in raw), (columns,), "Similarity", "measure"),
+        Table(tuple(score.name for score in raw), (columns,), "Similarity", "measure"),
     )
     yield _Step(
         "3. Does that exceed chance?",

@@ -44,7 +44,8 @@ def drift_command(
 
     For the same inputs, encoded before and after a change of the model, use `shesha diff` or `shesha monitor`.
     """
-    from shesha.drift.two_sample_tests import DEFAULT, Test, two_sample_tests
+    from shesha.drift.two_sample_tests import DEFAULT, two_sample_tests
+    from shesha.drift.two_samples import Test
 
     files = [reference, window]
     outputs = _outputs.Outputs(json, plot, html, None, files)

@@ -156,8 +156,8 @@ def markdown(verdict: DriftVerdict) -> str:
     rows = [
         [
             score.tier,
-            score.measure,
-            *(f"{value:.3g}" for value in (score.drift, score.threshold, score.p_value)),
+            score.name,
+            *(f"{value:.3g}" for value in (score.value, score.threshold, score.p_value)),
             "beyond" if score.beyond else "",
         ]
         for score in verdict.scores
@@ -178,7 +178,7 @@ def status_lines(checks: list[dict[str, Any]], updates: list[dict[str, Any]]) ->
         rows = [["check", "state", "drift", "p", "evidence"]]
         for event in checks:
             first, sequence = event["scores"][0], event["sequence"]
-            numbers = [_short(first["drift"]), _short(first["p_value"])]
+            numbers = [_short(first.get(name)) for name in ("value", "p_value")]
             rows.append(
                 [event["at"], event["state"], *numbers, _short(sequence["shiryaev_roberts"] if sequence else None)]
             )

@@ -45,36 +45,29 @@ def lines(
     alpha, confidence : float
         Significance level of the thresholds, and confidence level of the intervals.
     """
-    margins = [
-        _margin(errors, observed.degrees, confidence)
-        for errors in (observed.mean_cosine_error, observed.pairwise_error)
-    ]
+    margins = _margin(observed.pairwise_error, observed.degrees, confidence)
     result = [
         Coherence(
             name=name,
-            n=int(observed.n[g]),
+            n_rows=int(observed.n[g]),
+            value=float(observed.pairwise[g]),
+            low=float(np.maximum(observed.pairwise[g] - margins[g], -1)),
+            high=float(np.minimum(observed.pairwise[g] + margins[g], 1)),
             coherence=float(observed.mean_cosine[g]),
-            ci_low=float(np.maximum(observed.mean_cosine[g] - margins[0][g], -1)),
-            ci_high=float(np.minimum(observed.mean_cosine[g] + margins[0][g], 1)),
-            unbiased=float(observed.pairwise[g]),
-            unbiased_ci_low=float(np.maximum(observed.pairwise[g] - margins[1][g], -1)),
-            unbiased_ci_high=float(np.minimum(observed.pairwise[g] + margins[1][g], 1)),
             magnitude=float(observed.magnitude[g]),
             unbiased_magnitude=_signed_root(observed.magnitude[g] ** 2 - observed.noise[g]),
             spread=float(observed.spread[g]),
             snr=_ratio(float(observed.magnitude[g]), float(observed.spread[g])),
             n_controls=len(row_layout.controls),
-            n_draws=len(drawn.scores[g]),
-            alpha=alpha,
             confidence=confidence,
             reason=drawn.reasons[g],
-            **_null_fields(observed, g, drawn.scores[g], alpha),
+            **({"n_draws": len(drawn.scores[g]), "alpha": alpha} | _null_fields(observed, g, drawn.scores[g], alpha)),
         )
         for g, name in enumerate(row_layout.names)
     ]
     # The unbiased coherence decides, because it means the same for groups of all sizes.
-    adjusted = benjamini_hochberg([line.unbiased_p for line in result])
-    return [replace(line, p_adjusted=float(p)) for line, p in zip(result, adjusted, strict=True)]
+    adjusted = benjamini_hochberg([line.p_value for line in result])
+    return [replace(line, corrected_p_value=float(p)) for line, p in zip(result, adjusted, strict=True)]
 
 
 def _null_fields(evidence: Evidence, g: int, scores: Matrix, alpha: float) -> dict[str, Any]:
@@ -92,10 +85,10 @@ def _null_fields(evidence: Evidence, g: int, scores: Matrix, alpha: float) -> di
         for i, (value, top) in enumerate(zip(observed, best, strict=True))
     )
     return {
-        **{name: getattr(mean, name) for name in ("null_mean", "null_sd", "threshold", "score", "p_value")},
-        "unbiased_chance": pair.null_mean,
-        "unbiased_p": pair.p_value,
-        "magnitude_chance": size.null_mean,
+        **pair.evidence(),
+        "coherence_chance": mean.chance,
+        "coherence_p_value": mean.p_value,
+        "magnitude_chance": size.chance,
         "magnitude_p": beyond_noise.p_value,
     }
 
@@ -137,7 +130,7 @@ def links(groups: Sequence[Coherence], drawn: NullGroupScores) -> tuple[Link, ..
     fake = np.stack([drawn.scores[g] for g in used], axis=1)
     return (
         _link(groups, used, "magnitude", "coherence", fake[..., _MAGNITUDE], fake[..., _MEAN]),
-        _link(groups, used, "magnitude", "unbiased", fake[..., _MAGNITUDE], fake[..., _PAIR]),
+        _link(groups, used, "magnitude", "value", fake[..., _MAGNITUDE], fake[..., _PAIR]),
     )
 
 
@@ -150,8 +143,8 @@ def _link(
     low, high = np.nanquantile(chance, [0.025, 0.975])
     return Link(
         first=first,
-        second="unbiased coherence" if second == "unbiased" else second,
-        rho=rho,
+        second="unbiased coherence" if second == "value" else second,
+        value=rho,
         chance=float(np.nanmean(chance)),
         chance_low=float(low),
         chance_high=float(high),
@@ -271,7 +264,7 @@ def coherence_by_group(
     >>> labels = np.repeat(["control", "nothing", "moved"], [240, 30, 30])
     >>> X[270:, 0] += 2
     >>> table = coherence_by_group(X, labels, "control", n_draws=199)
-    >>> [(one.name, round(one.coherence, 2), round(one.null_mean, 2), one.significant) for one in table.groups]
+    >>> [(one.name, round(one.coherence, 2), round(one.coherence_chance, 2), one.significant) for one in table.groups]
     [('moved', 0.48, 0.19, True), ('nothing', 0.17, 0.19, False)]
     """
     check.choice(method, METHODS, "method")

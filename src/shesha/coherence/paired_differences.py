@@ -60,7 +60,7 @@ def coherence_of_differences(
     --------
     >>> import numpy as np
     >>> found = coherence_of_differences(np.random.default_rng(0).normal(size=(30, 20)) + 0.4)
-    >>> round(found.coherence, 2), round(found.null_mean, 2), found.p_value
+    >>> round(found.coherence, 2), round(found.coherence_chance, 2), found.p_value
     (0.39, 0.18, 0.001)
     """
     check.fraction(alpha, "alpha", closed=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import repeat
 
 import numpy as np
@@ -19,7 +19,7 @@ from shesha.nulls.design_builder import exchange
 from shesha.nulls.null_summary import best_value, max_statistic_p_values, summarise
 from shesha.nulls.permutations import Design, draw_permutations, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.results import NullComparison, PairScore, Score
+from shesha.results import Number, Score
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Index, Seed, Vector
 from shesha.support.warnings import NotEstimable
@@ -197,7 +197,7 @@ class Evidence:
             return add_note(
                 score, f"no interval: {wide}, {estimates[0]:g} to {estimates[1]:g}. Use more rows or features"
             )
-        return replace(score, interval_low=low, interval_high=high)
+        return replace(score, low=low, high=high)
 
 
 def draw_values(draws: Sequence[Outcome]) -> Vector:
@@ -208,34 +208,31 @@ def draw_values(draws: Sequence[Outcome]) -> Vector:
     return np.array(draws, dtype=np.float64)
 
 
-def correct_p_values(
-    scores: Iterable[PairScore], nulls: Mapping[tuple[str, tuple[str, str]], Vector]
-) -> list[PairScore]:
+def correct_p_values(scores: Iterable[Score], nulls: Mapping[tuple[str, tuple[str, str]], Vector]) -> list[Score]:
     """Correct the p-values for the number of scores that have a null distribution."""
     pair_scores = list(scores)
-    keys = [(pair_score.score.measure, (pair_score.first, pair_score.second)) for pair_score in pair_scores]
+    keys = [(pair_score.name, (pair_score.first, pair_score.second)) for pair_score in pair_scores]
     tested = [
         place
         for place, (pair_score, key) in enumerate(zip(pair_scores, keys, strict=True))
-        if pair_score.score.has_null and key in nulls
+        if pair_score.has_null and key in nulls
     ]
     corrected = max_statistic_p_values(
-        [nulls[keys[place]] for place in tested], [pair_scores[place].score.closer for place in tested]
+        [nulls[keys[place]] for place in tested], [pair_scores[place].closer for place in tested]
     )
     for place, p_value in zip(tested, corrected.tolist(), strict=True):
-        pair_score = pair_scores[place]
-        pair_scores[place] = replace(pair_score, score=replace(pair_score.score, corrected_p_value=p_value))
+        pair_scores[place] = replace(pair_scores[place], corrected_p_value=p_value)
     return pair_scores
 
 
-def add_null(score: Score, summary: NullComparison) -> Score:
+def add_null(score: Score, summary: Number) -> Score:
     """Add the summary of a null distribution to a score."""
-    return replace(score, **{field.name: getattr(summary, field.name) for field in fields(NullComparison)})
+    return replace(score, **summary.evidence())
 
 
 def add_note(score: Score, note: str) -> Score:
     """Add a note to the score."""
-    return replace(score, note="; ".join(filter(None, (score.note, note))))
+    return replace(score, notes=(*score.notes, note))
 
 
 def require_calibrate(design: Design, permutations: ArrayLike | None) -> None:
@@ -252,7 +249,7 @@ def _value_or_nan(measure: Measure, a: View, b: View) -> float:
         return float("nan")
 
 
-Step = PairScore | None
+Step = Score | None
 """A finished score, or None for a step that completes no score."""
 Nulls = dict[tuple[str, Pair], Vector]
 """For each measure and pair, the observed score followed by the score of each draw."""
@@ -296,13 +293,13 @@ def run(
 
 def run_pairs(
     group: Group, sources: Sources, evidence: Evidence, orders_of: OrdersOf, nulls: Nulls, budget: int
-) -> Iterator[PairScore]:
+) -> Iterator[Score]:
     """Yield the finished scores of a group; each pair has its own permutations. Put draws into `nulls`."""
     finished = {}
     for stretch in stretches([group], sources, {}, budget):
         for step in _steps(stretch, evidence, nulls, orders_of):
             if step is not None:
-                finished[step.score.measure, step.first, step.second] = step
+                finished[step.name, step.first, step.second] = step
     yield from finished.values()
 
 
@@ -310,17 +307,15 @@ def _steps(stretch: Stretch, evidence: Evidence, nulls: Nulls, orders_of: Orders
     has_null = {measure.name: measure.paired for measure in stretch.group.measures}
     scores_of_pairs: dict[Pair, dict[str, Score]] = {pair: {} for pair in stretch.pairs}
     for pair_score in stretch.scores():
-        if not pair_score.score.has_value:
+        if not pair_score.has_value:
             yield pair_score
             continue
         pair = pair_score.first, pair_score.second
         if any(side.n_rows != evidence.n_rows for side in stretch.sides[pair]):
-            yield PairScore(*pair, add_note(pair_score.score, _NOT_INPUTS))
+            yield add_note(pair_score, _NOT_INPUTS)
             continue
-        scores_of_pairs[pair][pair_score.score.measure] = pair_score.score
-        yield PairScore(
-            *pair, add_note(pair_score.score, _BEFORE_BOTH if has_null[pair_score.score.measure] else _BEFORE_INTERVAL)
-        )
+        scores_of_pairs[pair][pair_score.name] = pair_score
+        yield add_note(pair_score, _BEFORE_BOTH if has_null[pair_score.name] else _BEFORE_INTERVAL)
     for pair, scores in scores_of_pairs.items():
         measures = [measure for measure in stretch.group.measures if measure.name in scores]
         if measures:
@@ -339,12 +334,11 @@ def _pair_steps(
     scores = yield from _add_intervals(stretch, pair, measures, scores, evidence)
     for measure in measures:
         score = scores[measure.name]
-        yield PairScore(*pair, add_note(score, _BEFORE_CHANCE) if measure.paired else score)
+        yield add_note(score, _BEFORE_CHANCE) if measure.paired else score
     paired = [measure for measure in measures if measure.paired]
     for together in evidence.passes(paired, stretch.sides[pair]):
         with_chance = yield from _add_chances(stretch, pair, together, scores, evidence, nulls)
-        for score in with_chance:
-            yield PairScore(*pair, score)
+        yield from with_chance
 
 
 def _add_intervals(

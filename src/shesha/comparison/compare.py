@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -34,7 +34,7 @@ from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice, metric_of_rows
 from shesha.moments import Moments
 from shesha.nulls.permutations import Design
-from shesha.results import Comparison, Dependence, Doubt, Doubts, PairScore, Score
+from shesha.results import Comparison, Dependence, Doubt, Doubts, Score
 from shesha.support.device_arrays import to_host
 from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.progress import track
@@ -60,8 +60,8 @@ def add_saturation_doubt(doubts: Doubts, sides: list[Representation], scores: Ma
     """Add the doubt that measures saturate, based on their null distributions."""
     # If all rows are equal, every permutation has the same score, which says nothing about the measure.
     flat = any(_has_equal_rows(side) for side in sides)
-    levels = {score.measure: score.null_mean if flat else _null_level(score) for score in scores.values()}
-    known = {score.measure: (levels[score.measure], *_worst_and_best(score)) for score in scores.values()}
+    levels = {score.name: score.chance if flat else _null_level(score) for score in scores.values()}
+    known = {score.name: (levels[score.name], *_worst_and_best(score)) for score in scores.values()}
     return add_saturation(doubts, known, sides)
 
 
@@ -75,8 +75,8 @@ def _has_equal_rows(side: Representation) -> bool:
 
 def _null_level(score: Score) -> float:
     """Return the mean of the null, or the best value if every matching of the rows has the same score."""
-    constant = score.null_sd <= _CONSTANT * abs(score.null_mean)
-    return _worst_and_best(score)[1] if constant else score.null_mean
+    constant = score.chance_sd <= _CONSTANT * abs(score.chance)
+    return _worst_and_best(score)[1] if constant else score.chance
 
 
 def _worst_and_best(score: Score) -> tuple[float, float]:
@@ -179,11 +179,15 @@ def compare_in_memory(
     doubts = _doubts(request, sides, design, found, scores)
     if repeated is not None and not interrupted:
         interrupted = _add_ceilings(repeated, work, scores)
+    n_rows = int(sources[first].shape[0])
     return Comparison(
         first,
         second,
         (sources[first].shape, sources[second].shape),
-        tuple(scores.get(measure.name) or engine.score_not_reached(measure) for measure in request.measures),
+        tuple(
+            _add_design(scores.get(measure.name) or engine.score_not_reached(measure), request, found, n_rows)
+            for measure in request.measures
+        ),
         number(request.seed),
         interrupted,
         found.exchanged,
@@ -194,6 +198,13 @@ def compare_in_memory(
         found.n_permutations,
         seconds,
     )
+
+
+def _add_design(score: Score, request: PairRequest, found: _ExactScores, n_rows: int) -> Score:
+    """Add to a score what all scores of the comparison share, so that it can be read by itself."""
+    tested: dict[str, Any] = {"alpha": request.alpha, "exchanged": found.exchanged} if score.has_null else {}
+    interval: dict[str, Any] = {"confidence": request.confidence} if score.has_interval else {}
+    return replace(score, n_rows=n_rows, **tested, **interval)
 
 
 def _sides_with_repeats(request: PairRequest, sources: engine.Sources) -> SidesWithRepeats | None:
@@ -228,8 +239,8 @@ def _score_with_chance(
     steps = calibrated.run(work, sources, skipped, evidence, nulls)
     pair_scores, interrupted = engine.collect(steps, calibrated.n_steps(work, evidence))
     # A later score of a measure replaces the earlier one.
-    latest = {pair_score.score.measure: pair_score for pair_score in pair_scores}
-    scores = {pair.score.measure: pair.score for pair in correct_p_values(latest.values(), nulls)}
+    latest = {pair_score.name: pair_score for pair_score in pair_scores}
+    scores = {pair.name: pair for pair in correct_p_values(latest.values(), nulls)}
     draws = {measure: values for (measure, _), values in nulls.items()}
     return _ExactScores(scores, interrupted, evidence.exchanged, len(evidence.orders), dependence, nulls=draws)
 
@@ -239,7 +250,7 @@ def _score(work: Sequence[engine.Group], sources: engine.Sources, skipped: engin
     wide: list[Doubt | None] = []
     steps = _check_width(engine.run(work, sources, skipped), list(sources.values()), wide)
     pair_scores, interrupted = engine.collect(steps, sum(len(group.measures) for group in work))
-    scores = {pair.score.measure: pair.score for pair in pair_scores}
+    scores = {pair.name: pair for pair in pair_scores}
     return _ExactScores(scores, interrupted, width=next(iter(wide), None))
 
 
@@ -268,12 +279,12 @@ def _refuse_with_covariates(covariates: Any, **options: Any) -> None:
 
 
 def _check_width(
-    steps: Iterator[PairScore], sides: Sequence[Representation], doubts: list[Doubt | None]
-) -> Iterator[PairScore]:
+    steps: Iterator[Score], sides: Sequence[Representation], doubts: list[Doubt | None]
+) -> Iterator[Score]:
     """Pass each score on; while the views of CKA are in memory, check whether its value is mostly chance."""
     for step in steps:
-        if step.score.measure == "CKA":
-            doubts.append(width_doubt(sides, step.score.value))
+        if step.name == "CKA":
+            doubts.append(width_doubt(sides, step.value))
         yield step
 
 
@@ -281,7 +292,7 @@ def _add_ceilings(repeated: SidesWithRepeats, work: Sequence[engine.Group], scor
     """Add noise ceilings from the repeats to the scores; return whether Ctrl-C interrupted this."""
     try:
         for group in track(work, len(work), "repeats"):
-            scores.update((score.measure, score) for score in repeated.add_ceilings(group, scores))
+            scores.update((score.name, score) for score in repeated.add_ceilings(group, scores))
     except KeyboardInterrupt:
         return True
     return False
@@ -401,7 +412,8 @@ def compare(
     >>> import numpy as np
     >>> X = np.random.default_rng(0).standard_normal((50, 8))
     >>> print(compare(X, 3 * X[:, ::-1], ["CKA", "HardCorr"])["CKA"])
-    CKA: 1 (higher is closer, 0 to 1)
+    CKA 1, chance 0.1372
+      higher is closer, possible values 0 to 1
     """
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     chance = {"calibrate": calibrate, "n_draws": n_permutations, "alpha": alpha}

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from shesha.calibration.permutation_scores import TOGETHER
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
-from shesha.results import PairScore, Score
+from shesha.results import Score
 from shesha.support import memory
 from shesha.support.progress import track
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
@@ -109,7 +109,7 @@ def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair
     return reasons
 
 
-def run(groups: Sequence[Group], sources: Sources, skipped: Skipped, budget: int | None = None) -> Iterator[PairScore]:
+def run(groups: Sequence[Group], sources: Sources, skipped: Skipped, budget: int | None = None) -> Iterator[Score]:
     """Yield the scores, one group after another; `budget` limits the memory for the views of a stretch."""
     for stretch in stretches(groups, sources, skipped, budget):
         yield from stretch.scores()
@@ -192,20 +192,17 @@ class Stretch:
             if pair in pairs
         ]
 
-    def scores(self) -> Iterator[PairScore]:
+    def scores(self) -> Iterator[Score]:
         """Yield the score of every task, in order."""
         uses = Counter(id(side) for both in self.sides.values() for side in both)
 
-        def compare(task: tuple[Measure, Pair]) -> PairScore:
+        def compare(task: tuple[Measure, Pair]) -> Score:
             measure, pair = task
             if (measure.name, pair) in self.skipped:
-                return PairScore(*pair, missing_score(measure, self.skipped[measure.name, pair]))
+                return name_pair(missing_score(measure, self.skipped[measure.name, pair]), pair)
             a, b = self.sides[pair]
             share = sum(self.views[id(side)].seconds / uses[id(side)] for side in (a, b)) / len(self.group.measures)
-            return PairScore(
-                *pair,
-                _score_pair(measure, pair, (a, b), (self.views[id(a)], self.views[id(b)]), share),
-            )
+            return name_pair(_score_pair(measure, pair, (a, b), (self.views[id(a)], self.views[id(b)]), share), pair)
 
         yield from parallel(compare, self.tasks)
 
@@ -256,7 +253,7 @@ def _score_pair(
         assert views[0].view is not None and views[1].view is not None
         value = measure.compare_views(views[0].view, views[1].view)
         expected = math.nan if measure.expected is None else measure.expected(views[0].view, views[1].view)
-        note = measure.format_remark(views[0].view, views[1].view) or outside_note(measure, value)
+        notes = filter(None, [measure.format_remark(views[0].view, views[1].view) or outside_note(measure, value)])
     except NotEstimable as why:
         return missing_score(measure, str(why))
     except Exception as error:  # One measure's failure must not stop the others.
@@ -264,7 +261,7 @@ def _score_pair(
     if not math.isfinite(value):
         return missing_score(measure, f"the measure returned {value} without a reason")
     score = make_score(measure, value, seconds + time.perf_counter() - start, "")
-    return replace(score, note=note, expected=expected)
+    return replace(score, notes=tuple(notes), chance=expected)
 
 
 def outside_note(measure: Measure, value: float) -> str:
@@ -285,10 +282,24 @@ def missing_score(measure: Measure, reason: str) -> Score:
     return make_score(measure, float("nan"), 0.0, reason)
 
 
+def name_pair(score: Score, pair: Pair) -> Score:
+    """Return the score with the names of the representations that it compares."""
+    return replace(score, first=pair[0], second=pair[1])
+
+
 def make_score(measure: Measure, value: float, seconds: float, reason: str) -> Score:
     """Return the result object for a value of a measure."""
     low, high = map(float, measure.bounds)
-    return Score(measure.name, measure.family, value, measure.closer, low, high, seconds, reason)
+    return Score(
+        name=measure.name,
+        family=measure.family,
+        value=value,
+        closer=measure.closer,
+        possible_low=low,
+        possible_high=high,
+        seconds=seconds,
+        reason=reason,
+    )
 
 
 def score_not_reached(measure: Measure) -> Score:
@@ -296,9 +307,9 @@ def score_not_reached(measure: Measure) -> Score:
     return missing_score(measure, INTERRUPTED)
 
 
-def collect(steps: Iterator[PairScore | None], total: int) -> tuple[list[PairScore], bool]:
+def collect(steps: Iterator[Score | None], total: int) -> tuple[list[Score], bool]:
     """Collect the scores; after Ctrl-C, return those so far."""
-    pair_scores: list[PairScore] = []
+    pair_scores: list[Score] = []
     try:
         pair_scores.extend(step for step in track(steps, total, "comparing") if step is not None)
     except KeyboardInterrupt:

@@ -182,7 +182,7 @@ def sample_pair(
     scores: dict[str, Score] = {}
     try:
         for score in track(sampled_scores(measures, sources[0], sources[1], sampling), len(measures), "sampling"):
-            scores[score.measure] = add_note(score, _NO_CHANCE) if calibrate else score
+            scores[score.name] = add_note(score, _NO_CHANCE) if calibrate else score
     except KeyboardInterrupt:
         return scores, True
     return scores, False
@@ -215,12 +215,10 @@ def compare_stored(
         if summed:
             known = Moments.of(X, Y, names=names) if moments is None else moments
             exact = compare_moments(known, summed, **chance, confidence=sampling.confidence, seed=sampling.seed)
-            scores |= {
-                score.measure: add_note(score, _ONE_PASS) if score.has_value else score for score in exact.scores
-            }
+            scores |= {score.name: add_note(score, _ONE_PASS) if score.has_value else score for score in exact.scores}
             exchanged = exact.exchanged
         for score in track(sampled_scores(estimated, first, second, sampling), len(estimated), "sampling"):
-            scores[score.measure] = add_note(score, _NO_CHANCE) if chance["calibrate"] else score
+            scores[score.name] = add_note(score, _NO_CHANCE) if chance["calibrate"] else score
     except KeyboardInterrupt:
         interrupted = True
         missing = [measure for measure in (*summed, *estimated) if not scores[measure.name].has_value]

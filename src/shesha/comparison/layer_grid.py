@@ -16,7 +16,7 @@ from shesha.inputs import MissingRows, RowChoice
 from shesha.measures import as_measure
 from shesha.measures.registry import Choice
 from shesha.moments import LayerMoments
-from shesha.results import LayerComparison, PairScore
+from shesha.results import LayerComparison, Score
 from shesha.support.layer_axis import LayerAxis, layer_sequence
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
@@ -66,7 +66,7 @@ def compare_layers(
     >>> rng = np.random.default_rng(0)
     >>> layers = [rng.standard_normal((50, 8)) for _ in range(3)]
     >>> found = compare_layers(layers, {"copy of 2": layers[2], "noise": rng.standard_normal((50, 4))})
-    >>> found.best.first, found.best.second
+    >>> found.closest.first, found.closest.second
     ('2', 'copy of 2')
     """
     if isinstance(layers_a, LayerMoments):
@@ -94,10 +94,10 @@ def compare_layers(
     return LayerComparison(tuple(a), tuple(b), scores, chosen[0].closer, number(seed), interrupted, n_rows=n_rows)
 
 
-def _restore_layer_names(pair: PairScore) -> PairScore:
-    reason = pair.score.reason
+def _restore_layer_names(pair: Score) -> Score:
+    reason = pair.reason
     for name in (pair.first, pair.second):
         if reason.startswith(f"{name}: "):
             reason = reason[2:]
             break
-    return PairScore(pair.first[2:], pair.second[2:], replace(pair.score, reason=reason))
+    return replace(pair, first=pair.first[2:], second=pair.second[2:], reason=reason)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import t
 
 from shesha.comparison.chance_and_intervals import FEWEST_CLUSTERS, add_note, add_null
-from shesha.comparison.engine import failure, make_score, missing_score, score_not_reached
+from shesha.comparison.engine import failure, make_score, missing_score, name_pair, score_not_reached
 from shesha.extract import stream_layers
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
@@ -23,7 +23,7 @@ from shesha.moments.layer_pair_sums import grid_bytes
 from shesha.nulls.linear_moments import KernelSums, PearsonNull, inner_product_null
 from shesha.nulls.null_summary import best_value, holm, max_statistic_p_values, summarise
 from shesha.nulls.restricted_permutations import require_enough_draws
-from shesha.results import Comparison, LayerComparison, PairScore, Score
+from shesha.results import Comparison, LayerComparison, Score
 from shesha.support import memory
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed, generator, number
@@ -117,7 +117,7 @@ def score_sums(measure: Measure, sides: tuple[SummedRepresentation, SummedRepres
         return missing_score(measure, failure(error))
     if not math.isfinite(value):
         return missing_score(measure, f"the measure returned {value} without a reason")
-    return replace(make_score(measure, value, time.perf_counter() - start, ""), note=remark)
+    return replace(make_score(measure, value, time.perf_counter() - start, ""), notes=(remark,) if remark else ())
 
 
 def _value(measure: Measure, sides: tuple[SummedRepresentation, SummedRepresentation]) -> tuple[float, str]:
@@ -172,7 +172,7 @@ def _add_interval(
         return add_note(score, "no interval: the measure has no value without some parts of the rows")
     half = t.ppf(0.5 + confidence / 2, len(sizes) - 1) * math.sqrt(jackknife_variance(score.value, without, sizes))
     low, high = max(score.value - half, bounds[0]), min(score.value + half, bounds[1])
-    bounded = replace(score, interval_low=min(score.value, low), interval_high=max(score.value, high))
+    bounded = replace(score, low=float(min(score.value, low)), high=float(max(score.value, high)))
     bias = score.value - jackknife_mean(score.value, without, sizes)
     return add_note(bounded, _BIASED.format(int(sizes.sum()), bias)) if abs(bias) > _NOTED * half else bounded
 
@@ -272,10 +272,10 @@ def add_exact_null(
     calibrated = max(0.0, (score.value - threshold) / (top - threshold)) if top > threshold else 0.0
     return replace(
         score,
-        null_mean=mean,
-        null_sd=sd,
+        chance=mean,
+        chance_sd=sd,
         threshold=threshold,
-        score=calibrated,
+        calibrated=calibrated,
         p_value=unit.p_value(score.value),
     )
 
@@ -447,7 +447,7 @@ def compare_models(
     """
     number = draw_seed(seed)
     _require_estimable(LayerMoments(project=project, seed=number), measure)
-    steps: list[list[PairScore]] = []
+    steps: list[list[Score]] = []
     first: tuple[str, ...] = ()
     remaining: list[str] | None = None
     second: tuple[str, ...] = ()
@@ -492,20 +492,20 @@ def _strip(names: list[str], first: Any, second: Any, moments: LayerMoments) -> 
 
 
 def _grid(
-    measure: Measure, parts: Iterable[Iterable[PairScore]], first: tuple[str, ...], second: tuple[str, ...]
+    measure: Measure, parts: Iterable[Iterable[Score]], first: tuple[str, ...], second: tuple[str, ...]
 ) -> LayerComparison:
-    scores: list[PairScore] = []
+    scores: list[Score] = []
     interrupted = False
     try:
         scores.extend(track(chain.from_iterable(parts), len(first) * len(second), "pairs of layers"))
     except KeyboardInterrupt:
         interrupted = True
     done = {(pair_score.first, pair_score.second) for pair_score in scores}
-    missing = [PairScore(i, j, score_not_reached(measure)) for i, j in product(first, second) if (i, j) not in done]
+    missing = [name_pair(score_not_reached(measure), (i, j)) for i, j in product(first, second) if (i, j) not in done]
     return LayerComparison(first, second, (*_correct_pairs(scores), *missing), measure.closer, interrupted=interrupted)
 
 
-def _pairs(measure: Measure, strip: _Strip) -> Iterator[PairScore]:
+def _pairs(measure: Measure, strip: _Strip) -> Iterator[Score]:
     sums, moments = strip.sums, strip.moments
     sides = [SummedRepresentation(sums, place, precision) for place, precision in enumerate(moments.precisions)]
     for (i, first), (j, other) in product(enumerate(strip.names), enumerate(moments.second_names, len(strip.names))):
@@ -517,12 +517,9 @@ def _pairs(measure: Measure, strip: _Strip) -> Iterator[PairScore]:
             score = add_exact_null(measure, score, sums, (i, j), 0.05, factor)
         elif score.has_value:
             score = add_note(score, "no chance level: sums over rows give a chance level for kernel alignments only")
-        yield PairScore(first, other, score)
+        yield name_pair(score, (first, other))
 
 
-def _correct_pairs(scores: Sequence[PairScore]) -> list[PairScore]:
-    corrected = holm([pair_score.score.p_value for pair_score in scores])
-    return [
-        replace(pair_score, score=replace(pair_score.score, corrected_p_value=float(p)))
-        for pair_score, p in zip(scores, corrected, strict=True)
-    ]
+def _correct_pairs(scores: Sequence[Score]) -> list[Score]:
+    corrected = holm([pair_score.p_value for pair_score in scores])
+    return [replace(pair_score, corrected_p_value=float(p)) for pair_score, p in zip(scores, corrected, strict=True)]

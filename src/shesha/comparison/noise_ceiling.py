@@ -211,7 +211,7 @@ def _means(measure: Measure, repeats: Repeats, views: Sequence[View]) -> Iterato
 
 
 _UNKNOWN: dict[str, Any] = dict.fromkeys(
-    ("ceiling_lower", "ceiling_upper", "reliability_first", "reliability_second", "corrected"), math.nan
+    ("ceiling_lower", "ceiling_upper", "reliability_first", "reliability_second", "disattenuated"), math.nan
 )
 
 
@@ -313,4 +313,4 @@ def _write_ceilings(measure: Measure, over_repeats: float, score: Score, ceiling
     score = replace(score, reliability_first=first, reliability_second=second)
     if min(ceiling.reliability for ceiling in known) <= 0:
         return add_note(score, "not corrected for noise: the reliability of the repeats is not positive")
-    return replace(score, corrected=over_repeats / math.sqrt(math.prod(ceiling.reliability for ceiling in known)))
+    return replace(score, disattenuated=over_repeats / math.sqrt(math.prod(ceiling.reliability for ceiling in known)))

@@ -22,7 +22,7 @@ from shesha.inputs.matrix_shapes import state_shapes
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice, metric_of_rows
 from shesha.nulls.permutations import Design
-from shesha.results import PairScore, PairwiseComparison
+from shesha.results import PairwiseComparison, Score
 from shesha.support.argument_types import is_path
 from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, split_layers
@@ -155,7 +155,7 @@ def compare_all(
     chosen = seed_measures(choose(measures), seed)
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     request = _request(design, n_permutations, alpha, confidence, seed, calibrate=calibrate)
-    scores: Iterable[PairScore]
+    scores: Iterable[Score]
     exchanged = ""
     if (
         isinstance(representations_or_files, Files)
@@ -233,7 +233,7 @@ def _needs_run(
 
 def _compare_in_memory(
     representations: Mapping[Any, Any], chosen: list[Measure]
-) -> tuple[tuple[PairScore, ...], dict[str, tuple[int, ...]], bool]:
+) -> tuple[tuple[Score, ...], dict[str, tuple[int, ...]], bool]:
     hint_of_distances(representations)
     sources = align_rows(check_named_arrays(representations, "representations", "{}"))
     require_same_rows(sources)
@@ -256,17 +256,17 @@ def _pairs(measure: Measure, names: list[str]) -> list[engine.Pair]:
 
 
 def arrange_scores(
-    pair_scores: list[PairScore], measures: list[Measure], pairs: Mapping[str, list[engine.Pair]]
-) -> tuple[PairScore, ...]:
+    pair_scores: list[Score], measures: list[Measure], pairs: Mapping[str, list[engine.Pair]]
+) -> tuple[Score, ...]:
     """Arrange the scores by measure and pair, and mark those that were not reached."""
-    # A store does not keep expected values. They are removed here, so that results do not depend on whether a store is
-    # used.
+    # A store keeps no chance levels from formulas. They are removed here, so that results do not depend on whether a
+    # store is used.
     scores = {
-        (pair.score.measure, pair.first, pair.second): replace(pair, score=replace(pair.score, expected=float("nan")))
+        (pair.name, pair.first, pair.second): pair if pair.has_null else replace(pair, chance=float("nan"))
         for pair in pair_scores
     }
     return tuple(
-        scores.get((measure.name, *pair)) or PairScore(*pair, engine.score_not_reached(measure))
+        scores.get((measure.name, *pair)) or engine.name_pair(engine.score_not_reached(measure), pair)
         for measure in measures
         for pair in pairs[measure.name]
     )

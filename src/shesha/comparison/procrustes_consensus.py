@@ -129,10 +129,14 @@ def consensus(
     # nearly symmetric.
     p_values = outlier_p_values(np.log(np.maximum(distances, _SMALLEST)))
     corrected = holm(p_values)
+    fields = ("name", "value", "low", "high", "distance_to_all", "p_value", "corrected_p_value")
     columns = (distances, *zip(*ends, strict=True), to_all, p_values, corrected)
-    members = [Member(name, *map(float, values)) for name, *values in zip(names, *columns, strict=True)]
+    members = [
+        Member(closer="lower", **dict(zip(fields, [name, *map(float, values)], strict=True)))
+        for name, *values in zip(names, *columns, strict=True)
+    ]
     return Consensus(
-        tuple(sorted(members, key=lambda member: member.distance)),
+        tuple(sorted(members, key=lambda member: member.value)),
         float(np.sqrt(np.mean(np.square(to_all)))),
         len(mean),
         width,

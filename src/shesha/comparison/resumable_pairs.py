@@ -46,7 +46,7 @@ from shesha.inputs.matrix_shapes import state_shapes
 from shesha.measures import Measure, code_version
 from shesha.nulls import exchange
 from shesha.nulls.permutations import Design, RepresentationPermutations, nonempty_arguments
-from shesha.results import PairScore, Score
+from shesha.results import Score
 from shesha.results.json_loading import fits
 from shesha.runs import FOLLOWED, Job, Meter, ResultStore, version_of_code
 from shesha.support import memory
@@ -75,10 +75,10 @@ class Calibration:
 
     def add_chances(
         self,
-        scores: Sequence[PairScore],
+        scores: Sequence[Score],
         measures: Sequence[Measure],
         draws: Mapping[tuple[str, tuple[str, str]], Vector],
-    ) -> list[PairScore]:
+    ) -> list[Score]:
         """Add chance levels to the scores, with p-values corrected for the number of pairs per measure."""
         corrected = []
         for measure in measures:
@@ -86,13 +86,9 @@ class Calibration:
             for pair_score in scores:
                 values = draws.get((measure.name, (pair_score.first, pair_score.second)))
                 # Comparing a representation with itself tests nothing.
-                if (
-                    pair_score.score.measure == measure.name
-                    and values is not None
-                    and pair_score.first != pair_score.second
-                ):
-                    pair_score = replace(pair_score, score=self.evidence.add_chance(measure, pair_score.score, values))
-                if pair_score.score.measure == measure.name:
+                if pair_score.name == measure.name and values is not None and pair_score.first != pair_score.second:
+                    pair_score = self.evidence.add_chance(measure, pair_score, values)
+                if pair_score.name == measure.name:
                     family.append(pair_score)
             corrected += correct_p_values(family, draws)
         _warn_of_saturation(corrected)
@@ -130,20 +126,20 @@ def build_request(design: Design, n_permutations: int, alpha: float, confidence:
     return Request(n_permutations, float(alpha), confidence, design, seed)
 
 
-def _warn_of_saturation(scores: Sequence[PairScore]) -> None:
+def _warn_of_saturation(scores: Sequence[Score]) -> None:
     """Warn of each measure for which unrelated data reach the best value, and name one such pair."""
     warned: set[str] = set()
     for pair_score in scores:
-        score = pair_score.score
+        score = pair_score
         worst, best = (
             (score.possible_low, score.possible_high)
             if score.closer == "higher"
             else (score.possible_high, score.possible_low)
         )
-        if score.measure not in warned and saturated_measures({score.measure: (score.null_mean, worst, best)}):
-            warned.add(score.measure)
+        if score.name not in warned and saturated_measures({score.name: (score.chance, worst, best)}):
+            warned.add(score.name)
             warn(
-                f"{score.measure} is saturated for {pair_score.first} and {pair_score.second}: unrelated data reach "
+                f"{score.name} is saturated for {pair_score.first} and {pair_score.second}: unrelated data reach "
                 "the value of perfect agreement. Use more rows, fewer features, or another measure",
                 CalibrationWarning,
             )
@@ -190,9 +186,9 @@ class StoredScore(NamedTuple):
     def build(cls, score: Score, draws: Vector | None = None) -> StoredScore:
         """Return the stored form of a score and its draws."""
         text = "" if draws is None else base64.b64encode(np.asarray(draws, dtype="<f8").tobytes()).decode()
-        low, high = (score.interval_low, score.interval_high) if score.has_interval else (None, None)
+        low, high = (score.low, score.high) if score.has_interval else (None, None)
         value = score.value if score.has_value else None
-        return cls(value, score.seconds, score.reason or score.note, low, high, text)
+        return cls(value, score.seconds, score.reason or "\n".join(score.notes), low, high, text)
 
     @property
     def values(self) -> Vector | None:
@@ -263,19 +259,15 @@ def _score_cells(group: Group, sources: engine.Sources, block: Block) -> Iterato
     """Yield the comparisons, with draws and intervals if requested."""
     if block.calibration is None:
         for pair_score in engine.run([group], sources, {}, block.room):
-            yield Cell(
-                pair_score.score.measure, pair_score.first, pair_score.second, StoredScore.build(pair_score.score)
-            )
+            yield Cell(pair_score.name, pair_score.first, pair_score.second, StoredScore.build(pair_score))
         return
     nulls: calibrated.Nulls = {}
     added = block.calibration
     for pair_score in calibrated.run_pairs(
         group, sources, added.evidence, lambda pair: added.joint.pair_orders(*pair), nulls, block.room
     ):
-        draws = nulls.get((pair_score.score.measure, (pair_score.first, pair_score.second)))
-        yield Cell(
-            pair_score.score.measure, pair_score.first, pair_score.second, StoredScore.build(pair_score.score, draws)
-        )
+        draws = nulls.get((pair_score.name, (pair_score.first, pair_score.second)))
+        yield Cell(pair_score.name, pair_score.first, pair_score.second, StoredScore.build(pair_score, draws))
 
 
 @dataclass
@@ -451,7 +443,7 @@ class Run:
         """Whether other processes do the comparisons."""
         return self._scheduler is not None or (self._workers or 1) > 1
 
-    def __call__(self, pairs_of: Callable[[Measure, list[str]], list[Pair]]) -> list[PairScore]:
+    def __call__(self, pairs_of: Callable[[Measure, list[str]], list[Pair]]) -> list[Score]:
         """Compare the pairs; `pairs_of` returns the pairs of names that a measure compares."""
         if self._uses_workers:
             require_importable(self._measures, self._workers, self._scheduler)
@@ -468,7 +460,7 @@ class Run:
                 self.calibration = self._request.draw(known)
             values_by_measure = self._compare_pairs(store, pairs, skipped)
         scores = [
-            PairScore(*pair, self._score(measure, pair, values_by_measure[measure.name], skipped))
+            engine.name_pair(self._score(measure, pair, values_by_measure[measure.name], skipped), pair)
             for measure in self._measures
             for pair in pairs[measure.name]
         ]
@@ -546,10 +538,10 @@ class Run:
                 break
         if cell.value is None:
             return engine.make_score(measure, float("nan"), cell.seconds, reason)
-        score = replace(engine.make_score(measure, cell.value, cell.seconds, ""), note=reason)
+        score = replace(engine.make_score(measure, cell.value, cell.seconds, ""), notes=tuple(reason.splitlines()))
         if cell.low is None or cell.high is None:
             return score
-        return replace(score, interval_low=cell.low, interval_high=cell.high)
+        return replace(score, low=cell.low, high=cell.high)
 
     def _cell(self, measure: Measure, pair: Pair, results: Mapping[Pair, StoredScore]) -> StoredScore | None:
         """Return the stored comparison of the contents behind two names, if there is one."""

@@ -254,7 +254,7 @@ def _score(measure: Measure, estimate: _Estimate, sampling: Sampling, seconds: f
         )
     return replace(
         make_score(measure, estimate.value, seconds, ""),
-        note=precision_note,
+        notes=(precision_note,),
         sampling_error=estimate.error,
         sampling_low=low,
         sampling_high=high,

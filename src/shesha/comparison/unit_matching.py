@@ -120,19 +120,17 @@ def match_units(
     # Correlations that are equal up to rounding are sorted by unit.
     order = np.lexsort((observed[0], -np.round(observed[2], 12)))
     return UnitMatching(
-        **vars(summarise(score, scores, "higher", alpha, 1.0)),
-        observed=score,
+        **(summarise(score, scores, "higher", alpha, 1.0).evidence() | {"value": score}),
+        name="mean correlation of matched units",
         first=tuple(observed[0][order].tolist()),
         second=tuple(observed[1][order].tolist()),
         correlations=tuple(observed[2][order].tolist()),
         p_values=tuple(p_values[order].tolist()),
-        adjusted_p_values=tuple(_adjust(p_values[order], first.shape[1]).tolist()),
+        corrected_p_values=tuple(_adjust(p_values[order], first.shape[1]).tolist()),
         widths=(first.shape[1], other.shape[1]),
         n_rows=n,
         n_candidates=k,
-        n_permutations=len(orders),
         n_needed=_draws_needed(classes, alpha),
-        alpha=alpha,
         exchanged=text,
         null=tuple(scores.tolist()),
         seed=number(seed),

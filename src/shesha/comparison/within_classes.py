@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.comparison.chance_and_intervals import add_note, add_null, correct_p_values
 from shesha.comparison.compare import PairRequest, compare_in_memory, seed_measures
+from shesha.comparison.engine import name_pair
 from shesha.comparison.sampled_scores import Sampling
 from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names
 from shesha.inputs import validation as check
@@ -20,7 +21,7 @@ from shesha.measures.registry import Choice, metric_of_rows
 from shesha.nulls.design_builder import equal_groups, exchange
 from shesha.nulls.null_summary import benjamini_hochberg, best_value, summarise
 from shesha.nulls.permutations import Design
-from shesha.results import Comparison, PairScore, Score
+from shesha.results import Comparison, Score
 from shesha.results.similarity.within_classes import SeveralWithinClasses, WithinClasses
 from shesha.support import argument_types as kinds
 from shesha.support import provenance
@@ -305,7 +306,7 @@ def compare_within(
         n_blocks={} if blocks is None else {name: len(parts) for name, parts in strata.items()},
         mixing=rows_of_both.mixing(request.names),
         alpha=alpha,
-        n_permutations=n_permutations,
+        n_draws=n_permutations,
     )
 
 
@@ -445,7 +446,7 @@ class _Request:
         scores, nulls = [], {}
         for measure in self.measures:
             score, null = self._mean_score(parts, measure)
-            scores.append(PairScore(*self.names, score))
+            scores.append(name_pair(score, self.names))
             if null is not None:
                 nulls[measure.name, self.names] = null
         first = parts[0].comparison
@@ -453,7 +454,7 @@ class _Request:
         return replace(
             first,
             shapes=((n, first.shapes[0][1]), (n, first.shapes[1][1])),
-            scores=tuple(pair.score for pair in correct_p_values(scores, nulls)),
+            scores=tuple(pair for pair in correct_p_values(scores, nulls)),
             interrupted=any(part.comparison.interrupted for part in parts),
             doubts=None,
         )
@@ -472,9 +473,9 @@ class _Request:
         low, high = (
             value
             + sign * float(np.sqrt(((share * [_half_width(scores[place], end, best) for place in known]) ** 2).sum()))
-            for sign, end in ((-1, "interval_low"), (1, "interval_high"))
+            for sign, end in ((-1, "low"), (1, "high"))
         )
-        merged = replace(score, value=value, interval_low=low, interval_high=high, note="", corrected_p_value=np.nan)
+        merged = replace(score, value=value, low=low, high=high, notes=(), corrected_p_value=np.nan)
         if len(known) < len(scores):
             merged = add_note(merged, f"has a value in {len(known)} of {len(scores)} parts")
         columns = [parts[place].nulls.get(measure.name) for place in known]

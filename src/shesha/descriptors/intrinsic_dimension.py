@@ -114,7 +114,7 @@ class DimensionCurve(Result):
     """Standard errors over samples of rows, estimated from random halves of the rows."""
     distances: tuple[float, ...]
     """Mean distance to the two neighbours, which defines the scale."""
-    n_samples: int
+    n_rows: int
     """Number of distinct rows."""
     n_repeated: int
     """Number of rows left out because they repeat another row."""
@@ -129,7 +129,7 @@ class DimensionCurve(Result):
             f"({len(self.ranks)} scales)."
         )
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per scale."""
         import pandas as pd
 
@@ -166,7 +166,7 @@ class DimensionCurve(Result):
         for rank, distance, value, error in zip(self.ranks, self.distances, self.dimensions, self.errors, strict=True):
             rows.append([f"{rank} and {2 * rank}", f"{distance:.4g}", f"{value:.2f}", f"{error:.2f}"])
         left_out = f" ({count(self.n_repeated, 'repeated row')} left out)" if self.n_repeated else ""
-        head = f"Intrinsic dimension over scale, {self.n_samples:,} rows{left_out}"
+        head = f"Intrinsic dimension over scale, {self.n_rows:,} rows{left_out}"
         return "\n".join([head, *(f"  {line}" for line in columns(rows, "<>>>")), _BEWARE])
 
 
@@ -226,7 +226,7 @@ def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Se
         dimensions=tuple(dimension_at_rank(tables[0], place) for place in places),
         errors=tuple(_error(tables[1:], halves, place) for place in places),
         distances=tuple(float(tables[0][:, place - 1 : place + 1].mean()) * view.unit for place in places),
-        n_samples=n,
+        n_rows=n,
         n_repeated=view.n_repeated,
         n_splits=_N_SPLITS,
     )
@@ -248,6 +248,6 @@ def _claim(result: DimensionCurve) -> str:
     scales = [f"{value:.2f} +- {error:.2f} at neighbours {rank} and {2 * rank}" for value, error, rank in lines]
     return (
         f"{add_source('intrinsic_dimension', 'Intrinsic dimension')} by Gride over "
-        f"{result.n_samples:,} rows was {say.join_clauses(scales, 'more scales')} (errors from "
+        f"{result.n_rows:,} rows was {say.join_clauses(scales, 'more scales')} (errors from "
         f"{say.count(result.n_splits, 'random halving')})"
     )

@@ -363,7 +363,7 @@ def _missing_scores(setting: Setting, reason: str) -> list[DriftScore]:
     limits = [threshold(null, setting.level) for null in _nulls(setting)]
     limits_of_measures = zip(setting.measures, setting.tiers, limits, strict=True)
     return [
-        DriftScore(measure.name, tier, np.nan, limit, np.nan, reason=reason)
+        DriftScore(name=measure.name, tier=tier, value=np.nan, threshold=limit, p_value=np.nan, reason=reason)
         for measure, tier, limit in limits_of_measures
     ]
 
@@ -380,8 +380,18 @@ def _rank_among_reencodings(setting: Setting, values: Vector, reasons: list[str]
     for i, null in enumerate(_nulls(setting)):
         value, limit = float(values[i]), threshold(null, setting.level)
         usual = float(null[np.isfinite(null)].mean()) if np.isfinite(null).any() else np.nan
-        known = (setting.measures[i].name, setting.tiers[i], value, limit, p_value(value, null))
-        scores.append(DriftScore(*known, unchanged=usual, beyond=value > limit, reason=reasons[i]))
+        scores.append(
+            DriftScore(
+                name=setting.measures[i].name,
+                tier=setting.tiers[i],
+                value=value,
+                threshold=limit,
+                p_value=p_value(value, null),
+                chance=usual,
+                beyond=value > limit,
+                reason=reasons[i],
+            )
+        )
     return scores
 
 
@@ -400,8 +410,18 @@ def _test_tolerance(setting: Setting, after: Representation, values: Vector, rea
             # The lower confidence limit is the k-th smallest of K values, with k = level (K + 1).
             low = -threshold(-around, setting.level)
             p = p_value(-setting.tolerance, -around)
-        known = (measure.name, setting.tiers[i], value, setting.tolerance, p)
-        drifts.append(DriftScore(*known, low=low, beyond=low > setting.tolerance, reason=reasons[i]))
+        drifts.append(
+            DriftScore(
+                name=measure.name,
+                tier=setting.tiers[i],
+                value=value,
+                threshold=setting.tolerance,
+                p_value=p,
+                low=low,
+                beyond=low > setting.tolerance,
+                reason=reasons[i],
+            )
+        )
     return drifts
 
 

@@ -54,10 +54,10 @@ _SUSPECTS = (
 def decide_state(scores: Sequence[DriftScore], tolerance: float, sequence: CheckSequence | None) -> State:
     """Return the state; only the primary score, or its evidence over many checks, can raise an alert."""
     primary = scores[0]
-    if primary.drift != primary.drift:
+    if primary.value != primary.value:
         return "not estimable"
     alert = primary.beyond if sequence is None else sequence.alarm_since > 0
-    if alert and (primary.drift > tolerance or sequence is not None):
+    if alert and (primary.value > tolerance or sequence is not None):
         return "alert"
     return "watch" if any(score.beyond for score in scores) else "ok"
 
@@ -150,6 +150,7 @@ TOLERANCE = 0.05
 """Default tolerance without re-encodings: the published detection threshold."""
 RESAMPLES = 199
 _EVIDENCE, _STREAM = "evidence", "stream"
+_DRAWN = {"drift": "value", "threshold": "threshold"}
 _PLAIN = ("level", "tolerance", "n_resamples", "seed")
 
 
@@ -400,11 +401,11 @@ class DriftMonitor:
         -------
         matplotlib Axes
         """
-        scores = [{score["measure"]: score for score in one["scores"]} for one in self.history()]
+        scores = [{score["name"]: score for score in one["scores"]} for one in self.history()]
         if not scores:
             raise ValueError("the monitor must have checked encodings before they can be drawn, got no check")
         name = next(iter(scores[0])) if measure is None else check.choice(measure, tuple(scores[0]), "measure")
-        series = {part: [float(one[name][part]) for one in scores] for part in ("drift", "threshold")}
+        series = {part: [float(one[name].get(field, "nan")) for one in scores] for part, field in _DRAWN.items()}
         return curves(range(1, len(scores) + 1), series, labels=("check", f"drift by {name}"), ax=ax)
 
     def save(self, folder: str | Path, *, keep_rows: bool = False, overwrite: bool = False) -> None:

@@ -110,13 +110,13 @@ class _Collector:
             "shesha_check_timestamp_seconds", "Unix time of the last check, in seconds.", name, _seconds(event["at"])
         )
         for gauge, description, field in (
-            ("shesha_drift", "Drift of the last check; 0 means the same geometry.", "drift"),
+            ("shesha_drift", "Drift of the last check; 0 means the same geometry.", "value"),
             ("shesha_drift_threshold", "Drift threshold, which unchanged encodings rarely exceed.", "threshold"),
             ("shesha_drift_p_value", "Share of unchanged encodings with at least as much drift.", "p_value"),
         ):
             family = self._family(gauge, description, labels=["monitor", "measure", "tier"])
             for score in event["scores"]:
-                family.add_metric([name, score["measure"], score["tier"]], number(score[field]))
+                family.add_metric([name, score["name"], score["tier"]], number(score.get(field)))
             yield family
         if event["sequence"]:
             description = "Evidence of change from all checks (Shiryaev-Roberts statistic)."

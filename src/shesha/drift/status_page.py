@@ -170,10 +170,12 @@ def _charts(checks: Sequence[dict[str, Any]], now: datetime) -> str:
     figures = []
     for score, name in zip(checks[-1]["scores"], _names(checks[-1]), strict=True):
         points = [
-            Check(time_ago(check["at"], now), number(result["drift"]), number(result["threshold"]), check["state"])
+            Check(
+                time_ago(check["at"], now), number(result.get("value")), number(result.get("threshold")), check["state"]
+            )
             for check in checks
             for result in check["scores"]
-            if result["measure"] == score["measure"]
+            if result["name"] == score["name"]
         ]
         role = "This measure raises the alarm. " if score["tier"] == "primary" else ""
         last = f"{role}Last drift {_short(points[-1].drift)}, threshold {_short(points[-1].threshold)}"
@@ -185,7 +187,7 @@ def _charts(checks: Sequence[dict[str, Any]], now: datetime) -> str:
 
 def _names(check: dict[str, Any]) -> list[str]:
     """Return the names of the measures, without options where the names alone are distinct."""
-    names = [str(score["measure"]) for score in check["scores"]]
+    names = [str(score["name"]) for score in check["scores"]]
     bases = [name.partition("(")[0] for name in names]
     return [base if bases.count(base) == 1 else name for name, base in zip(names, bases, strict=True)]
 
@@ -214,11 +216,11 @@ def _largest_movements(last: dict[str, Any]) -> str:
 
 
 def _last_checks(checks: Sequence[dict[str, Any]], now: datetime) -> str:
-    measures = [score["measure"] for score in checks[0]["scores"]]
+    measures = [score["name"] for score in checks[0]["scores"]]
     head = ["when", "state", *_names(checks[0]), "circumstances"]
     lines = []
     for check in checks:
-        drifts = {score["measure"]: number(score["drift"]) for score in check["scores"]}
+        drifts = {score["name"]: number(score.get("value")) for score in check["scores"]}
         cells = [_cell(_short(drifts[name]) if name in drifts else "", "n") for name in measures]
         about = ", ".join(f"{name} {text}" for name, text in sorted((check.get("about") or {}).items()))
         lines.append(

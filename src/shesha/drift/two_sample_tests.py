@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.drift.two_samples import TESTS, Test, two_sample
 from shesha.inputs import validation as check
-from shesha.nulls.null_summary import holm, number_against_null
+from shesha.nulls.null_summary import holm, number_against_null, undecided
 from shesha.results import sentence_parts as say
 from shesha.results.number import Number, NumberTable
 from shesha.results.paper_sentences import claim
@@ -43,6 +43,10 @@ class TwoSampleTests(NumberTable):
         if not any(each.has_value for each in self):
             return f"Whether the samples differ cannot be tested: {self.numbers[0].reason}."
         if not self.significant:
+            p_values, corrected = [each.p_value for each in self], [each.corrected_p_value for each in self]
+            few = undecided(p_values, corrected, self.numbers[0].n_draws, self.numbers[0].alpha)
+            if few:
+                return f"Whether the samples differ {few} ({sizes})."
             return f"No difference between the two samples was found ({sizes})."
         if self.dependence:
             return f"Whether the samples differ cannot be decided, because rows depend on each other ({sizes})."
@@ -105,14 +109,14 @@ def two_sample_tests(
     if not names or len(set(names)) < len(names):
         raise ValueError(f"tests must be different names, at least one, got {names}")
     results = [
-        two_sample(reference, window, test=name, n_permutations=n_permutations, alpha=alpha, seed=seed)
+        two_sample(reference, window, test=cast(Test, name), n_permutations=n_permutations, alpha=alpha, seed=seed)
         for name in names
     ]
     numbers = []
     for each in results:
-        one = number_against_null(
-            each.test,
-            each.statistic,
+        one: Number = number_against_null(
+            each.name,
+            each.value,
             np.asarray(each.null),
             alpha=alpha,
             n_rows=each.n_reference + each.n_window,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -91,21 +91,22 @@ def two_sample(
         for line in dealt[1:]:
             line[rng.permutation(n)[:n_window]] = 1.0
         values = statistic(dealt)
+    fields: dict[str, Any] = {"n_reference": len(x), "n_window": n_window, "n_draws": n_permutations, "alpha": alpha}
     if not np.isfinite(values[0]):
-        reason = "all rows are equal"
-        return TwoSample(test, np.nan, np.nan, len(x), n_window, n_permutations, alpha, np.nan, np.nan, reason=reason)
+        return TwoSample(name=test, value=np.nan, reason="all rows are equal", **fields)
     # Equal sums may differ by rounding if their terms are in another order.
     tolerance = 1e-13 * float(np.abs(values).max())
     null = np.where(np.isclose(values[1:], values[0], rtol=1e-10, atol=tolerance), values[0], values[1:])
     found = (dependence_text(side, what, group_advice=False) for what, side in (("reference", x), ("window", y)))
     dependence = next((text for text in found if text), "")
-    sure = (p_value(float(values[0]), null), len(x), n_window, n_permutations, alpha, threshold(null, alpha))
     return TwoSample(
-        test,
-        float(values[0]),
-        *sure,
-        float(null.mean()),
-        tuple(null.tolist()),
+        name=test,
+        value=float(values[0]),
+        p_value=p_value(float(values[0]), null),
+        threshold=threshold(null, alpha),
+        chance=float(null.mean()),
+        null=tuple(null.tolist()),
+        **fields,
         dependence=dependence,
         seed=number(seed),
     )

@@ -79,7 +79,8 @@ def _sparse(path: Path, arrays: dict[str, StoredArray]) -> dict[str, StoredArray
         from scipy import sparse
 
         require_memory(path, path.stem, shape, dtype, "save fewer rows")
-        data, *places = (arrays[name].load() for name in _PARTS[form])
+        loaded: list[Any] = [arrays[name].load() for name in _PARTS[form]]
+        data, places = loaded[0], loaded[1:]
         packed = data.nbytes + sum(part.nbytes for part in places)
         require_plausible(path, path.stem, math.prod(shape) * dtype.itemsize, packed)
         with reading(path):

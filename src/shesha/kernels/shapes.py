@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shesha.support.types import Array, Matrix, Vector
 
@@ -51,7 +52,7 @@ def mean_shape(configurations: Sequence[Matrix], start: Matrix | None = None) ->
     return mean_of_rotated(configurations, rotations), n_steps, converged
 
 
-def mean_of_rotated(configurations: Sequence[Matrix], rotations: Sequence[Matrix]) -> Matrix:
+def mean_of_rotated(configurations: Sequence[Matrix], rotations: Sequence[Matrix] | NDArray[np.float64]) -> Matrix:
     """Return the mean of configurations after the rotation of each."""
     total = np.zeros((len(configurations[0]), rotations[0].shape[1]))
     for rows, turn in zip(configurations, rotations, strict=True):

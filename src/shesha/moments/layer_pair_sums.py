@@ -96,7 +96,7 @@ class LayerMoments:
     ...     early = rng.standard_normal((64, 8))
     ...     late = early @ np.ones((8, 3)) + rng.standard_normal((64, 3))
     ...     moments.update({"early": early, "late": late}, {"only": 2 * late})
-    >>> shesha.compare_layers(moments, "CKA").best.first
+    >>> shesha.compare_layers(moments, "CKA").closest.first
     'late'
     """
 

@@ -60,7 +60,7 @@ def behaviour_coupling(
     >>> rng = np.random.default_rng(0)
     >>> aroused = rng.random(200) < 0.5
     >>> found = behaviour_coupling(rng.poisson(np.where(aroused, 3, 2)[:, None], (200, 20)), aroused)
-    >>> round(found.observed, 2), found.significant
+    >>> round(found.value, 2), found.significant
     (0.82, True)
     """
     trials = Trials.without_conditions(X, missing=missing)

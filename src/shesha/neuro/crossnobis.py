@@ -306,7 +306,7 @@ def discriminability(
     >>> shown = rng.integers(3, size=120)
     >>> X = rng.standard_normal((120, 10)) + np.array([0, 0, 1])[shown, None]
     >>> found = discriminability(X, shown, np.repeat(np.arange(6), 20), noise=None)
-    >>> round(found.observed, 2), found.significant
+    >>> round(found.value, 2), found.significant
     (0.62, True)
     """
     trials = Trials.build(X, conditions, min_trials=1, missing=missing)

@@ -314,7 +314,7 @@ class CrossnobisPairs(Result):
     """Holm-corrected p-values; at least the number of pairs divided by `n_permutations` + 1 for the first pair."""
     p_benjamini_hochberg: tuple[float, ...]
     """Benjamini-Hochberg-corrected p-values (false discovery rate)."""
-    n_permutations: int
+    n_draws: int
     n_trials: int
     n_neurons: int
     exchanged: str
@@ -354,7 +354,7 @@ class CrossnobisPairs(Result):
     def _too_few(self) -> str:
         return f"with so few trials, p is at least {self.smallest_p_value:.2g}"
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per pair of conditions."""
         import pandas as pd
 
@@ -382,7 +382,7 @@ class CrossnobisPairs(Result):
                 *wrap(self.headline, page_width(), hanging=""),
                 *(f"  {line}" for line in columns(rows, "<<>>>")),
                 *([f"  {more} more pairs; `to_frame()` returns all"] if more > 0 else []),
-                *wrap(f"{self.n_permutations} permutations of {self.exchanged}", page_width(), hanging=""),
+                *wrap(f"{self.n_draws} permutations of {self.exchanged}", page_width(), hanging=""),
                 *(line for note in self.notes for line in wrap(f"note: {note}", page_width())),
             ]
         )
@@ -403,7 +403,7 @@ def _claim(result: CrossnobisPairs) -> str:
         f"{sum(result.significant)} of {say.count(len(result.first), 'pair')} of conditions differed at "
         f"{result.alpha:g} by cross-validated "
         f"squared distances over {result.n_trials:,} trials of {result.n_neurons:,} neurons: {clauses} "
-        f"({say.draws(result.n_permutations, result.exchanged)}, p corrected by the step-down maximum{undecided})"
+        f"({say.draws(result.n_draws, result.exchanged)}, p corrected by the step-down maximum{undecided})"
     )
 
 
@@ -488,7 +488,7 @@ def crossnobis_test(
         corrected_p_values=tuple(corrected.get(pair, float("nan")) for pair in pairs),
         p_holm=tuple(holm(p_values).tolist()),
         p_benjamini_hochberg=tuple(benjamini_hochberg(p_values).tolist()),
-        n_permutations=n_permutations,
+        n_draws=n_permutations,
         n_trials=trials.n_trials,
         n_neurons=trials.n_neurons,
         exchanged="the trials of both conditions" + ("" if runs is None else " within runs"),

@@ -117,7 +117,7 @@ def association(
     >>> days = [Session(rng.poisson(2, (80, 36)), shown, areas, rng.random(80)) for _ in range(5)]
     >>> table = session_table(days, scores=["trial_split", "behaviour_coupling"], n_permutations=0)
     >>> found = association(table, "trial_split", "behaviour_coupling")
-    >>> found.n, found.n_clusters, found.low < 0 < found.high
+    >>> found.n_rows, found.n_clusters, found.low < 0 < found.high
     (15, 5, True)
     """
     check.choice(clusters, CLUSTERS, "clusters")
@@ -153,7 +153,7 @@ def association(
         high=high,
         p_value=p_value,
         naive_p=naive,
-        n=len(values),
+        n_rows=len(values),
         n_clusters=len(set(named)),
         clusters=clusters,
         confidence=confidence,

@@ -16,10 +16,10 @@ from shesha.kernels.distances import METRICS, Metric, standard_rows
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls import draw_permutations, identity_first
-from shesha.nulls.null_summary import TIE, number_against_null
+from shesha.nulls.null_summary import number_against_null
 from shesha.results import sentence_parts as say
 from shesha.results.base import draws_axes
-from shesha.results.number import Number, NumberTable
+from shesha.results.number import TIE, Number, NumberTable
 from shesha.results.paper_sentences import claim
 from shesha.support import argument_types as kinds
 from shesha.support.progress import track
@@ -81,7 +81,7 @@ class Searchlight(NumberTable):
         from shesha.charts import null_distribution
 
         options = {"label": "correlation with the model", "drawn": "centres"}
-        ax = null_distribution(self.values, float("nan"), self.maximum.threshold, ax=ax, **options)
+        ax = null_distribution(self.values.tolist(), float("nan"), self.maximum.threshold, ax=ax, **options)
         ax.set(title=title, ylabel="centres")
         return ax
 
@@ -243,7 +243,7 @@ def neighbours_in_radius(coordinates: ArrayLike, radius: float, centres: ArrayLi
     middles = places
     if centres is not None:
         middles = check.require_squarable(check.matrix(centres, "centres", min_rows=1), "centres")
-    lists = cKDTree(places).query_ball_point(middles, check.positive(radius, "radius"), return_sorted=True)
+    lists: Any = cKDTree(places).query_ball_point(middles, check.positive(radius, "radius"), return_sorted=True)
     indptr = np.concatenate([[0], np.cumsum([len(each) for each in lists])])
     indices = np.concatenate([np.asarray(each, dtype=np.intp) for each in lists])
     return sparse.csr_array((np.ones(len(indices), dtype=bool), indices, indptr), shape=(len(middles), len(places)))
@@ -268,13 +268,13 @@ def _patterns(X: ArrayLike, metric: str) -> NDArray[np.float64]:
 def _neighbourhoods(neighbours: Any, n_features: int) -> sparse.csr_array:
     """Return the features of each centre as the stored entries of a sparse matrix."""
     if sparse.issparse(neighbours):
-        graph = sparse.csr_array(neighbours)
+        graph: Any = sparse.csr_array(cast(Any, neighbours))
         graph.eliminate_zeros()
         if graph.shape[1] != n_features:
             raise ValueError(
                 f"neighbours must have one column for each of the {n_features} features, got {graph.shape[1]}"
             )
-        return graph
+        return cast(sparse.csr_array, graph)
     if isinstance(neighbours, np.ndarray) and neighbours.ndim == 2 and neighbours.dtype.kind in "bf":
         return _neighbourhoods(sparse.csr_array(neighbours), n_features)
     lists = [np.unique(check.real(each, "neighbours")) for each in kinds.iterable(neighbours, "neighbours", "arrays")]

@@ -21,8 +21,9 @@ from shesha.kernels.condition_distances import agreement, condition_distances, h
 from shesha.kernels.rounding_and_scaling import centred_units
 from shesha.neuro._trials import Trials
 from shesha.nulls import summarise
-from shesha.nulls.null_summary import TIE, max_statistic_p_values
+from shesha.nulls.null_summary import max_statistic_p_values
 from shesha.results import SessionDrift, SessionPair, SessionPart
+from shesha.results.number import TIE
 from shesha.support import argument_types as kinds
 from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.provenance import keep_statements, state
@@ -482,10 +483,9 @@ def _split_half_score(score: Score, a: Cube, b: Cube) -> float:
 
 def _part(name: str, between: float, within: float, null: Vector, alpha: float) -> SessionPart:
     if np.isnan(between):
-        return SessionPart(name, between, within)
-    summary = summarise(between, null, "higher", alpha, 1.0)
-    fields = ("null_mean", "null_sd", "threshold", "score", "p_value")
-    return SessionPart(name, between, within, **{field: getattr(summary, field) for field in fields})
+        return SessionPart(name=name, value=between, within=within)
+    evidence = summarise(between, null, "higher", alpha, 1.0).evidence()
+    return SessionPart(name=name, value=between, within=within, **evidence)
 
 
 def _standard(values: Cube, axis: int) -> Cube:

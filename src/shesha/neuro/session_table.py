@@ -229,22 +229,22 @@ def score_area(trials: Trials, outcome: Vector | None, options: AreaOptions) -> 
 
 def _mean_of_draws(scores: list[TrialScore], options: AreaOptions) -> AreaScore:
     """Average the score and its permuted values over draws of neurons, which share their permutations."""
-    known = [score for score in scores if score.observed == score.observed]
+    known = [score for score in scores if score.value == score.value]
     if not known:
         return AreaScore(value=float("nan"), reason=scores[0].reason)
     first = known[0]
     if len(scores) == 1 or not first.null:
-        return replace(_plain(first), value=float(np.mean([score.observed for score in known])))
-    values = np.array([[score.observed, *score.null] for score in known]).mean(axis=0)
-    orders = replace(options.orders(first.n_trials, "permute"), exchanged=first.exchanged)
-    trials = Trials(np.zeros((first.n_trials, 1)), np.zeros(first.n_trials, dtype=np.intp), ("",))
+        return replace(_plain(first), value=float(np.mean([score.value for score in known])))
+    values = np.array([[score.value, *score.null] for score in known]).mean(axis=0)
+    orders = replace(options.orders(first.n_rows, "permute"), exchanged=first.exchanged)
+    trials = Trials(np.zeros((first.n_rows, 1)), np.zeros(first.n_rows, dtype=np.intp), ("",))
     summary = orders.summarise(first.name, values, trials, closer=first.closer, best=None)
     return _plain(replace(summary, n_unused=first.n_unused, dropped=first.dropped))
 
 
 def _plain(score: TrialScore) -> AreaScore:
-    fields = ("null_mean", "null_sd", "threshold", "score", "p_value", "n_unused", "dropped")
-    return AreaScore(value=score.observed, reason=score.reason, **{name: getattr(score, name) for name in fields})
+    fields = {name: getattr(score, name) for name in ("name", "value", "closer", "reason", "n_unused", "dropped")}
+    return AreaScore(**fields, **score.evidence())
 
 
 INTERVALS = ("session", "animal")
@@ -482,7 +482,7 @@ def _groups(lines: Sequence[AreaLine], interval: str, confidence: float, alpha: 
         groups.append(Group(name, len(members), n_sessions, n_animals, neurons, means))
 
     def place(group: Group) -> tuple[bool, float]:
-        mean = next(iter(group.means.values())).mean
+        mean = next(iter(group.means.values())).value
         return bool(np.isnan(mean)), -mean
 
     return tuple(sorted(groups, key=place))
@@ -492,9 +492,11 @@ def _mean(lines: Sequence[AreaLine], score: str, interval: str, confidence: floa
     known = [line for line in lines if line.scores[score].value == line.scores[score].value]
     if not known:
         nan = float("nan")
-        return GroupMean(nan, nan, nan, nan, 0, 0)
+        return GroupMean(value=nan, low=nan, high=nan, chance=nan, n_rows=0, n_beyond=0)
     values = np.array([line.scores[score].value for line in known])
     low, high = mean_interval(values, [getattr(line, interval) for line in known], confidence)
-    chance = float(np.mean([line.scores[score].null_mean for line in known]))
+    chance = float(np.mean([line.scores[score].chance for line in known]))
     n_beyond = sum(reaches_level(line.scores[score].p_value, alpha) for line in known)
-    return GroupMean(float(values.mean()), low, high, chance, len(known), n_beyond)
+    return GroupMean(
+        value=float(values.mean()), low=low, high=high, chance=chance, n_rows=len(known), n_beyond=n_beyond
+    )

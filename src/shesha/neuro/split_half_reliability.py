@@ -351,7 +351,7 @@ def wuc(
     >>> shown = rng.integers(6, size=240)
     >>> X = rng.poisson(rng.gamma(2, 2, size=(6, 30))[shown])
     >>> found = wuc(X, shown, seed=0)
-    >>> round(found.observed, 3), round(found.null_mean, 2), found.significant
+    >>> round(found.value, 3), round(found.chance, 2), found.significant
     (0.987, 0.02, True)
     """
     check.boolean(normalize, "normalize")

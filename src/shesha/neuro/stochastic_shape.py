@@ -33,7 +33,7 @@ class StochasticShape(Result):
     """A distance between two recordings as clouds of trials, compared with halves of each recording."""
 
     kind: str
-    distance: float
+    value: float
     """Distance with all trials; 0 for clouds that are rotations of each other. It is biased upwards if there are few
     trials."""
     corrected: float
@@ -52,7 +52,7 @@ class StochasticShape(Result):
 
     def _text(self) -> str:
         """Return a text with the distance and the distances between halves of the trials."""
-        value = f"{self.corrected:.4g}, corrected for few trials ({self.distance:.4g} without correction)"
+        value = f"{self.corrected:.4g}, corrected for few trials ({self.value:.4g} without correction)"
         within = f"{self.first_floor:.4g} and {self.second_floor:.4g} within the recordings"
         text = (
             f"{self.kind} shape distance {value}; {self.n_conditions} conditions with at least {self.fewest_trials} "
@@ -67,7 +67,7 @@ def _claim(result: StochasticShape) -> str:
     floors = " and ".join(map(say.format_number, (result.first_floor, result.second_floor)))
     return (
         f"The {result.kind} shape distance (Duong et al. 2023) between the two recordings was "
-        f"{say.format_number(result.corrected)}, corrected for few trials ({say.format_number(result.distance)} "
+        f"{say.format_number(result.corrected)}, corrected for few trials ({say.format_number(result.value)} "
         f"without correction), over {say.count(result.n_conditions, 'condition')} with at least "
         f"{result.fewest_trials:,} trials; the distance between halves of the trials was "
         f"{say.format_number(result.half_distance)} between the recordings, and {floors} within them "
@@ -142,7 +142,7 @@ def stochastic_shape(
     >>> tuning, turn = 2 * rng.standard_normal((6, 4)), np.linalg.qr(rng.standard_normal((4, 4)))[0]
     >>> X, Y = (tuning[shown] + rng.standard_normal((120, 4)) for _ in range(2))
     >>> found = stochastic_shape(X, Y @ turn, shown)
-    >>> round(found.distance, 2), round(found.corrected, 2)
+    >>> round(found.value, 2), round(found.corrected, 2)
     (0.85, 0.0)
     """
     check.choice(kind, KINDS, "kind")
@@ -166,7 +166,7 @@ def stochastic_shape(
     between, within_first, within_second = halves.mean(axis=0)
     return StochasticShape(
         kind=kind,
-        distance=scale * _root(square),
+        value=scale * _root(square),
         corrected=scale * _root(between - 0.5 * (within_first + within_second)),
         half_distance=scale * _root(between),
         first_floor=scale * _root(within_first),

@@ -144,7 +144,7 @@ def tables_over_orders(
     options = {"how": how, "metric": metric, "normalize": bool(normalize), "null": null}
     fields: dict[str, Any] = {
         "times": named,
-        "n_trials": trials.n_trials,
+        "n_rows": trials.n_trials,
         "n_neurons": trials.n_neurons,
         "n_conditions": trials.n_conditions,
         "alpha": orders.alpha,
@@ -210,24 +210,19 @@ def _result(tables: Cube, reason: str, fields: dict[str, Any]) -> OverTime:
     null = largest[1:]
     chance = _mean(tables[1:]) if len(null) else np.full(observed.shape, np.nan)
     p_values = np.full(observed.shape, np.nan)
-    null_fields: dict[str, Any] = {}
     if len(null) and not np.isnan(largest[0]):
         for i, j in np.argwhere(~np.isnan(observed)):
             p_values[i, j] = summarise(float(observed[i, j]), null, "higher", fields["alpha"], 1.0).p_value
         summary = summarise(float(largest[0]), null, "higher", fields["alpha"], 1.0)
-        null_fields = {
-            name: getattr(summary, name) for name in ("null_mean", "null_sd", "threshold", "score", "p_value")
-        }
+        fields |= summary.evidence()
     values, means, corrected = (tuple(map(tuple, matrix.tolist())) for matrix in (observed, chance, p_values))
     return OverTime(
         values=values,
-        chance=means,
+        chances=means,
         p_values=corrected,
-        observed=float(largest[0]),
-        n_permutations=len(null),
+        value=float(largest[0]),
         null=tuple(null.tolist()),
-        **fields,
-        **null_fields,
+        **(fields | {"n_draws": len(null)}),
     )
 
 

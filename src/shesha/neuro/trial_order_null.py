@@ -86,12 +86,12 @@ class Orders:
             check.not_estimable(f"{name}: {reason}")
         score = TrialScore(
             name=name,
-            observed=observed,
+            value=observed,
             closer=closer,
-            n_trials=trials.n_trials,
+            n_rows=trials.n_trials,
             n_neurons=trials.n_neurons,
             alpha=self.alpha,
-            n_permutations=len(null),
+            n_draws=len(null),
             exchanged=self.exchanged,
             null=tuple(null.tolist()),
             seed=self.seed,
@@ -101,20 +101,17 @@ class Orders:
         if np.isnan(observed) or not len(null):
             return score
         notes = (*score.notes, _NO_NULL) if is_constant(values, n_terms=trials.n_trials) else score.notes
-        return replace(score, notes=notes, **_summary(observed, null, closer, self.alpha, best))
+        return replace(score, notes=notes, **_evidence(observed, null, closer, self.alpha, best))
 
 
-def _summary(observed: float, null: Vector, closer: str, alpha: float, best: float | None) -> Mapping[str, Any]:
+def _evidence(observed: float, null: Vector, closer: str, alpha: float, best: float | None) -> Mapping[str, Any]:
     if closer != "either":
-        summary = summarise(observed, null, closer, alpha, best)
-        return {name: getattr(summary, name) for name in summary.to_dict()}
+        return summarise(observed, null, closer, alpha, best).evidence()
     # The two-sided test compares absolute deviations from the mean of the null.
     middle = float(np.nanmean(null)) if not np.isnan(null).all() else 0.0
-    summary = summarise(abs(observed - middle), np.abs(null - middle), "higher", alpha, None)
+    deviations = summarise(abs(observed - middle), np.abs(null - middle), "higher", alpha, None)
     spread = float(np.nanstd(null)) if not np.isnan(null).all() else np.nan
-    z = (observed - middle) / spread if len(null) and not is_constant(null) else float("nan")
-    fields = {name: getattr(summary, name) for name in summary.to_dict()}
-    return {**fields, "null_mean": middle, "null_sd": spread, "centred": observed - middle, "z": z}
+    return deviations.evidence() | {"chance": middle, "chance_sd": spread if not is_constant(null) else 0.0}
 
 
 def over_orders(score: Callable[[Index], float], orders: Orders) -> Vector:

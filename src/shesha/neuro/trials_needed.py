@@ -227,12 +227,17 @@ def trials_needed(
         measured = {size: halves.distances(trials.codes, size) for size in sizes}
     now = float(drawn[0])
     reason = "" if now == now else "too few pairs of conditions have responses and unequal distances in both halves"
-    shared = {"alpha": orders.alpha, "n_rows": trials.n_trials, "seed": number(seed)}
+    shared: dict[str, Any] = {"alpha": orders.alpha, "n_rows": trials.n_trials, "seed": number(seed)}
     numbers = []
     for size, distances in measured.items():
         value = float(_mean(agreement(*distances)))
         limits = _jackknife(*distances, trials.n_conditions)
-        fields = {"n_trials": size, "spearman_brown": _spearman_brown(now, size / largest), **limits, **shared}
+        fields: dict[str, Any] = {
+            "n_trials": size,
+            "spearman_brown": _spearman_brown(now, size / largest),
+            **limits,
+            **shared,
+        }
         fields |= {"reason": reason} if value != value else {}
         null_values = drawn[1:] if size == largest else np.empty(0)
         name = count(size, "trial")

@@ -119,7 +119,7 @@ def tertiles(
     >>> rng = np.random.default_rng(0)
     >>> rates = np.linspace(rng.gamma(2, 2, 20), rng.gamma(2, 2, 20), 210)
     >>> found = tertiles(rng.poisson(rates))
-    >>> round(found.early_middle.observed, 3), round(found.middle_late.observed, 3), found.gradual
+    >>> round(found.early_middle.value, 3), round(found.middle_late.value, 3), found.gradual
     (0.956, 0.98, False)
     """
     rows, trials = _rows(X, normalize, missing, min_trials=6)

@@ -5,13 +5,11 @@ from shesha.nulls.design_builder import equal_groups, exchange, match_by_quantit
 from shesha.nulls.null_summary import benjamini_hochberg, best_value, holm, require_attainable_maximum, summarise
 from shesha.nulls.permutations import draw_permutations, identity_first
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.results import Dependence, NullComparison, NullSummary
+from shesha.results import Dependence
 
 __all__ = [
     "Dependence",
     "Exchange",
-    "NullComparison",
-    "NullSummary",
     "benjamini_hochberg",
     "best_value",
     "dependence",

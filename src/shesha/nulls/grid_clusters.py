@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.nulls.null_summary import TIE
+from shesha.results.number import TIE
 from shesha.support.types import Array, Index, Vector
 
 
@@ -61,8 +61,9 @@ def grid_clusters(draws: Array, threshold: Any) -> tuple[Index, Vector, Vector]:
     # Entries of different draws are not neighbours.
     structure[[0, 2]] = False
     above = draws > threshold
+    labels: Any
     labels, n = label(above, structure)
-    masses = np.bincount(labels[above], weights=draws[above], minlength=n + 1)
+    masses: Any = np.bincount(labels[above], weights=draws[above], minlength=n + 1)
     draw = np.zeros(n + 1, dtype=np.intp)
     draw[labels] = np.arange(len(draws)).reshape(-1, *[1] * (draws.ndim - 1))
     largest = np.zeros(len(draws))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.results import NullSummary, Number
+from shesha.results.number import TIE, Number
 from shesha.support.draw_counts import default_draws, draws_needed, undecided
 from shesha.support.types import Matrix, Vector
 
@@ -18,8 +18,6 @@ __all__ = ["CORRECTIONS", "Correction", "benjamini_hochberg", "default_draws", "
 
 
 AnyNumber = TypeVar("AnyNumber", bound=Number)
-TIE = 1e-12
-"""Difference, relative to the largest score, below which two scores count as equal."""
 
 
 def best_value(closer: str, bounds: tuple[float, float], maximum: float | None) -> float | None:
@@ -44,10 +42,10 @@ def require_attainable_maximum(maximum: float | None, observed: float, threshold
         )
 
 
-def summarise(observed: float, null: Vector, closer: str, alpha: float, best: float | None) -> NullSummary:
-    """Compare a score with its null; permutations without a score count as extreme, to be conservative."""
+def summarise(value: float, null: Vector, closer: str, alpha: float, best: float | None) -> Number:
+    """Compare a value with its null; permutations without a value count as extreme, to be conservative."""
     sign = 1.0 if closer == "higher" else -1.0
-    s, t = sign * observed, sign * null[~np.isnan(null)]
+    s, t = sign * value, sign * null[~np.isnan(null)]
     k, lost = len(null), int(np.isnan(null).sum())
     largest = float(np.abs([x for x in (s, *t) if np.isfinite(x)]).max(initial=0.0))
     tie = TIE * largest
@@ -55,21 +53,21 @@ def summarise(observed: float, null: Vector, closer: str, alpha: float, best: fl
     combined = np.sort(np.concatenate([t, np.full(lost, np.inf), [s]]))
     threshold = float(combined[ceil((1 - alpha) * (k + 1) - 1e-9) - 1])
     mean, sd = _moments(t, largest)
-    with np.errstate(invalid="ignore"):  # Equal infinite scores are ties.
-        ties = (t == s) | (np.abs(t - s) <= tie)
-    top = None if best is None else sign * best
-    return NullSummary(
+    has_best = best is not None and not np.isnan(best)
+    top = sign * cast(float, best) if has_best else None
+    return Number(
+        value=value,
+        closer=closer,
+        alpha=alpha,
+        best=cast(float, best) if has_best else np.nan,
         threshold=sign * threshold,
-        score=0.0 if s - threshold <= tie else _rescale(s, threshold, top),
+        calibrated=0.0 if s - threshold <= tie else _rescale(s, threshold, top),
         p_value=(1 + extreme) / (k + 1),
-        percentile=100 * float((t < s - tie).sum() + 0.5 * ties.sum()) / k,
         # Adding zero turns -0.0 into 0.0.
-        null_mean=sign * mean + 0.0,
-        null_sd=sd,
-        centred=s - mean,
-        z=(s - mean) / sd if sd > tie else float("nan"),
-        adjusted=(s - mean) / (top - mean) if top is not None and top > mean else float("nan"),
-        n_lost=lost,
+        chance=sign * mean + 0.0,
+        chance_sd=sd,
+        n_draws=k,
+        null=tuple(null.tolist()),
     )
 
 
@@ -105,9 +103,7 @@ def number_against_null(
     if not len(null) or np.isnan(value):
         return kind(**known)
     summary = summarise(float(value), null, "higher", alpha, best)
-    known |= {"chance": summary.null_mean, "chance_sd": summary.null_sd, "threshold": summary.threshold}
-    known |= {"calibrated": summary.score, "p_value": summary.p_value}
-    return kind(**known, n_draws=len(null), null=tuple(null.tolist()))
+    return kind(**(summary.evidence() | known), null=summary.null)
 
 
 def _moments(t: Vector, largest: float) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -35,6 +35,13 @@ from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances, select_layer_rows
 
+_EVIDENCE_FIELDS = ("p_value", "corrected_p_value", "p_ceiling", "alone", "unique", "unique_low", "unique_high")
+
+
+def _named(names: Sequence[str], values: Iterable[Any]) -> dict[str, Any]:
+    """Return values as keyword arguments."""
+    return dict(zip(names, values, strict=True))
+
 
 def rank_with_ties(
     problem: Problem,
@@ -52,11 +59,14 @@ def rank_with_ties(
     lines = _Lines.build(evaluations, confidence, problem.measure.higher_is_closer)
     listed = [
         RankedModel(
-            name,
-            float(values.means[k]),
-            *(float(np.clip(lines.low[k], low, high)), float(np.clip(lines.high[k], low, high))),
-            *(1 + better[name], n - worse[name]),
-            *(float(number) for number in (*chance[k], lines.p_ceiling[k], *lines.shares[k])),
+            name=name,
+            value=float(values.means[k]),
+            low=float(np.clip(lines.low[k], low, high)),
+            high=float(np.clip(lines.high[k], low, high)),
+            confidence=confidence,
+            rank_low=1 + better[name],
+            rank_high=n - worse[name],
+            **_named(_EVIDENCE_FIELDS, map(float, (*chance[k], lines.p_ceiling[k], *lines.shares[k]))),
         )
         for k, name in enumerate(problem.names)
     ]
@@ -70,7 +80,7 @@ def _beaten(
     better, worse = dict.fromkeys(problem.names, 0), dict.fromkeys(problem.names, 0)
     for pair in pairs:
         if reaches_level(pair.corrected_p_value, alpha):
-            first, second = (pair.first, pair.second) if sign * pair.difference > 0 else (pair.second, pair.first)
+            first, second = (pair.first, pair.second) if sign * pair.value > 0 else (pair.second, pair.first)
             worse[first] += 1
             better[second] += 1
     return better, worse
@@ -352,7 +362,7 @@ def rank_models(
         confidence=confidence,
         correction=correction,
         n_resamples=evaluations.values.n_resamples,
-        n_permutations=n_permutations,
+        n_draws=n_permutations,
         exchanged=exchanged,
         n_known_pairs=n_known,
         notes=tuple(notes),
@@ -514,9 +524,10 @@ def _pairs(
     corrected = _CORRECT[correction](p_values)
     i, j = np.triu_indices(len(problem.models), k=1)
     columns = (differences.means, low, high, p_values, corrected)
+    names = ("first", "second", "value", "low", "high", "p_value", "corrected_p_value")
     return tuple(
-        ModelDifference(problem.names[a], problem.names[b], *map(float, numbers))
-        for a, b, *numbers in zip(i, j, *columns, strict=True)
+        ModelDifference(**dict(zip(names, [problem.names[a], problem.names[b], *map(float, row)], strict=True)))
+        for a, b, *row in zip(i, j, *columns, strict=True)
     )
 
 

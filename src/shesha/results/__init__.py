@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from shesha.results.neuro.session_table import AreaLine, AreaScore, Association, Group, GroupMean, SessionTable
     from shesha.results.neuro.time_by_time import OverTime
     from shesha.results.neuro.trial_score import Tertiles, TrialScore
-    from shesha.results.null_summary import NullComparison, NullSummary
     from shesha.results.number import Number
-    from shesha.results.similarity.calibrated import Calibrated, CalibratedMany
+    from shesha.results.similarity.calibrated import CalibratedMany
     from shesha.results.similarity.comparison import Comparison
     from shesha.results.similarity.consensus import Consensus, Member
     from shesha.results.similarity.layer_grids import CalibratedLayers, LayerComparison
@@ -32,11 +31,11 @@ if TYPE_CHECKING:
         ModelRanking,
         RankedModel,
     )
-    from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
+    from shesha.results.similarity.pairwise import PairwiseComparison
     from shesha.results.similarity.score import NoiseCeiling, NoiseCeilingFields, Score
     from shesha.results.similarity.unit_matching import UnitMatching
     from shesha.results.similarity.within_classes import SeveralWithinClasses, WithinClasses
-    from shesha.results.stability.scores import Chance, DriftPath, Estimate
+    from shesha.results.stability.scores import DriftPath, Estimate
     from shesha.results.steering.layer_ranking import LayerRanking, RankedLayer
     from shesha.results.steering.partial_correlations import PartialCorrelation, PartialCorrelations
     from shesha.results.steering.steering import Steerability, SteeringPredictors, SteeringScore
@@ -48,10 +47,8 @@ __all__ = [
     "AreaScore",
     "Association",
     "Audit",
-    "Calibrated",
     "CalibratedLayers",
     "CalibratedMany",
-    "Chance",
     "CheckSequence",
     "ClassChange",
     "Coherence",
@@ -85,11 +82,8 @@ __all__ = [
     "MovedRow",
     "NoiseCeiling",
     "NoiseCeilingFields",
-    "NullComparison",
-    "NullSummary",
     "Number",
     "OverTime",
-    "PairScore",
     "PairwiseComparison",
     "PartialCorrelation",
     "PartialCorrelations",

@@ -258,8 +258,18 @@ class Result:
         """
         return cast(Self, restore(cls, plain))
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return the result as a table with one row."""
+    def to_frame(self, *, full: bool = False) -> pd.DataFrame:
+        """Return the result as a table.
+
+        Parameters
+        ----------
+        full : bool
+            Whether to return every field. Default: names, values, intervals, chance levels, p-values and verdicts.
+        """
+        return self._frame(full=full)
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return a table with one row; tables of results override this."""
         import pandas as pd
 
         return pd.DataFrame([{name: as_cell(value) for name, value in self.to_dict().items() if name != "inputs"}])

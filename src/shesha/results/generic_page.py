@@ -135,7 +135,7 @@ def _cell(value: Any) -> str:
 def run_details(result: Any, more: Mapping[str, Any] | None = None) -> tuple[tuple[str, str], ...]:
     """Return the facts that are needed to repeat the run: parameters, seed and versions."""
     options = {**getattr(result, "options", {}), **(more or {})}
-    for name in ("seed", "n_permutations", "alpha", "confidence", "exchanged"):
+    for name in ("seed", "n_draws", "alpha", "confidence", "exchanged"):
         if getattr(result, name, None) is not None or name == "seed":
             options.setdefault(name, getattr(result, name, None))
     seed = options.pop("seed", None)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shesha.report import columns, page_width, wrap
-from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.base import Result, as_cell, draws_axes, reaches_level
 from shesha.support.wording import agree, agree_with_share, count, join_items
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ TIE = 1e-12
 class Number(Result):
     """A number with its evidence. What is not known is NaN; `reason` says why the value itself is missing."""
 
-    name: str
+    name: str = ""
     """What was computed: the name of a measure, score, group, layer or model."""
-    value: float
+    value: float = NAN
     low: float = NAN
     """Lower end of the interval for samples of other rows (or units) of the same kind."""
     high: float = NAN
@@ -48,7 +48,7 @@ class Number(Result):
     alpha: float = 0.05
     """Significance level of verdict and threshold."""
     closer: str = "higher"
-    """Whether 'higher' or 'lower' values are farther from chance in the direction that the test looks for."""
+    """Whether 'higher' or 'lower' values mean more agreement; 'either' if the test has two sides."""
     best: float = NAN
     """Value for perfect agreement; NaN if there is no such value."""
     n_rows: int = 0
@@ -60,7 +60,7 @@ class Number(Result):
     """Draws from the null distribution, NaN for those without a value; empty if they were not kept."""
     seed: int | None = None
     reason: str = ""
-    """Why the value is missing; empty if it is not."""
+    """Why the value or its chance level is missing; empty if neither is."""
     notes: tuple[str, ...] = ()
 
     aliases: ClassVar[tuple[str, ...]] = ("significant",)
@@ -125,27 +125,37 @@ class Number(Result):
         """Percentage of the null values that are less close than the value; ties count half. NaN without draws."""
         if not self.null:
             return NAN
-        value, tie = self._sign * self.value, self._tie
-        draws = [self._sign * draw for draw in self.null if not isnan(draw)]
+        tie = self._tie
+        if self.closer == "either":
+            value, *draws = (abs(x - self.chance) for x in (self.value, *self.null) if not isnan(x))
+        else:
+            value, *draws = (self._sign * x for x in (self.value, *self.null) if not isnan(x))
         ties = sum(draw == value or abs(draw - value) <= tie for draw in draws)
         return 100 * (sum(draw < value - tie for draw in draws) + 0.5 * ties) / len(self.null)
 
     @property
     def _sign(self) -> float:
-        return 1.0 if self.closer == "higher" else -1.0
+        return -1.0 if self.closer == "lower" else 1.0
 
     @property
     def _tie(self) -> float:
         return TIE * max((abs(x) for x in (self.value, *self.null) if isfinite(x)), default=0.0)
 
-    def to_frame(self, *, full: bool = False) -> pd.DataFrame:
-        """Return the number as a table with one row.
+    def to_dict(self) -> dict[str, Any]:
+        """Return the number as plain values that can be written as JSON; what is not known is left out."""
+        defaults = {one.name: one.default for one in fields(self)}
+        return {
+            name: value
+            for name, value in super().to_dict().items()
+            if name in ("name", "value") or not _is_unknown(value, defaults.get(name))
+        }
 
-        Parameters
-        ----------
-        full : bool
-            Whether to return every field. Default: name, value, interval, chance level, p-values and verdict.
-        """
+    def evidence(self) -> dict[str, Any]:
+        """Return chance level, threshold, calibrated value and p-value, to add them to another number."""
+        return {name: getattr(self, name) for name in _EVIDENCE}
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return the number as a table with one row."""
         return frame_of_numbers([self], full=full)
 
     @draws_axes
@@ -158,6 +168,8 @@ class Number(Result):
 
     def _text(self) -> str:
         """Return the number in one line, with its calibration, its extras and its notes below."""
+        if not self.has_value:
+            return self.line()
         lines = [self.line(), *(f"  {line}" for line in self._further_lines())]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
@@ -183,15 +195,28 @@ class Number(Result):
             kind = "excess over the threshold" if isnan(self.best) else "calibrated"
             yield f"{kind} {self.calibrated:.4g}, threshold {self.threshold:.4g}, null sd {self.chance_sd:.2g}"
         if self.n_lost:
-            lost = f"{count(self.n_lost, 'draw')} without a value"
-            yield f"{lost} {agree(self.n_lost, 'counts', 'count')} as at least as close"
+            lost = count(self.n_lost, "draw")
+            yield f"{lost} without a value {agree(self.n_lost, 'counts', 'count')} as at least as close"
 
 
+def _is_unknown(value: Any, default: Any) -> bool:
+    """Return whether a field says nothing: NaN, or an empty default."""
+    if isinstance(value, float):
+        return isnan(value)
+    return value is None or (isinstance(value, str | tuple) and not value and value == default)
+
+
+_EVIDENCE = ("chance", "chance_sd", "threshold", "calibrated", "p_value", "alpha", "best", "n_draws")
 NARROW = ("value", "low", "high", "chance", "p_value", "corrected_p_value", "verdict")
 """The columns that a table of numbers shows after its names."""
 
 
-def frame_of_numbers(numbers: Iterable[Number], *names: str, full: bool = False) -> pd.DataFrame:
+def frame_of_numbers(
+    numbers: Iterable[Number],
+    *names: str,
+    full: bool = False,
+    lead: Mapping[str, Sequence[Any]] | None = None,
+) -> pd.DataFrame:
     """Return one row per number: its names, value, interval, chance level, p-values and verdict, or every field.
 
     Columns of the narrow table that are empty in all rows are left out.
@@ -203,18 +228,22 @@ def frame_of_numbers(numbers: Iterable[Number], *names: str, full: bool = False)
         Fields that name a row. Default: 'name'.
     full : bool
         Whether to return every field except the draws.
+    lead : mapping of str to sequence, optional
+        Further columns, which come first.
     """
     import pandas as pd
 
-    rows = list(numbers)
+    rows, head = list(numbers), dict(lead or {})
     if full:
-        left_out = ("inputs", "null", "doubts")
-        plain: list[dict[str, Any]] = [{k: v for k, v in row.to_dict().items() if k not in left_out} for row in rows]
-        return pd.DataFrame(plain)
-    columns = (*(names or ("name",)), *NARROW)
-    frame = pd.DataFrame([[getattr(row, column) for column in columns] for row in rows], columns=list(columns))
-    kept = [name for name in columns if name not in NARROW[1:-1] or frame[name].notna().any()]
-    return frame[kept]
+        left_out = {"inputs", "null", "doubts", *head}
+        known = dict.fromkeys(one.name for row in rows for one in fields(row) if one.name not in left_out)
+        known |= dict.fromkeys(name for row in rows for name in row.aliases)
+        return pd.DataFrame(head | {name: [as_cell(getattr(row, name, None)) for row in rows] for name in known})
+    shown = (*(names or ("name",)), *NARROW)
+    table = {name: [getattr(row, name) for row in rows] for name in shown if name not in head}
+    empty = {name for name, cells in table.items() if not any(cell == cell for cell in cells)}
+    left_out = empty & set(NARROW) - {"value", "verdict"}
+    return pd.DataFrame(head | {name: cells for name, cells in table.items() if name not in left_out})
 
 
 MOST_LINES = 20
@@ -281,14 +310,8 @@ class NumberTable(Result):
         n, level = len(self.significant), f" at {self.numbers[0].alpha:g}" if self.numbers else ""
         return f"{n} of {len(self):,} {self.WHAT} {agree_with_share(n, len(self), 'is', 'are')} above chance{level}."
 
-    def to_frame(self, *, full: bool = False) -> pd.DataFrame:
-        """Return a table with one row per number.
-
-        Parameters
-        ----------
-        full : bool
-            Whether to return every field. Default: name, value, interval, chance level, p-values and verdict.
-        """
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return a table with one row per number."""
         return frame_of_numbers(self.numbers, "name", *self.NAMES, full=full)
 
     @draws_axes

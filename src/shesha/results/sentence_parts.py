@@ -11,8 +11,7 @@ from shesha.results.base import reaches_level
 from shesha.support.wording import count as count
 
 if TYPE_CHECKING:
-    from shesha.results.null_summary import NullComparison
-    from shesha.results.stability.scores import Chance
+    from shesha.results.number import Number
 
 
 _sources: dict[str, str] = {}
@@ -71,9 +70,9 @@ def interval(low: float, high: float, confidence: float | None = None) -> str:
     return f" ({share}interval {format_number(low)} to {format_number(high)})"
 
 
-def null(found: NullComparison | Chance, alpha: float, what: str = "null") -> str:
+def null(found: Number, alpha: float, what: str = "null") -> str:
     """Return the verdict and the null, with an opening parenthesis that the caller must close."""
-    spread = f"mean {format_number(found.null_mean)}, sd {format_number(found.null_sd)}"
+    spread = f"mean {format_number(found.chance)}, sd {format_number(found.chance_sd)}"
     return f"{verdict_phrase(found.p_value, alpha)} (p = {format_p(found.p_value)}, {what} {spread}"
 
 

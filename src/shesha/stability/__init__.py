@@ -1,6 +1,5 @@
 """Scores for how stable the geometry of a representation is."""
 
-from shesha.stability.chance import chance
 from shesha.stability.estimate import estimate
 from shesha.stability.registry import Classes, Variant, card, registered_variants, stability
 from shesha.stability.scores.centroid_split import label_conditioned_split
@@ -20,7 +19,6 @@ __all__ = [
     "anchor_stability",
     "basis_averaged_split",
     "card",
-    "chance",
     "class_separation_ratio",
     "compute_rdm",
     "drift_path",

@@ -86,7 +86,7 @@ def rank_layers(
     >>> y = np.repeat([0, 1], 30)
     >>> layers = {f"layer {k}": rng.standard_normal((60, 8)) + k * np.eye(8)[y] for k in range(3)}
     >>> found = rank_layers(layers, y, by="accuracy", n_draws=19, seed=0)
-    >>> found.winner, found.significant, round(float(found.best.null_mean), 2)
+    >>> found.winner, found.significant, round(float(found.best.chance), 2)
     ('layer 2', True, 0.56)
     """
     named = _name_layers(layers, layer_axis)
@@ -200,11 +200,11 @@ def _lines(
                 name=name,
                 rank=int(np.flatnonzero(order == place)[0]) + 1,
                 value=float(means[place, 0]),
-                ci_low=float(low),
-                ci_high=float(high),
-                chance=alone.null_mean,
+                low=float(low),
+                high=float(high),
+                chance=alone.chance,
                 p_value=alone.p_value,
-                p_best=among.p_value,
+                corrected_p_value=among.p_value,
                 behind=float(gaps.mean()),
                 behind_low=nearer,
                 behind_high=farther,

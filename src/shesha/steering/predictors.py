@@ -127,7 +127,7 @@ def predictors(
     scores += _coherence(rows, known, n_shuffles, drawn_seed)
     # The score is feature_split without rows that are zero in all features or in one half of them.
     there = np.asarray(rows.any(axis=1))
-    split = estimate(rows[there], n_bootstrap=0, pairs=_PAIRS, seed=drawn_seed)
+    split = estimate(rows[there], n_bootstrap=0, n_permutations=0, pairs=_PAIRS, seed=drawn_seed)
     scores.append(SteeringScore(name="feature_split", value=split.value, reason=split.reason or _NO_LABELS))
     scores.append(SteeringScore(name="anisotropy", value=anisotropy(rows), reason=_NO_LABELS))
     return SteeringPredictors(
@@ -163,11 +163,7 @@ def _score_with_null(name: str, value: float, null: Vector, best: float | None) 
     return SteeringScore(
         name=name,
         value=value,
-        null_mean=worth.null_mean,
-        null_sd=worth.null_sd,
-        threshold=worth.threshold,
-        score=worth.score,
-        p_value=worth.p_value,
+        **worth.evidence(),
     )
 
 

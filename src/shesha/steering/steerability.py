@@ -229,20 +229,16 @@ def score_with_null(name: str, values: Matrix, closer: str, level: float) -> Ste
         return SteeringScore(name=name, value=np.nan, closer=closer, reason=_NOTHING[name])
     if len(means) == 1:
         return SteeringScore(
-            name=name, value=float(means[0]), ci_low=float(low), ci_high=float(high), closer=closer, reason=NO_SHUFFLES
+            name=name, value=float(means[0]), low=float(low), high=float(high), closer=closer, reason=NO_SHUFFLES
         )
     worth = summarise(float(means[0]), means[1:], closer, level, _BEST[closer])
     return SteeringScore(
         name=name,
         value=float(means[0]),
-        ci_low=float(low),
-        ci_high=float(high),
+        low=float(low),
+        high=float(high),
         closer=closer,
-        null_mean=worth.null_mean,
-        null_sd=worth.null_sd,
-        threshold=worth.threshold,
-        score=worth.score,
-        p_value=worth.p_value,
+        **worth.evidence(),
     )
 
 

@@ -310,18 +310,14 @@ def _intervals(observed: Vector, drawn: Matrix) -> list[tuple[float, float]]:
 
 def _score(name: str, value: float, low: float, high: float, null: Vector) -> SteeringScore:
     if not len(null):
-        return SteeringScore(name=name, value=value, ci_low=low, ci_high=high, reason=NO_SHUFFLES)
+        return SteeringScore(name=name, value=value, low=low, high=high, reason=NO_SHUFFLES)
     worth = summarise(value, null, "higher", _LEVEL, 1.0)
     return SteeringScore(
         name=name,
         value=value,
-        ci_low=low,
-        ci_high=high,
-        null_mean=worth.null_mean,
-        null_sd=worth.null_sd,
-        threshold=worth.threshold,
-        score=worth.score,
-        p_value=worth.p_value,
+        low=low,
+        high=high,
+        **worth.evidence(),
     )
 
 
@@ -352,7 +348,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
     @property
     def interval(self) -> tuple[float, float]:
         """Confidence interval of the coherence."""
-        return self.coherence.ci_low, self.coherence.ci_high
+        return self.coherence.low, self.coherence.high
 
     @property
     def chance(self) -> float:

@@ -25,8 +25,8 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     Examples
     --------
     >>> get, names = lazy_names("shesha")
-    >>> get("chance").__name__, get("measures").__name__, "chance" in names()
-    ('chance', 'shesha.measures', True)
+    >>> get("estimate").__name__, get("measures").__name__, "estimate" in names()
+    ('estimate', 'shesha.measures', True)
     >>> get("chnace")
     Traceback (most recent call last):
         ...

@@ -33,7 +33,7 @@ def test_without_covariates_it_is_spearmans(ties):
     table = table_of(25, ties=ties)
     found = correlation(table, n_bootstrap=50)
     expected = stats.spearmanr(table["magnitude"], table["coherence"])
-    assert found.rho == pytest.approx(expected.statistic, abs=1e-12)
+    assert found.value == pytest.approx(expected.statistic, abs=1e-12)
     assert found.p_value == pytest.approx(expected.pvalue, rel=1e-9)
 
 
@@ -43,10 +43,10 @@ def test_covariates_are_taken_out_of_ranks(ties, covariates):
     table = table_of(30, seed=1, ties=ties)
     found = correlation(table, covariates=covariates, n_bootstrap=50)
     columns = table[["magnitude", "coherence", *covariates]].to_numpy()
-    assert found.rho == pytest.approx(by_residuals(columns), abs=1e-12)
+    assert found.value == pytest.approx(by_residuals(columns), abs=1e-12)
     # A partial correlation has as many degrees of freedom as a plain one of fewer rows.
     freedom = 30 - 2 - len(covariates)
-    t = found.rho * np.sqrt(freedom / (1 - found.rho**2))
+    t = found.value * np.sqrt(freedom / (1 - found.value**2))
     assert found.p_value == pytest.approx(2 * stats.t.sf(abs(t), freedom), rel=1e-9)
 
 
@@ -66,7 +66,7 @@ def test_the_interval_is_that_of_percentiles():
     draws = bootstrap_rank_correlations(table[["magnitude", "coherence"]].to_numpy(), 400, np.random.default_rng(7))
     assert (found.low, found.high) == tuple(np.quantile(draws, [(1 - 0.9) / 2, (1 + 0.9) / 2]))
     assert found.n_lost == 0
-    assert str(found).startswith(f"rho(magnitude, coherence) = {found.rho:.3f} [")
+    assert str(found).startswith(f"rho(magnitude, coherence) = {found.value:.3f} [")
 
 
 def test_resamples_without_a_value_are_left_out_and_told():
@@ -74,7 +74,7 @@ def test_resamples_without_a_value_are_left_out_and_told():
     with pytest.warns(CalibrationWarning, match=r"undefined in \d+ of 500 resamples of 5 perturbations"):
         found = correlation(table, n_bootstrap=500)
     # The one value that differs is missing from a resample with probability (4/5)^5.
-    assert found.n_lost / 500 == pytest.approx(0.8**5, abs=0.06)
+    assert found.n_undefined / 500 == pytest.approx(0.8**5, abs=0.06)
     assert found.low > 0
 
 
@@ -92,7 +92,7 @@ def test_what_has_no_value_says_why(columns, covariates, reason):
     for name, value in columns.items():
         table[name] = table[value] if isinstance(value, str) else value
     found = correlation(table, covariates=covariates, n_bootstrap=10)
-    assert np.isnan([found.rho, found.low, found.p_value]).all()
+    assert np.isnan([found.value, found.low, found.p_value]).all()
     assert found.reason == reason
     assert f"not estimable ({reason})" in str(found)
 
@@ -100,15 +100,15 @@ def test_what_has_no_value_says_why(columns, covariates, reason):
 def test_without_resamples_there_is_no_interval():
     found = correlation(table_of(12), n_bootstrap=0)
     assert np.isnan([found.low, found.high]).all()
-    assert str(found) == f"rho(magnitude, coherence) = {found.rho:.3f}, p = {found.p_value:.2g}, 12 perturbations"
+    assert str(found) == f"rho(magnitude, coherence) = {found.value:.3f}, p = {found.p_value:.2g}, 12 perturbations"
 
 
 def test_missing_values_are_left_out():
     table = table_of(20)
     table.loc[[2, 5], "coherence"] = [np.nan, np.inf]
     found = correlation(table, n_bootstrap=20)
-    assert found.n == 18
-    assert found.rho == correlation(table.drop([2, 5]), n_bootstrap=20).rho
+    assert found.n_rows == 18
+    assert found.value == correlation(table.drop([2, 5]), n_bootstrap=20).value
 
 
 def test_correlations_have_a_line_for_each_question_and_a_seed_of_their_own():
@@ -118,10 +118,10 @@ def test_correlations_have_a_line_for_each_question_and_a_seed_of_their_own():
     assert list(found["y"][:4]) == ["coherence", "coherence", "unbiased", "unbiased"]
     assert list(found["covariates"][:4]) == ["", "n", "", "n"]
     part = table[table["dataset"] == "a"]
-    assert found["rho"][7] == correlation(part, y="unbiased", covariates=["n"], n_bootstrap=5).rho
+    assert found["value"][7] == correlation(part, y="unbiased", covariates=["n"], n_bootstrap=5).value
     # The same data under two names: same value, other draws.
     twice = correlations(part.assign(unbiased=part["coherence"]), n_bootstrap=60)
-    assert twice["rho"][0] == twice["rho"][2]
+    assert twice["value"][0] == twice["value"][2]
     assert twice["low"][0] != twice["low"][2]
     assert found.equals(correlations(table, by="dataset", n_bootstrap=60))
 
@@ -134,9 +134,9 @@ def test_pooling_scales_within_data_sets():
     for name in ("magnitude", "coherence"):
         scaled[name] = table.groupby("dataset")[name].transform(lambda one: stats.zscore(one))
     spearman = stats.spearmanr
-    assert found.rho["raw"] == pytest.approx(spearman(table.magnitude, table.coherence).statistic)
-    assert found.rho["both"] == pytest.approx(spearman(scaled.magnitude, scaled.coherence).statistic)
-    assert found.rho["magnitude"] == pytest.approx(spearman(scaled.magnitude, table.coherence).statistic)
+    assert found.value["raw"] == pytest.approx(spearman(table.magnitude, table.coherence).statistic)
+    assert found.value["both"] == pytest.approx(spearman(scaled.magnitude, scaled.coherence).statistic)
+    assert found.value["magnitude"] == pytest.approx(spearman(scaled.magnitude, table.coherence).statistic)
     assert pooled_correlations(table, covariates=("n",), n_bootstrap=20)["covariates"].tolist() == ["n"] * 3
 
 
@@ -158,8 +158,8 @@ def test_ablation_compares_settings():
     found = ablation({50: first, "x": second, 20: first}, n_bootstrap=30)
     assert found.settings == ("50", "x", "20")
     frame = found.to_frame()
-    assert frame["rho"][1] == correlation(second, n_bootstrap=5).rho
-    assert frame["rho_given_size"][1] == correlation(second, covariates=["n"], n_bootstrap=5).rho
+    assert frame["rho"][1] == correlation(second, n_bootstrap=5).value
+    assert frame["rho_given_size"][1] == correlation(second, covariates=["n"], n_bootstrap=5).value
     between = stats.spearmanr(first["coherence"], second["coherence"]).statistic
     assert found.consistency["coherence"]["mean"] == pytest.approx((1 + 2 * between) / 3)
     assert found.consistency["coherence"]["min"] == pytest.approx(min(1, between))

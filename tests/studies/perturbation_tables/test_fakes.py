@@ -18,6 +18,7 @@ from shesha_studies.perturbation_tables import (
     component_ablation,
     correlation,
     fake_tables,
+    group_table,
     seed_ablation,
 )
 
@@ -55,14 +56,14 @@ def test_a_statistic_beside_fakes():
     controls = np.random.default_rng(0).standard_normal((400, 20))
     sizes = {f"G{n}": n for n in range(10, 200, 12)}
     null_tables = fake_tables(controls, sizes, n_tables=60)
-    plain = compare_with_null_tables(null_tables[0], null_tables[1:], lambda t: correlation(t, n_bootstrap=0).rho)
+    plain = compare_with_null_tables(null_tables[0], null_tables[1:], lambda t: correlation(t, n_bootstrap=0).value)
     assert plain.chance > 0.9
     assert plain.low <= plain.chance <= plain.high
-    values = np.array([correlation(one, n_bootstrap=0).rho for one in null_tables])
+    values = np.array([correlation(one, n_bootstrap=0).value for one in null_tables])
     assert plain.p_value == (1 + (values[1:] >= values[0]).sum()) / 60
     assert "mean of 59 null tables" in str(plain)
     given = compare_with_null_tables(
-        null_tables[0], null_tables[1:], lambda t: correlation(t, y="unbiased", covariates=["n"], n_bootstrap=0).rho
+        null_tables[0], null_tables[1:], lambda t: correlation(t, y="unbiased", covariates=["n"], n_bootstrap=0).value
     )
     assert given.chance < plain.chance
     real = null_tables[0].assign(coherence=null_tables[0]["magnitude"])
@@ -77,11 +78,11 @@ def test_a_fake_without_a_value_counts_as_extreme():
 def test_component_ablation_scores_the_first_components(moved):
     X, labels = moved
     found = component_ablation(X, labels, "NT", [3, 12], n_bootstrap=20)
-    table = coherence_by_group(X[:, :3], labels, "NT", n_draws=0).to_frame()
-    assert found.correlations["3"]["rho"] == correlation(table, n_bootstrap=0).rho
+    table = group_table(coherence_by_group(X[:, :3], labels, "NT", n_draws=0))
+    assert found.correlations["3"]["rho"] == correlation(table, n_bootstrap=0).value
     assert found.settings == ("3", "12")
     unbiased = component_ablation(X, labels, "NT", [3, 12], y="unbiased", n_bootstrap=20)
-    assert unbiased.correlations["3"]["rho"] == correlation(table, y="unbiased", n_bootstrap=0).rho
+    assert unbiased.correlations["3"]["rho"] == correlation(table, y="unbiased", n_bootstrap=0).value
 
 
 def test_seeds_change_nothing_unless_they_draw_cells(moved):

@@ -35,11 +35,11 @@ def test_slopes_are_those_within_data_sets(centre):
     z["y"] = z["coherence"] - z.groupby("dataset")["coherence"].transform("mean")
     design = z[["magnitude", "size", "spread"]].to_numpy()
     slopes, squares = np.linalg.lstsq(design, z["y"].to_numpy(), rcond=None)[:2]
-    assert [one.predictor for one in found.effects] == ["intercept", "magnitude", "log n", "spread"]
-    assert [one.beta for one in found.effects[1:]] == pytest.approx(slopes.tolist(), abs=1e-6)
+    assert [one.name for one in found.effects] == ["intercept", "magnitude", "log n", "spread"]
+    assert [one.value for one in found.effects[1:]] == pytest.approx(slopes.tolist(), abs=1e-6)
     if centre:
         # What the paper reports: nothing is left between data sets, and the intercept is zero.
-        assert found.effects[0].beta == 0
+        assert found.effects[0].value == 0
         assert np.isnan([found.effects[0].low, found.effects[0].high, found.effects[0].p_value]).all()
         assert found.residual_variance == pytest.approx(squares[0] / (120 - 3 - 3))
         assert found.dataset_variance == 0
@@ -50,7 +50,7 @@ def test_slopes_are_those_within_data_sets(centre):
         assert found.fitted == "REML"
         assert found.residual_variance == pytest.approx(within, rel=1e-3)
         assert found.dataset_variance == pytest.approx(means.var(ddof=1) - within / 40, rel=1e-2)
-        assert found.effects[0].beta == pytest.approx(means.mean(), abs=1e-6)
+        assert found.effects[0].value == pytest.approx(means.mean(), abs=1e-6)
     errors = np.sqrt(np.diag(np.linalg.inv(design.T @ design)) * found.residual_variance)
     assert [(one.high - one.low) / 2 / 1.959964 for one in found.effects[1:]] == pytest.approx(
         errors.tolist(), rel=1e-3
@@ -66,7 +66,7 @@ def test_the_model_is_that_of_statsmodels():
     names = ["magnitude", "log n", "spread"]
     design = api.add_constant(np.column_stack([z.groupby("dataset")[name].transform(stats.zscore) for name in names]))
     expected = api.MixedLM(z["coherence"].to_numpy(), design, groups=z["dataset"]).fit(reml=True)
-    assert [one.beta for one in found.effects] == pytest.approx(list(expected.fe_params), rel=1e-5)
+    assert [one.value for one in found.effects] == pytest.approx(list(expected.fe_params), rel=1e-5)
     assert [one.z for one in found.effects] == pytest.approx(list(expected.fe_params / expected.bse_fe), rel=1e-3)
     assert found.dataset_variance == pytest.approx(float(np.ravel(expected.cov_re)[0]), rel=1e-3)
     assert found.residual_variance == pytest.approx(expected.scale, rel=1e-4)
@@ -93,7 +93,7 @@ def test_a_predictor_that_is_constant_within_data_sets_has_no_slope(centre):
     table = two_sets()
     table["n"] = table["dataset"].map({"a": 7, "b": 301, "c": 43})
     found = mixed_model(table, centre=centre)
-    assert np.isnan(found.effects[2].beta)
+    assert np.isnan(found.effects[2].value)
     assert any("log n is constant" in note for note in found.notes)
     others = mixed_model(table, predictors=("magnitude", "spread"), centre=centre)
     assert [found.effects[1], found.effects[3]] == list(others.effects[1:])
@@ -112,7 +112,7 @@ def test_single_and_combined_perturbations():
     assert frame["n"].tolist() == [10, 12]
     assert frame["coherence_mean"].tolist() == pytest.approx([single.mean(), combined.mean()])
     assert frame["coherence_sd"]["combined"] == pytest.approx(combined.std())
-    assert frame["rho"]["single"] == correlation(table[:10], n_bootstrap=5).rho
+    assert frame["rho"]["single"] == correlation(table[:10], n_bootstrap=5).value
     named = single_against_combined(table.reset_index(names="gene"), label="gene", n_bootstrap=50)
     assert named == found
 
@@ -163,14 +163,14 @@ def test_the_null_model_has_its_closed_forms():
 def test_in_the_null_model_signal_to_noise_decides():
     table = null_model(60, seed=0)
     assert table.groupby("noise").size().tolist() == [60] * 4
-    assert correlation(table, "snr", "coherence", n_bootstrap=20).rho > 0.99
+    assert correlation(table, "snr", "coherence", n_bootstrap=20).value > 0.99
     assert null_model(3, seed=5).equals(null_model(3, seed=5))
 
 
 def test_sizes_alone_correlate_magnitude_with_coherence_but_not_with_the_unbiased_score():
     still = null_model(150, noise=[1.0], n_cells=[10, 20, 50, 100, 400], effect=0, n_controls=10**6, seed=3)
-    assert correlation(still, n_bootstrap=20).rho > 0.95
-    assert abs(correlation(still, "n", "unbiased", n_bootstrap=20).rho) < 0.2
+    assert correlation(still, n_bootstrap=20).value > 0.95
+    assert abs(correlation(still, "n", "unbiased", n_bootstrap=20).value) < 0.2
 
 
 @pytest.mark.parametrize(

@@ -229,15 +229,13 @@ def compare(chunk: Chunk, folder: Path) -> list[Cell]:
         # The cells record which comparisons are too large.
         warnings.simplefilter("ignore", MeasureWarning)
         skipped = engine.too_large([group], sources)
-    return [_cell(result, versions[result.pair.score.measure]) for result in compare_directed(group, sources, skipped)]
+    return [_cell(result, versions[result.pair.name]) for result in compare_directed(group, sources, skipped)]
 
 
 def _cell(result: Compared, version: str) -> Cell:
-    pair, score = result.pair, result.pair.score
+    pair = score = result.pair
     value = score.value if score.has_value else None
-    return Cell(
-        pair.first, pair.second, score.measure, version, value, score.seconds, score.reason, result.rows_left_out
-    )
+    return Cell(pair.first, pair.second, score.name, version, value, score.seconds, score.reason, result.rows_left_out)
 
 
 @lru_cache(maxsize=64)

@@ -17,7 +17,7 @@ from shesha.comparison.engine import Group, Pair, Sources
 from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.measures import Measure, PlainMeasure, choose, import_measure
 from shesha.nulls.null_summary import summarise
-from shesha.results import PairScore
+from shesha.results import Score
 from shesha.runs import FOLLOWED, version_of_code
 from shesha.support.seeds import generator
 from shesha.support.types import Index
@@ -38,7 +38,7 @@ Skipped = Mapping[tuple[str, Pair], str]
 class Compared:
     """The score of a pair, and how many rows were left out to compute it."""
 
-    pair: PairScore
+    pair: Score
     rows_left_out: int = 0
 
 
@@ -133,7 +133,7 @@ class CalibratedMeasure(Measure):
         orders = list(_orders(int(a.n_rows)))  # type: ignore[attr-defined]
         scores = np.array([grid[0, 0] for grid in null_scores(self.of, a, b, orders)])
         best = self.of.bounds[1] if self.of.closer == "higher" else self.of.bounds[0]
-        return summarise(float(scores[0]), scores[1:], self.of.closer, 0.05, float(best)).score
+        return summarise(float(scores[0]), scores[1:], self.of.closer, 0.05, float(best)).calibrated
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle only the measure that is calibrated."""

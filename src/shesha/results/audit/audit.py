@@ -14,7 +14,7 @@ from shesha.results.audit.dependence import Dependence
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import Result, draws_axes
 from shesha.results.paper_sentences import sentence_sections
-from shesha.results.stability.scores import Chance, DriftPath, Estimate
+from shesha.results.stability.scores import DriftPath, Estimate
 from shesha.support.wording import agree
 
 if TYPE_CHECKING:
@@ -142,17 +142,16 @@ def draw(audit: Audit, ax: Axes | None) -> Axes:
 
 def _plot_representation(audit: Audit, finding: RepresentationAudit, ax: Axes | None) -> Axes:
     shown = {
-        "feature split": (finding.feature_split, "feature_split"),
-        "basis averaged": (finding.basis_averaged_split, "basis_averaged_split"),
+        "feature split": finding.feature_split,
+        "basis averaged": finding.basis_averaged_split,
         **{
-            audit.meanings[name].title: (finding.supervised[name], name)
+            audit.meanings[name].title: finding.supervised[name]
             for name in _WITHIN_ONE
             if name in finding.supervised and name in audit.meanings
         },
     }
-    chances = {**finding.supervised_chances, **finding.chances}
-    thresholds = [chances[name].threshold if name in chances else nan for _, name in shown.values()]
-    scores = {finding.name: _series([estimate for estimate, _ in shown.values()])}
+    thresholds = [nan if estimate is None else estimate.threshold for estimate in shown.values()]
+    scores = {finding.name: _series(list(shown.values()))}
     return intervals(list(shown), scores, thresholds, label="score", joined=False, ax=ax)
 
 
@@ -180,14 +179,12 @@ class RepresentationAudit(Result):
     """The findings about one representation."""
 
     name: str
-    n_samples: int
+    n_rows: int
     n_features: int
     """Number of features; 0 if only distances between rows are known."""
     faults: Faults
     scores: dict[str, Estimate] = field(default_factory=dict)
     """Stability scores that need no labels, by name."""
-    chances: dict[str, Chance] = field(default_factory=dict)
-    """Chance levels of these scores, by name, if they were computed."""
     descriptors: dict[str, float] = field(default_factory=dict)
     supervised: dict[str, Estimate] = field(default_factory=dict)
     """Scores that need labels, by name."""
@@ -197,12 +194,9 @@ class RepresentationAudit(Result):
     """Signs that rows depend on one another; None if a design was given or if nothing was scored."""
     doubts: Doubts | None = None
     """Possible problems with the scores; None if nothing was scored."""
-    supervised_chances: dict[str, Chance] = field(default_factory=dict)
-    """Chance levels of the scores that need labels, from permuted labels."""
     same_width: Estimate | None = None
     """The feature split of random subsets of the features, each with as many features as the narrowest representation
-    has; None if all representations have equally many.
-    if all representations have equally many."""
+    has; None if all representations have equally many."""
     labels_from_features: bool = False
     """Whether rows near boundaries of classes have the labels that the features give them, as clusters have."""
 
@@ -222,9 +216,10 @@ class RepresentationAudit(Result):
         return self.scores.get("basis_averaged_split")
 
     @property
-    def chance(self) -> Chance | None:
-        """Chance level of the feature split."""
-        return self.chances.get("feature_split")
+    def chance(self) -> Estimate | None:
+        """The feature split if it was compared with chance; None if it was not."""
+        split = self.feature_split
+        return split if split is not None and split.has_null else None
 
     @property
     def effective_rank(self) -> float:
@@ -244,29 +239,28 @@ class RepresentationAudit(Result):
     @property
     def n_used(self) -> int:
         """Number of scored rows; 0 if nothing was scored."""
-        return 0 if self.reason else self.n_samples
+        return 0 if self.reason else self.n_rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that can be written as JSON, with each score and descriptor under its own name."""
         plain = super().to_dict()
-        scores, chances, descriptors = (plain.pop(name) for name in ("scores", "chances", "descriptors"))
+        scores, descriptors = plain.pop("scores"), plain.pop("descriptors")
         named = {name: scores.get(name) for name in (*_LEADING, *scores)}
         described = {name: float("nan") for name in _DESCRIPTORS} | descriptors
-        return {**plain, **named, "chance": chances.get("feature_split"), **described}
+        return {**plain, **named, **described}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """Rebuild the findings from the values that `to_dict` returned, even after a round trip through JSON."""
         field_names = {entry.name for entry in fields(cls)}
-        rest = {name: value for name, value in plain.items() if name not in field_names | {"chance"}}
+        rest = {name: value for name, value in plain.items() if name not in field_names}
         scores = {name: value for name, value in rest.items() if isinstance(value, Mapping)}
         # Without scores there are no further numbers: the names that remain in the record have no values.
         numbers = {name: value for name, value in rest.items() if name not in (*scores, *_LEADING)} if scores else {}
-        chances = {} if plain.get("chance") is None else {"feature_split": plain["chance"]}
-        record = {**plain, "scores": scores, "chances": chances, "descriptors": numbers}
+        record = {**plain, "scores": scores, "descriptors": numbers}
         return super().from_dict(record)
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a table with a single row."""
         import pandas as pd
 
@@ -276,7 +270,7 @@ class RepresentationAudit(Result):
         """Return the findings as one flat record."""
         flat: dict[str, Any] = {
             "representation": self.name,
-            "n_samples": self.n_samples,
+            "n_rows": self.n_rows,
             "n_features": self.n_features,
             "n_used": self.n_used,
             "not_finite": self.faults.not_finite,
@@ -289,13 +283,12 @@ class RepresentationAudit(Result):
             for part in ("value", "low", "high"):
                 column = name if part == "value" else f"{name}_{part}"
                 flat[column] = float("nan") if estimate is None else getattr(estimate, part)
-        flat["chance_level"] = self.chance.level if self.chance else float("nan")
+        flat["chance_level"] = self.chance.chance if self.chance else float("nan")
         flat["chance_threshold"] = self.chance.threshold if self.chance else float("nan")
         flat["p_value"] = self.chance.p_value if self.chance else float("nan")
         for name in self.supervised:
-            chance = self.supervised_chances.get(name)
-            flat[f"{name}_chance"] = chance.level if chance else float("nan")
-            flat[f"{name}_p_value"] = chance.p_value if chance else float("nan")
+            flat[f"{name}_chance"] = self.supervised[name].chance
+            flat[f"{name}_p_value"] = self.supervised[name].p_value
         flat |= {name: float("nan") for name in _DESCRIPTORS} | self.descriptors
         flat["doubts"] = "" if self.doubts is None else ", ".join(self.doubts.names)
         flat["reason"] = self.reason
@@ -355,7 +348,7 @@ class Audit(Result):
         del plain["meanings"]
         return plain
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per representation, including drift and scores at equal numbers of features."""
         import pandas as pd
 

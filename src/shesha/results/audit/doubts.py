@@ -86,7 +86,7 @@ class Doubts(Result):
                 return doubt
         raise KeyError(f"name must be one of {', '.join(self.names) or 'none'}, got {name!r}")
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per doubt."""
         import pandas as pd
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from shesha.report import (
     Column,
@@ -30,7 +29,7 @@ from shesha.support.wording import count, lowercase_start
 if TYPE_CHECKING:
     from shesha.results.audit.audit import Audit, Meaning, RepresentationAudit
     from shesha.results.audit.doubts import Doubt
-    from shesha.results.stability.scores import Chance, Estimate
+    from shesha.results.stability.scores import Estimate
 
 
 _LEADING = "feature_split"
@@ -81,9 +80,9 @@ def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit])
     title = audit.meanings[name].title
     if any(name in row.descriptors for row in findings):
         return [Column(title, tuple(_format_number(row.descriptors.get(name)) for row in findings))]
-    chances = [row.chances.get(name) or row.supervised_chances.get(name) for row in findings]
-    known = [None if chance is None or chance.observed != chance.observed else chance for chance in chances]
-    if not any((score := find_estimate(row, name)) and score.value == score.value for row in findings):
+    scores = [find_estimate(row, name) for row in findings]
+    known = [score if score is not None and score.has_null else None for score in scores]
+    if not any(score is not None and score.has_value for score in scores):
         # The reason for a missing value is printed below the table.
         return []
     return [
@@ -95,19 +94,17 @@ def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit])
 
 def _strips(name: str, findings: list[RepresentationAudit]) -> tuple[Strip | None, ...]:
     """Show the values on a common scale, with their chance thresholds."""
-    pairs = [(find_estimate(row, name), row.chances.get(name) or row.supervised_chances.get(name)) for row in findings]
+    scores = [find_estimate(row, name) for row in findings]
     return tuple(
-        None
-        if score is None or score.value != score.value
-        else Strip(score.value, score.low, score.high, nan if chance is None else chance.threshold)
-        for score, chance in pairs
+        None if score is None or not score.has_value else Strip(score.value, score.low, score.high, score.threshold)
+        for score in scores
     )
 
 
 def _size_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Column]:
-    if len({(row.n_samples, row.n_features) for row in audit.representations}) == 1:
+    if len({(row.n_rows, row.n_features) for row in audit.representations}) == 1:
         return []
-    return [Column("rows x features", tuple(f"{row.n_samples:,} x {row.n_features or '-'}" for row in findings))]
+    return [Column("rows x features", tuple(f"{row.n_rows:,} x {row.n_features or '-'}" for row in findings))]
 
 
 def _rank_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Column]:
@@ -249,8 +246,8 @@ def notes(audit: Audit) -> Section | None:
             sampled = (
                 [f"sampling pairs adds a standard error of {score.pair_error:.1g}"] if score.pair_error > 0 else []
             )
-            for text in (*score.warnings, *sampled, *dropped):
-                names_by_note.setdefault(text, []).append(f"{finding.name}, {score.variant}")
+            for text in (*score.notes, *sampled, *dropped):
+                names_by_note.setdefault(text, []).append(f"{finding.name}, {score.name}")
     lines = [f"{'; '.join(where)}: {text}" for text, where in names_by_note.items()]
     parts = tuple(Text(text) for text in (*_general(audit), *lines))
     return Section("Notes", parts) if parts else None
@@ -265,7 +262,7 @@ def _general(audit: Audit) -> Iterable[str]:
         yield f"Brackets are {100 * level:g}% intervals for {kinds}."
     if any(score.pair_error > 0 for finding in audit.representations for score in finding.scores.values()):
         yield "Scores with a standard error from sampling use random pairs of rows. Numbers under Shape use all rows."
-    draws = {chance.n_permutations for finding in audit.representations for chance in finding.chances.values()}
+    draws = {score.n_draws for finding in audit.representations for score in finding.scores.values() if score.n_draws}
     if draws:
         least = min(draws)
         smallest = 1 / (least + 1)
@@ -322,11 +319,11 @@ def _table(audit: Audit, shown: Sequence[RepresentationAudit], several: int, *, 
     """Show the leading score with its chance level and a verdict in words."""
     stability = any(finding.feature_split is not None for finding in shown)
     title, name = ("Stability", "feature_split") if stability else ("Agreement", "supervised_alignment")
-    chances = [finding.chances.get(name) or finding.supervised_chances.get(name) for finding in shown]
+    scores = [find_estimate(finding, name) for finding in shown]
     columns = (
         Column(_HEADS[title], tuple(interval(find_estimate(finding, name), 2) for finding in shown), "<"),
-        Column("chance up to", tuple(_threshold(chance) for chance in chances)),
-        Column("p", tuple("" if chance is None else f"{chance.p_value:.2g}" for chance in chances)),
+        Column("chance up to", tuple(f"{score.threshold:.2f}" if _is_tested(score) else "" for score in scores)),
+        Column("p", tuple(f"{score.p_value:.2g}" if _is_tested(score) else "" for score in scores)),
         Column("verdict", tuple(_verdict(finding, title) for finding in shown), "<"),
     )
     parts: list[Part] = [Table(tuple(finding.name for finding in shown), (columns,), title, "representation")]
@@ -360,15 +357,15 @@ def _farthest(audit: Audit) -> str:
     )
 
 
-def _threshold(chance: Chance | None) -> str:
-    return "" if chance is None or chance.threshold != chance.threshold else f"{chance.threshold:.2f}"
+def _is_tested(score: Estimate | None) -> TypeGuard[Estimate]:
+    return score is not None and score.has_null
 
 
 def _verdict(finding: RepresentationAudit, title: str) -> str:
     if title == "Stability":
         return verdict(finding)
-    chance = finding.supervised_chances.get("supervised_alignment")
-    return "" if chance is None else "above chance" if chance.significant else "not above chance"
+    score = finding.supervised.get("supervised_alignment")
+    return score.verdict if _is_tested(score) else ""
 
 
 def _sample(audit: Audit, scored: Sequence[RepresentationAudit], room: int) -> list[RepresentationAudit]:
@@ -444,7 +441,9 @@ def audit_metrics(audit: Audit) -> list[Metric]:
         if score is None:
             continue
         calibration = (
-            {} if chance is None else {"chance": chance.level, "threshold": chance.threshold, "p_value": chance.p_value}
+            {}
+            if chance is None
+            else {"chance": chance.chance, "threshold": chance.threshold, "p_value": chance.p_value}
         )
         metrics.append(Metric(finding.name, _ranking_name(audit), score.value, score.low, score.high, **calibration))
     return metrics
@@ -502,8 +501,8 @@ def _picture(audit: Audit) -> Section:
 
 
 def _sizes(audit: Audit) -> str:
-    several = [f"{finding.name}: {finding.n_samples:,} x {finding.n_features:,}" for finding in audit.representations]
-    sizes = {(finding.n_samples, finding.n_features) for finding in audit.representations}
+    several = [f"{finding.name}: {finding.n_rows:,} x {finding.n_features:,}" for finding in audit.representations]
+    sizes = {(finding.n_rows, finding.n_features) for finding in audit.representations}
     if len(sizes) == 1:
         rows, features = sizes.pop()
         return f"{count(len(several), 'representation')} of {rows:,} rows x {features:,} features"

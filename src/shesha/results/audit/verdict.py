@@ -119,7 +119,7 @@ def headline(audit: Audit, *, brief: bool = False) -> Section:
 
 def _title(audit: Audit) -> str:
     findings = audit.representations
-    rows, features = {finding.n_samples for finding in findings}, {finding.n_features for finding in findings}
+    rows, features = {finding.n_rows for finding in findings}, {finding.n_features for finding in findings}
     size = f"{_format_range(rows)} rows"
     if features == {0}:
         size = f"distances of {size}"
@@ -287,8 +287,8 @@ def _labels(audit: Audit) -> str:
 
 
 def _not_above_chance(finding: RepresentationAudit) -> bool:
-    chance = finding.supervised_chances.get(_ALIGNMENT)
-    return chance is not None and not chance.significant
+    score = finding.supervised.get(_ALIGNMENT)
+    return score is not None and score.has_null and not score.significant
 
 
 def _names(findings: Sequence[RepresentationAudit]) -> list[str]:
@@ -377,11 +377,7 @@ def _is_stable_on_its_axes(finding: RepresentationAudit) -> bool:
 
 
 def _is_at_chance(finding: RepresentationAudit) -> bool:
-    not_above = (
-        finding.chance is not None
-        and finding.chance.observed == finding.chance.observed
-        and not finding.chance.significant
-    )
+    not_above = finding.chance is not None and not finding.chance.significant
     return not_above and not _is_stable_on_other_axes(finding)
 
 

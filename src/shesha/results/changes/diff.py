@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from shesha.report import Page
 from shesha.results.base import Result, draws_axes
 from shesha.results.changes.kind_of_change import ClassChange, SeparationChange, StructureChange
 from shesha.results.changes.row_map import RowMap
 from shesha.results.changes.vector_index_verdict import IndexChange
+from shesha.results.number import Number, frame_of_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,30 +24,22 @@ ENOUGH = 19
 there are fewer pairs, the limit is twice that difference."""
 
 
-@dataclass(frozen=True)
-class MeasureChange(Result):
+@dataclass(frozen=True, kw_only=True)
+class MeasureChange(Number):
     """How much one layer changed according to one measure."""
 
-    measure: str
-    change: float
-    """Size of the change. For RDM drift: 0 for the same geometry, about 1 for an unrelated one. NaN if unknown."""
-    low: float
-    """Lower end of the interval of the change, which covers samples of other rows of the same kind."""
-    high: float
     noise: float
     """Largest difference between encodings by an unchanged model; NaN without such encodings."""
-    reason: str = ""
-    """Why the value or its interval is missing; empty if neither is."""
     label: str = ""
     """What the change is called, such as '1 - CKA' for the measure CKA."""
 
     @property
     def title(self) -> str:
         """What the change is called."""
-        return self.label or self.measure.partition("(")[0]
+        return self.label or self.name.partition("(")[0]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LayerChange(Result):
     """One layer before and after the change of the model."""
 
@@ -54,7 +47,7 @@ class LayerChange(Result):
     other: str
     """Name that the layer has after the change."""
     verdict: Verdict
-    change: float
+    value: float
     """Change according to the first measure (RDM drift): 0 for the same geometry, about 1 for an unrelated one."""
     low: float
     """Lower end of the interval of the change."""
@@ -68,25 +61,22 @@ class LayerChange(Result):
     """A layer is replaced if the lower end of its interval is above this value: half the drift of unrelated rows."""
     vectors_differ: bool = False
     """Whether the vectors themselves differ by more than noise, as after a rotation, which keeps the geometry."""
+    reason: str = ""
+    """Why a value or an interval is missing; empty if none is."""
     floors: dict[str, float] = field(default_factory=dict)
     """Largest difference by kind of noise: re-encodings, further runs of the same change, or simulated noise."""
 
     def __getitem__(self, measure: str) -> MeasureChange:
         """Return the change according to a measure, whose name can be given without options."""
         for score in self.scores:
-            if measure in (score.measure, score.measure.partition("(")[0]):
+            if measure in (score.name, score.name.partition("(")[0]):
                 return score
-        raise KeyError(f"measure must be one of {', '.join(score.measure for score in self.scores)}, got {measure!r}")
+        raise KeyError(f"measure must be one of {', '.join(score.name for score in self.scores)}, got {measure!r}")
 
     @property
     def is_beyond_noise(self) -> bool:
         """Whether the layer changed by more than the noise."""
         return self.verdict in ("changed", "replaced")
-
-    @property
-    def reason(self) -> str:
-        """Why a value or an interval is missing; empty if none is."""
-        return self.scores[0].reason if self.scores else ""
 
 
 @dataclass(frozen=True)
@@ -169,17 +159,17 @@ class Diff(Result):
 
         return pd.DataFrame([row.to_dict() for row in self.moved])
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a table with one row per layer and measure."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            [
-                {"layer": layer.name, "after": layer.other, "verdict": layer.verdict, **score.to_dict()}
-                for layer in self
-                for score in layer.scores
-            ]
-        )
+        lines = [(layer, score) for layer in self for score in layer.scores]
+        lead: dict[str, Sequence[Any]] = {
+            "layer": [layer.name for layer, _ in lines],
+            "after": [layer.other for layer, _ in lines],
+            "verdict": [layer.verdict for layer, _ in lines],
+            "name": [score.name for _, score in lines],
+            "noise": [score.noise for _, score in lines],
+        }
+        return frame_of_numbers([score for _, score in lines], full=full, lead=lead)
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -189,7 +179,7 @@ class Diff(Result):
         layers = list(self)
         return depth_profile(
             [layer.name for layer in layers],
-            [layer.change for layer in layers],
+            [layer.value for layer in layers],
             ([layer.low for layer in layers], [layer.high for layer in layers]),
             [layer.limit for layer in layers],
             label=layers[0].scores[0].title if layers and layers[0].scores else "change",

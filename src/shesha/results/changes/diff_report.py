@@ -29,7 +29,7 @@ def headline(result: Diff) -> str:
     if not known:
         return f"{compared}No layer could be evaluated: {layers[0].reason}."
     undecided = [layer for layer in known if layer.verdict == "cannot decide"]
-    largest = max(changed or undecided or known, key=lambda layer: layer.change)
+    largest = max(changed or undecided or known, key=lambda layer: layer.value)
     if largest.verdict == "unchanged":
         if rescaled := [layer.name for layer in layers if _lengths_changed(layer)]:
             return (
@@ -46,7 +46,7 @@ def headline(result: Diff) -> str:
     if changed and undecided:
         answer = f"{answer}; {_count_undecided(len(undecided))}"
     if len(layers) > 1:
-        beyond = " beyond noise" if any(layer.change > largest.change for layer in known) else ""
+        beyond = " beyond noise" if any(layer.value > largest.value for layer in known) else ""
         beyond = beyond if changed else " among them" if beyond else ""
         answer = f"{answer}. The largest change{beyond} is in {largest.name}"
     limit = (
@@ -67,7 +67,7 @@ def _other_index(result: Diff) -> str:
 
 def _lengths_changed(layer: LayerChange) -> bool:
     """Return whether a measure that depends on the lengths of vectors differs, while cosine distances do not."""
-    return layer.vectors_differ and any(score.change > _MORE_THAN_ROUNDING for score in layer.scores[1:])
+    return layer.vectors_differ and any(score.value > _MORE_THAN_ROUNDING for score in layer.scores[1:])
 
 
 def _no_change(n: int, undecided: Sequence[LayerChange]) -> str:
@@ -117,15 +117,15 @@ def _count_changes(layers: Sequence[LayerChange], changed: Sequence[LayerChange]
 def _format_drift(change: LayerChange, of: str = "") -> str:
     name = change.scores[0].title if change.scores else "change"
     interval = f" [{format_number(change.low)}, {format_number(change.high)}]" if change.low == change.low else ""
-    return f"{name} {of}{format_number(change.change)}{interval}"
+    return f"{name} {of}{format_number(change.value)}{interval}"
 
 
 def diff_claim(result: Diff) -> str:
     """Return the sentence with which a paper can report what changed, by how much, and the noise floor."""
     verdicts = Counter(layer.verdict for layer in result)
     layer_counts = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items())
-    known = [layer for layer in result if layer.change == layer.change]
-    largest = max(known, key=lambda layer: layer.change) if known else None
+    known = [layer for layer in result if layer.value == layer.value]
+    largest = max(known, key=lambda layer: layer.value) if known else None
     measured = ""
     if largest is not None:
         level = f"{100 * result.confidence:g} % interval; " if largest.low == largest.low else ""
@@ -224,7 +224,7 @@ def _class_sentence(result: Diff) -> str:
     if not significant:
         return f"Classes: no movement of a class was found (level {1 - result.confidence:.3g})."
     first = "; ".join(
-        f"{pair.in_words} ({pair.change:+.3f}, p = {pair.p_adjusted:.2g})" for pair in significant[:_PAIRS]
+        f"{pair.in_words} ({pair.change:+.3f}, p = {pair.corrected_p_value:.2g})" for pair in significant[:_PAIRS]
     )
     more = f"; {len(significant) - _PAIRS} more" if len(significant) > _PAIRS else ""
     return f"Classes: {first}{more}."
@@ -244,8 +244,8 @@ def choose_layers(result: Diff, most: int) -> list[LayerChange]:
     if len(layers) <= most:
         return layers
     changes = [i for i, layer in enumerate(layers) if layer.is_beyond_noise]
-    known = [i for i, layer in enumerate(layers) if layer.change == layer.change]
-    largest = [max(known, key=lambda i: layers[i].change)] if known else []
+    known = [i for i, layer in enumerate(layers) if layer.value == layer.value]
+    largest = [max(known, key=lambda i: layers[i].value)] if known else []
     first = [max(0, index - before) for index in changes[:1] for before in (0, 1)]
     needed = {0, len(layers) - 1, *first, *largest}
     # One line is needed to say how many layers were omitted.
@@ -265,7 +265,7 @@ def _layer_table(layers: list[LayerChange]) -> list[str]:
         rows.append(
             [
                 shorten(layer.name, _WIDE),
-                format_number(layer.change),
+                format_number(layer.value),
                 interval,
                 format_number(layer.noise),
                 *values,
@@ -277,8 +277,8 @@ def _layer_table(layers: list[LayerChange]) -> list[str]:
 
 def cell(score: MeasureChange) -> str:
     """Format a change for the table; a share of neighbours is given in percent."""
-    is_share = score.title == "neighbours lost" and score.change == score.change
-    return f"{score.change:.1%}" if is_share else format_number(score.change)
+    is_share = score.title == "neighbours lost" and score.value == score.value
+    return f"{score.value:.1%}" if is_share else format_number(score.value)
 
 
 def _row(name: str, label: str, lost: float) -> list[str]:
@@ -348,7 +348,7 @@ def _layers(result: Diff) -> Table:
     columns = [
         # This column comes first, because phones show only the first columns of a table.
         Column("verdict", tuple(layer.verdict for layer in layers), "<"),
-        Column(titles[0] if titles else "change", tuple(format_number(layer.change) for layer in layers)),
+        Column(titles[0] if titles else "change", tuple(format_number(layer.value) for layer in layers)),
         Column("low", tuple(format_number(layer.low) for layer in layers)),
         Column("high", tuple(format_number(layer.high) for layer in layers)),
         Column("noise", tuple(format_number(layer.noise) for layer in layers)),
@@ -378,7 +378,7 @@ def _classes(result: Diff) -> Table:
         Column("after", tuple(format_number(pair.after) for pair in result.classes)),
         Column("change", tuple(f"{pair.change:+.3f}" for pair in result.classes)),
         Column("p", tuple(format_number(pair.p_value) for pair in result.classes)),
-        Column("corrected p", tuple(format_number(pair.p_adjusted) for pair in result.classes)),
+        Column("corrected p", tuple(format_number(pair.corrected_p_value) for pair in result.classes)),
     )
     names = tuple(
         pair.first if pair.first == pair.second else f"{pair.first}, {pair.second}" for pair in result.classes
@@ -397,12 +397,12 @@ def _index(result: Diff) -> tuple[Section, ...]:
         return ()
     recalls = result.index.recalls
     columns = (
-        Column(f"recall@{result.index.k}", tuple(format_number(recall.recall) for recall in recalls)),
+        Column(f"recall@{result.index.k}", tuple(format_number(recall.value) for recall in recalls)),
         Column("low", tuple(format_number(recall.low) for recall in recalls)),
         Column("high", tuple(format_number(recall.high) for recall in recalls)),
         Column("note", tuple(recall.reason for recall in recalls), "<"),
     )
-    table = Table(tuple(recall.way for recall in recalls), (columns,), "New queries among old vectors", "queries")
+    table = Table(tuple(recall.name for recall in recalls), (columns,), "New queries among old vectors", "queries")
     about = _INDEX.format(result.index.k, METRICS[result.index.metric], result.index.n_rows, result.index.chance)
     return (Section("May the index be kept?", (table,), about),)
 

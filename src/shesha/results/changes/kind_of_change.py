@@ -103,7 +103,7 @@ def _percent(share: float) -> str:
     return "all" if share >= 1 - 1e-6 else f"{min(share, 0.9999):.2%}" if share > 0.995 else f"{share:.0%}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClassChange(Result):
     """The distance between two classes, or between rows of one class, before and after the change."""
 
@@ -112,10 +112,9 @@ class ClassChange(Result):
     before: float
     """Mean cosine distance between rows of the two classes before the change."""
     after: float
-    p_value: float
-    """p-value: share of permutations of the labels, or of signs of groups, for which the change is at least as large.
-    """
-    p_adjusted: float
+    p_value: float = float("nan")
+    """Share of permutations of the labels, or of signs of groups, for which the change is at least as large."""
+    corrected_p_value: float = float("nan")
     """p-value corrected for the number of pairs of classes (step-down maximum, Westfall and Young 1993)."""
     limit: float = float("nan")
     """Change that noise alone may cause, by the same rule as the noise limit of layers."""

@@ -13,12 +13,12 @@ claim.register(Diff, diff_claim)
 
 @claim.register
 def _index(result: IndexChange) -> str:
-    base = result["re-encodings"].recall
+    base = result["re-encodings"].value
     floor = f"; re-encodings of the old model found {base:.1%}" if base == base else ""
-    ways = [score for score in result.recalls if not score.way.startswith("re-enc") and score.recall == score.recall]
+    ways = [score for score in result.recalls if not score.name.startswith("re-enc") and score.value == score.value]
     shares = ", ".join(
-        f"{score.recall:.1%}{say.interval(score.low, score.high, result.confidence)} "
-        f"{_WAYS.get(score.way, f'after an {score.way}')}"
+        f"{score.value:.1%}{say.interval(score.low, score.high, result.confidence)} "
+        f"{_WAYS.get(score.name, f'after an {score.name}')}"
         for score in ways
     )
     return (

@@ -66,7 +66,7 @@ class RowMap(Result):
             kept = f"Rows keep {1 - lost:.0%} of their {self.k} nearest neighbours. "
         return f"{kept}Two dimensions show {shares}{warning}."
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a table with one line per row: its name, label, points and lost share of neighbours."""
         import pandas as pd
 

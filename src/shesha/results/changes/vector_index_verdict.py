@@ -7,6 +7,7 @@ from typing import Literal
 
 from shesha.report import page_width, wrap
 from shesha.results.base import Result
+from shesha.results.number import Number
 
 IndexAdvice = Literal["keep", "map", "re-embed", "undecided"]
 IndexMetric = Literal["cosine", "ip", "l2"]
@@ -14,20 +15,9 @@ METRICS = {"cosine": "cosine similarity", "ip": "inner product", "l2": "Euclidea
 NAN = float("nan")
 
 
-@dataclass(frozen=True)
-class Recall(Result):
+@dataclass(frozen=True, kw_only=True)
+class Recall(Number):
     """The recall of one option: which share of the true neighbours a search finds."""
-
-    way: str
-    """How new queries are treated: 'as it is', 'orthogonal map' or 'linear map'; 're-encodings' is the old model
-    itself. Maps are searched in the half of the rows that they were not fitted to; 'as it is, in halves' is the recall
-    without a map in the same rows."""
-    recall: float
-    """Share of the true neighbours that were found; NaN, with a reason, if it cannot be computed."""
-    low: float = NAN
-    """Lower end of the interval, which covers other queries."""
-    high: float = NAN
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,23 +45,23 @@ class IndexChange(Result):
     def __getitem__(self, way: str) -> Recall:
         """Return the recall of this option."""
         for score in self.recalls:
-            if score.way == way:
+            if score.name == way:
                 return score
-        raise KeyError(f"way must be one of {', '.join(score.way for score in self.recalls)}, got {way!r}")
+        raise KeyError(f"way must be one of {', '.join(score.name for score in self.recalls)}, got {way!r}")
 
     @property
     def headline(self) -> str:
         """The advice on the index, with the recall to expect."""
         direct, best, base = self["as it is"], self[self.best_map], self["re-encodings"]
-        mapped = f"{best.recall:.1%} after the best map ({self.best_map})"
-        found = f"{direct.recall:.1%} as they are and {mapped}" if direct.recall == direct.recall else mapped
+        mapped = f"{best.value:.1%} after the best map ({self.best_map})"
+        found = f"{direct.value:.1%} as they are and {mapped}" if direct.value == direct.value else mapped
         does = {
-            "keep": f"keep it. New queries find {direct.recall:.1%}",
+            "keep": f"keep it. New queries find {direct.value:.1%}",
             "map": f"map new queries into the old space. They find {found}",
             "re-embed": f"re-embed. New queries find {found}",
             "undecided": f"cannot be decided: {self.undecided}. New queries find {found}",
         }[self.advice]
-        floor = f". Re-encodings of the old model find {base.recall:.1%}" if base.recall == base.recall else ""
+        floor = f". Re-encodings of the old model find {base.value:.1%}" if base.value == base.value else ""
         chance = f" (chance {self.chance:.1%})" if self.chance == self.chance else ""
         return (
             f"Index: {does} of their {self.k} true neighbours by {METRICS[self.metric]} in {self.layer}{chance}{floor}."
@@ -80,7 +70,7 @@ class IndexChange(Result):
     @property
     def in_numbers(self) -> str:
         """The recall of every option, in a single line."""
-        known = [f"{score.way} {score.recall:.3f}" for score in self.recalls if score.recall == score.recall]
+        known = [f"{score.name} {score.value:.3f}" for score in self.recalls if score.value == score.value]
         return f"recall@{self.k}: {', '.join(known)}. A loss of {self.tolerance:g} is accepted."
 
     def _text(self) -> str:
@@ -90,5 +80,5 @@ class IndexChange(Result):
         rows = [["new queries, old vectors", f"recall@{self.k}", "interval"]]
         for score in self.recalls:
             interval = f"[{score.low:.3f}, {score.high:.3f}]" if score.low == score.low else score.reason
-            rows.append([score.way, f"{score.recall:.3f}" if score.recall == score.recall else "", interval])
+            rows.append([score.name, f"{score.value:.3f}" if score.value == score.value else "", interval])
         return "\n".join([*wrap(self.headline, page_width(), hanging=""), "", *columns(rows, "<><", indent="  ")])

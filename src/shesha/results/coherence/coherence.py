@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shesha.report import Column, Drawing, Page, Section, Strip, Table, Text, page_width, wrap
-from shesha.results.base import Result, reaches_level
+from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.generic_page import as_table, field_explanations, run_details
-from shesha.results.null_summary import NAN, NullComparison
+from shesha.results.number import NAN, Number, frame_of_numbers
 from shesha.support.draw_counts import draws_needed
 from shesha.support.wording import agree_with_share, count, join_items
 
@@ -25,24 +25,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Coherence(NullComparison):
-    """The coherence of a group of rows, compared with equally large groups that have no effect."""
+class Coherence(Number):
+    """The coherence of a group of rows, compared with equally large groups that have no effect.
 
-    name: str
-    n: int
-    """Number of rows in the group."""
+    `value` is the unbiased coherence: the mean cosine between two shifts of the group, from different units if rows
+    were sampled in units. Without an effect it is 0 on average, whatever the size of the group. In a table, its
+    corrected p-value accounts for the number of groups (Benjamini and Hochberg).
+    """
+
     coherence: float
-    """Mean cosine between the shift of a row and the mean shift of the group. The fields null_mean to p_value, ci_low
-    and ci_high refer to this value."""
-    ci_low: float = NAN
-    ci_high: float = NAN
-    unbiased: float = NAN
-    """Mean cosine between two shifts of the group, from different units if rows were sampled in units. It is 0 on
-    average without an effect, whatever the group's size. The verdict refers to this value."""
-    unbiased_ci_low: float = NAN
-    unbiased_ci_high: float = NAN
-    unbiased_chance: float = NAN
-    unbiased_p: float = NAN
+    """Mean cosine between the shift of a row and the mean shift of the group, as published. Small groups have larger
+    values."""
+    coherence_chance: float = NAN
+    """Mean of `coherence` over the null groups."""
+    coherence_p_value: float = NAN
+    """p-value of `coherence`; the verdict is that of the unbiased coherence."""
     magnitude: float = NAN
     """Length of the mean shift."""
     unbiased_magnitude: float = NAN
@@ -57,18 +54,6 @@ class Coherence(NullComparison):
     snr: float = NAN
     """Magnitude divided by the spread."""
     n_controls: int = 0
-    n_draws: int = 0
-    p_adjusted: float = NAN
-    """p-value of the unbiased coherence, corrected for the number of groups in the table (Benjamini and Hochberg)."""
-    alpha: float = 0.05
-    confidence: float = 0.95
-    reason: str = ""
-    """Why there is no chance level; empty if there is one."""
-
-    @property
-    def significant(self) -> bool:
-        """Return whether the rows move together more than those of null groups do, at the level alpha."""
-        return reaches_level(self.unbiased_p, self.alpha)
 
     @property
     def smallest_p(self) -> float:
@@ -78,42 +63,38 @@ class Coherence(NullComparison):
     @property
     def verdict(self) -> str:
         """The verdict in words, based on the p-value of the unbiased coherence (corrected in a table)."""
-        if self.unbiased_p != self.unbiased_p:
+        if not self.has_null:
             return "not tested"
-        p = self.p_adjusted if self.p_adjusted == self.p_adjusted else self.unbiased_p
-        if reaches_level(p, self.alpha):
+        if self.significant:
             return TOGETHER
         # No result could be significant, or this one has the smallest possible p, but the correction needs a smaller
         # one.
         # With equally many units on both sides, exchanging the sides is one of the choices and scores about as high, so
         # the p of a clear effect is either the smallest or twice that.
         doubled = self.smallest_p if reaches_level(2 * self.smallest_p, self.alpha) else 2 * self.smallest_p
-        is_at_limit = self.unbiased_p <= doubled * (1 + 1e-9)
+        is_at_limit = self.p_value <= doubled * (1 + 1e-9)
         return UNDECIDED if is_at_limit or not reaches_level(self.smallest_p, self.alpha) else "not above chance"
 
     def _text(self) -> str:
         """Return a text with the unbiased score and its p-value, then the other scores."""
-        p_value, chance = f"no chance level ({self.reason})", ""
-        if self.has_null:
-            p_value = f"p = {self.unbiased_p:.3g} ({count(self.n_draws, 'draw')})"
-            chance = f" (chance {self.null_mean:.3f})"
-        ends = ""
-        if self.unbiased_ci_low == self.unbiased_ci_low:
-            ends = f" [{self.unbiased_ci_low:.3f}, {self.unbiased_ci_high:.3f}]"
+        tested = f"p = {self.p_value:.3g} ({count(self.n_draws, 'draw')})"
+        ends = f" [{self.low:.3f}, {self.high:.3f}]" if self.has_interval else ""
+        tested = tested if self.has_null else f"no chance level ({self.reason})"
+        chance = "" if isnan(self.coherence_chance) else f" (chance {self.coherence_chance:.3f})"
         return (
-            f"{self.name}: unbiased coherence {self.unbiased:.3f}{ends} for {self.n:,} rows against "
-            f"{self.n_controls:,} controls, {p_value}; coherence {self.coherence:.3f}{chance}, magnitude "
-            f"{self.magnitude:.3g}"
+            f"{self.name}: unbiased coherence {self.value:.3f}{ends} for {self.n_rows:,} rows against "
+            f"{self.n_controls:,} controls, {tested}; coherence "
+            f"{self.coherence:.3f}{chance}, magnitude {self.magnitude:.3g}"
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Link(Result):
+class Link(Number):
     """How two columns of a table of groups correlate, compared with null groups of the same sizes."""
 
     first: str
     second: str
-    rho: float
+    value: float
     """Spearman's correlation between the columns, over the groups."""
     chance: float
     """Mean correlation over tables of null groups, which reflects only group sizes and noise."""
@@ -126,7 +107,7 @@ class Link(Result):
     def _text(self) -> str:
         """Return a text with the observed correlation and the one expected by chance."""
         return (
-            f"{self.first} and {self.second}: rho = {self.rho:.2f}; null groups give {self.chance:.2f} "
+            f"{self.first} and {self.second}: rho = {self.value:.2f}; null groups give {self.chance:.2f} "
             f"[{self.chance_low:.2f}, {self.chance_high:.2f}], p = {self.p_value:.2g}"
         )
 
@@ -198,7 +179,7 @@ class CoherenceTable(Result):
         smallest = sorted({group.smallest_p for group in groups})
         limits = " to ".join(f"{p:.2g}" for p in dict.fromkeys((smallest[0], smallest[-1])))
         limits += " (twice that if two choices tie)" * all(
-            group.unbiased_p > group.smallest_p * (1 + 1e-9) and reaches_level(group.smallest_p, group.alpha)
+            group.p_value > group.smallest_p * (1 + 1e-9) and reaches_level(group.smallest_p, group.alpha)
             for group in groups
         )
         needed = draws_needed(sum(group.has_null for group in self.groups), groups[0].alpha)
@@ -212,61 +193,42 @@ class CoherenceTable(Result):
         )
 
     def _page(self) -> Page:
-        pass
-
         return coherence_page(self)
 
     def named(self, verdict: str) -> list[Coherence]:
         """Return the groups with this verdict, the most coherent first."""
-        return sorted((group for group in self.groups if group.verdict == verdict), key=lambda group: -group.unbiased)
+        return sorted((group for group in self.groups if group.verdict == verdict), key=lambda group: -group.value)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that can be written as JSON; the cosines of single rows are left out."""
         return {name: value for name, value in super().to_dict().items() if name != "cosines"}
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row per group, the most coherent relative to chance first.
-
-        The settings are in its `attrs`.
-        """
-        import pandas as pd
-
-        lines = [{column: getattr(group, name) for column, name in _COLUMNS.items()} for group in self.groups]
-        frame = pd.DataFrame(lines, columns=list(_COLUMNS)).set_index("group")
-        order = np.argsort(-frame["unbiased"].to_numpy(), kind="stable")
-        frame = frame.iloc[order]
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return a table with one row per group, the most coherent first; the settings are in its `attrs`."""
+        ordered = sorted(self.groups, key=lambda group: (group.value != group.value, -group.value))
+        frame = frame_of_numbers(ordered, "name", "n_rows", full=full).set_index("name")
+        if not full:
+            frame = frame.assign(**{name: [getattr(group, name) for group in ordered] for name in _FURTHER})
         frame.attrs = {name: value for name, value in self.to_dict().items() if name not in ("groups", "links")}
         return frame
 
-    def plot(self, ax: Axes | None = None, *, unbiased: bool = False) -> Axes:
-        """Draw magnitude against coherence for each group and for null groups.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on. Default: a new figure.
-        unbiased : bool
-            Whether to draw the unbiased magnitude and coherence, which do not depend on the size of a group.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw magnitude against unbiased coherence for each group, and the chance level of groups of its size."""
         from shesha.charts import against_chance
 
-        names = ("unbiased_magnitude", "unbiased", "unbiased_chance") if unbiased else _PLAIN
-        columns = {name: [getattr(group, name) for group in self.groups] for name in (*names, "magnitude_chance")}
-        chance = ([0.0] * len(self.groups) if unbiased else columns["magnitude_chance"], columns[names[2]])
-        ax = against_chance(
-            (columns[names[0]], columns[names[1]]), chance, [group.name for group in self.groups], ax=ax
-        )
-        ax.set_xlabel("magnitude" + (", less noise" if unbiased else ""))
-        ax.set_ylabel("unbiased coherence" if unbiased else "coherence")
+        magnitudes = [group.unbiased_magnitude for group in self.groups]
+        values, chance = [group.value for group in self.groups], [group.chance for group in self.groups]
+        names = [group.name for group in self.groups]
+        ax = against_chance((magnitudes, values), ([0.0] * len(names), chance), names, ax=ax)
+        ax.set_xlabel("magnitude, less noise")
+        ax.set_ylabel("unbiased coherence")
         return ax
 
     def _text(self) -> str:
         """Return a text with the table, most coherent group first, and possible problems."""
-        frame = self.to_frame()[list(_PRINTED)].rename(columns={"unbiased_ci_low": "low", "unbiased_ci_high": "high"})
+        frame = self.to_frame()
+        frame = frame[[name for name in _PRINTED if name in frame]]
         frame.index.name = None
         lines = [
             *wrap(self.headline, page_width(), hanging=""),
@@ -274,10 +236,7 @@ class CoherenceTable(Result):
             f"coherence of {count(len(self.groups), self.group_noun)} against {self.n_controls:,} controls "
             f"({self.control}), {self.method}",
         ]
-        formats = {name: _decimals(digits) for name, digits in zip(frame.columns, _PRINTED.values(), strict=True)}
-        del formats["verdict"]
-        formats["n"] = lambda value: f"{int(value):,}"
-        formats["p_adj"] = lambda value: "-" if value != value else f"{value:.2g}"
+        formats = {name: form for name, form in _PRINTED.items() if name in frame}
         lines += frame.to_string(formatters=formats, max_rows=40, na_rep="-").splitlines()
         lines.append("")
         lines += [line for link in self.links for line in wrap(str(link), page_width())]
@@ -289,49 +248,25 @@ class CoherenceTable(Result):
         return "\n".join([*lines, *notes])
 
 
-_PLAIN = ("magnitude", "coherence", "null_mean")
 _NAMED = 10
 """Most groups that the headline names."""
+_FURTHER = ("coherence", "coherence_chance", "magnitude", "unbiased_magnitude", "spread", "snr")
+"""Columns of the narrow table besides those of every number."""
 TOGETHER, UNDECIDED = "moves together", "undecided"
 """Verdicts on groups that the headline names."""
-_PRINTED = {
-    **{"n": 0, "unbiased": 3, "unbiased_ci_low": 3, "unbiased_ci_high": 3, "p_adj": 4, "verdict": 0},
-    "magnitude": 2,
+_PRINTED: dict[str, Callable[[Any], str]] = {
+    "n_rows": "{:,}".format,
+    **dict.fromkeys(("value", "low", "high"), "{:.3f}".format),
+    "corrected_p_value": lambda p: "-" if p != p else f"{p:.2g}",
+    "verdict": str,
+    "magnitude": "{:.2f}".format,
 }
-"""Columns of the printed table, each with its number of decimals."""
-_COLUMNS = {
-    "group": "name",
-    "n": "n",
-    "unbiased": "unbiased",
-    "unbiased_ci_low": "unbiased_ci_low",
-    "unbiased_ci_high": "unbiased_ci_high",
-    "p_adj": "p_adjusted",
-    "verdict": "verdict",
-    "unbiased_p": "unbiased_p",
-    "coherence": "coherence",
-    "ci_low": "ci_low",
-    "ci_high": "ci_high",
-    "chance": "null_mean",
-    "threshold": "threshold",
-    "p": "p_value",
-    "calibrated": "score",
-    "unbiased_chance": "unbiased_chance",
-    "magnitude": "magnitude",
-    "unbiased_magnitude": "unbiased_magnitude",
-    "magnitude_chance": "magnitude_chance",
-    "spread": "spread",
-    "snr": "snr",
-}
-"""Columns of the table, each with the field that it shows."""
+"""Columns of the printed table, each with the format of its cells."""
 
 
 def _list_names(groups: list[Coherence]) -> str:
     more = f" and {len(groups) - _NAMED} more" if len(groups) > _NAMED else ""
     return ", ".join(group.name for group in groups[:_NAMED]) + more
-
-
-def _decimals(digits: int) -> Callable[[float], str]:
-    return lambda value: f"{value:.{digits}f}"
 
 
 _MOST = 200
@@ -348,8 +283,8 @@ _UNBIASED = Text(
 
 def coherence_page(result: CoherenceTable) -> Page:
     """Return the page for a table of groups."""
-    groups = sorted(result.groups, key=lambda group: -group.unbiased)[:_MOST]
-    frame = result.to_frame()
+    groups = sorted(result.groups, key=lambda group: -group.value)[:_MOST]
+    frame = result.to_frame(full=True)
     noun, rows = result.group_noun, f"{result.n_controls:,} controls ({result.control})"
     return Page(
         title=f"Coherence of {len(result.groups)} {noun}s",
@@ -358,7 +293,7 @@ def coherence_page(result: CoherenceTable) -> Page:
         numbers=(_group_table(groups, noun), _UNBIASED),
         doubts=tuple(Text(text) for text in (*result.notes, *_not_scored(result))),
         sections=(
-            Section("Coherence and magnitude", (Drawing(_PICTURE, partial(result.plot, unbiased=True)),)),
+            Section("Coherence and magnitude", (Drawing(_PICTURE, result.plot),)),
             *(
                 (Section("Correlations over groups", tuple(Text(str(link)) for link in result.links)),)
                 if result.links
@@ -374,21 +309,21 @@ def _group_table(groups: Sequence[Coherence], noun: str) -> Table:
     columns = (
         Column("verdict", tuple(group.verdict for group in groups), "<"),
         Column(
-            "unbiased",
+            "unbiased coherence",
             tuple(
-                f"{group.unbiased:.3f} [{group.unbiased_ci_low:.3f}, {group.unbiased_ci_high:.3f}]"
-                if group.unbiased_ci_low == group.unbiased_ci_low
-                else f"{group.unbiased:.3f}"
+                f"{group.value:.3f} [{group.low:.3f}, {group.high:.3f}]"
+                if group.low == group.low
+                else f"{group.value:.3f}"
                 for group in groups
             ),
             ">",
-            tuple(Strip(group.unbiased, group.unbiased_ci_low, group.unbiased_ci_high) for group in groups),
+            tuple(Strip(group.value, group.low, group.high) for group in groups),
         ),
         Column(
             "corrected p",
-            tuple("" if group.p_adjusted != group.p_adjusted else f"{group.p_adjusted:.2g}" for group in groups),
+            tuple("" if isnan(group.corrected_p_value) else f"{group.corrected_p_value:.2g}" for group in groups),
         ),
-        Column("n", tuple(f"{group.n:,}" for group in groups)),
+        Column("n", tuple(f"{group.n_rows:,}" for group in groups)),
     )
     return Table(tuple(group.name for group in groups), (columns,), "Most coherent first", noun)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from shesha.report import page_width, wrap
 from shesha.results.base import Result, reaches_level
+from shesha.results.number import Number, frame_of_numbers
 from shesha.support.draw_counts import undecided
 from shesha.support.wording import agree_with_share, count
 
@@ -16,8 +17,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EDistance(Result):
-    """The E-distance between two groups of rows."""
+class EDistance(Number):
+    """The E-distance between two groups of rows.
+
+    `value` is its unbiased form, without the distance of each row from itself; it is 0 on average if the groups do not
+    differ. Its p-value is the share of random divisions of the rows (or units) with a value that is at least as large,
+    corrected for the number of pairs (Benjamini and Hochberg).
+    """
 
     first: str
     second: str
@@ -25,12 +31,6 @@ class EDistance(Result):
     n_second: int
     e_distance: float
     """Twice the mean squared distance between rows of both groups, minus the mean squared distances within each."""
-    unbiased: float
-    """The same without the distance of each row from itself; 0 on average if the groups do not differ."""
-    p_value: float
-    """Share of random divisions of the rows (or units) whose unbiased E-distance is at least as large."""
-    p_adjusted: float
-    """p-value corrected for the number of pairs (Benjamini and Hochberg)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,15 +51,18 @@ class EDistances(Result):
     @property
     def significant(self) -> tuple[EDistance, ...]:
         """The pairs that differ at the level alpha, after the correction, the most distant first."""
-        found = [pair for pair in self.pairs if reaches_level(pair.p_adjusted, self.alpha)]
-        return tuple(sorted(found, key=lambda pair: -pair.unbiased))
+        found = [pair for pair in self.pairs if reaches_level(pair.corrected_p_value, self.alpha)]
+        return tuple(sorted(found, key=lambda pair: -pair.value))
 
     @property
     def headline(self) -> str:
         """How many pairs of groups differ."""
         n = len(self.significant)
         few = undecided(
-            [pair.p_value for pair in self.pairs], [pair.p_adjusted for pair in self.pairs], self.n_draws, self.alpha
+            [pair.p_value for pair in self.pairs],
+            [pair.corrected_p_value for pair in self.pairs],
+            self.n_draws,
+            self.alpha,
         )
         return (
             f"{n} of {count(len(self.pairs), 'pair')} {agree_with_share(n, len(self.pairs), 'differs', 'differ')} by "
@@ -67,12 +70,10 @@ class EDistances(Result):
             f"{self.alpha:g}){f'; this {few}' if few else ''}."
         )
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a table with one row per pair, the most distant first."""
-        import pandas as pd
-
-        frame = pd.DataFrame([pair.to_dict() for pair in self.pairs])
-        return frame.sort_values("unbiased", ascending=False, ignore_index=True)
+        pairs = sorted(self.pairs, key=lambda pair: -pair.value)
+        return frame_of_numbers(pairs, "first", "second", "n_first", "n_second", "e_distance", full=full)
 
     def to_matrix(self) -> pd.DataFrame:
         """Return the E-distances as a symmetric table of groups by groups, with NaN for pairs not compared."""
@@ -87,7 +88,7 @@ class EDistances(Result):
 
     def _text(self) -> str:
         """Return a text with the answer and one line per pair."""
-        frame = self.to_frame().round({"e_distance": 3, "unbiased": 3, "p_value": 4, "p_adjusted": 4})
+        frame = self.to_frame().round({"e_distance": 3, "value": 3, "p_value": 4, "corrected_p_value": 4})
         lines = [*wrap(self.headline, page_width(), hanging=""), "", *frame.to_string(index=False).splitlines()]
         if self.excluded:
             lines.append("not compared: " + "; ".join(f"{name} ({why})" for name, why in self.excluded.items()))

@@ -13,24 +13,24 @@ _SOURCE = "coherence of shifts (Raju 2026)"
 @claim.register
 def _coherence(result: Coherence) -> str:
     start = (
-        f"The {result.n:,} rows of {result.name} had an unbiased {_SOURCE} of {_unbiased(result)} against "
+        f"The {result.n_rows:,} rows of {result.name} had an unbiased {_SOURCE} of {_unbiased(result)} against "
         f"{result.n_controls:,} controls"
     )
     if not result.has_null:
         return f"{start}, without a chance level ({result.reason})"
-    return f"{start} (p = {say.format_p(result.unbiased_p)}, {result.n_draws:,} null groups)"
+    return f"{start} (p = {say.format_p(result.p_value)}, {result.n_draws:,} null groups)"
 
 
 def _unbiased(group: Coherence) -> str:
-    ends = say.interval(group.unbiased_ci_low, group.unbiased_ci_high, group.confidence)
-    return f"{say.format_number(group.unbiased)}{ends}"
+    ends = say.interval(group.low, group.high, group.confidence)
+    return f"{say.format_number(group.value)}{ends}"
 
 
 @claim.register
 def _table(result: CoherenceTable) -> str:
     tested = [group for group in result.groups if group.has_null]
     above = result.named(TOGETHER)
-    closest = [] if above else sorted(tested, key=lambda group: (group.p_adjusted, -group.unbiased))[:1]
+    closest = [] if above else sorted(tested, key=lambda group: (group.corrected_p_value, -group.value))[:1]
     listed = say.join_clauses(
         [_group(group, result.row_noun) for group in above or closest], f"more {result.group_noun}s"
     )
@@ -59,4 +59,5 @@ def _null_groups(result: CoherenceTable) -> str:
 
 
 def _group(group: Coherence, noun: str) -> str:
-    return f"{group.name} {_unbiased(group)} over {say.count(group.n, noun)}, p_adj = {say.format_p(group.p_adjusted)}"
+    p = say.format_p(group.corrected_p_value)
+    return f"{group.name} {_unbiased(group)} over {say.count(group.n_rows, noun)}, p_adj = {p}"

@@ -12,16 +12,16 @@ from shesha.results.sentence_parts import add_source
 @claim.register
 def _verdict(result: DriftVerdict) -> str:
     score = result.scores[0]
-    start = f"{add_source(score.measure)} between {result.n_rows:,} inputs and their reference"
-    if score.drift != score.drift:
+    start = f"{add_source(score.name)} between {result.n_rows:,} inputs and their reference"
+    if score.value != score.value:
         return f"{start} could not be estimated: {result.reason or score.reason}"
-    start = f"{start} was {say.format_number(score.drift)}"
+    start = f"{start} was {say.format_number(score.value)}"
     if result.basis == "re-encodings":
         side = "above" if score.beyond else "not above"
         alert = "; the accumulated evidence of all checks raised the alert" if result.by_sequence else ""
         return (
             f"{start}, {side} the threshold for unchanged encodings at {result.level:g} (mean "
-            f"{say.format_number(score.unchanged)}, threshold {say.format_number(score.threshold)}, p = "
+            f"{say.format_number(score.chance)}, threshold {say.format_number(score.threshold)}, p = "
             f"{say.format_p(score.p_value)}, {result.n_nulls:,} re-encodings): {result.state_in_words}{alert}"
         )
     assumed = " (for independent rows; here, neighbouring rows depend on each other)" if result.dependence else ""
@@ -49,12 +49,12 @@ def _stream(result: StreamVerdict) -> str:
 @claim.register
 def _two_sample(result: TwoSample) -> str:
     if result.reason:
-        return f"{add_source(result.test)} could not be estimated: {result.reason}"
+        return f"{add_source(result.name)} could not be estimated: {result.reason}"
     dependent = ", which depend on their neighbours, so that p is too small" if result.dependence else ""
     verb = "differed" if result.significant else "did not differ"
     return (
         f"{result.n_reference:,} reference rows and {result.n_window:,} new ones {verb} at {result.alpha:g} by "
-        f"{add_source(result.test)}: {say.format_number(result.statistic)}, null mean "
-        f"{say.format_number(result.null_mean)}, threshold {say.format_number(result.threshold)}, p = "
-        f"{say.format_p(result.p_value)} ({result.n_permutations:,} permutations of rows{dependent})"
+        f"{add_source(result.name)}: {say.format_number(result.value)}, null mean "
+        f"{say.format_number(result.chance)}, threshold {say.format_number(result.threshold)}, p = "
+        f"{say.format_p(result.p_value)} ({result.n_draws:,} permutations of rows{dependent})"
     )

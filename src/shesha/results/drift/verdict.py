@@ -24,6 +24,7 @@ from shesha.report import (
 )
 from shesha.results.base import Result, draws_axes
 from shesha.results.generic_page import run_details
+from shesha.results.number import Number, frame_of_numbers
 from shesha.support.wording import shorten
 
 if TYPE_CHECKING:
@@ -43,25 +44,22 @@ _SAID = {
 }
 
 
-@dataclass(frozen=True)
-class DriftScore(Result):
+@dataclass(frozen=True, kw_only=True)
+class DriftScore(Number):
     """How far the encodings have drifted according to one measure."""
 
-    measure: str
     tier: str
     """'primary' raises the alarm, 'confirm' shows how large the change is, 'early' and 'local' detect it early."""
-    drift: float
+    value: float
     """Size of the drift: 0 for the same geometry; NaN, with a reason, if it cannot be computed."""
     threshold: float
     """Drift above which the score is significant at the monitor's level."""
-    p_value: float
-    unchanged: float = NAN
+    chance: float = NAN
     """Mean drift of re-encodings by the unchanged model; NaN without re-encodings."""
     low: float = NAN
     """Lower limit of the drift for other rows of the same kind, if rows were resampled."""
     beyond: bool = False
     """Whether the drift exceeds its threshold."""
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -142,23 +140,22 @@ class DriftVerdict(Result):
     def __getitem__(self, measure: str) -> DriftScore:
         """Return the score according to this measure."""
         for score in self.scores:
-            if score.measure == measure:
+            if score.name == measure:
                 return score
-        raise KeyError(f"measure must be one of {', '.join(s.measure for s in self.scores)}, got {measure!r}")
+        raise KeyError(f"measure must be one of {', '.join(s.name for s in self.scores)}, got {measure!r}")
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per score."""
-        import pandas as pd
-
-        return pd.DataFrame([score.to_dict() for score in self.scores])
+        frame = frame_of_numbers(self.scores, "name", "tier", "threshold", full=full)
+        return frame.drop(columns="verdict", errors="ignore").assign(beyond=[score.beyond for score in self.scores])
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw each drift as a multiple of its threshold."""
         from shesha.charts import drift_bars
 
-        scores = [score for score in self.scores if score.drift == score.drift]
-        return drift_bars([s.measure for s in scores], [s.drift for s in scores], [s.threshold for s in scores], ax=ax)
+        scores = [score for score in self.scores if score.value == score.value]
+        return drift_bars([s.name for s in scores], [s.value for s in scores], [s.threshold for s in scores], ax=ax)
 
     @property
     def state_in_words(self) -> str:
@@ -176,10 +173,10 @@ class DriftVerdict(Result):
         return [
             Metric(
                 model,
-                f"{score.measure} since the reference",
-                score.drift,
+                f"{score.name} since the reference",
+                score.value,
                 score.low,
-                chance=score.unchanged,
+                chance=score.chance,
                 threshold=score.threshold,
                 p_value=score.p_value,
             )
@@ -222,8 +219,8 @@ def _paragraph(text: str) -> list[str]:
 
 def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
     """Return names of the measures that omit options where names alone distinguish them."""
-    bases = [score.measure.partition("(")[0] for score in scores]
-    return {s.measure: base if bases.count(base) == 1 else s.measure for s, base in zip(scores, bases, strict=True)}
+    bases = [score.name.partition("(")[0] for score in scores]
+    return {s.name: base if bases.count(base) == 1 else s.name for s, base in zip(scores, bases, strict=True)}
 
 
 def _score_table(verdict: DriftVerdict) -> list[str]:
@@ -231,12 +228,12 @@ def _score_table(verdict: DriftVerdict) -> list[str]:
     rows = [["", "", "drift", "low" if resampled else "unchanged", "threshold", "p", "verdict"]]
     missing, names = [], short_names(verdict.scores)
     for score in verdict.scores:
-        if score.drift != score.drift:
-            missing.append((score.measure, score.reason))
+        if score.value != score.value:
+            missing.append((score.name, score.reason))
             continue
-        floor = score.low if resampled else score.unchanged
-        numbers = [f"{value:.3g}" for value in (score.drift, floor, score.threshold, score.p_value)]
-        rows.append([score.tier, names[score.measure], *numbers, "above" if score.beyond else ""])
+        floor = score.low if resampled else score.chance
+        numbers = [f"{value:.3g}" for value in (score.value, floor, score.threshold, score.p_value)]
+        rows.append([score.tier, names[score.name], *numbers, "above" if score.beyond else ""])
     lines = columns(rows, "<<>>>><", indent="  ") if len(rows) > 1 else []
     for measure, reason in missing:
         lines += wrap(f"{measure}: no value ({reason})", page_width(), "  ", "    ")
@@ -349,7 +346,7 @@ _MOVED = (
 def _answer_sentences(verdict: DriftVerdict) -> Iterator[str]:
     primary = verdict.scores[0]
     state = verdict.state_in_words[:1].upper() + verdict.state_in_words[1:]
-    if primary.drift != primary.drift:
+    if primary.value != primary.value:
         yield f"{state}: {verdict.reason or primary.reason}."
     else:
         yield f"{state}: {_drift_against_floor(verdict, primary)}."
@@ -358,10 +355,10 @@ def _answer_sentences(verdict: DriftVerdict) -> Iterator[str]:
 
 def _drift_against_floor(verdict: DriftVerdict, score: DriftScore) -> str:
     """Compare the primary drift with that of unchanged encodings, or with the tolerance."""
-    drift = f"{score.measure} is {score.drift:.3g}"
+    drift = f"{score.name} is {score.value:.3g}"
     if verdict.basis == "re-encodings":
         return (
-            f"{drift}, compared with a mean of {score.unchanged:.3g} for encodings of the unchanged model, which "
+            f"{drift}, compared with a mean of {score.chance:.3g} for encodings of the unchanged model, which "
             f"rarely exceed {score.threshold:.3g} (p = {score.p_value:.2g})"
         )
     return f"{drift}, and at least {score.low:.3g} for any sample of inputs of the same kind"
@@ -370,9 +367,9 @@ def _drift_against_floor(verdict: DriftVerdict, score: DriftScore) -> str:
 def _scores(verdict: DriftVerdict) -> Table:
     scores = verdict.scores
     columns = (
-        Column("drift", tuple(_number(score.drift) for score in scores)),
+        Column("drift", tuple(_number(score.value) for score in scores)),
         Column("lower limit", tuple(_number(score.low) for score in scores)),
-        Column("mean if unchanged", tuple(_number(score.unchanged) for score in scores)),
+        Column("mean if unchanged", tuple(_number(score.chance) for score in scores)),
         Column("threshold", tuple(_number(score.threshold) for score in scores)),
         Column(
             f"multiple of the threshold (drawn to {_DRAWN:g})",
@@ -384,17 +381,17 @@ def _scores(verdict: DriftVerdict) -> Table:
         Column("verdict", tuple(map(_judgement, scores)), "<"),
     )
     names = short_names(scores)
-    return Table(tuple(names[score.measure] for score in scores), (columns,), "Scores", "measure")
+    return Table(tuple(names[score.name] for score in scores), (columns,), "Scores", "measure")
 
 
 def _judgement(score: DriftScore) -> str:
-    if score.drift != score.drift:
+    if score.value != score.value:
         return "no value"
     return "above threshold" if score.beyond else "below threshold"
 
 
 def _threshold_ratio(score: DriftScore) -> float:
-    return score.drift / score.threshold if score.threshold > 0 else float("nan")
+    return score.value / score.threshold if score.threshold > 0 else float("nan")
 
 
 def _format_ratio(score: DriftScore) -> str:
@@ -413,7 +410,7 @@ def _strip(score: DriftScore) -> Strip | None:
 
 
 def _picture(verdict: DriftVerdict) -> tuple[Section, ...]:
-    if all(score.drift != score.drift for score in verdict.scores):
+    if all(score.value != score.value for score in verdict.scores):
         return ()
     return (Section("Drift and thresholds", (Drawing(_PICTURE, verdict.plot),)),)
 
@@ -430,11 +427,11 @@ def _movement_part(title: str, moved: tuple[Moved, ...]) -> Table:
 def _explanations(verdict: DriftVerdict) -> Iterator[Part]:
     where = "monitoring.md#what-a-verdict-says"
     for score in verdict.scores:
-        base = score.measure.partition("(")[0]
+        base = score.name.partition("(")[0]
         command = "" if ":" in base else f"shesha measures '{base}'"
         does = _TIERS.get(score.tier, score.tier)
         why = f" No value: {score.reason}." if score.reason else ""
-        yield Explained(score.measure, f"{does}.{_SEES.get(base, '')}{why}", where, command)
+        yield Explained(score.name, f"{does}.{_SEES.get(base, '')}{why}", where, command)
 
 
 _SEES = {

@@ -14,18 +14,18 @@ from shesha.results.paper_sentences import claim
 @claim.register
 def _trial_score(result: TrialScore) -> str:
     name = result.name.replace("_", " ")
-    if result.observed != result.observed:
+    if result.value != result.value:
         return f"The score {name} could not be estimated: {result.reason}"
     unused = f" ({result.n_unused:,} of them unused in each draw)" if result.n_unused else ""
-    sizes = f"over {result.n_trials:,} trials{unused} of {result.n_neurons:,} neurons"
+    sizes = f"over {result.n_rows:,} trials{unused} of {result.n_neurons:,} neurons"
     sizes += f" under {say.count(result.n_conditions, 'condition')}" if result.n_conditions else ""
-    start = f"The score {name} was {say.format_number(result.observed)} {sizes}"
+    start = f"The score {name} was {say.format_number(result.value)} {sizes}"
     if not result.has_null:
         return f"{start}, without a chance level"
     verdict = say.verdict_phrase(result.p_value, result.alpha, SIDES[result.closer])
     return (
-        f"{start}, {verdict} (p = {say.format_p(result.p_value)}, null mean {say.format_number(result.null_mean)}, sd "
-        f"{say.format_number(result.null_sd)}, {_orders(result.n_permutations, result.exchanged)})"
+        f"{start}, {verdict} (p = {say.format_p(result.p_value)}, null mean {say.format_number(result.chance)}, sd "
+        f"{say.format_number(result.chance_sd)}, {_orders(result.n_draws, result.exchanged)})"
     )
 
 
@@ -42,22 +42,22 @@ def _tertiles(result: Tertiles) -> str:
         else f"significant at {test.alpha:g}, so the change was not gradual"
     )
     return (
-        f"The cosine between mean responses was {say.format_number(result.early_middle.observed)} for the first and "
-        f"second third and {say.format_number(result.middle_late.observed)} for the second and last third of "
-        f"{test.n_trials:,} trials of {test.n_neurons:,} neurons; their difference, {say.format_number(test.observed)} "
-        f"(p = {say.format_p(test.p_value)}, null mean {say.format_number(test.null_mean)}, "
-        f"{_orders(test.n_permutations, test.exchanged)}), was {significance}"
+        f"The cosine between mean responses was {say.format_number(result.early_middle.value)} for the first and "
+        f"second third and {say.format_number(result.middle_late.value)} for the second and last third of "
+        f"{test.n_rows:,} trials of {test.n_neurons:,} neurons; their difference, {say.format_number(test.value)} "
+        f"(p = {say.format_p(test.p_value)}, null mean {say.format_number(test.chance)}, "
+        f"{_orders(test.n_draws, test.exchanged)}), was {significance}"
     )
 
 
 @claim.register
 def _over_time(result: OverTime) -> str:
-    if result.observed != result.observed:
+    if result.value != result.value:
         return f"Agreement of distances over time could not be estimated: {result.reason}"
     first, second = result.argmax
     start = (
-        f"The largest agreement of distances between times was {say.format_number(result.observed)} (at {first:g} and "
-        f"{second:g}) over {result.n_trials:,} trials of {result.n_neurons:,} neurons under "
+        f"The largest agreement of distances between times was {say.format_number(result.value)} (at {first:g} and "
+        f"{second:g}) over {result.n_rows:,} trials of {result.n_neurons:,} neurons under "
         f"{say.count(result.n_conditions, 'condition')}"
     )
     if not result.has_null:
@@ -65,7 +65,7 @@ def _over_time(result: OverTime) -> str:
     above = sum(reaches_level(p, result.alpha) for line in result.p_values for p in line)
     null = say.null(result, result.alpha, "null of the largest:")
     return (
-        f"{start}, {null}, {_orders(result.n_permutations, result.exchanged)}); {above} of {len(result.times) ** 2} "
+        f"{start}, {null}, {_orders(result.n_draws, result.exchanged)}); {above} of {len(result.times) ** 2} "
         "pairs of times were above the chance threshold of the largest agreement"
     )
 
@@ -78,15 +78,15 @@ def _session_drift(result: SessionDrift) -> str:
             clauses.append(f"{pair.first} and {pair.second} not estimable ({pair.reason})")
             continue
         parts = ", ".join(
-            f"{part.name.replace('_', ' ')} {say.format_number(part.between)} between sessions (chance "
-            f"{say.format_number(part.null_mean)}, p = {say.format_p(part.p_value)}) and "
+            f"{part.name.replace('_', ' ')} {say.format_number(part.value)} between sessions (chance "
+            f"{say.format_number(part.chance)}, p = {say.format_p(part.p_value)}) and "
             f"{say.format_number(part.within)} within sessions{_change_clause(part, result.confidence)}"
             for part in pair
         )
         clauses.append(f"{pair.first} and {pair.second} ({pair.n_shared:,} shared neurons): {parts}")
     return (
         f"Agreement between halves of the trials of {len(result.sessions)} sessions, compared with that within "
-        f"sessions: {say.join_clauses(clauses, 'more pairs')}; {result.n_permutations:,} random matchings of neurons "
+        f"sessions: {say.join_clauses(clauses, 'more pairs')}; {result.n_draws:,} random matchings of neurons "
         "(for the geometry, of conditions) for agreement, and as many random divisions of the trials for changes; "
         "p-values of changes are corrected for the number of pairs and parts"
     )
@@ -116,11 +116,11 @@ def _session_table(result: SessionTable) -> str:
 
 def _group_clause(group: Group, score: str, result: SessionTable) -> str:
     mean = group.means[score]
-    if mean.mean != mean.mean:
+    if mean.value != mean.value:
         return f"{group.name} not estimable"
     return (
-        f"{group.name} {say.format_number(mean.mean)}{say.interval(mean.low, mean.high, result.confidence)}, chance "
-        f"{say.format_number(mean.chance)}, {mean.n_beyond} of {mean.n} areas beyond chance at {result.alpha:g} "
+        f"{group.name} {say.format_number(mean.value)}{say.interval(mean.low, mean.high, result.confidence)}, chance "
+        f"{say.format_number(mean.chance)}, {mean.n_beyond} of {mean.n_rows} areas beyond chance at {result.alpha:g} "
         "(uncorrected)"
     )
 
@@ -129,7 +129,7 @@ def _group_clause(group: Group, score: str, result: SessionTable) -> str:
 def _association(result: Association) -> str:
     controls = f", controlling for {' and '.join(result.covariates)}" if result.covariates else ""
     return (
-        f"Spearman's rho of {result.first} and {result.second} over {result.n:,} lines{controls} was "
+        f"Spearman's rho of {result.first} and {result.second} over {result.n_rows:,} lines{controls} was "
         f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)} (p = "
         f"{say.format_p(result.p_value)} over {say.count(result.n_clusters, result.clusters)})"
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from shesha.report import Column, Page, Text, page_width, table, wrap
 from shesha.results.base import Result, draws_axes, reaches_level
-from shesha.results.null_summary import NAN, NullComparison
+from shesha.results.number import NAN, Number
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
-class SessionPart(NullComparison):
+@dataclass(frozen=True, kw_only=True)
+class SessionPart(Number):
     """How well two sessions agree in one respect."""
 
-    name: str
-    between: float
+    value: float
     """Agreement between half of the trials of one session and half of the trials of the other."""
     within: float
     """Mean agreement between two halves of the trials of the same session, which is the limit that noise sets."""
@@ -36,7 +35,7 @@ class SessionPart(NullComparison):
     @property
     def change(self) -> float:
         """Agreement within sessions minus agreement between them: the change that noise does not explain."""
-        return self.within - self.between
+        return self.within - self.value
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class SessionDrift(Result):
 
     sessions: tuple[str, ...]
     pairs: tuple[SessionPair, ...]
-    n_permutations: int
+    n_draws: int
     alpha: float = 0.05
     confidence: float = 0.95
     seed: int | None = None
@@ -111,15 +110,15 @@ class SessionDrift(Result):
         return (
             f"Of {of_pairs}, the number that changed significantly at {self.alpha:g} is {named}. The largest change in "
             f"{name.replace('_', ' ')} is between {pair.first} and {pair.second}: agreement "
-            f"{pair[name].between:.2f} between sessions and {pair[name].within:.2f} within sessions (corrected p = "
+            f"{pair[name].value:.2f} between sessions and {pair[name].within:.2f} within sessions (corrected p = "
             f"{pair[name].corrected_change_p_value:.2g})."
         )
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per pair of sessions and part."""
         import pandas as pd
 
-        agreement = ("between", "null_mean", "null_sd", "threshold", "p_value", "within")
+        agreement = ("value", "chance", "chance_sd", "threshold", "p_value", "within")
         change = ("change", "change_low", "change_high", "change_p_value", "corrected_change_p_value")
         columns = (*agreement, *change)
         rows = []
@@ -194,7 +193,7 @@ GAIN_NOTE = (
 )
 _IN_ORDER = ("tuning", "rate", "population_vector", "geometry")
 """Parts in the order in which the headline chooses: changes in rate or tuning alone change the others as well."""
-_AGREEMENT = (("between", "between"), ("chance", "null_mean"))
+_AGREEMENT = (("between", "value"), ("chance", "chance"))
 _CHANGE = (("within", "within"), ("change", "change"))
 
 

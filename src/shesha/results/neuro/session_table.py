@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.report import Column, page_width, table, wrap
 from shesha.results.base import Result
-from shesha.results.null_summary import NAN, NullComparison
+from shesha.results.number import NAN, Number
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
@@ -18,12 +18,10 @@ if TYPE_CHECKING:
     pass
 
 
-@dataclass(frozen=True)
-class AreaScore(NullComparison):
+@dataclass(frozen=True, kw_only=True)
+class AreaScore(Number):
     """One score for one area in one session."""
 
-    value: float
-    reason: str = ""
     n_unused: int = 0
     """Number of trials that were not used because conditions must have equally many; the mean over draws."""
     dropped: tuple[str, ...] = ()
@@ -48,17 +46,11 @@ class AreaLine(Result):
     scores: dict[str, AreaScore] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class GroupMean(Result):
+@dataclass(frozen=True, kw_only=True)
+class GroupMean(Number):
     """Mean of a score over the areas and sessions of a group."""
 
-    mean: float
-    low: float
-    high: float
-    """Limits of the interval of the mean; NaN if there is only one animal or session."""
-    chance: float
-    """Mean of the chance levels."""
-    n: int
+    n_rows: int
     """Number of combinations of area and session that have a value."""
     n_beyond: int
     """Number of combinations of area and session that are beyond chance (uncorrected)."""
@@ -103,7 +95,7 @@ class SessionTable(Result):
             raise KeyError(f"group must be one of {', '.join(known) or 'none'}, got {name}")
         return known[name]
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per area and session, with scores, chance levels and p-values."""
         import pandas as pd
 
@@ -116,8 +108,8 @@ class SessionTable(Result):
                     for name, score in line.scores.items()
                     for key, number in (
                         (name, score.value),
-                        (f"{name}_chance", score.null_mean),
-                        (f"{name}_sd", score.null_sd),
+                        (f"{name}_chance", score.chance),
+                        (f"{name}_sd", score.chance_sd),
                         (f"{name}_p", score.p_value),
                     )
                 }
@@ -130,14 +122,14 @@ class SessionTable(Result):
         """The group with the highest value of the first score, and how many areas are beyond chance."""
         name = self.scores[0] if self.scores else ""
         known = [
-            group for group in self.groups if name in group.means and group.means[name].mean == group.means[name].mean
+            group for group in self.groups if name in group.means and group.means[name].value == group.means[name].value
         ]
         if not known:
             return "No area could be scored."
-        best = max(known, key=lambda group: group.means[name].mean)
+        best = max(known, key=lambda group: group.means[name].value)
         mean = best.means[name]
         n_beyond = sum(group.means[name].n_beyond for group in known)
-        n = sum(group.means[name].n for group in known)
+        n = sum(group.means[name].n_rows for group in known)
         return (
             f"{name.replace('_', ' ').capitalize()} is highest in {best.name} ({_format_interval(mean)}, chance "
             f"{_number(mean.chance)}); {n_beyond} of {n} combinations of area and session are beyond chance "
@@ -164,7 +156,7 @@ class SessionTable(Result):
         if name not in self.scores:
             raise ValueError(f"score must be one of {', '.join(self.scores)}, got {name!r}")
         means = [group.means[name] for group in self.groups]
-        values = Series([mean.mean for mean in means], [mean.low for mean in means], [mean.high for mean in means])
+        values = Series([mean.value for mean in means], [mean.low for mean in means], [mean.high for mean in means])
         chance = [mean.chance for mean in means]
         names = [f"{group.name} ({group.n})" for group in self.groups]
         series = {
@@ -197,7 +189,7 @@ class SessionTable(Result):
         return [
             Column(name.replace("_", " "), tuple(_format_interval(mean) for mean in means), "<"),
             Column("chance", tuple(_number(mean.chance) for mean in means)),
-            Column("beyond", tuple(f"{mean.n_beyond}/{mean.n}" for mean in means)),
+            Column("beyond", tuple(f"{mean.n_beyond}/{mean.n_rows}" for mean in means)),
         ]
 
     def _unused_lines(self, width: int) -> list[str]:
@@ -237,35 +229,30 @@ def _number(value: float) -> str:
 
 def _format_interval(group: GroupMean) -> str:
     if group.low != group.low:
-        return _number(group.mean)
-    return f"{group.mean:.3f} [{group.low:.2f}, {group.high:.2f}]"
+        return _number(group.value)
+    return f"{group.value:.3f} [{group.low:.2f}, {group.high:.2f}]"
 
 
-@dataclass(frozen=True)
-class Association(Result):
+@dataclass(frozen=True, kw_only=True)
+class Association(Number):
     """Rank correlation between two columns of a table of sessions whose lines are clustered."""
 
     first: str
     second: str
     covariates: tuple[str, ...]
     """Columns that are controlled for."""
-    value: float
-    low: float
-    high: float
     p_value: float
     """p-value from Student's t with as many units as there are clusters; `naive_p` treats lines as independent."""
     naive_p: float
-    n: int
     n_clusters: int
     clusters: str
-    confidence: float
 
     def _text(self) -> str:
         """Return a text with the correlation and its interval."""
         controls = f", controlling for {' and '.join(self.covariates)}" if self.covariates else ""
         text = (
             f"{self.first} and {self.second}{controls}: rho = {self.value:+.3f} [{self.low:+.2f}, {self.high:+.2f}], p "
-            f"= {self.p_value:.2g} over {self.n_clusters} {self.clusters}s ({self.n} lines; p = {self.naive_p:.2g} if "
-            "they were independent)"
+            f"= {self.p_value:.2g} over {self.n_clusters} {self.clusters}s ({self.n_rows} lines; p = "
+            f"{self.naive_p:.2g} if they were independent)"
         )
         return "\n".join(wrap(text, page_width()))

@@ -9,15 +9,15 @@ import numpy as np
 
 from shesha.report import page_width, wrap
 from shesha.results.base import draws_axes, reaches_level
-from shesha.results.null_summary import NullComparison
+from shesha.results.number import Number
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
-class OverTime(NullComparison):
+@dataclass(frozen=True, kw_only=True)
+class OverTime(Number):
     """Agreement of the distances between all pairs of times, with a null distribution of its maximum."""
 
     ALIGNED = (("times", "values"),)
@@ -25,24 +25,17 @@ class OverTime(NullComparison):
     times: tuple[float, ...]
     values: tuple[tuple[float, ...], ...]
     """Agreement between halves of the trials, one half at time i and the other at time j."""
-    chance: tuple[tuple[float, ...], ...]
+    chances: tuple[tuple[float, ...], ...]
     """Mean of each entry of `values` over the permutations."""
     p_values: tuple[tuple[float, ...], ...]
     """p-value of each entry under the null distribution of the largest entry, which corrects for the number of entries.
     """
-    observed: float
+    value: float
     """Largest entry of `values`."""
-    n_trials: int
     n_neurons: int
     n_conditions: int
-    alpha: float = 0.05
-    n_permutations: int = 0
-    exchanged: str = ""
     null: tuple[float, ...] = ()
     """The largest entry for each permutation."""
-    seed: int | None = None
-    reason: str = ""
-    notes: tuple[str, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -54,12 +47,7 @@ class OverTime(NullComparison):
         i, j = np.unravel_index(int(np.nanargmax(cells)), cells.shape)
         return self.times[i], self.times[j]
 
-    @property
-    def significant(self) -> bool:
-        """Return whether any entry exceeds the threshold of the maximum."""
-        return reaches_level(self.p_value, self.alpha)
-
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per pair of times."""
         import pandas as pd
 
@@ -70,7 +58,7 @@ class OverTime(NullComparison):
                     "time": self.times[i],
                     "other_time": self.times[j],
                     "value": self.values[i][j],
-                    "chance": self.chance[i][j],
+                    "chance": self.chances[i][j],
                     "p_value": self.p_values[i][j],
                 }
                 for i, j in grid
@@ -99,21 +87,21 @@ class OverTime(NullComparison):
 
     def _text(self) -> str:
         """Return a text with the largest value, its chance level, and how many entries exceed the threshold."""
-        if self.observed != self.observed:
+        if self.value != self.value:
             return "\n".join(wrap(f"over time: not estimable ({self.reason})", page_width()))
         n_above = sum(reaches_level(p, self.alpha) for line in self.p_values for p in line)
         first, second = self.argmax
         verdict = f", {'above' if self.significant else 'not above'} chance at {self.alpha:g}" if self.has_null else ""
-        lines = [f"largest agreement between times: {self.observed:.4f}, at {first:g} and {second:g}{verdict}"]
+        lines = [f"largest agreement between times: {self.value:.4f}, at {first:g} and {second:g}{verdict}"]
         if self.has_null:
             lines.append(
-                f"  chance level of the largest {self.null_mean:.4f} +- {self.null_sd:.2g}, p = {self.p_value:.3g} "
-                f"({self.n_permutations} {'permutations' if self.exchanged == 'all rows' else self.exchanged})"
+                f"  chance level of the largest {self.chance:.4f} +- {self.chance_sd:.2g}, p = {self.p_value:.3g} "
+                f"({self.n_draws} {'permutations' if self.exchanged == 'all rows' else self.exchanged})"
             )
             lines.append(
                 f"  {n_above} of {len(self.times) ** 2} entries are above {self.threshold:.4f}, the chance threshold "
                 "of the maximum"
             )
-        lines.append(f"  {self.n_trials:,} trials x {self.n_neurons:,} neurons, {self.n_conditions} conditions")
+        lines.append(f"  {self.n_rows:,} trials x {self.n_neurons:,} neurons, {self.n_conditions} conditions")
         lines += [f"  note: {text}" for text in self.notes]
         return "\n".join(part for line in lines for part in wrap(line, page_width(), hanging="    "))

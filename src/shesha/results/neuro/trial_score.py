@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shesha.report import page_width, wrap
-from shesha.results.base import Result, draws_axes, reaches_level
-from shesha.results.null_summary import NAN, NullSummary
+from shesha.results.base import Result, draws_axes
+from shesha.results.number import NAN, Number, frame_of_numbers
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
@@ -21,15 +21,12 @@ SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
 _TIE = 1e-12
 
 
-@dataclass(frozen=True)
-class TrialScore(NullSummary):
+@dataclass(frozen=True, kw_only=True)
+class TrialScore(Number):
     """A score of trials with its null distribution; `exchanged` describes which trials were permuted."""
 
-    name: str
-    observed: float
     closer: str
     """Direction of the effect: 'higher', 'lower' or 'either'."""
-    n_trials: int
     n_neurons: int
     n_conditions: int = 0
     """Number of conditions that enter the score; 0 for a score without conditions."""
@@ -37,31 +34,18 @@ class TrialScore(NullSummary):
     """Number of trials that were not used because conditions must have equally many; the mean over draws."""
     dropped: tuple[str, ...] = ()
     """Conditions that were left out because one half has too few trials."""
-    alpha: float = 0.05
-    n_permutations: int = 0
-    exchanged: str = "all rows"
-    null: tuple[float, ...] = ()
-    seed: int | None = None
-    reason: str = ""
-    """Why the score is missing; empty if it is not."""
-    notes: tuple[str, ...] = ()
     further: dict[str, float] = field(default_factory=dict)
     """Further numbers that were computed from the same trials, by name."""
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def significant(self) -> bool:
-        """Return whether the score is significant at the level alpha."""
-        return reaches_level(self.p_value, self.alpha)
-
-    @property
     def is_tested(self) -> bool:
         """Whether some permutation gives another value than the recorded order."""
-        return self.has_null and not all(abs(draw - self.observed) <= _TIE for draw in self.null)
+        return self.has_null and not all(abs(draw - self.value) <= _TIE for draw in self.null)
 
     @property
     def _p_value_text(self) -> str:
-        side = "below" if self.observed < self.null_mean else "above"
+        side = "below" if self.value < self.chance else "above"
         return f"{abs(self.z):.3g} sd {side}" if self.z == self.z else "all draws equal"
 
     @draws_axes
@@ -72,29 +56,29 @@ class TrialScore(NullSummary):
         threshold = NAN if self.closer == "either" else self.threshold
         return null_distribution(
             self.null,
-            self.observed,
+            self.value,
             threshold,
             label=self.name,
-            drawn=f"{self.n_permutations} {_score_sentence(self)}",
+            drawn=f"{self.n_draws} {_score_sentence(self)}",
             ax=ax,
         )
 
     def _text(self) -> str:
         """Return a text with the score, its chance level, and the data that it is based on."""
-        if self.observed != self.observed:
+        if self.value != self.value:
             return "\n".join(wrap(f"{self.name}: not estimable ({self.reason})", page_width()))
-        lines = [f"{self.name}: {self.observed:.4f}"]
+        lines = [f"{self.name}: {self.value:.4f}"]
         if self.has_null:
             verdict = f"{'' if self.significant else 'not '}{SIDES[self.closer]} chance at {self.alpha:g}"
             lines[0] += (
                 f", {verdict if self.is_tested else 'cannot be tested, because every permutation gives this value'}"
             )
             lines.append(
-                f"  chance {self.null_mean:.4f} +- {self.null_sd:.2g} ({self._p_value_text}), p = {self.p_value:.3g} "
-                f"({self.n_permutations} {_score_sentence(self)})"
+                f"  chance {self.chance:.4f} +- {self.chance_sd:.2g} ({self._p_value_text}), p = {self.p_value:.3g} "
+                f"({self.n_draws} {_score_sentence(self)})"
             )
         unused = f" ({self.n_unused:,} unused in each draw)" if self.n_unused else ""
-        size = f"  {self.n_trials:,} trials{unused} x {self.n_neurons:,} neurons"
+        size = f"  {self.n_rows:,} trials{unused} x {self.n_neurons:,} neurons"
         lines.append(size + (f", {self.n_conditions} conditions" if self.n_conditions else ""))
         lines += [f"  {name} {value:.4f}" for name, value in self.further.items()]
         if self.n_lost:
@@ -123,13 +107,9 @@ class Tertiles(Result):
         """Whether the two steps do not differ significantly."""
         return not self.difference.significant
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a table with one row per step, and one for their difference."""
-        import pandas as pd
-
-        columns = ("name", "observed", "null_mean", "null_sd", "p_value", "n_permutations")
-        parts = (self.early_middle, self.middle_late, self.difference)
-        return pd.DataFrame([{name: getattr(part, name) for name in columns} for part in parts])
+        return frame_of_numbers((self.early_middle, self.middle_late, self.difference), full=full)
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:

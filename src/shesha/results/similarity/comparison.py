@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from shesha.report import Column, Metric, Page, Section, Table, columns, page_width, wrap
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import Result, reaches_level
+from shesha.results.number import frame_of_numbers
 from shesha.results.sentence_parts import format_share
 from shesha.results.similarity.score import RECOMMENDED, Score, format_range, plain_name
 from shesha.support.wording import count, duration
@@ -24,7 +25,7 @@ def pair_sentences(first: str, second: str, scores: Sequence[Score], alpha: floa
         return
     tested = [score for score in scores if score.has_null]
     if not tested:
-        shown = [score for score in scores if score.measure in RECOMMENDED] or [scores[0]]
+        shown = [score for score in scores if score.name in RECOMMENDED] or [scores[0]]
         yield f"Raw values, not tested against chance: {', '.join(_raw_value(score) for score in shown)}."
         return
     above = [score for score in tested if reaches_level(score.deciding_p_value, alpha)]
@@ -34,19 +35,19 @@ def pair_sentences(first: str, second: str, scores: Sequence[Score], alpha: floa
     untested = f" ({count(n_untested, 'other measure')} not tested)" if n_untested else ""
     yield (
         f"{_count_phrase(len(above), tested)} above chance at {alpha:g}{corrected}{untested}."
-        f"{'' if above else f' The smallest p-value is {best.deciding_p_value:.2g} ({best.measure}).'}"
+        f"{'' if above else f' The smallest p-value is {best.deciding_p_value:.2g} ({best.name}).'}"
     )
-    led = next((score for score in tested if score.measure in RECOMMENDED), best)
+    led = next((score for score in tested if score.name in RECOMMENDED), best)
     yield (
-        f"{led.measure} is {led.value:.3g}{format_interval(led)}, and {led.null_mean:.3g} on average for randomly "
-        f"matched rows (p = {led.p_value:.2g}). The calibrated value is {led.score:.2f} (0 at the chance threshold, 1 "
-        "at the best value)."
+        f"{led.name} is {led.value:.3g}{format_interval(led)}, and {led.chance:.3g} on average for randomly "
+        f"matched rows (p = {led.p_value:.2g}). The calibrated value is {led.calibrated:.2f} (0 at the chance "
+        "threshold, 1 at the best value)."
     )
 
 
 def format_interval(score: Score) -> str:
     """Format the interval in brackets; empty if there is none."""
-    return f" [{format_number(score.interval_low)}, {format_number(score.interval_high)}]" if score.has_interval else ""
+    return f" [{format_number(score.low)}, {format_number(score.high)}]" if score.has_interval else ""
 
 
 def format_number(value: float) -> str:
@@ -55,14 +56,14 @@ def format_number(value: float) -> str:
 
 
 def _raw_value(score: Score) -> str:
-    by_chance = f" (chance level {format_number(score.expected)})" if score.expected == score.expected else ""
-    return f"{score.measure} {format_number(score.value)}{by_chance}"
+    by_chance = f" (chance level {format_number(score.chance)})" if score.chance == score.chance else ""
+    return f"{score.name} {format_number(score.value)}{by_chance}"
 
 
 def _count_phrase(n: int, tested: Sequence[Score]) -> str:
     total = len(tested)
     if total == 1:
-        return f"{tested[0].measure} is" if n else f"{tested[0].measure} is not"
+        return f"{tested[0].name} is" if n else f"{tested[0].name} is not"
     if n == total:
         return "Both measures are" if total == 2 else f"All {total} measures are"
     return f"{n or 'None'} of {total} measures {'is' if n == 1 else 'are'}"
@@ -80,7 +81,7 @@ def held_out_lines(scores: Sequence[Score], folds: int | None) -> list[str]:
     if not held_out_scores:
         return []
     rows = [["measure", "all rows", "held out"]]
-    rows += [[score.measure, f"{score.value:.4g}", f"{score.held_out:.4g}"] for score in held_out_scores]
+    rows += [[score.name, f"{score.value:.4g}", f"{score.held_out:.4g}"] for score in held_out_scores]
     return [
         "",
         f"Held out, {folds} folds",
@@ -98,7 +99,7 @@ def held_out_sections(scores: Sequence[Score], folds: int | None) -> tuple[Secti
         Column("all rows", tuple(f"{score.value:.4g}" for score in held_out_scores)),
         Column("held out", tuple(f"{score.held_out:.4g}" for score in held_out_scores)),
     )
-    table = Table(tuple(score.measure for score in held_out_scores), (cells,), f"{folds} folds", "measure")
+    table = Table(tuple(score.name for score in held_out_scores), (cells,), f"{folds} folds", "measure")
     return (Section("Held out", (table,), _HELD_OUT_NOTE),)
 
 
@@ -126,7 +127,7 @@ class Comparison(Result):
     """Significance level of the verdicts and thresholds."""
     confidence: float = 0.95
     """Confidence level of the intervals."""
-    n_permutations: int = 0
+    n_draws: int = 0
     """Number of permutations for the chance levels; 0 if there are none."""
     exact_seconds: float = 0.0
     """About how long the exact values would take, if scores were estimated from a sample to save time; otherwise 0."""
@@ -135,9 +136,9 @@ class Comparison(Result):
         """Return the score according to the measure with this name."""
         key = plain_name(measure)
         for score in self.scores:
-            if plain_name(score.measure) == key:
+            if plain_name(score.name) == key:
                 return score
-        raise KeyError(f"measure must be one of {', '.join(s.measure for s in self.scores)}, got {measure!r}")
+        raise KeyError(f"measure must be one of {', '.join(s.name for s in self.scores)}, got {measure!r}")
 
     def __iter__(self) -> Iterator[Score]:
         """Iterate over the scores; there is one per measure."""
@@ -152,7 +153,7 @@ class Comparison(Result):
     def _sampled(self) -> Iterator[str]:
         """Yield a sentence on the scores that were estimated from a sample, and how long exact values take."""
         errors = [
-            f"{score.measure} +-{(score.sampling_high - score.sampling_low) / 2:.1g}"
+            f"{score.name} +-{(score.sampling_high - score.sampling_low) / 2:.1g}"
             for score in self.scores
             if score.sampling_error and score.sampling_low is not None and score.sampling_high is not None
         ]
@@ -162,11 +163,9 @@ class Comparison(Result):
             )
             yield f"Estimated from a sample: {', '.join(errors)}{time}."
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per measure."""
-        import pandas as pd
-
-        return pd.DataFrame([score.to_dict() for score in self.scores])
+        return frame_of_numbers(self.scores, full=full)
 
     def _page(self) -> Page:
         from shesha.results.similarity.comparison_pages import comparison_page
@@ -192,7 +191,7 @@ class Comparison(Result):
         if self.doubts:
             lines += ["", "What could be wrong", *(f"  {line}" for line in str(self.doubts).split("\n"))]
         if missing:
-            lines += ["", "Without a value", *_remark_lines((score.measure, score.reason) for score in missing)]
+            lines += ["", "Without a value", *_remark_lines((score.name, score.reason) for score in missing)]
         if with_value:
             brackets = f"Brackets are {format_share(self.confidence)} intervals. "
             has_interval = any(score.has_interval for score in with_value)
@@ -212,7 +211,7 @@ class Comparison(Result):
                 *wrap(_REPEATS_NOTE, page_width(), hanging=""),
             ]
         lines += held_out_lines(with_value, self.folds)
-        notes = [(score.measure, score.note) for score in with_value if score.note]
+        notes = [(score.name, note) for score in with_value for note in score.notes]
         if notes:
             lines += ["", "Notes", *_remark_lines(notes)]
         if self.interrupted:
@@ -222,7 +221,7 @@ class Comparison(Result):
 
 def _reading_advice(scores: list[Score]) -> list[str]:
     """Return advice on which of many measures to read first."""
-    there = [f"{name} ({sees})" for name, sees in RECOMMENDED.items() if name in {score.measure for score in scores}]
+    there = [f"{name} ({sees})" for name, sees in RECOMMENDED.items() if name in {score.name for score in scores}]
     if len(scores) <= _MANY or not there:
         return []
     return [
@@ -263,7 +262,7 @@ def _repeats_table(scores: list[Score]) -> list[str]:
         reliable = ", ".join(
             filter(None, (_format_known(score.reliability_first), _format_known(score.reliability_second)))
         )
-        line = f"{score.over_repeats:>#12.4g}  {ceiling:<18}  {reliable:<18}  {_format_known(score.corrected):>10}"
+        line = f"{score.over_repeats:>#12.4g}  {ceiling:<18}  {reliable:<18}  {_format_known(score.disattenuated):>10}"
         return line.rstrip()
 
     return _family_lines(scores, head, cells)
@@ -277,11 +276,11 @@ def _format_known(number: float | None, digits: str = ".4g") -> str:
 
 
 def _table(scores: list[Score]) -> list[str]:
-    known = any(score.expected == score.expected for score in scores)
+    known = any(score.chance == score.chance for score in scores)
     head = f"{'value':>10}  {f'{_CHANCE}  ' * known}{'closer is':<9}  {'possible':<14}  {'seconds':>7}"
 
     def cells(score: Score) -> str:
-        chance = f"{_format_known(score.expected + 0.0, '#.4g'):>{len(_CHANCE)}}  " * known
+        chance = f"{_format_known(score.chance + 0.0, '#.4g'):>{len(_CHANCE)}}  " * known
         return (
             f"{score.value:>#10.4g}  {chance}{score.closer:<9}  "
             f"{format_range(score.possible_low, score.possible_high):<14}  {score.seconds:>7.3f}"
@@ -300,9 +299,9 @@ def _calibrated_table(scores: list[Score]) -> list[str]:
     )
 
     def cells(score: Score) -> str:
-        interval = f"[{score.interval_low:.4g}, {score.interval_high:.4g}]" if score.has_interval else ""
+        interval = f"[{score.low:.4g}, {score.high:.4g}]" if score.has_interval else ""
         corrected = "" if score.corrected_p_value != score.corrected_p_value else _format_p(score.corrected_p_value)
-        chance = f"{score.null_mean:>#10.4g}  {score.calibrated:>#10.4g}"
+        chance = f"{score.chance:>#10.4g}  {score.calibrated:>#10.4g}"
         null = f"{chance}  {_format_p(score.p_value):>6}  {corrected:>11}" if score.has_null else ""
         return f"{score.value:>#10.4g}  {interval:<20}  {score.closer:<9}  {null}".rstrip()
 
@@ -321,7 +320,7 @@ def _remark_lines(remarks: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _family_lines(scores: list[Score], head: str, cells: Callable[[Score], str]) -> list[str]:
-    width = max(len("measure"), *(len(score.measure) for score in scores))
+    width = max(len("measure"), *(len(score.name) for score in scores))
     lines = [f"  {'measure':<{width}}  {head}"]
     order = {family: place for place, family in enumerate(dict.fromkeys(score.family for score in scores))}
     family = ""
@@ -329,7 +328,7 @@ def _family_lines(scores: list[Score], head: str, cells: Callable[[Score], str])
         if score.family != family:
             family = score.family
             lines.append(family)
-        lines.append(f"  {score.measure:<{width}}  {cells(score)}")
+        lines.append(f"  {score.name:<{width}}  {cells(score)}")
     return lines
 
 

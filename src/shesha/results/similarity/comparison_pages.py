@@ -33,7 +33,7 @@ from shesha.support.wording import agree
 if TYPE_CHECKING:
     from shesha.results.audit.doubts import Doubts
     from shesha.results.similarity.comparison import Comparison
-    from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
+    from shesha.results.similarity.pairwise import PairwiseComparison
     from shesha.results.similarity.score import Score
 
 
@@ -51,7 +51,7 @@ def measure_lines(result: PairwiseComparison, measure: str) -> list[str]:
     """Return one line per pair for a measure, followed by the number of pairs above chance."""
     width = page_width()
     pairs = choose_printed_pairs(result, measure)
-    closer = pairs[0].score.closer
+    closer = pairs[0].closer
     n_left = len(select_pairs(result, measure)) - len(pairs)
     rest = [f"  {n_left} more pairs are in to_frame(); none has a smaller p"] if n_left else []
     return [
@@ -71,7 +71,7 @@ def measure_table(result: PairwiseComparison, measure: str) -> Table:
 
 def significance_sentence(result: PairwiseComparison, measure: str) -> str:
     """Return in words how many pairs are above chance according to a measure."""
-    tested = [pair.score for pair in select_pairs(result, measure) if pair.score.has_null]
+    tested = [pair for pair in select_pairs(result, measure) if pair.has_null]
     above = sum(reaches_level(score.corrected_p_value, result.alpha) for score in tested)
     if not tested:
         return "no pair has a chance level"
@@ -86,42 +86,40 @@ def pair_metrics(result: PairwiseComparison) -> list[Metric]:
     return [
         Metric(
             pair.first,
-            f"{score.measure} with {pair.second}",
+            f"{score.name} with {pair.second}",
             score.value,
-            score.interval_low,
-            score.interval_high,
-            score.null_mean,
+            score.low,
+            score.high,
+            score.chance,
             score.threshold,
             score.deciding_p_value,
         )
         for pair in result.scores
-        for score in (pair.score,)
+        for score in (pair,)
         if score.has_null
     ]
 
 
-def select_pairs(result: PairwiseComparison, measure: str) -> list[PairScore]:
+def select_pairs(result: PairwiseComparison, measure: str) -> list[Score]:
     """Return the pairs of different representations that were compared by one measure."""
-    return [pair for pair in result.scores if pair.score.measure == measure and pair.first != pair.second]
+    return [pair for pair in result.scores if pair.name == measure and pair.first != pair.second]
 
 
-def choose_printed_pairs(result: PairwiseComparison, measure: str) -> list[PairScore]:
+def choose_printed_pairs(result: PairwiseComparison, measure: str) -> list[Score]:
     """Return the pairs to show: all if there are few, otherwise those farthest from chance."""
     pairs = select_pairs(result, measure)
     if len(pairs) <= _MOST_LINES:
         return pairs
     # NaN values are sorted to the end.
-    return sorted(
-        pairs, key=lambda pair: (not pair.score.has_null, pair.score.deciding_p_value, -pair.score.calibrated)
-    )[:_MOST_LINES]
+    return sorted(pairs, key=lambda pair: (not pair.has_null, pair.deciding_p_value, -pair.calibrated))[:_MOST_LINES]
 
 
-def _columns(pairs: list[PairScore]) -> list[Column]:
-    scores = [pair.score for pair in pairs]
+def _columns(pairs: list[Score]) -> list[Column]:
+    scores = pairs
     cells: dict[str, list[str]] = {
         "value": [f"{score.value:.3f}" if score.has_value else "none" for score in scores],
         "interval": [_interval(score) for score in scores],
-        "chance": [_format_number(score.null_mean) for score in scores],
+        "chance": [_format_number(score.chance) for score in scores],
         "calibrated": [_format_number(score.calibrated) for score in scores],
         "p": [_format_number(score.p_value) for score in scores],
         "corrected p": [_format_number(score.corrected_p_value) for score in scores],
@@ -141,7 +139,7 @@ def calibrated_pairs_note(result: PairwiseComparison) -> str:
 
 
 def _interval(score: Score) -> str:
-    return f"[{score.interval_low:.3f}, {score.interval_high:.3f}]" if score.has_interval else ""
+    return f"[{score.low:.3f}, {score.high:.3f}]" if score.has_interval else ""
 
 
 def _format_number(value: float) -> str:
@@ -180,9 +178,9 @@ def comparison_page(result: Comparison) -> Page:
     """Return the page for two representations."""
     known = [score for score in result.scores if score.has_value]
     sizes = " and ".join(" x ".join(f"{n:,}" for n in shape) for shape in result.shapes)
-    first = [score for score in known if score.measure in RECOMMENDED] or known[:3]
+    first = [score for score in known if score.name in RECOMMENDED] or known[:3]
     remarks = tuple(
-        Item(f"{score.measure}: {text}") for score in result.scores for text in (score.reason, score.note) if text
+        Item(f"{score.name}: {text}") for score in result.scores for text in (score.reason, *score.notes) if text
     )
     return Page(
         title=f"{result.first} and {result.second}",
@@ -214,11 +212,11 @@ def comparison_metrics(result: Comparison) -> list[Metric]:
     return [
         Metric(
             result.first,
-            f"{score.measure} with {result.second}",
+            f"{score.name} with {result.second}",
             score.value,
-            score.interval_low,
-            score.interval_high,
-            score.null_mean,
+            score.low,
+            score.high,
+            score.chance,
             score.threshold,
             score.deciding_p_value,
         )
@@ -237,15 +235,13 @@ def _scores(scores: Sequence[Score], title: str) -> Table:
             tuple(map(_strip, scores)),
         ),
         Column("closer is", tuple(score.closer for score in scores), "<"),
-        Column(
-            "chance", tuple(format_number(score.null_mean if score.has_null else score.expected) for score in scores)
-        ),
-        Column("calibrated", tuple(f"{score.score:.3f}" if score.has_null else "" for score in scores)),
+        Column("chance", tuple(format_number(score.chance) for score in scores)),
+        Column("calibrated", tuple(f"{score.calibrated:.3f}" if score.has_null else "" for score in scores)),
         Column("p", tuple(f"{score.p_value:.2g}" if score.has_null else "" for score in scores)),
         Column("corrected p", tuple(_format_p_value(score.corrected_p_value) for score in scores)),
         Column("family", tuple(score.family for score in scores), "<"),
     ]
-    return Table(tuple(score.measure for score in scores), (tuple(columns),), title, "measure")
+    return Table(tuple(score.name for score in scores), (tuple(columns),), title, "measure")
 
 
 def _format_p_value(p_value: float) -> str:
@@ -256,12 +252,12 @@ def _strip(score: Score) -> Strip | None:
     """Draw a measure only if its values lie between -1 and 1 and higher ones are closer."""
     if not (score.possible_low >= -1 and score.possible_high <= 1 and score.closer == "higher"):
         return None
-    return Strip(score.value, score.interval_low, score.interval_high, score.threshold)
+    return Strip(score.value, score.low, score.high, score.threshold)
 
 
 def measures_explained(scores: Sequence[Score]) -> list[Part]:
     """Explain each measure that a comparison used."""
-    return [measure_explained(score.measure, score.family, score.closer) for score in scores]
+    return [measure_explained(score.name, score.family, score.closer) for score in scores]
 
 
 def measure_explained(name: str, family: str, closer: str) -> Explained:
@@ -297,7 +293,7 @@ def pairwise_page(result: PairwiseComparison) -> Page:
     maps = [_map(result, name) for name in shown]
     n_left = len(ordered) - len(shown)
     more = [Text(f"{n_left} more measures are in `to_frame()` and `--json`.")] if n_left else []
-    one_each = [next(pair.score for pair in result.scores if pair.score.measure == name) for name in ordered]
+    one_each = [next(pair for pair in result.scores if pair.name == name) for name in ordered]
     tables = [measure_table(result, name) for name in ordered] if result.exchanged else []
     condition = ", above chance" if tables else ""
     return Page(
@@ -327,21 +323,19 @@ def _shapes(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> str:
 
 
 def _map(result: PairwiseComparison, measure: str) -> HeatMap:
-    closer = next(pair.score.closer for pair in result.scores if pair.score.measure == measure)
+    closer = next(pair.closer for pair in result.scores if pair.name == measure)
     values = tuple(map(tuple, result.matrix(measure).to_numpy(dtype=float).tolist()))
     return HeatMap(f"{measure} of each pair", result.names, result.names, values, closer)
 
 
 def _extremes_sentence(result: PairwiseComparison, measure: str) -> str:
-    known = [pair for pair in result.scores if pair.score.measure == measure and pair.score.has_value]
+    known = [pair for pair in result.scores if pair.name == measure and pair.has_value]
     if not known:
         return f"{measure}: no value for any pair."
-    closer = known[0].score.closer
-    ordered = sorted(known, key=lambda pair: pair.score.value, reverse=closer == "higher")
+    closer = known[0].closer
+    ordered = sorted(known, key=lambda pair: pair.value, reverse=closer == "higher")
     near, far = ordered[0], ordered[-1]
-    start = f"{measure}: the closest pair is {near.first} and {near.second} ({near.score.value:.3g})"
+    start = f"{measure}: the closest pair is {near.first} and {near.second} ({near.value:.3g})"
     return (
-        f"{start}."
-        if near is far
-        else f"{start}, and the farthest is {far.first} and {far.second} ({far.score.value:.3g})."
+        f"{start}." if near is far else f"{start}, and the farthest is {far.first} and {far.second} ({far.value:.3g})."
     )

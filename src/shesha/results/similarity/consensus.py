@@ -9,28 +9,19 @@ from typing import TYPE_CHECKING
 from shesha.report import Column, Drawing, Item, Page, Section, Table, columns, page_width, wrap
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
+from shesha.results.number import Number, frame_of_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
-class Member(Result):
+@dataclass(frozen=True, kw_only=True)
+class Member(Number):
     """One of several representations, with its distance from the mean shape."""
 
-    name: str
-    distance: float
-    """Procrustes distance to the mean shape of the other representations, from 0 to the square root of 2."""
-    low: float
-    """Lower end of the distance's interval, which covers samples of other rows of the same kind."""
-    high: float
     distance_to_all: float
     """Distance to the mean shape of all representations, which is too small because that mean includes this one."""
-    p_value: float
-    """p-value of the hypothesis that the distance is an outlier (one-sided Grubbs test)."""
-    corrected_p_value: float
-    """p-value corrected for the number of representations (Holm)."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +67,11 @@ class Consensus(Result):
         """Representations that are significantly farther from the mean shape than the others."""
         return tuple(member.name for member in self.members if reaches_level(member.corrected_p_value, self.alpha))
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one line per representation, the nearest first."""
-        import pandas as pd
-
-        return pd.DataFrame([{**member.to_dict(), "outlying": member.name in self.outlying} for member in self.members])
+        frame = frame_of_numbers(self.members, "name", "distance_to_all", full=full)
+        outlying = [member.name in self.outlying for member in self.members]
+        return frame.drop(columns="verdict", errors="ignore").assign(outlying=outlying)
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -90,7 +81,7 @@ class Consensus(Result):
         outlying = self.outlying
         return model_bars(
             [f"{member.name} (outlying)" if member.name in outlying else member.name for member in self.members],
-            [member.distance for member in self.members],
+            [member.value for member in self.members],
             [(member.low, member.high) for member in self.members],
             label="distance to the mean of the others",
             ax=ax,
@@ -105,7 +96,7 @@ class Consensus(Result):
                 "The representations share no shape: they are no closer than with randomly matched rows "
                 f"(p = {self.shared_p_value:.2g}). Whether one is an outlier has no answer."
             )
-        near = f"{first.name} is nearest to the others ({first.distance:.3f})"
+        near = f"{first.name} is nearest to the others ({first.value:.3f})"
         if not outlying:
             return f"No representation is an outlier at {self.alpha:g}. {near}."
         verb = "is an outlier" if len(outlying) == 1 else "are outliers"
@@ -113,7 +104,7 @@ class Consensus(Result):
 
     def _page(self) -> Page:
         cells = (
-            Column("distance", tuple(f"{member.distance:.3f}" for member in self.members)),
+            Column("distance", tuple(f"{member.value:.3f}" for member in self.members)),
             Column("interval", tuple(_interval(member) for member in self.members), "<"),
             Column("to the mean of all", tuple(f"{member.distance_to_all:.3f}" for member in self.members)),
             Column("corrected p", tuple(_format_number(member.corrected_p_value) for member in self.members)),
@@ -135,7 +126,7 @@ class Consensus(Result):
         rows = [["representation", "distance", "interval", "to all", "corrected p"]]
         rows += [
             [
-                *(member.name, f"{member.distance:.3f}", _interval(member), f"{member.distance_to_all:.3f}"),
+                *(member.name, f"{member.value:.3f}", _interval(member), f"{member.distance_to_all:.3f}"),
                 _format_number(member.corrected_p_value),
             ]
             for member in self.members

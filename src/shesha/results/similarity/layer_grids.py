@@ -12,10 +12,11 @@ from shesha.report import Drawing, Explained, HeatMap, Metric, Page, Part, Secti
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import Result, reaches_level
 from shesha.results.generic_page import run_details
-from shesha.results.null_summary import NullComparison
+from shesha.results.number import Number
 from shesha.results.sentence_parts import equal_p
 from shesha.results.similarity.comparison_pages import NO_CHANCE, measure_explained, measures_explained, points
-from shesha.results.similarity.pairwise import PairScore, PairTables
+from shesha.results.similarity.pairwise import PairTables
+from shesha.results.similarity.score import Score
 from shesha.support.wording import agree, count
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ _CORRECTED = Text(
 
 def projection_lines(result: LayerComparison) -> list[str]:
     """Return how many values were estimated from projected layers, and their largest standard error."""
-    errors = [pair.score.sampling_error for pair in result.scores if pair.score.sampling_error]
+    errors = [pair.sampling_error for pair in result.scores if pair.sampling_error]
     return (
         [
             f"{len(errors)} of {len(result.scores)} values are estimates from random projections of wide layers. Their "
@@ -84,12 +85,12 @@ def projection_lines(result: LayerComparison) -> list[str]:
 
 def answer_lines(result: LayerComparison) -> list[str]:
     """Return sentences on the closest layers, and on the closest and farthest layers with the same name."""
-    best, p = result.best.score, result.best.score.corrected_p_value
+    best, p = result.closest, result.closest.corrected_p_value
     chance = f" ({equal_p(p)}, corrected for {len(result.scores)} pairs)" if p == p else ""
     lines = [f"The closest layers are {result.pair_of_best}: {result.measure} {best.value:.4g}{chance}."]
     same = result.same_layers
     if same:
-        most, least = ((pair.first, f"{pair.score.value:.4g}") for pair in (same[0], same[-1]))
+        most, least = ((pair.first, f"{pair.value:.4g}") for pair in (same[0], same[-1]))
         lines.append(
             f"All layers with the same name have {result.measure} {most[1]}."
             if most[1] == least[1]
@@ -101,11 +102,11 @@ def answer_lines(result: LayerComparison) -> list[str]:
 
 def layers_page(result: LayerComparison) -> Page:
     """Return the page for a grid of layers without a null."""
-    known = any(pair.score.has_value for pair in result.scores)
+    known = any(pair.has_value for pair in result.scores)
     values = tuple(map(tuple, result.matrix().to_numpy(dtype=float).tolist()))
-    best = result.best if known else None
+    best = result.closest if known else None
     cells = () if best is None else ((result.rows.index(best.first), result.columns.index(best.second)),)
-    has_null = best is not None and best.score.has_null
+    has_null = best is not None and best.has_null
     chance = (_CORRECTED,) if has_null else (_BEST_OF_MANY, NO_CHANCE)
     answer = [f"No pair of layers has a value: {result.reason}."] if best is None else answer_lines(result)
     return Page(
@@ -114,7 +115,7 @@ def layers_page(result: LayerComparison) -> Page:
         answer=tuple(answer),
         numbers=(HeatMap(result.measure, result.rows, result.columns, values, result.closer, cells),),
         doubts=(*map(Text, projection_lines(result)), *chance),
-        sections=(Section("What the measure responds to", tuple(measures_explained([result.scores[0].score]))),),
+        sections=(Section("What the measure responds to", tuple(measures_explained([result.scores[0]]))),),
         ran=run_details(result),
     )
 
@@ -126,9 +127,9 @@ def calibrated_layers_page(result: CalibratedLayers) -> Page:
         "calibration.md",
     )  # fmt: skip
     return Page(
-        title=f"{len(result.rows)} x {len(result.columns)} layers by {result.measure}",
+        title=f"{len(result.rows)} x {len(result.columns)} layers by {result.name}",
         question="Do the two models have layers that match better than the best match by chance?",
-        answer=(result.answer, result.chance_sentence, result.n_above_chance_sentence),
+        answer=(result.headline, result.chance_sentence, result.n_above_chance_sentence),
         numbers=(_similarity_map(result),),
         doubts=(
             *points(result.doubts),
@@ -141,7 +142,7 @@ def calibrated_layers_page(result: CalibratedLayers) -> Page:
         sections=(
             Section("The null", _null(result)),
             Section("Each pair by itself", (_p_value_map(result),), str(_BEST_OF_MANY.text)),
-            Section("What the numbers mean", (says, measure_explained(result.measure, result.family, result.closer))),
+            Section("What the numbers mean", (says, measure_explained(result.name, result.family, result.closer))),
         ),
         ran=run_details(result, {"n_rows": result.n_rows, "aggregate": result.aggregate}),
     )
@@ -149,7 +150,7 @@ def calibrated_layers_page(result: CalibratedLayers) -> Page:
 
 def _similarity_map(result: CalibratedLayers) -> HeatMap:
     return HeatMap(
-        result.measure,
+        result.name,
         result.rows,
         result.columns,
         result.grid,
@@ -175,8 +176,8 @@ def _null(result: CalibratedLayers) -> tuple[Part, ...]:
     from shesha.charts import null_distribution
 
     shows = f"The summary of {len(result.null)} grids with randomly matched rows, and the summary of the observed grid."
-    label = f"{result.aggregate} of {result.measure}"
-    return (Drawing(shows, lambda: null_distribution(result.null, result.observed, result.threshold, label=label)),)
+    label = f"{result.aggregate} of {result.name}"
+    return (Drawing(shows, lambda: null_distribution(result.null, result.value, result.threshold, label=label)),)
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ class LayerComparison(PairTables, Result):
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    scores: tuple[PairScore, ...]
+    scores: tuple[Score, ...]
     closer: str
     seed: int | None = None
     interrupted: bool = False
@@ -197,20 +198,20 @@ class LayerComparison(PairTables, Result):
     @property
     def measure(self) -> str:
         """Name of the measure that was used."""
-        return self.scores[0].score.measure
+        return self.scores[0].name
 
     @property
-    def best(self) -> PairScore:
+    def closest(self) -> Score:
         """The closest pair of layers."""
-        pairs = [pair for pair in self.scores if pair.score.has_value]
+        pairs = [pair for pair in self.scores if pair.has_value]
         if not pairs:
             raise ValueError(f"there must be a value for at least one pair of layers, got none: {self.reason}")
-        return (max if self.closer == "higher" else min)(pairs, key=lambda pair: pair.score.value)
+        return (max if self.closer == "higher" else min)(pairs, key=lambda pair: pair.value)
 
     @property
     def reason(self) -> str:
         """Why values are missing; empty if none is."""
-        return "; ".join(dict.fromkeys(pair.score.reason for pair in self.scores if pair.score.reason))
+        return "; ".join(dict.fromkeys(pair.reason for pair in self.scores if pair.reason))
 
     @property
     def size(self) -> str:
@@ -224,16 +225,16 @@ class LayerComparison(PairTables, Result):
     @property
     def pair_of_best(self) -> str:
         """The closest layers, with the names of their models if these are known."""
-        pair = (self.best.first, self.best.second)
+        pair = (self.closest.first, self.closest.second)
         return " and ".join(map(" of ".join, zip(pair, self.names, strict=True)) if self.names else pair)
 
     @property
-    def same_layers(self) -> tuple[PairScore, ...]:
+    def same_layers(self) -> tuple[Score, ...]:
         """Pairs of layers with the same name, closest first; empty if the models' layer names differ."""
         if self.rows != self.columns or len(self.rows) < 2:
             return ()
-        pairs = [pair for pair in self.scores if pair.first == pair.second and pair.score.has_value]
-        return tuple(sorted(pairs, key=lambda pair: pair.score.value, reverse=self.closer == "higher"))
+        pairs = [pair for pair in self.scores if pair.first == pair.second and pair.has_value]
+        return tuple(sorted(pairs, key=lambda pair: pair.value, reverse=self.closer == "higher"))
 
     def matrix(self) -> pd.DataFrame:
         """Return the grid, with a row for each layer of the first model and a column for each of the second."""
@@ -267,9 +268,9 @@ class LayerComparison(PairTables, Result):
         pass
 
         lines = [self.size]
-        if any(pair.score.has_value for pair in self.scores):
+        if any(pair.has_value for pair in self.scores):
             lines += answer_lines(self)
-            if not self.best.score.has_null:
+            if not self.closest.has_null:
                 lines.append(
                     "The closest of many pairs is close by chance alone. Calibrate the maximum, not a single entry."
                 )
@@ -290,14 +291,12 @@ AGGREGATE_NAMES = {
 }
 
 
-@dataclass(frozen=True)
-class CalibratedLayers(NullComparison):
+@dataclass(frozen=True, kw_only=True)
+class CalibratedLayers(Number):
     """A grid of layers, summarised by one number and compared with grids whose rows are matched at random."""
 
     ALIGNED = (("rows", "grid", "entry_p_values", "corrected_p_values"),)
 
-    measure: str
-    closer: str
     aggregate: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -309,30 +308,14 @@ class CalibratedLayers(NullComparison):
     corrected_p_values: tuple[tuple[float, ...], ...]
     """p-value of each pair, corrected for the number of pairs (step-down maximum over shared permutations).
     """
-    best: tuple[str, str]
+    closest: tuple[str, str]
     """The closest pair of layers."""
-    observed: float
-    """Observed value of the aggregate that summarises the grid (see `aggregate`)."""
-    maximum: float | None
-    """Value that means perfect agreement; None if the measure has no such value."""
-    alpha: float
-    n_permutations: int
-    n_rows: int
-    exchanged: str = "all rows"
-    n_lost: int = 0
-    null: tuple[float, ...] = ()
-    seed: int | None = None
     interrupted: bool = False
     options: dict[str, Any] = field(default_factory=dict)
     family: str = ""
     """Name of the family to which the measure belongs."""
     doubts: Doubts | None = None
     """Possible problems with the closest pair; None if they were not checked."""
-
-    @property
-    def significant(self) -> bool:
-        """Whether the aggregate is above chance at the level alpha."""
-        return reaches_level(self.p_value, self.alpha)
 
     def matrix(self) -> pd.DataFrame:
         """Return the observed grid as a table."""
@@ -347,7 +330,7 @@ class CalibratedLayers(NullComparison):
 
         return pd.DataFrame([list(row) for row in grid], index=list(self.rows), columns=list(self.columns))
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per pair of layers."""
         import pandas as pd
 
@@ -356,7 +339,7 @@ class CalibratedLayers(NullComparison):
                 {
                     "first": a,
                     "second": b,
-                    "measure": self.measure,
+                    "measure": self.name,
                     "value": value,
                     "entry_p_value": p,
                     "corrected_p_value": q,
@@ -387,8 +370,8 @@ class CalibratedLayers(NullComparison):
     @property
     def picture_title(self) -> str:
         """The title for a picture of the grid."""
-        score = f"calibrated {self.score:.3g}, p = {self.p_value:.2g}"
-        return f"{self.measure}: {self.aggregate} {self.observed:.3g}, {score}"
+        score = f"calibrated {self.calibrated:.3g}, p = {self.p_value:.2g}"
+        return f"{self.name}: {self.aggregate} {self.value:.3g}, {score}"
 
     @property
     def framed_cells(self) -> tuple[tuple[int, int], ...]:
@@ -396,7 +379,7 @@ class CalibratedLayers(NullComparison):
         cells = self._cells_above_chance
         if 0 < len(cells) < len(self.rows) * len(self.columns):
             return cells
-        return ((self.rows.index(self.best[0]), self.columns.index(self.best[1])),)
+        return ((self.rows.index(self.closest[0]), self.columns.index(self.closest[1])),)
 
     @property
     def _cells_above_chance(self) -> tuple[tuple[int, int], ...]:
@@ -415,36 +398,37 @@ class CalibratedLayers(NullComparison):
 
     def _metrics(self, model: str) -> list[Metric]:
         # The grid contains the names of the layers but not of their models.
-        what = f"{self.aggregate} {self.measure} over {len(self.rows)} x {len(self.columns)} layers"
-        null = {"chance": self.null_mean, "threshold": self.threshold, "p_value": self.p_value}
-        return [Metric(model, what, self.observed, **null)]
+        what = f"{self.aggregate} {self.name} over {len(self.rows)} x {len(self.columns)} layers"
+        null = {"chance": self.chance, "threshold": self.threshold, "p_value": self.p_value}
+        return [Metric(model, what, self.value, **null)]
 
     @property
-    def answer(self) -> str:
+    def headline(self) -> str:
         """One sentence with the aggregate, whether it is above chance, and the closest layers."""
         verdict = "above" if self.significant else "not above"
         p = f"p = {self.p_value:.2g}"
-        first, second = self.best
+        first, second = self.closest
         if self.aggregate == "max":
             n_pairs = len(self.rows) * len(self.columns)
             return (
-                f"The closest layers are {first} and {second}: {self.measure} {self.observed:.3g}, {verdict} chance "
+                f"The closest layers are {first} and {second}: {self.name} {self.value:.3g}, {verdict} chance "
                 f"({p} for the closest of {n_pairs} pairs)."
             )
         what = AGGREGATE_NAMES.get(self.aggregate, self.aggregate)
         value = self.grid[self.rows.index(first)][self.columns.index(second)]
         return (
-            f"{self.measure}, {what}: {self.observed:.3g}, {verdict} chance ({p}). The closest layers are {first} and "
+            f"{self.name}, {what}: {self.value:.3g}, {verdict} chance ({p}). The closest layers are {first} and "
             f"{second} ({value:.3g})."
         )
 
     @property
     def chance_sentence(self) -> str:
         """A sentence with the values for randomly matched rows, and the calibrated value."""
-        kind = "calibrated value" if self.maximum is not None else "excess over the threshold"
+        kind = "calibrated value" if self.best == self.best else "excess over the threshold"
         return (
-            f"Random matchings of the rows give {self.null_mean:.3g} +- {self.null_sd:.2g}, and at most "
-            f"{100 * self.alpha:.3g}% of them are closer than {self.threshold:.3g}. The {kind} is {self.score:.3g}."
+            f"Random matchings of the rows give {self.chance:.3g} +- {self.chance_sd:.2g}, and at most "
+            f"{100 * self.alpha:.3g}% of them are closer than {self.threshold:.3g}. The {kind} is "
+            f"{self.calibrated:.3g}."
         )
 
     @property
@@ -461,13 +445,13 @@ class CalibratedLayers(NullComparison):
     def _text(self) -> str:
         """Return a text with the answer, its chance level and the grid."""
         lines = [
-            self.answer,
+            self.headline,
             self.chance_sentence,
             self.n_above_chance_sentence,
             "",
-            *printed_grid(self.measure, self.closer, self.matrix(), digits=3),
+            *printed_grid(self.name, self.closer, self.matrix(), digits=3),
             "",
-            f"{self.n_permutations} permutations of {self.exchanged}.",
+            f"{self.n_draws} permutations of {self.exchanged}.",
             "Use `entry_p_values` for pairs chosen in advance, and `corrected_p_values` for all others.",
         ]
         if self.n_lost:

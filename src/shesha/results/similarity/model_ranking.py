@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Drawing, Item, Page, Part, Section, Table, Text, columns, page_width, wrap
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
+from shesha.results.number import Number, frame_of_numbers
 from shesha.support.wording import agree
 
 if TYPE_CHECKING:
@@ -21,24 +22,20 @@ if TYPE_CHECKING:
 NAN = float("nan")
 
 
-@dataclass(frozen=True)
-class RankedModel(Result):
+@dataclass(frozen=True, kw_only=True)
+class RankedModel(Number):
     """One model, with its similarity to the data and the ranks that it may have."""
 
-    name: str
     value: float
     """Value of the measure, averaged over subjects (or repeats)."""
     low: float
     """Lower end of the interval, which covers new rows and new subjects; NaN if there is none."""
-    high: float
     rank_low: int
     """1 plus the number of models that are significantly better."""
     rank_high: int
     """Number of models minus the number of models that are significantly worse."""
     p_value: float = NAN
     """p-value of the value compared with chance, from permutations of the model's rows."""
-    corrected_p_value: float = NAN
-    """p-value of the comparison with chance after correction for the number of models (step-down maximum)."""
     p_ceiling: float = NAN
     """One-sided p-value of the value falling short of the lower end of the noise ceiling."""
     alone: float = NAN
@@ -54,20 +51,16 @@ class RankedModel(Result):
         return self.alone - self.unique
 
 
-@dataclass(frozen=True)
-class ModelDifference(Result):
+@dataclass(frozen=True, kw_only=True)
+class ModelDifference(Number):
     """The difference between two models of a ranking."""
 
     first: str
     second: str
-    difference: float
+    value: float
     """Value of the first model minus value of the second model."""
-    low: float
-    high: float
     p_value: float
     """Two-sided p-value, which covers new rows and new subjects."""
-    corrected_p_value: float
-    """p-value corrected for the number of pairs."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +104,7 @@ class ModelRanking(Result):
     confidence: float = 0.95
     correction: str = "holm"
     n_resamples: int = 0
-    n_permutations: int = 0
+    n_draws: int = 0
     exchanged: str = ""
     """Which rows were permuted for the p-values of the comparison with chance."""
     n_known_pairs: tuple[int, ...] = ()
@@ -142,8 +135,7 @@ class ModelRanking(Result):
             if (pair.first, pair.second) == (first, second):
                 return pair
             if (pair.second, pair.first) == (first, second):
-                p_values = pair.p_value, pair.corrected_p_value
-                return ModelDifference(first, second, -pair.difference, -pair.high, -pair.low, *p_values)
+                return replace(pair, first=first, second=second, value=-pair.value, low=-pair.high, high=-pair.low)
         raise KeyError(f"first and second must be two models of the ranking, got {first!r} and {second!r}")
 
     @property
@@ -178,11 +170,11 @@ class ModelRanking(Result):
         """
         return reaches_level(pair.corrected_p_value, self.alpha)
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one line per model, the closest first."""
-        import pandas as pd
-
-        return pd.DataFrame([{**model.to_dict(), "shared": model.shared} for model in self.models])
+        frame = frame_of_numbers(self.models, "name", "rank_low", "rank_high", full=full)
+        extra = ("p_ceiling", "alone", "unique", "unique_low", "unique_high", "shared")
+        return frame.assign(**{name: [getattr(model, name) for model in self.models] for name in extra})
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -359,7 +351,7 @@ def ranking_page(result: ModelRanking) -> Page:
         ),
         ran=(
             ("resamples", f"{result.n_resamples:,} of {result.resampled}"),
-            ("permutations", f"{result.n_permutations:,}"),
+            ("permutations", f"{result.n_draws:,}"),
             *run_details(result),
         ),
     )
@@ -379,7 +371,7 @@ def _model_table(result: ModelRanking) -> Table:
 
 def _pair_table(result: ModelRanking) -> Table:
     cells = (
-        Column("difference", tuple(format_decimals(pair.difference) for pair in result.pairs)),
+        Column("difference", tuple(format_decimals(pair.value) for pair in result.pairs)),
         Column("interval", tuple(format_interval(pair.low, pair.high) for pair in result.pairs), "<"),
         Column("p", tuple(format_decimals(pair.p_value) for pair in result.pairs)),
         Column("corrected p", tuple(format_decimals(pair.corrected_p_value) for pair in result.pairs)),

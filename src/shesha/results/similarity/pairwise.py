@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from shesha.charts import Style, heat_map, leaf_order, similarity_map, style_options
 from shesha.report import Metric, Page
 from shesha.results.base import Result
+from shesha.results.number import frame_of_numbers
 from shesha.results.similarity.score import Score, plain_name
 
 if TYPE_CHECKING:
@@ -21,49 +22,36 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-PairNumber = Literal["value", "calibrated", "p_value", "corrected_p_value", "null_mean"]
+PairNumber = Literal["value", "calibrated", "p_value", "corrected_p_value", "chance"]
 """Names of the numbers that each pair of representations has."""
-
-
-@dataclass(frozen=True)
-class PairScore(Result):
-    """The score of one pair of representations."""
-
-    first: str
-    second: str
-    score: Score
 
 
 class PairTables:
     """Scores of pairs, which can be shown as tables and plots."""
 
-    scores: tuple[PairScore, ...]
+    scores: tuple[Score, ...]
 
     @property
     def measures(self) -> tuple[str, ...]:
         """Names of the measures that were used."""
-        return tuple(dict.fromkeys(pair.score.measure for pair in self.scores))
+        return tuple(dict.fromkeys(pair.name for pair in self.scores))
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per pair and measure."""
-        import pandas as pd
+        return frame_of_numbers(self.scores, "first", "second", "name", full=full)
 
-        return pd.DataFrame(
-            [{"first": pair.first, "second": pair.second, **pair.score.to_dict()} for pair in self.scores]
-        )
-
-    def _pairs_for(self, measure: str) -> list[PairScore]:
+    def _pairs_for(self, measure: str) -> list[Score]:
         pairs = self._pairs_by_measure.get(plain_name(measure))
         if pairs is None:
             raise KeyError(f"measure must be one of {', '.join(self.measures)}, got {measure!r}")
         return pairs
 
     @cached_property
-    def _pairs_by_measure(self) -> dict[str, list[PairScore]]:
-        groups: dict[str, list[PairScore]] = {}
+    def _pairs_by_measure(self) -> dict[str, list[Score]]:
+        groups: dict[str, list[Score]] = {}
         plain = {name: plain_name(name) for name in self.measures}
         for pair in self.scores:
-            groups.setdefault(plain[pair.score.measure], []).append(pair)
+            groups.setdefault(plain[pair.name], []).append(pair)
         return groups
 
     def _grid(
@@ -74,7 +62,7 @@ class PairTables:
         values = np.full((len(rows), len(columns)), np.nan)
         row, column = ({name: place for place, name in enumerate(names)} for names in (rows, columns))
         for pair in self._pairs_for(measure):
-            values[row[pair.first], column[pair.second]] = getattr(pair.score, what)
+            values[row[pair.first], column[pair.second]] = getattr(pair, what)
         return pd.DataFrame(values, index=list(rows), columns=list(columns))
 
 
@@ -86,7 +74,7 @@ class PairwiseComparison(PairTables, Result):
 
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
-    scores: tuple[PairScore, ...]
+    scores: tuple[Score, ...]
     symmetric: dict[str, bool]
     """Whether each measure is symmetric, that is, has the same value for (a, b) and (b, a)."""
     self_values: dict[str, float | None]
@@ -95,7 +83,7 @@ class PairwiseComparison(PairTables, Result):
     interrupted: bool = False
     exchanged: str = ""
     """Which rows are exchangeable under the null hypothesis; empty without calibration."""
-    n_permutations: int = 0
+    n_draws: int = 0
     """Number of permutations of the rows; all pairs use the same ones."""
     alpha: float = 0.05
     confidence: float | None = None
@@ -108,12 +96,12 @@ class PairwiseComparison(PairTables, Result):
         ----------
         measure : str
             Name of a measure that was compared.
-        what : {'value', 'calibrated', 'p_value', 'corrected_p_value', 'null_mean'}
+        what : {'value', 'calibrated', 'p_value', 'corrected_p_value', 'chance'}
             The numbers to return. All except 'value' are NaN on the diagonal and for pairs that were not calibrated.
         """
         self._require_known(what)
         values = self._grid(measure, self.names, self.names, what)
-        name = self._pairs_for(measure)[0].score.measure
+        name = self._pairs_for(measure)[0].name
         if self.symmetric[name]:
             values = values.combine_first(values.T)
         self_value = self.self_values[name]
@@ -146,7 +134,7 @@ class PairwiseComparison(PairTables, Result):
             Name of a measure that was compared. Default: the first.
         ax : matplotlib Axes, optional
             Axes to draw on. Default: a new figure.
-        what : {'value', 'calibrated', 'p_value', 'corrected_p_value', 'null_mean'}
+        what : {'value', 'calibrated', 'p_value', 'corrected_p_value', 'chance'}
             The number to draw, as for `matrix`.
         cluster : bool
             Whether to place similar representations next to each other (average linkage). For this purpose, asymmetric
@@ -159,10 +147,10 @@ class PairwiseComparison(PairTables, Result):
         matplotlib Axes
             If the pairs were calibrated, those whose corrected p-value is at most `alpha` are framed.
         """
-        score = self._pairs_for(self.measures[0] if measure is None else measure)[0].score
-        closer = {"value": score.closer, "null_mean": score.closer, "calibrated": "higher"}.get(what, "lower")
-        name = score.measure if what == "value" else f"{score.measure}, {what.replace('_', ' ')}"
-        table = self.matrix(score.measure, what)
+        score = self._pairs_for(self.measures[0] if measure is None else measure)[0]
+        closer = {"value": score.closer, "chance": score.closer, "calibrated": "higher"}.get(what, "lower")
+        name = score.name if what == "value" else f"{score.name}, {what.replace('_', ' ')}"
+        table = self.matrix(score.name, what)
         places = leaf_order(table.to_numpy(dtype=float), closer) if cluster else range(len(self.names))
         order = [self.names[place] for place in places]
         return heat_map(
@@ -170,7 +158,7 @@ class PairwiseComparison(PairTables, Result):
             order,
             order,
             closer=closer,
-            framed=self._cells_above_chance(score.measure, order),
+            framed=self._cells_above_chance(score.name, order),
             ax=ax,
             **style_options(style, f"{name} ({closer} is closer)"),
         )
@@ -180,7 +168,7 @@ class PairwiseComparison(PairTables, Result):
         cells = [
             (place[pair.first], place[pair.second])
             for pair in self._pairs_for(measure)
-            if pair.first != pair.second and pair.score.deciding_p_value <= self.alpha
+            if pair.first != pair.second and pair.deciding_p_value <= self.alpha
         ]
         return cells + ([(column, row) for row, column in cells] if self.symmetric[measure] else [])
 
@@ -203,7 +191,7 @@ class PairwiseComparison(PairTables, Result):
         matplotlib Axes
             The axis label states which share of the squared distances the plane shows.
         """
-        name = self._pairs_for(self.measures[0] if measure is None else measure)[0].score.measure
+        name = self._pairs_for(self.measures[0] if measure is None else measure)[0].name
         table = self.embed(name)
         explained = float(table.attrs["explained"])
         return similarity_map(
@@ -233,10 +221,10 @@ class PairwiseComparison(PairTables, Result):
 
         if n_dimensions < 1:
             raise ValueError(f"n_dimensions must be at least 1, got {n_dimensions}")
-        score = self._pairs_for(measure)[0].score
+        score = self._pairs_for(measure)[0]
         values = self.matrix(measure).to_numpy(dtype=np.float64, copy=True)
         if np.isnan(values).any():
-            raise ValueError(f"{score.measure} must have a value for every pair to be embedded, got NaN for some")
+            raise ValueError(f"{score.name} must have a value for every pair to be embedded, got NaN for some")
         values = (values + values.T) / 2
         distances = values if score.closer == "lower" else np.diagonal(values).max() - values
         coordinates, explained = _classical_scaling(np.maximum(distances, 0.0), n_dimensions)
@@ -260,20 +248,20 @@ class PairwiseComparison(PairTables, Result):
 
         parts = []
         for measure in self.measures:
-            score = self._pairs_for(measure)[0].score
+            score = self._pairs_for(measure)[0]
             title = f"{measure} ({score.closer} is closer)"
             if self.exchanged:
                 parts.append("\n".join(measure_lines(self, measure)))
-            elif any(pair.score.has_value for pair in self._pairs_for(measure)):
+            elif any(pair.has_value for pair in self._pairs_for(measure)):
                 parts.append(f"{title}\n{self.matrix(measure).to_string(float_format='%.4g')}")
             else:
                 parts.append(title)
-            reasons = Counter(p.score.reason for p in self._pairs_for(measure) if p.score.reason)
+            reasons = Counter(p.reason for p in self._pairs_for(measure) if p.reason)
             parts += [
                 f"  no value for {n} of {len(self._pairs_for(measure))} pairs: {why}" for why, n in reasons.items()
             ]
         if self.exchanged:
-            notes = Counter(pair.score.note for pair in self.scores if pair.score.note)
+            notes = Counter(note for pair in self.scores for note in pair.notes)
             parts += ["\n".join(f"{note} ({n} score{'s' * (n != 1)})" for note, n in notes.items())] if notes else []
             parts.append("\n".join(note_lines(self)))
             parts += [f"Exchanged: {self.exchanged}."] if self.exchanged != "all rows" else []

@@ -6,12 +6,12 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import reaches_level
 from shesha.results.paper_sentences import claim
 from shesha.results.sentence_parts import add_source
-from shesha.results.similarity.calibrated import Calibrated, CalibratedMany
+from shesha.results.similarity.calibrated import CalibratedMany
 from shesha.results.similarity.comparison import Comparison
 from shesha.results.similarity.consensus import Consensus
 from shesha.results.similarity.layer_grids import AGGREGATE_NAMES, CalibratedLayers, LayerComparison
 from shesha.results.similarity.model_ranking import ModelRanking, RankedModel
-from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
+from shesha.results.similarity.pairwise import PairwiseComparison
 from shesha.results.similarity.score import RECOMMENDED, NoiseCeiling, Score
 from shesha.results.similarity.unit_matching import UnitMatching
 from shesha.results.similarity.within_classes import SeveralWithinClasses, WithinClasses
@@ -27,19 +27,19 @@ def _many(result: CalibratedMany) -> str:
     ordered = sorted(known, key=lambda row: (row[2] != row[2], row[2]))
     above = sum(reaches_level(p, test.alpha) for _, test, p in ordered)
     clauses = say.join_clauses(
-        [_pair_clause(name, test.observed, test.null_mean, p) for name, test, p in ordered], "more pairs"
+        [_pair_clause(name, test.value, test.chance, p) for name, test, p in ordered], "more pairs"
     )
     correction = _CORRECTIONS.get(result.correction, result.correction)
     pairs, where = (
         say.count(len(result.pairs), "pair"),
-        f"above chance at {first.alpha:g} by {add_source(first.measure)}",
+        f"above chance at {first.alpha:g} by {add_source(first.name)}",
     )
     found = f"{above} of {pairs} {agree(above, 'was', 'were')} {where}"
     if result.undecided:
         found = f"Whether any of {pairs} is {where} {result.undecided}"
     return (
         f"{found} (p corrected by {correction}): {clauses}; {first.n_rows:,} rows, "
-        f"{say.draws(first.n_permutations, first.exchanged)}"
+        f"{say.draws(first.n_draws, first.exchanged)}"
     )
 
 
@@ -58,24 +58,23 @@ def _pairwise(result: PairwiseComparison) -> str:
     null = ""
     if result.exchanged:
         null = (
-            f"; {say.draws(result.n_permutations, result.exchanged)}, p corrected for the number of pairs (step-down "
-            "maximum)"
+            f"; {say.draws(result.n_draws, result.exchanged)}, p corrected for the number of pairs (step-down maximum)"
         )
     return f"Similarity of {len(result.names)} representations over {rows}: {clauses}{null}"
 
 
 def _measure_clause(result: PairwiseComparison, measure: str) -> str:
-    pairs = [pair for pair in result.scores if pair.score.measure == measure and pair.first != pair.second]
-    known = [pair for pair in pairs if pair.score.has_value]
+    pairs = [pair for pair in result.scores if pair.name == measure and pair.first != pair.second]
+    known = [pair for pair in pairs if pair.has_value]
     if not known:
         return f"{add_source(measure)} not estimable"
-    ordered = sorted(known, key=lambda pair: pair.score.value, reverse=known[0].score.closer == "higher")
+    ordered = sorted(known, key=lambda pair: pair.value, reverse=known[0].closer == "higher")
     ends = _extreme(ordered[0]) if len(ordered) == 1 else f"{_extreme(ordered[0])} to {_extreme(ordered[-1])}"
-    tested = [pair.score for pair in known if pair.score.has_null]
+    tested = [pair for pair in known if pair.has_null]
     if not tested:
         return f"{add_source(measure)} from {ends}, without a chance level"
     above = sum(reaches_level(score.deciding_p_value, result.alpha) for score in tested)
-    levels = [score.null_mean for score in tested]
+    levels = [score.chance for score in tested]
     chance = say.format_number(sum(levels) / len(levels))
     return (
         f"{add_source(measure)} from {ends}, {above} of {say.count(len(tested), 'pair')} above chance at "
@@ -83,10 +82,10 @@ def _measure_clause(result: PairwiseComparison, measure: str) -> str:
     )
 
 
-def _extreme(pair: PairScore) -> str:
-    p = pair.score.deciding_p_value
+def _extreme(pair: Score) -> str:
+    p = pair.deciding_p_value
     note = f", p = {say.format_p(p)}" if p == p else ""
-    return f"{say.format_number(pair.score.value)} ({pair.first} and {pair.second}{note})"
+    return f"{say.format_number(pair.value)} ({pair.first} and {pair.second}{note})"
 
 
 @claim.register
@@ -98,7 +97,7 @@ def _consensus(result: Consensus) -> str:
         )
     outlying = [member for member in result if member.name in result.outlying]
     parts = "; ".join(
-        f"{m.name}, distance {say.format_number(m.distance)}{say.interval(m.low, m.high, result.confidence)}, "
+        f"{m.name}, distance {say.format_number(m.value)}{say.interval(m.low, m.high, result.confidence)}, "
         f"p = {say.format_p(m.corrected_p_value)}"
         for m in outlying
     )
@@ -108,7 +107,7 @@ def _consensus(result: Consensus) -> str:
     return (
         f"Of {len(result.members)} representations of {result.n_rows:,} rows, {text} (Procrustes distance to the mean "
         f"shape of the others; one-sided Grubbs test, p corrected by Holm); {nearest.name} was nearest "
-        f"({say.format_number(nearest.distance)}), and the spread around the mean of all was "
+        f"({say.format_number(nearest.value)}), and the spread around the mean of all was "
         f"{say.format_number(result.spread)}"
     )
 
@@ -136,28 +135,31 @@ def _model_clause(line: RankedModel, result: ModelRanking) -> str:
 
 
 @claim.register
-def _calibrated(result: Calibrated) -> str:
-    if result.observed != result.observed:
-        return f"{add_source(result.measure)} could not be estimated: {result.reason}"
-    start = f"{add_source(result.measure)} of the two representations was {say.format_number(result.observed)}"
+def _calibrated(result: Score) -> str:
+    if result.value != result.value:
+        return f"{add_source(result.name)} could not be estimated: {result.reason}"
+    value = f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)}"
+    start = f"{add_source(result.name)} of the two representations was {value}"
     rows = f"over {result.n_rows:,} rows"
     if not result.has_null:
-        return f"{start} {rows}, without a chance level"
+        known = result.chance == result.chance
+        level = f"not tested (chance level {say.format_number(result.chance)})" if known else "without a chance level"
+        return f"{start} {rows}, {level}"
     null = say.null(result, result.alpha)
-    return f"{start} {rows}, {null}, {say.draws(result.n_permutations, result.exchanged)}; {_calibrated_part(result)})"
+    return f"{start} {rows}, {null}, {say.draws(result.n_draws, result.exchanged)}; {_calibrated_part(result)})"
 
 
 @claim.register
 def _layers(result: CalibratedLayers) -> str:
     size = f"{len(result.rows)} x {len(result.columns)} layers"
-    start = f"{add_source(result.measure)} over {size}: {_aggregate(result.aggregate)}"
-    if result.observed != result.observed:
+    start = f"{add_source(result.name)} over {size}: {_aggregate(result.aggregate)}"
+    if result.value != result.value:
         return f"{start} could not be estimated"
     null = say.null(result, result.alpha, "null of the same aggregate:")
     return (
-        f"{start} was {say.format_number(result.observed)} over {result.n_rows:,} rows, {null}, "
-        f"{say.draws(result.n_permutations, result.exchanged)}; {_calibrated_part(result)}); the closest layers were "
-        f"{result.best[0]} and {result.best[1]}"
+        f"{start} was {say.format_number(result.value)} over {result.n_rows:,} rows, {null}, "
+        f"{say.draws(result.n_draws, result.exchanged)}; {_calibrated_part(result)}); the closest layers were "
+        f"{result.closest[0]} and {result.closest[1]}"
     )
 
 
@@ -165,16 +167,16 @@ def _aggregate(name: str) -> str:
     return AGGREGATE_NAMES.get(name, f"the aggregate '{name}' of the grid")
 
 
-def _calibrated_part(result: Calibrated | CalibratedLayers) -> str:
-    kind = "calibrated score" if result.maximum is not None else "excess over the threshold"
-    return f"{kind} {say.format_number(result.score)}"
+def _calibrated_part(result: Score | CalibratedLayers) -> str:
+    kind = "calibrated score" if result.best == result.best else "excess over the threshold"
+    return f"{kind} {say.format_number(result.calibrated)}"
 
 
 @claim.register
 def _comparison(result: Comparison) -> str:
     design = f"; permutations of {result.exchanged}" if result.exchanged else ""
-    if result.n_permutations:
-        design = f"; {say.draws(result.n_permutations, result.exchanged)}"
+    if result.n_draws:
+        design = f"; {say.draws(result.n_draws, result.exchanged)}"
     known = [score for score in sort_recommended_first(result.scores) if score.has_value]
     clauses = say.join_clauses([_score(score, result) for score in known], "more measures") or "no measure has a value"
     rows = f"{result.shapes[0][0]:,} rows"
@@ -185,32 +187,30 @@ def sort_recommended_first(scores: tuple[Score, ...]) -> list[Score]:
     """Return the scores with the recommended measures first; if there are few, keep their order."""
     if len(scores) <= say.MOST + 1:
         return list(scores)
-    return sorted(scores, key=lambda score: score.measure not in RECOMMENDED)
+    return sorted(scores, key=lambda score: score.name not in RECOMMENDED)
 
 
 def _score(score: Score, result: Comparison) -> str:
     p = score.deciding_p_value
     corrected = "corrected " if score.corrected_p_value == score.corrected_p_value else ""
-    chance = f", chance {say.format_number(score.null_mean)}, {corrected}{say.equal_p(p)}" if p == p else ""
+    chance = f", chance {say.format_number(score.chance)}, {corrected}{say.equal_p(p)}" if p == p else ""
     held = "" if score.held_out is None else f", held out {say.format_number(score.held_out)} ({result.folds} folds)"
-    value = (
-        f"{say.format_number(score.value)}{say.interval(score.interval_low, score.interval_high, result.confidence)}"
-    )
-    return f"{add_source(score.measure)} {value}{chance}{held}"
+    value = f"{say.format_number(score.value)}{say.interval(score.low, score.high, result.confidence)}"
+    return f"{add_source(score.name)} {value}{chance}{held}"
 
 
 @claim.register
 def _layer_comparison(result: LayerComparison) -> str:
     size = result.size.replace(" (rows)", "").replace(" (columns)", "")
-    known = [pair for pair in result.scores if pair.score.has_value]
+    known = [pair for pair in result.scores if pair.has_value]
     if not known:
         return f"No pair of {size} has a value of {add_source(result.measure)}: {result.reason}"
-    best = result.best
-    p = best.score.corrected_p_value
+    best = result.closest
+    p = best.corrected_p_value
     chance = f"{say.equal_p(p)}, corrected for the number of pairs" if p == p else "no chance level was drawn"
     return (
         f"Of {size}, {result.pair_of_best} were closest by {add_source(result.measure)}: "
-        f"{say.format_number(best.score.value)}; {chance}"
+        f"{say.format_number(best.value)}; {chance}"
     )
 
 
@@ -235,8 +235,8 @@ def _unit_matching(result: UnitMatching) -> str:
     )
     return (
         f"{result.headline.removesuffix('.') if result.undecided else found}; the mean correlation of matched units "
-        f"was {say.format_number(result.observed)} over {result.n_rows:,} rows, {null}, "
-        f"{say.draws(result.n_permutations, result.exchanged)})"
+        f"was {say.format_number(result.value)} over {result.n_rows:,} rows, {null}, "
+        f"{say.draws(result.n_draws, result.exchanged)})"
     )
 
 
@@ -254,7 +254,7 @@ def _kept_within(result: WithinClasses, *, sources: bool = True) -> str:
 def _null_within(result: WithinClasses) -> str:
     rows = say.span([result.sizes[name] for name in result.classes])
     return (
-        f"{rows} rows per class; {result.n_permutations:,} permutations of rows within the class"
+        f"{rows} rows per class; {result.n_draws:,} permutations of rows within the class"
         f"{' and block' * bool(result.n_blocks)}, p corrected over the classes by Benjamini and Hochberg, level "
         f"{result.alpha:g}"
     )

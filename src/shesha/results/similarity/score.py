@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any
 
+from shesha.results.audit.doubts import Doubts
 from shesha.results.base import Result
-from shesha.results.null_summary import NullComparison
+from shesha.results.number import Number
 from shesha.support import argument_types as kinds
 
 RECOMMENDED = {
@@ -82,7 +84,7 @@ class NoiseCeilingFields(Result):
     """Average value between two different repeats of the first representation."""
     reliability_second: float | None = None
     """Average value between two different repeats of the second representation."""
-    corrected: float | None = None
+    disattenuated: float | None = None
     """`over_repeats` divided by the square roots of both reliabilities, which estimates the value without noise."""
 
     @property
@@ -91,73 +93,42 @@ class NoiseCeilingFields(Result):
         return self.ceiling_lower is not None and self.ceiling_lower == self.ceiling_lower
 
 
-@dataclass(frozen=True)
-class Score(NullComparison, NoiseCeilingFields):
+@dataclass(frozen=True, kw_only=True)
+class Score(Number, NoiseCeilingFields):
     """The value of one measure for one pair of representations."""
 
-    measure: str
-    family: str
-    value: float
-    """Value of the measure; NaN, with a reason, if it cannot be computed."""
-    closer: str
-    """Whether 'higher' or 'lower' values mean that representations are more similar."""
-    possible_low: float
+    first: str = ""
+    """Name of the first representation."""
+    second: str = ""
+    family: str = ""
+    possible_low: float = float("-inf")
     """Smallest value that the measure can have."""
-    possible_high: float
+    possible_high: float = float("inf")
     """Largest value that the measure can have."""
     seconds: float = 0.0
     """Computing time in seconds, including a share of the time for intermediate results that several measures use."""
-    reason: str = ""
-    interval_low: float = float("nan")
-    """Lower end of the value's interval, which covers samples of other rows of the same kind."""
-    interval_high: float = float("nan")
-    note: str = ""
-    """Note on parts that could not be computed."""
-    corrected_p_value: float = field(default=float("nan"), kw_only=True)
-    """p-value corrected for the number of measures that compare a pair, or for the number of pairs that a measure
-    compares."""
-    held_out: float | None = field(default=None, kw_only=True)
+    held_out: float | None = None
     """Value for held-out rows; None if the measure fits no map or if it was not requested."""
-    expected: float = field(default=float("nan"), kw_only=True)
-    """Chance level: mean value over all matchings of the rows, if there is a formula for it."""
-    sampling_error: float | None = field(default=None, kw_only=True)
+    sampling_error: float | None = None
     """Monte Carlo standard error if the value was estimated from sampled rows or pairs; None if it is exact."""
-    sampling_low: float | None = field(default=None, kw_only=True)
+    sampling_low: float | None = None
     """Lower end of an interval for the exact value, computed from the sample."""
-    sampling_high: float | None = field(default=None, kw_only=True)
-    aliases: ClassVar[tuple[str, ...]] = ("calibrated",)
+    sampling_high: float | None = None
+    interrupted: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+    doubts: Doubts | None = None
+    """Possible problems with the conclusion, if they were checked."""
 
-    @property
-    def observed(self) -> float:
-        """The value, under the name that all results with a null distribution use."""
-        return self.value
-
-    @property
-    def calibrated(self) -> float:
-        """The calibrated score, which is 0 at the threshold and 1 at the best value."""
-        return self.score
-
-    @property
-    def has_interval(self) -> bool:
-        """Whether the value has an interval."""
-        return self.interval_low == self.interval_low
-
-    @property
-    def has_value(self) -> bool:
-        """Whether there is a value."""
-        return self.value == self.value
-
-    @property
-    def deciding_p_value(self) -> float:
-        """The corrected p-value, or the uncorrected one if there was no correction."""
-        return self.corrected_p_value if self.corrected_p_value == self.corrected_p_value else self.p_value
-
-    def _text(self) -> str:
-        """Return a text with the value and its direction."""
-        if not self.has_value:
-            return f"{self.measure}: not estimable ({self.reason})"
-        possible = format_range(self.possible_low, self.possible_high)
-        return f"{self.measure}: {self.value:.4g} ({self.closer} is closer, {possible})"
+    def _further_lines(self) -> Iterable[str]:
+        """Yield the possible range, the calibration, and what could be wrong."""
+        if self.has_value and self.family:
+            direction = "higher is closer, " if self.closer == "higher" else ""
+            yield f"{direction}possible values {format_range(self.possible_low, self.possible_high)}"
+        yield from super()._further_lines()
+        if self.interrupted:
+            yield "interrupted: fewer permutations than requested"
+        if self.doubts:
+            yield from (f"! {line}" for line in str(self.doubts).split("\n"))
 
 
 def format_range(low: float, high: float) -> str:

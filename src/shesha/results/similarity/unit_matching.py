@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from shesha.report import columns
 from shesha.results.base import draws_axes, reaches_level
-from shesha.results.null_summary import NullSummary
+from shesha.results.number import Number
 from shesha.support.draw_counts import undecided
 from shesha.support.wording import agree
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
-@dataclass(frozen=True)
-class UnitMatching(NullSummary):
+@dataclass(frozen=True, kw_only=True)
+class UnitMatching(Number):
     """Matched units of two representations, best match first, and how many matches are above chance."""
 
-    ALIGNED = (("first", "second", "correlations", "p_values", "adjusted_p_values"),)
+    ALIGNED = (("first", "second", "correlations", "p_values", "corrected_p_values"),)
 
-    observed: float
+    value: float
     """Sum of the correlations between matched units, divided by the number of units in the narrower representation."""
     first: tuple[int, ...]
     """Columns of X that were matched, sorted by decreasing correlation."""
@@ -34,18 +34,12 @@ class UnitMatching(NullSummary):
     p_values: tuple[float, ...]
     """p-value of each match: when rows are permuted, the share of units with similar activity whose correlation is at
     least as large."""
-    adjusted_p_values: tuple[float, ...]
+    corrected_p_values: tuple[float, ...]
     """p-values corrected for the number of units (Benjamini and Hochberg)."""
     widths: tuple[int, int]
-    n_rows: int
     n_candidates: int
-    n_permutations: int
-    alpha: float
-    exchanged: str
-    null: tuple[float, ...]
     n_needed: int = 0
     """Number of permutations that a single match among all units needs to be significant after correction."""
-    seed: int | None = None
 
     @property
     def headline(self) -> str:
@@ -60,22 +54,22 @@ class UnitMatching(NullSummary):
     def undecided(self) -> str:
         """Why no match could be significant: too few permutations for the number of units; empty if one could."""
         # A chance level is that of many units, so fewer permutations are needed than for tests with draws of their own.
-        if self.n_permutations >= self.n_needed:
+        if self.n_draws >= self.n_needed:
             return ""
-        text = undecided(self.p_values, self.adjusted_p_values, 0, self.alpha)
-        return text and f"cannot be decided with {self.n_permutations:,} permutations: at least {self.n_needed:,}"
+        text = undecided(self.p_values, self.corrected_p_values, 0, self.alpha)
+        return text and f"cannot be decided with {self.n_draws:,} permutations: at least {self.n_needed:,}"
 
     @property
     def n_matched(self) -> int:
         """Number of matches above chance, at a false discovery rate of at most alpha."""
-        return sum(reaches_level(p, self.alpha) for p in self.adjusted_p_values)
+        return sum(reaches_level(p, self.alpha) for p in self.corrected_p_values)
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per matched pair of units."""
         import pandas as pd
 
-        names = ("first", "second", "correlation", "p_value", "p_adjusted")
-        values = (self.first, self.second, self.correlations, self.p_values, self.adjusted_p_values)
+        names = ("first", "second", "value", "p_value", "corrected_p_value")
+        values = (self.first, self.second, self.correlations, self.p_values, self.corrected_p_values)
         return pd.DataFrame(dict(zip(names, values, strict=True)))
 
     @draws_axes
@@ -84,21 +78,21 @@ class UnitMatching(NullSummary):
         from shesha.charts import null_distribution
 
         label = "mean correlation of matched units"
-        return null_distribution(self.null, self.observed, self.threshold, label=label, ax=ax)
+        return null_distribution(self.null, self.value, self.threshold, label=label, ax=ax)
 
     def _text(self) -> str:
         """Return a text with the score, the number of units whose match is above chance, and the best pairs."""
-        rows = [["X", "Y", "correlation", "adjusted p"]]
+        rows = [["X", "Y", "correlation", "corrected p"]]
         for i, j, value, p in list(
-            zip(self.first, self.second, self.correlations, self.adjusted_p_values, strict=True)
+            zip(self.first, self.second, self.correlations, self.corrected_p_values, strict=True)
         )[:_SHOWN]:
             rows.append([str(i), str(j), f"{value:.3f}", f"{p:.3g}"])
         more = len(self.first) - len(rows) + 1
         return "\n".join(
             [
                 self.headline,
-                f"  mean correlation {self.observed:.4g}, chance {self.null_mean:.4g} +- {self.null_sd:.2g}, "
-                f"p = {self.p_value:.3g} ({self.n_permutations} permutations, {self.exchanged})",
+                f"  mean correlation {self.value:.4g}, chance {self.chance:.4g} +- {self.chance_sd:.2g}, "
+                f"p = {self.p_value:.3g} ({self.n_draws} permutations, {self.exchanged})",
                 *(f"  {line}" for line in columns(rows, ">>>>")),
                 *([f"  {more:,} more pairs are in `to_frame()`"] if more > 0 else []),
             ]

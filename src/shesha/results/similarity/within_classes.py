@@ -58,7 +58,7 @@ class WithinClasses(Result):
     """How well blocks are mixed in each representation, by 'batch silhouette', 'iLISI' and 'graph connectivity': 1 if
     blocks are mixed, lower if they are separate."""
     alpha: float = field(default=0.05, kw_only=True)
-    n_permutations: int = field(default=0, kw_only=True)
+    n_draws: int = field(default=0, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
     """Possible problems, such as batches that were not declared."""
     calibrated_note: ClassVar[str] = (
@@ -89,7 +89,7 @@ class WithinClasses(Result):
     @property
     def measures(self) -> tuple[str, ...]:
         """Names of the measures that were used."""
-        return tuple(score.measure for score in self.whole.scores)
+        return tuple(score.name for score in self.whole.scores)
 
     def verdict(self, measure: str, name: str) -> str:
         """Return 'kept', 'partly kept', 'lost' or 'undecided' for one measure within a class.
@@ -113,7 +113,7 @@ class WithinClasses(Result):
                 self._bar(self.lost_bars, measure, name),
             )
         )
-        low, high = sorted(sign * end for end in (score.interval_low, score.interval_high))
+        low, high = sorted(sign * end for end in (score.low, score.high))
         # Every subset of a representation that is unchanged has the best value, so there is no interval.
         if low != low and best - value < _EXACT:
             low = high = value
@@ -182,9 +182,9 @@ class WithinClasses(Result):
     @property
     def _too_few_permutations(self) -> str:
         """Whether the correction could not reject with so few permutations, in words."""
-        for measure in self.measures if self.n_permutations else ():
+        for measure in self.measures if self.n_draws else ():
             p_values = [self[name][measure].p_value for name in self.classes]
-            text = undecided(p_values, self.corrected.get(measure, {}).values(), self.n_permutations, self.alpha)
+            text = undecided(p_values, self.corrected.get(measure, {}).values(), self.n_draws, self.alpha)
             if text:
                 return text
         return ""
@@ -225,7 +225,7 @@ class WithinClasses(Result):
     def levels_note(self) -> str:
         """Level of the tests, and confidence of the intervals that decide what was kept or lost."""
         return (
-            f"Tests are at {self.alpha:g}, corrected for the number of classes, with {self.n_permutations:,} "
+            f"Tests are at {self.alpha:g}, corrected for the number of classes, with {self.n_draws:,} "
             f"permutations. Intervals are {format_share(self.whole.confidence)} intervals."
         )
 
@@ -250,29 +250,29 @@ class WithinClasses(Result):
         """Draw each class's value of one measure (default: the first) with its chance level."""
         from shesha.charts import class_values
 
-        chosen = self.whole.scores[0].measure if measure is None else self.whole[measure].measure
+        chosen = self.whole.scores[0].name if measure is None else self.whole[measure].name
         scores = [comparison[chosen] for comparison in self.classes.values()]
         return class_values(
             [f"{name} (n = {self.sizes[name]:,})" for name in self.classes],
             [score.value for score in scores],
-            [score.null_mean for score in scores],
+            [score.chance for score in scores],
             [self.is_above(chosen, name) for name in self.classes],
             label=f"{chosen} ({scores[0].closer} is closer)" if scores else chosen,
             ax=ax,
         )
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a table of one line per class and measure, then of all rows; p-values are corrected."""
         import pandas as pd
 
         lines: list[dict[str, Any]] = []
         for name, comparison in {**self.classes, _ALL: self.whole}.items():
             size = self.sizes.get(name, self.whole.shapes[0][0])
-            lines += [{"class": name, "n": size, **_line(score)} for score in comparison.scores]
-        frame = pd.DataFrame(lines, columns=["class", "n", *_line_names()])
-        adjusted = [self.corrected.get(line["measure"], {}).get(line["class"], float("nan")) for line in lines]
-        verdicts = [self.verdict(line["measure"], line["class"]) if line["class"] != _ALL else "" for line in lines]
-        return frame.assign(p_adj=adjusted, verdict=verdicts)
+            lines += [{"class": name, "n_rows": size, **_line(score)} for score in comparison.scores]
+        frame = pd.DataFrame(lines, columns=["class", "n_rows", *_line_names()])
+        adjusted = [self.corrected.get(line["name"], {}).get(line["class"], float("nan")) for line in lines]
+        verdicts = [self.verdict(line["name"], line["class"]) if line["class"] != _ALL else "" for line in lines]
+        return frame.assign(corrected_p_value=adjusted, verdict=verdicts)
 
     def _page(self) -> Page:
         pass
@@ -291,9 +291,9 @@ class WithinClasses(Result):
             f"{self.first} and {self.second}, within {len(self.classes)} classes",
             "",
         ]
-        for measure, part in frame.groupby("measure", sort=False):
-            heads = {"rows": "n", "value": "value", "chance": "chance", "calibrated": "calibrated", "p": "p"}
-            heads |= {"corrected p": "p_adj", "verdict": "verdict"}
+        for measure, part in frame.groupby("name", sort=False):
+            heads = {"rows": "n_rows", "value": "value", "chance": "chance", "calibrated": "calibrated", "p": "p_value"}
+            heads |= {"corrected p": "corrected_p_value", "verdict": "verdict"}
             columns = [[Column(head, tuple(map(_cell, part[name])))] for head, name in heads.items()]
             reasons = dict.fromkeys(reason for reason in part["reason"] if reason)
             notes = [line for reason in reasons for line in wrap(f"  {reason}", width)]
@@ -323,14 +323,14 @@ def _join(names: Sequence[str]) -> str:
 
 def _line(score: Score) -> dict[str, Any]:
     values = (
-        *(score.measure, score.value, score.null_mean, score.p_value, score.score, score.interval_low),
-        *(score.interval_high, score.closer, score.reason or score.note),
+        *(score.name, score.value, score.chance, score.p_value, score.calibrated, score.low),
+        *(score.high, score.closer, score.reason or "; ".join(score.notes)),
     )
     return dict(zip(_line_names(), values, strict=True))
 
 
 def _line_names() -> tuple[str, ...]:
-    return ("measure", "value", "chance", "p", "calibrated", "interval_low", "interval_high", "closer", "reason")
+    return ("name", "value", "chance", "p_value", "calibrated", "low", "high", "closer", "reason")
 
 
 def _cell(value: float | str) -> str:
@@ -409,7 +409,7 @@ class SeveralWithinClasses(Result):
         """One sentence per representation."""
         return " ".join(comparison.headline for comparison in self)
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a line per representation, class and measure."""
         import pandas as pd
 
@@ -423,9 +423,9 @@ class SeveralWithinClasses(Result):
         from shesha.charts import heat_map
 
         all_rows = self.comparisons[0].whole
-        chosen = all_rows.scores[0].measure if measure is None else all_rows[measure].measure
+        chosen = all_rows.scores[0].name if measure is None else all_rows[measure].name
         scores = [
-            [comparison[name][chosen].score if name in comparison.classes else np.nan for comparison in self]
+            [comparison[name][chosen].calibrated if name in comparison.classes else np.nan for comparison in self]
             for name in self.classes
         ]
         others = [comparison.second for comparison in self]
@@ -529,9 +529,9 @@ def measure_table(result: WithinClasses, measure: str) -> Table:
     verdicts = [result.verdict(measure, name) for name in scores]
     columns = (
         Column("n", tuple(sizes)),
-        Column("calibrated", tuple(_number(score.score) for score in known), ">", tuple(map(_strip, known))),
+        Column("calibrated", tuple(_number(score.calibrated) for score in known), ">", tuple(map(_strip, known))),
         Column("value", tuple(_number(score.value) for score in known)),
-        Column("chance", tuple(_number(score.null_mean) for score in known)),
+        Column("chance", tuple(_number(score.chance) for score in known)),
         Column("corrected p", (*(f"{p:.2g}" if p == p else "" for p in corrected), "")),
         Column("verdict", (*verdicts, ""), "<"),
     )
@@ -559,7 +559,7 @@ def calibrated_cell(result: WithinClasses, measure: str, name: str) -> str:
     """Format the calibrated score within a class, with a star if it is above chance."""
     if name not in result.classes:
         return ""
-    return f"{_number(result[name][measure].score)}{' *' if result.is_above(measure, name) else '  '}"
+    return f"{_number(result[name][measure].calibrated)}{' *' if result.is_above(measure, name) else '  '}"
 
 
 def _excluded_classes(result: WithinClasses) -> tuple[Part, ...]:
@@ -567,11 +567,11 @@ def _excluded_classes(result: WithinClasses) -> tuple[Part, ...]:
 
 
 def _explanations(result: WithinClasses) -> tuple[Part, ...]:
-    return tuple(measure_explained(score.measure, score.family, score.closer) for score in result.whole.scores)
+    return tuple(measure_explained(score.name, score.family, score.closer) for score in result.whole.scores)
 
 
 def _strip(score: Score) -> Strip | None:
-    return Strip(score.score, float("nan"), float("nan"), 0.0) if score.score == score.score else None
+    return Strip(score.calibrated, float("nan"), float("nan"), 0.0) if score.calibrated == score.calibrated else None
 
 
 def _number(value: float) -> str:

@@ -5,31 +5,24 @@ from __future__ import annotations
 from shesha.results import sentence_parts as say
 from shesha.results.paper_sentences import claim
 from shesha.results.sentence_parts import add_source
-from shesha.results.stability.scores import Chance, DriftPath, Estimate
+from shesha.results.stability.scores import DriftPath, Estimate
 
 
 def _name(variant: str) -> str:
     name = add_source(variant, variant.replace("_", " "))
-    return name[0].upper() + name[1:]
+    return name[:1].upper() + name[1:]
 
 
 @claim.register
 def _estimate(result: Estimate) -> str:
     if result.value != result.value:
-        return f"{_name(result.variant)} could not be estimated: {result.reason}"
+        return f"{_name(result.name)} could not be estimated: {result.reason}"
     value = f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)}"
-    return f"{_name(result.variant)} was {value} over {result.n_samples:,} rows and {result.n_features:,} features"
-
-
-@claim.register
-def _chance(result: Chance) -> str:
-    if result.observed != result.observed:
-        return f"{_name(result.variant)} could not be estimated: {result.reason}"
-    null = say.null(result, result.alpha)
-    return (
-        f"{_name(result.variant)} was {say.format_number(result.observed)} over {result.n_samples:,} rows, {null}, "
-        f"{say.draws(result.n_permutations, result.exchanged)}; calibrated score {say.format_number(result.score)})"
-    )
+    text = f"{_name(result.name)} was {value} over {result.n_rows:,} rows and {result.n_features:,} features"
+    if not result.has_null:
+        return text
+    null = f"{say.null(result, result.alpha)}, {say.draws(result.n_draws, result.exchanged)}"
+    return f"{text}, {null}; calibrated score {say.format_number(result.calibrated)})"
 
 
 @claim.register

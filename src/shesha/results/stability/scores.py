@@ -1,143 +1,67 @@
-"""Stability scores: an estimate with its uncertainty, a score with its null distribution, drift along a sequence."""
+"""Stability scores, and drift along a sequence."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import hypot
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shesha.charts import curves
 from shesha.report import columns
-from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.base import Result, draws_axes
+from shesha.results.number import NAN, Number
+from shesha.support.wording import count
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
-class Estimate(Result):
-    """A score with its uncertainty."""
+@dataclass(frozen=True, kw_only=True)
+class Estimate(Number):
+    """A stability score with its interval and its chance level."""
 
-    variant: str
-    value: float
-    """The score for the full data; NaN if it cannot be computed."""
-    low: float
-    high: float
-    """Limits of the interval, which covers other rows and partitions; NaN if there is none."""
-    confidence: float
-    standard_error: float
+    standard_error: float = NAN
     """Standard error due to the sample of rows."""
-    monte_carlo_error: float
+    monte_carlo_error: float = NAN
     """Standard error due to the random partitions (the seed); 0 for a score without draws."""
-    pair_error: float
+    pair_error: float = 0.0
     """Standard error due to sampling pairs of rows; 0 if all pairs were used."""
-    n_samples: int
-    n_features: int
-    n_draws: int
+    n_features: int = 0
+    n_partitions: int = 0
     """Number of partitions, rotations or resamples over which the score is averaged."""
-    n_bootstrap: int
+    n_resamples: int = 0
     """Number of resamples of the rows from which the interval was computed; 0 if it is analytic or missing."""
-    n_pairs: int
+    n_pairs: int = 0
     """Number of pairs of rows per draw, either all pairs or a sample; 0 for a score that does not use pairs."""
-    pairs_dropped: int
+    pairs_dropped: int = 0
     """Number of pairs left out because a row has no direction within a half, summed over the draws."""
-    reason: str = ""
-    """Why the value is missing; empty if it is not."""
-    warnings: tuple[str, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
-    """Options, and the seed, with which the computation can be repeated."""
-    aliases: ClassVar[tuple[str, ...]] = ("total_error",)
+    """Options with which the computation can be repeated."""
+    aliases: ClassVar[tuple[str, ...]] = (*Number.aliases, "total_error")
 
     @property
     def total_error(self) -> float:
         """Square root of the sum of the three squared errors, all of which the interval covers."""
         return hypot(self.standard_error, self.monte_carlo_error, self.pair_error)
 
-    def _text(self) -> str:
-        """Return a text with the value, its interval and the data that it is based on."""
-        if self.value != self.value:
-            return f"{self.variant}: not estimable ({self.reason})"
-        lines = [f"{self.variant}: {self.value:.4f}"]
-        if self.low == self.low:
-            how = f"{self.n_bootstrap} row resamples" if self.n_bootstrap else "analytic, over rows"
-            lines[0] += f"  [{self.low:.4f}, {self.high:.4f}] at {100 * self.confidence:g}% ({how})"
-        lines.append(
-            f"  {self.n_samples:,} rows x {self.n_features:,} features, {self.n_draws} draws, {self.n_pairs:,} pairs"
+    def _further_lines(self) -> Iterator[str]:
+        """Yield the calibration, the data that the score is based on, and its errors."""
+        yield from super()._further_lines()
+        if not self.has_value:
+            return
+        how = f"{self.n_resamples} row resamples" if self.n_resamples else "analytic, over rows"
+        interval = f"; {100 * self.confidence:g} % interval from {how}" if self.has_interval else ""
+        yield (
+            f"{self.n_rows:,} rows x {self.n_features:,} features, {count(self.n_partitions, 'partition')}, "
+            f"{self.n_pairs:,} pairs{interval}"
         )
-        parts = {
-            "rows": self.standard_error,
-            "partitions": self.monte_carlo_error,
-            "sampled pairs": self.pair_error,
-            "all": self.total_error,
-        }
-        known = (f"{name}: {f'{error:.1g}' if error == error else 'unknown'}" for name, error in parts.items())
-        lines.append(f"  standard error from {', '.join(known)}")
+        errors = {"rows": self.standard_error, "partitions": self.monte_carlo_error, "sampled pairs": self.pair_error}
+        known = (f"{name}: {f'{error:.1g}' if error == error else 'unknown'}" for name, error in errors.items())
+        yield f"standard error from {', '.join(known)}, all: {self.total_error:.1g}"
         if self.pairs_dropped:
-            lines.append(f"  {self.pairs_dropped:,} undefined pairs left out")
-        return "\n".join([*lines, *(f"  note: {text}" for text in self.warnings)])
-
-
-@dataclass(frozen=True)
-class Chance(Result):
-    """A score with its null distribution; `exchanged` describes what was permuted."""
-
-    variant: str
-    observed: float
-    level: float
-    """Mean of the null distribution, which is the expected score without agreement."""
-    spread: float
-    """Standard deviation of the null distribution."""
-    threshold: float
-    """Chance threshold: the value at rank ceil((1 - alpha)(K + 1)) among the observed score and the K null scores."""
-    p_value: float
-    """(1 + number of null scores at least as large) / (K + 1), for K permutations."""
-    corrected: float
-    """max(0, (observed - threshold) / (1 - threshold)): 0 at the threshold, 1 for a perfect score."""
-    alpha: float
-    n_permutations: int
-    n_samples: int
-    null: tuple[float, ...] = ()
-    reason: str = ""
-    options: dict[str, Any] = field(default_factory=dict)
-    exchanged: str = "all rows"
-    """What the null permutes: all rows, or only those that a design or `keep` allows to be exchanged, and whether each
-    feature is permuted separately."""
-    aliases: ClassVar[tuple[str, ...]] = ("null_mean", "null_sd", "score")
-
-    @property
-    def null_mean(self) -> float:
-        """The chance level, under the name that all results with a null distribution use."""
-        return self.level
-
-    @property
-    def null_sd(self) -> float:
-        """The standard deviation, under the name that all results with a null distribution use."""
-        return self.spread
-
-    @property
-    def score(self) -> float:
-        """The corrected score, under the name that all results with a null distribution use."""
-        return self.corrected
-
-    @property
-    def significant(self) -> bool:
-        """Whether the score is above chance at the level alpha."""
-        return reaches_level(self.p_value, self.alpha)
-
-    @property
-    def _design(self) -> str:
-        return "" if self.exchanged == "all rows" else f" of {self.exchanged}"
-
-    def _text(self) -> str:
-        """Return a text with the score and its null distribution."""
-        if self.observed != self.observed:
-            return f"{self.variant}: not estimable ({self.reason})"
-        return (
-            f"{self.variant}: {self.observed:.4f}, chance {self.level:.4f} +- {self.spread:.4f}, "
-            f"threshold {self.threshold:.4f} (alpha {self.alpha:g}), p = {self.p_value:.3g} "
-            f"({self.n_permutations} permutations{self._design}), corrected {self.corrected:.4f}"
-        )
+            yield f"{self.pairs_dropped:,} undefined pairs left out"
 
 
 @dataclass(frozen=True)
@@ -163,7 +87,7 @@ class DriftPath(Result):
         value, name = max(known)
         return f"Largest drift from {self.names[0]}: {value:.3f} ({name}). 0 means the same geometry, 1 unrelated."
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per representation."""
         import pandas as pd
 

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shesha.report import columns, page_width, wrap
 from shesha.results.base import Result, draws_axes, reaches_level
-from shesha.results.null_summary import NullSummary
+from shesha.results.number import Number, frame_of_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
-class RankedLayer(Result):
+@dataclass(frozen=True, kw_only=True)
+class RankedLayer(Number):
     """One layer of a ranking."""
 
-    name: str
     rank: int
-    value: float
-    ci_low: float
-    ci_high: float
     chance: float
     """Mean value of this layer for shuffled labels."""
     p_value: float
     """p-value of this layer, which is valid only if the layer was chosen in advance rather than as the best of many."""
-    p_best: float
+    corrected_p_value: float
     """(1 + number of shuffles whose best layer is at least as good) / (number of shuffles + 1)."""
     behind: float
     """How far this layer is behind the best one."""
@@ -54,7 +50,7 @@ class LayerRanking(Result):
     by: str
     layers: tuple[RankedLayer, ...]
     """The layers, in the given order."""
-    best: NullSummary
+    best: Number
     """The largest value of any layer, compared with the largest value for each shuffle of the labels."""
     level: float
     null: tuple[float, ...]
@@ -111,18 +107,22 @@ class LayerRanking(Result):
             f"for shuffled labels (p = {self.best.p_value:.2g}).{tied}"
         )
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per layer, best first."""
-        import pandas as pd
-
-        return pd.DataFrame([{**layer.to_dict(), "tied": layer.is_tied} for layer in self.layers_best_first])
+        layers = self.layers_best_first
+        lead: dict[str, Sequence[Any]] = {
+            "rank": [layer.rank for layer in layers],
+            "name": [layer.name for layer in layers],
+        }
+        frame = frame_of_numbers(layers, full=full, lead=lead)
+        return frame.assign(behind=[layer.behind for layer in layers], tied=[layer.is_tied for layer in layers])
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw every layer with its interval and chance level, and the threshold for the best layer."""
         from shesha.charts import Series, chance_band, intervals
 
-        series = Series(*([getattr(layer, field) for layer in self.layers] for field in ("value", "ci_low", "ci_high")))
+        series = Series(*([getattr(layer, field) for layer in self.layers] for field in ("value", "low", "high")))
         names = [layer.name for layer in self.layers]
         ax = intervals(names, {BY[self.by]: series}, label=BY[self.by], ax=ax)
         chance_band(ax, [layer.chance for layer in self.layers], self.null, self.best.threshold)
@@ -132,8 +132,8 @@ class LayerRanking(Result):
         """Return a text that lists the layers, best first."""
         rows = [["", BY[self.by], "95 % interval", "chance", "p", "p (best of all)", "behind", "half flip at"]]
         for layer in self.layers_best_first:
-            interval = f"{layer.ci_low:.3f} to {layer.ci_high:.3f}"
-            p_values = [f"{layer.p_value:.2g}", f"{layer.p_best:.2g}"]
+            interval = f"{layer.low:.3f} to {layer.high:.3f}"
+            p_values = [f"{layer.p_value:.2g}", f"{layer.corrected_p_value:.2g}"]
             gap = "tied" if layer.is_tied and layer.rank > 1 else f"{layer.behind:.3f}"
             values = [f"{layer.value:.3f}", interval, f"{layer.chance:.3f}", *p_values, gap, f"{layer.strength:.3g}"]
             rows.append([layer.name, *values])
@@ -143,7 +143,7 @@ class LayerRanking(Result):
                 "",
                 f"Layers by {BY[self.by]} ({self.method}), {self.n_rows:,} rows, {self.n_splits} splits into halves",
                 *columns(rows, "<>>>>>>>"),
-                f"best layer for shuffled labels: mean {self.best.null_mean:.3f}, threshold {self.best.threshold:.3f}",
+                f"best layer for shuffled labels: mean {self.best.chance:.3f}, threshold {self.best.threshold:.3f}",
                 f"chance level: {self.exchanged} shuffled {self.n_draws} times, in the same way for all layers",
                 *(f"note: {note}" for note in self.notes),
             ]

@@ -14,10 +14,10 @@ from shesha.support.wording import agree
 def _score(result: SteeringScore) -> str:
     if result.value != result.value:
         return f"{result.name} not estimable ({result.reason})"
-    value = f"{result.name} {say.format_number(result.value)}{say.interval(result.ci_low, result.ci_high, 0.95)}"
+    value = f"{result.name} {say.format_number(result.value)}{say.interval(result.low, result.high, 0.95)}"
     if not result.has_null:
         return value
-    return f"{value}, chance {say.format_number(result.null_mean)}, p = {say.format_p(result.p_value)}"
+    return f"{value}, chance {say.format_number(result.chance)}, p = {say.format_p(result.p_value)}"
 
 
 @claim.register
@@ -48,7 +48,7 @@ def _layers(result: LayerRanking) -> str:
     null = say.null(result.best, result.level, "null of the best layer:")
     return (
         f"Of {len(result.layers)} layers, {best.name} had the largest {BY[result.by]}: {say.format_number(best.value)}"
-        f"{say.interval(best.ci_low, best.ci_high, 0.95)} over {result.n_rows:,} rows, {null}, "
+        f"{say.interval(best.low, best.high, 0.95)} over {result.n_rows:,} rows, {null}, "
         f"{result.exchanged} shuffled {result.n_draws:,} times){tied}"
     )
 

@@ -75,7 +75,7 @@ class PartialCorrelations(Result):
             f"{best.partial_p:.2g}, {verdict} at {_LEVEL:g}, uncorrected)."
         )
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per predictor."""
         import pandas as pd
 

@@ -8,35 +8,24 @@ from typing import TYPE_CHECKING
 
 from shesha.report import columns, page_width, wrap
 from shesha.results.base import Result, draws_axes
-from shesha.results.null_summary import NAN, NullComparison
+from shesha.results.number import NAN, Number, frame_of_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
-class SteeringScore(NullComparison):
+@dataclass(frozen=True, kw_only=True)
+class SteeringScore(Number):
     """One number with its interval, compared with its values for shuffled labels."""
 
-    name: str
-    value: float
-    ci_low: float = NAN
-    ci_high: float = NAN
     closer: str = "higher"
     """Whether 'higher' or 'lower' values indicate a relation with the labels."""
-    reason: str = ""
-    """Why the value or its chance level is missing; empty if neither is."""
-
-    @property
-    def chance(self) -> float:
-        """Mean value for shuffled labels."""
-        return self.null_mean
 
     def cells(self) -> list[str]:
         """Name, value, interval, chance level and p-value as text."""
-        interval = f"{self.ci_low:.3f} to {self.ci_high:.3f}" if self.ci_low == self.ci_low else ""
-        chance = [f"{self.null_mean:.3f}", f"{self.p_value:.2g}"] if self.has_null else ["", ""]
+        interval = f"{self.low:.3f} to {self.high:.3f}" if self.low == self.low else ""
+        chance = [f"{self.chance:.3f}", f"{self.p_value:.2g}"] if self.has_null else ["", ""]
         return [self.name, f"{self.value:.3f}", interval, *chance]
 
     def _text(self) -> str:
@@ -108,7 +97,7 @@ class Steerability(Result):
         if drop.value != drop.value:
             return f"Steering from {self.source} to {self.target} could not be scored: {drop.reason}."
         verdict = (
-            f", {_verdict(drop)} (chance level {drop.null_mean:.2f}, p = {drop.p_value:.2g})" if drop.has_null else ""
+            f", {_verdict(drop)} (chance level {drop.chance:.2f}, p = {drop.p_value:.2g})" if drop.has_null else ""
         )
         return (
             f"Steering from {self.source} to {self.target} lowers the accuracy of a probe by at most "
@@ -120,11 +109,9 @@ class Steerability(Result):
         """Drop in accuracy along the vector, relative to random directions; NaN if those have no effect."""
         return self.max_drop.value / self.random_drop if self.random_drop > 0 else NAN
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per number."""
-        import pandas as pd
-
-        return pd.DataFrame([score.to_dict() for score in self.scores])
+        return frame_of_numbers(self.scores, full=full)
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -210,11 +197,9 @@ class SteeringPredictors(Result):
         """Return every value by name, for one line in a table of models."""
         return {score.name: score.value for score in self.scores}
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per predictor."""
-        import pandas as pd
-
-        return pd.DataFrame([score.to_dict() for score in self.scores])
+        return frame_of_numbers(self.scores, full=full)
 
     def _text(self) -> str:
         """Return a text with every predictor and its chance level."""

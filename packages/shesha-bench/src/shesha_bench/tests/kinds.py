@@ -473,12 +473,12 @@ def _compare(
     scores = (result for group in groups for result in compare_directed(group, sources, skipped))
     comparisons = _Found({measure.name: {} for measure in chosen})
     for result in track(scores, sum(map(len, pairs.values())), "comparing"):
-        score = result.pair.score
-        comparisons.values[score.measure][result.pair.first, result.pair.second] = score.value
+        score = result.pair
+        comparisons.values[score.name][result.pair.first, result.pair.second] = score.value
         if score.reason:
-            comparisons.reasons.setdefault(score.measure, score.reason)
+            comparisons.reasons.setdefault(score.name, score.reason)
         elif result.rows_left_out:
-            comparisons.rows_left_out.setdefault(score.measure, []).append(result.rows_left_out)
+            comparisons.rows_left_out.setdefault(score.name, []).append(result.rows_left_out)
     return comparisons
 
 

@@ -90,7 +90,7 @@ def _in_designs(name: str, layers: Mapping[str, Matrix], labels: Labels) -> dict
         for design, orders in (("calibrated", free), ("within classes", within)):
             scores = np.array([grid[0, 0] for grid in null_scores(measure, first, second, orders)])
             summary = summarise(float(scores[0]), scores[1:], measure.closer, 0.05, float(measure.bounds[1]))
-            values[design][pair] = summary.score
+            values[design][pair] = summary.calibrated
         values["raw"][pair] = float(scores[0])
     return values
 

@@ -33,7 +33,7 @@ def _labels() -> Labels:
 
 def _group(data: str, setting: str) -> Row:
     """One target or type: its scores with chance."""
-    frame = (screens.targets() if data == SCREEN else screens.types()).to_frame()
+    frame = analysis.group_table(screens.targets() if data == SCREEN else screens.types())
     line = cast(Any, frame.set_axis(frame.index.str.split(" | ", regex=False).str[-1]).loc[setting])
     names = ("coherence", "chance", "p_adj", "unbiased", "unbiased_ci_low", "unbiased_ci_high")
     row: Row = {"n": int(line["n"]), **{name: float(line[name]) for name in (*names, "magnitude", "magnitude_chance")}}
@@ -51,10 +51,12 @@ def _counts(data: str, setting: str) -> Row:
 
 def _reading(data: str, setting: str) -> Row:
     """Scores of the targets after another normalisation of the counts."""
-    table = coherence_by_group(screens.components(50, setting), _labels(), screens.CONTROL, n_draws=0).to_frame()
+    table = analysis.group_table(
+        coherence_by_group(screens.components(50, setting), _labels(), screens.CONTROL, n_draws=0)
+    )
     magnitude = cast(Any, table["magnitude"].agg(mean="mean", sd="std", low="min", high="max"))
     return {
-        **{f"{name}_rho": analysis.correlation(table, name, n_bootstrap=0).rho for name in ("spread", "n")},
+        **{f"{name}_rho": analysis.correlation(table, name, n_bootstrap=0).value for name in ("spread", "n")},
         **{f"magnitude_{name}": float(value) for name, value in magnitude.items()},
         "coherence_high": float(table["coherence"].max()),
     }
@@ -78,8 +80,10 @@ def _method(data: str, setting: str) -> Row:
     table = screens.targets(setting, DRAWS[setting]) if data == SCREEN else screens.types()
     row: Row = {}
     for score, link in zip(SCORES, table.links, strict=True):
-        rho = analysis.correlation(table.to_frame(), y=score)
-        row |= {f"{score}_{name}": float(getattr(rho, name)) for name in ("rho", "low", "high")}
+        rho = analysis.correlation(analysis.group_table(table), y=score)
+        row |= {
+            f"{score}_{name}": number for name, number in (("rho", rho.value), ("low", rho.low), ("high", rho.high))
+        }
         row |= {f"{score}_chance": link.chance, f"{score}_fake_low": link.chance_low}
         row |= {f"{score}_fake_high": link.chance_high, f"{score}_p": link.p_value, f"{score}_naive_p": rho.p_value}
     return row
@@ -91,30 +95,30 @@ def _compare_correlation(x: str, *covariates: str) -> Row:
     def rho(table: pd.DataFrame) -> Any:
         return analysis.correlation(table, x, covariates=covariates, n_bootstrap=0)
 
-    found = rho(screens.targets().to_frame())
+    found = rho(analysis.group_table(screens.targets()))
     fake = analysis.compare_with_null_tables(
-        screens.targets().to_frame(), screens.fake_targets(), lambda table: rho(table).rho
+        analysis.group_table(screens.targets()), screens.fake_targets(), lambda table: rho(table).value
     )
     null = {"chance": fake.chance, "fake_low": fake.low, "fake_high": fake.high}
-    return {"rho": found.rho, "naive_p": found.p_value, **null}
+    return {"rho": found.value, "naive_p": found.p_value, **null}
 
 
 def _components(data: str, setting: str) -> Row:
     """Return the correlation in the first k components, and their rank agreement with 50 components."""
     k = int(setting.removeprefix("coherence in "))
     table, fifty = (
-        coherence_by_group(screens.components()[:, :n], _labels(), screens.CONTROL, n_draws=0).to_frame()
+        analysis.group_table(coherence_by_group(screens.components()[:, :n], _labels(), screens.CONTROL, n_draws=0))
         for n in (k, 50)
     )
     rho = analysis.correlation(table)
     fake = analysis.compare_with_null_tables(
-        table, screens.fake_targets(k, 100), lambda frame: analysis.correlation(frame, n_bootstrap=0).rho
+        table, screens.fake_targets(k, 100), lambda frame: analysis.correlation(frame, n_bootstrap=0).value
     )
     ranks = {
         name: spearmanr(table[name], fifty[name].loc[table.index]).statistic for name in ("coherence", "magnitude")
     }
     return {
-        **{"rho": rho.rho, "rho_low": rho.low, "rho_high": rho.high, "chance": fake.chance, "fake_p": fake.p_value},
+        **{"rho": rho.value, "rho_low": rho.low, "rho_high": rho.high, "chance": fake.chance, "fake_p": fake.p_value},
         **{"rank_score": float(ranks["coherence"]), "rank_magnitude": float(ranks["magnitude"])},
     }
 
@@ -128,7 +132,7 @@ def _seeds(data: str, setting: str) -> Row:
 
 def _influence_range(data: str, setting: str) -> Row:
     """Leave out each target in turn."""
-    without = analysis.influence(screens.targets().to_frame(), y=setting).rho_without
+    without = analysis.influence(analysis.group_table(screens.targets()), y=setting).rho_without
     return {"rho_low": float(without.min()), "rho_high": float(without.max())}
 
 
@@ -139,7 +143,7 @@ def _quartiles(data: str, setting: str) -> Row:
         spreads = analysis.discordance_quartiles(frame, y=setting)[[f"{setting}_sd", "magnitude_sd"]].astype(float)
         return list(spreads.loc["Q4"] / spreads.loc["Q1"])
 
-    real = screens.targets().to_frame()
+    real = analysis.group_table(screens.targets())
     score, magnitude = ratios(real)
     fake = np.median([ratios(frame) for frame in screens.fake_targets()[:100]], axis=0)
     return {
@@ -156,9 +160,9 @@ def _mixed_model_row(data: str, setting: str) -> Row:
     null_models = [analysis.mixed_model(frame, "coherence", **options) for frame in screens.fakes_of_both()[:25]]
     values: Row = {"between": model.dataset_variance}
     for place, effect in enumerate(model.effects):
-        if (name := effect.predictor.replace(" ", "_")) in ("magnitude", "log_n"):
-            values |= {f"{name}_beta": effect.beta, f"{name}_low": effect.low, f"{name}_high": effect.high}
-            values[f"{name}_fake"] = float(np.mean([fake.effects[place].beta for fake in null_models]))
+        if (name := effect.name.replace(" ", "_")) in ("magnitude", "log_n"):
+            values |= {f"{name}_beta": effect.value, f"{name}_low": effect.low, f"{name}_high": effect.high}
+            values[f"{name}_fake"] = float(np.mean([fake.effects[place].value for fake in null_models]))
     return values
 
 
@@ -170,9 +174,9 @@ def _pool_row(data: str, setting: str) -> Row:
         return analysis.pooled_correlations(frame, y=score, n_bootstrap=n_bootstrap).set_index("scaled").loc[scaled]
 
     pooled = rho(screens.both(), 2000)
-    null_rhos = np.array([rho(frame, 0).rho for frame in screens.fakes_of_both()])
+    null_rhos = np.array([rho(frame, 0).value for frame in screens.fakes_of_both()])
     return {
-        **{"rho": float(pooled.rho), "rho_low": float(pooled.low), "rho_high": float(pooled.high)},
+        **{"rho": float(pooled.value), "rho_low": float(pooled.low), "rho_high": float(pooled.high)},
         **{"chance": float(null_rhos.mean()), "fake_high": float(np.quantile(null_rhos, 0.975))},
     }
 
@@ -180,10 +184,10 @@ def _pool_row(data: str, setting: str) -> Row:
 def _null_model(data: str, setting: str) -> Row:
     """The paper's three correlations among Gaussian cells, and magnitude with coherence at one level of noise."""
     table = analysis.null_model(500, **NULL_MODELS[setting])
-    within = [analysis.correlation(group, n_bootstrap=0).rho for _, group in table.groupby("noise")]
+    within = [analysis.correlation(group, n_bootstrap=0).value for _, group in table.groupby("noise")]
     return {
-        **{f"{name}_rho": analysis.correlation(table, name, n_bootstrap=0).rho for name in ("magnitude", "snr")},
-        "partial_rho": analysis.correlation(table, covariates=("snr",), n_bootstrap=0).rho,
+        **{f"{name}_rho": analysis.correlation(table, name, n_bootstrap=0).value for name in ("magnitude", "snr")},
+        "partial_rho": analysis.correlation(table, covariates=("snr",), n_bootstrap=0).value,
         **{"within_noise": float(min(within)), "within_noise_highest": float(max(within))},
     }
 

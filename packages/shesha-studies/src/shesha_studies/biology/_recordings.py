@@ -84,7 +84,7 @@ def session_line(recorded: Session, **options: Any) -> AreaLine:
 def score_numbers(line: AreaLine, score: str, called: str) -> dict[str, float]:
     """Return a score, the mean and standard deviation of chance, and p, under a name."""
     result = line.scores[score]
-    null = {f"{called}_chance": result.null_mean, f"{called}_sd": result.null_sd, f"{called}_p": result.p_value}
+    null = {f"{called}_chance": result.chance, f"{called}_sd": result.chance_sd, f"{called}_p": result.p_value}
     return {called: result.value, **null}
 
 

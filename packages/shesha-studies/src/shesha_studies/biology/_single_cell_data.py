@@ -13,7 +13,7 @@ from scipy import sparse
 from shesha import bio
 from shesha.support.types import Matrix
 from shesha_studies.external_data import place
-from shesha_studies.perturbation_tables import fake_tables
+from shesha_studies.perturbation_tables import fake_tables, group_table
 
 if TYPE_CHECKING:
     import anndata
@@ -85,7 +85,7 @@ def targets(method: str = "standard", n_draws: int = 999) -> Any:
 def by_guide() -> pd.DataFrame:
     """Return the coherence of every target, with intervals over guides, because cells of one guide are not
     replicates."""
-    return bio.coherence_test(papalexi(), "target", control=CONTROL, groups="guide", n_draws=0)
+    return group_table(bio.coherence_table(papalexi(), "target", control=CONTROL, groups="guide", n_draws=0))
 
 
 @cache
@@ -118,7 +118,9 @@ def fake_types() -> list[pd.DataFrame]:
     tables = []
     for _ in range(100):
         adata.obs["condition"] = shuffled_within(condition, kind, rng)
-        tables.append(bio.coherence_test(adata, "condition", control="control", per="cell_type", n_draws=0))
+        tables.append(
+            group_table(bio.coherence_table(adata, "condition", control="control", per="cell_type", n_draws=0))
+        )
     return tables
 
 
@@ -133,7 +135,7 @@ def shuffled_within(labels: NDArray[Any], groups: NDArray[Any], rng: np.random.G
 
 def both() -> pd.DataFrame:
     """Return the two data sets in one table."""
-    return _with_names(targets().to_frame(), types().to_frame())
+    return _with_names(group_table(targets()), group_table(types()))
 
 
 @cache

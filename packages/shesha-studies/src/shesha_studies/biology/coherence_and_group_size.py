@@ -50,11 +50,11 @@ def coherence_and_size(spectrum: str, n: int, effect: float, seed: int) -> dict[
     result = coherence_by_group(X, labels, "control", n_draws=99, seed=seed).groups[0]
     return {
         "coherence": result.coherence,
-        "chance": result.null_mean,
-        "unbiased": result.unbiased,
+        "chance": result.coherence_chance,
+        "unbiased": result.value,
         "magnitude": result.magnitude,
         "unbiased_magnitude": result.unbiased_magnitude,
-        "p_value": result.p_value,
+        "p_value": result.coherence_p_value,
     }
 
 

@@ -60,7 +60,7 @@ def neuroscience(session: str, area: str) -> dict[str, float]:
         **recordings.score_numbers(line, "wuc", "wuc"),
         **recordings.score_numbers(line, "behaviour_coupling", "coupling"),
         "few": few,
-        **{"early_middle": thirds.early_middle.observed, "middle_late": thirds.middle_late.observed},
+        **{"early_middle": thirds.early_middle.value, "middle_late": thirds.middle_late.value},
         "accuracy": float(outcome.mean()),
         "accuracy_change": float(outcome[half:].mean() - outcome[:half].mean()),
     }

@@ -80,10 +80,10 @@ def _wave_row(options: Mapping[str, Any], seed: int) -> dict[str, float]:
     settings = {**_ALL, **options, "n_splits": 6, "n_permutations": 19, "seed": seed}
     shifted, free = (trial_split(X, shown, null=null, **settings) for null in ("shift", "permute"))
     return {
-        "value": shifted.observed,
-        "value_chance": shifted.null_mean,
+        "value": shifted.value,
+        "value_chance": shifted.chance,
         "value_p": shifted.p_value,
-        "free_chance": free.null_mean,
+        "free_chance": free.chance,
         "free_p": free.p_value,
     }
 
@@ -103,9 +103,9 @@ def _numbers_row(uneven: bool, seed: int) -> dict[str, float]:
     rng = np.random.default_rng([17, seed])
     X, order = rng.poisson(2, size=(len(shown), 28)), rng.permutation(len(shown))
     return {
-        "value": trial_split(X, labels[order], n_permutations=0, **_ALL).observed,
-        "equal": trial_split(X, labels[order], trials_per_half=recordings.EACH, n_permutations=0).observed,
-        "wuc": wuc(X, labels[order], n_permutations=0).observed,
+        "value": trial_split(X, labels[order], n_permutations=0, **_ALL).value,
+        "equal": trial_split(X, labels[order], trials_per_half=recordings.EACH, n_permutations=0).value,
+        "wuc": wuc(X, labels[order], n_permutations=0).value,
     }
 
 

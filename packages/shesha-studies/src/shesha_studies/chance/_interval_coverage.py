@@ -116,10 +116,12 @@ def similarity_ends(data: str, n: int, d: int, run: int) -> Ends:
         for measure, column in zip(group.measures, table.T, strict=True):
             low, high = map(float, measure.bounds)
             name = _stored_name(measure)
-            score = Score(name, "", known[name], measure.closer, low, high)
+            score = Score(
+                name=name, family="", value=known[name], closer=measure.closer, possible_low=low, possible_high=high
+            )
             added = [source.add_interval(score, column) for source in evidence]
-            if score.has_value and np.isfinite(added[0].interval_low):
-                values[name] = [(estimate.interval_low, estimate.interval_high) for estimate in added]
+            if score.has_value and np.isfinite(added[0].low):
+                values[name] = [(estimate.low, estimate.high) for estimate in added]
     return values
 
 

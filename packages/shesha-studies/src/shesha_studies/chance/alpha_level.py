@@ -39,9 +39,9 @@ def alpha(data: str, epochs: int, width: int, measure: str) -> dict[str, float]:
     pair = sides(data, epochs, width, 512)
     result = calibrate_layers(pair.first, pair.second, measure_of_stored_rows(measure), n_permutations=500, seed=0)
     null = np.array(result.null)
-    at_levels = (summarise(result.observed, null, result.closer, level, result.maximum) for level in LEVELS)
-    scores = {name: summary.score for name, summary in zip(NAMES, at_levels, strict=True)}
-    return {"capability": pair.capability, "raw": result.observed, **scores, "p_value": result.p_value}
+    at_levels = (summarise(result.value, null, result.closer, level, result.best) for level in LEVELS)
+    scores = {name: summary.calibrated for name, summary in zip(NAMES, at_levels, strict=True)}
+    return {"capability": pair.capability, "raw": result.value, **scores, "p_value": result.p_value}
 
 
 @alpha.page

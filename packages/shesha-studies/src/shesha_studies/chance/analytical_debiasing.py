@@ -42,8 +42,8 @@ def analytical_debiasing(strength: float, n: int, ratio: float, seed: int) -> di
     X, Y = shared(strength, max(12, round(ratio * n)), n, 5, rng)
     result = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
     return {
-        "raw": result.observed,
-        "gated": result.score,
+        "raw": result.value,
+        "gated": result.calibrated,
         "adjusted": result.adjusted,
         "unbiased": float(unbiased_cka(X, Y)),
         "over_columns": float(sampled_cka(X, Y)),

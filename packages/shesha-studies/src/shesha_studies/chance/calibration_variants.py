@@ -54,11 +54,11 @@ def calibration_variants(measure: str, strength: float, ratio: float, seed: int)
     X, Y = shared(strength, round(ratio * N), N, 5, rng)
     calibrated = calibrate(X, Y, measure_of_stored_rows(measure), n_permutations=200, seed=seed)
     null = np.array(calibrated.null)
-    loose = summarise(calibrated.observed, null, calibrated.closer, 0.1, calibrated.maximum)
+    loose = summarise(calibrated.value, null, calibrated.closer, 0.1, calibrated.best)
     return {
-        "raw": calibrated.observed,
-        "gated_05": calibrated.score,
-        "gated_10": loose.score,
+        "raw": calibrated.value,
+        "gated_05": calibrated.calibrated,
+        "gated_10": loose.calibrated,
         "centred": calibrated.centred,
         "z": calibrated.z,
         "adjusted": calibrated.adjusted,

@@ -57,13 +57,13 @@ def depth(layers: int, aggregate: str, kinship: float, seed: int) -> dict[str, f
     a, b = (_model(layers, kinship, rng) for _ in range(2))
     result = calibrate_layers(a, b, "CKA", aggregate=aggregate, n_permutations=99, seed=seed)
     grid = np.array(result.grid)
-    i, j = (int(name) for name in result.best)
+    i, j = (int(name) for name in result.closest)
     alone = calibrate(a[i], b[j], "CKA", n_permutations=99, seed=seed)
     return {
-        "raw": result.observed,
-        "calibrated": result.score,
+        "raw": result.value,
+        "calibrated": result.calibrated,
         "p_value": result.p_value,
-        "best_alone": alone.score,
+        "best_alone": alone.calibrated,
         "best_alone_p": alone.p_value,
         "pair_mean": float(grid.mean()),
         "pair_sd": float(grid.std(ddof=1)),

@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha import measures
 from shesha.calibration import calibrate
-from shesha.stability import chance
+from shesha.stability import estimate
 from shesha_studies.chance import _false_positive_data as simulated
 from shesha_studies.chance._false_positives_page import LEVEL, SCALED, make_facts, make_page
 from shesha_studies.framework.study_decorator import grid_of, study
@@ -140,14 +140,16 @@ def _p_value(
     if part == "scores":
         X = simulated.one_matrix(rng, n, data, shared)
         keep = None if design == "-" else design
-        return chance(X, variant=score, n_permutations=PERMUTATIONS[part], n_draws=10, keep=keep, seed=0).p_value
+        return estimate(
+            X, variant=score, n_permutations=PERMUTATIONS[part], n_draws=10, keep=keep, seed=0, n_bootstrap=0
+        ).p_value
     if part == "measures":
         arguments = simulated.clouds(rng, n, d, data, design, shared)
     else:
         arguments = simulated.designed(rng, n, data, design, shared)
     measure = measure_of_stored_rows(score)
     result = calibrate(**arguments, measure=measure, n_permutations=PERMUTATIONS[part], alpha=LEVEL, seed=rng)
-    if not result.null_sd > 1e-9 * abs(result.null_mean):
+    if not result.chance_sd > 1e-9 * abs(result.chance):
         raise ValueError("no draw differs")
     return result.p_value
 

@@ -36,7 +36,7 @@ def generative(map_of: str, inputs: int, d: int, seed: int) -> dict[str, float]:
     rows = rng.standard_normal((N, inputs))
     X, Y = (_apply_map(map_of, rows, d, rng) for _ in range(2))
     result = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
-    return {"raw": result.observed, "score": result.score, "p_value": result.p_value}
+    return {"raw": result.value, "score": result.calibrated, "p_value": result.p_value}
 
 
 def _apply_map(map_of: str, rows: Matrix, d: int, rng: np.random.Generator) -> Matrix:

@@ -78,9 +78,9 @@ def locality(kind: str, data: str, width: int, noise: float, lens: str, scale: s
     result = calibrate(X, Y, measure_of_stored_rows(_measure(lens, value)), n_permutations=200, seed=0)
     return {
         "capability": capability,
-        "raw": result.observed,
-        "score": result.score,
-        "chance": result.null_mean,
+        "raw": result.value,
+        "score": result.calibrated,
+        "chance": result.chance,
         "p_value": result.p_value,
         "neighbour_distance": sizes[0],
         **near,

@@ -72,7 +72,7 @@ def _related_scores(d: int, seed: int) -> dict[str, float]:
     U, V, W = rng.standard_normal((3, N, d))
     X, Y = (np.sqrt(RHO) * U + np.sqrt(1 - RHO) * noise for noise in (V, W))
     result = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
-    return {"related_raw": result.observed, "related_adjusted": result.adjusted, "related_gated": result.score}
+    return {"related_raw": result.value, "related_adjusted": result.adjusted, "related_gated": result.calibrated}
 
 
 @null_baselines.page

@@ -36,7 +36,7 @@ def permutation_budget(measure: str, budget: int, pairs: str, seed: int) -> dict
     """
     X, Y = np.random.default_rng(0 if pairs == ONE else [1, seed]).standard_normal((2, 128, 128))
     result = calibrate(X, Y, measure_of_stored_rows(measure), n_permutations=budget, seed=seed)
-    return {"threshold": result.threshold, "score": result.score, "null_sd": result.null_sd}
+    return {"threshold": result.threshold, "score": result.calibrated, "null_sd": result.chance_sd}
 
 
 @permutation_budget.page

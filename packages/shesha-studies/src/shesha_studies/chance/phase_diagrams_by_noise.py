@@ -41,8 +41,8 @@ def phase_diagrams(kind: str, ratio: float, sigma: float, seed: int) -> dict[str
     X, Y = (latent @ rng.standard_normal((RANK, d)) + sigma * noise(kind, (N, d), rng) for _ in range(2))
     result = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
     return {
-        "raw": result.observed,
-        "score": result.score,
+        "raw": result.value,
+        "score": result.calibrated,
         "adjusted": result.adjusted,
         "threshold": result.threshold,
         "p_value": result.p_value,

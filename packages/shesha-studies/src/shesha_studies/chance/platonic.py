@@ -141,10 +141,10 @@ def platonic(data: str, epochs: int, width: int | str, partner: int | str, measu
     )
     return {
         "capability": pair.capability,
-        "raw": result.observed,
-        "score": result.score,
+        "raw": result.value,
+        "score": result.calibrated,
         "threshold": result.threshold,
-        "chance": result.null_mean,
+        "chance": result.chance,
         "p_value": result.p_value,
     }
 

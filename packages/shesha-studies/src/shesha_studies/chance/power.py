@@ -45,7 +45,7 @@ def power(measure: str, rank: int, strength: float, seed: int) -> dict[str, floa
     """
     X, Y = shared(strength, 128, 128, rank, np.random.default_rng([seed, rank, round(100 * strength)]))
     result = calibrate(X, Y, measure_of_stored_rows(measure), n_permutations=99, seed=seed)
-    return {"raw": result.observed, "score": result.score, "p_value": result.p_value}
+    return {"raw": result.value, "score": result.calibrated, "p_value": result.p_value}
 
 
 @power.page

@@ -44,7 +44,7 @@ def snr(power: str, rank: int, strength: float, noise: float, seed: int) -> dict
     latent = rng.standard_normal((N, rank)) * (1.0 if power == PER_FACTOR else rank**-0.5)
     X, Y = (strength * latent @ rng.standard_normal((rank, D)) + noise * rng.standard_normal((N, D)) for _ in range(2))
     result = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
-    return {"raw": result.observed, "score": result.score, "adjusted": result.adjusted, "p_value": result.p_value}
+    return {"raw": result.value, "score": result.calibrated, "adjusted": result.adjusted, "p_value": result.p_value}
 
 
 @snr.page

@@ -55,10 +55,10 @@ def width_real(data: str, epochs: int, first: int, second: int, variant: str) ->
     ratios = [float(participation_ratio(side)) for side in (X, Y)]
     return {
         "total_width": X.shape[1] + Y.shape[1],
-        "raw": calibrated.observed,
-        "score": calibrated.score,
+        "raw": calibrated.value,
+        "score": calibrated.calibrated,
         "threshold": calibrated.threshold,
-        "chance": calibrated.null_mean,
+        "chance": calibrated.chance,
         "effective": float(np.sqrt(ratios[0] * ratios[1])),
         "accuracy": nets[0].accuracy(rows, labels),
     }

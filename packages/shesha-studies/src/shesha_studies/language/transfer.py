@@ -174,7 +174,7 @@ def _split(X: Matrix) -> float:
     try:
         return float(feature_split(X, seed=SEED))
     except ValueError:
-        return float(estimate(X, n_bootstrap=0, seed=SEED).value)
+        return float(estimate(X, n_bootstrap=0, n_permutations=0, seed=SEED).value)
 
 
 transfer.facts(statistics.make_facts)

@@ -11,6 +11,7 @@ from shesha_studies.perturbation_tables.null_group_tables import (
     NullTableComparison,
     compare_with_null_tables,
     fake_tables,
+    group_table,
 )
 from shesha_studies.perturbation_tables.pooled_correlations import pooled_correlations
 from shesha_studies.perturbation_tables.single_against_combined import Combined, single_against_combined
@@ -30,6 +31,7 @@ __all__ = [
     "discordance_quartiles",
     "discordances",
     "fake_tables",
+    "group_table",
     "influence",
     "mixed_model",
     "null_model",

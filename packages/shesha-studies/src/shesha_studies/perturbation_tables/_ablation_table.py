@@ -26,7 +26,7 @@ class Ablation(Result):
     consistency: dict[str, dict[str, float]]
     """For each score: mean, sd and min of the rank correlations between settings."""
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per setting."""
         return pd.DataFrame([{"setting": name, **self.correlations[name]} for name in self.settings])
 
@@ -97,9 +97,8 @@ def ablation(
             result = correlation(
                 table, x, y, covariates=covariates, n_bootstrap=n_bootstrap, confidence=confidence, seed=table_seed
             )
-            lines[str(name)] |= {
-                field + ending: float(getattr(result, field)) for field in ("rho", "low", "high", "p_value", "n")
-            }
+            numbers = {"rho": result.value, "low": result.low, "high": result.high, "p_value": result.p_value}
+            lines[str(name)] |= {field + ending: one for field, one in (numbers | {"n": float(result.n_rows)}).items()}
     return Ablation(tuple(map(str, tables)), lines, consistency)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from shesha.bio.perturbation_scores import complete_lines
 from shesha.inputs import validation as check
-from shesha.results.base import Result
+from shesha.results.number import Number
 from shesha.support import argument_types as kinds
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
@@ -23,36 +23,26 @@ _LOST = 0.05
 """Share of resamples without a defined correlation above which a warning is raised."""
 
 
-@dataclass(frozen=True)
-class Correlation(Result):
+@dataclass(frozen=True, kw_only=True)
+class Correlation(Number):
     """A rank correlation between two scores of perturbations, with its interval over perturbations."""
 
     x: str
     y: str
     covariates: tuple[str, ...]
     """Covariates that the correlation controls for, by their ranks."""
-    rho: float
-    low: float
-    high: float
-    p_value: float
-    """p-value for unrelated scores; it takes no account of effects of group size."""
-    confidence: float
-    n: int
-    """Number of perturbations."""
-    n_bootstrap: int
-    n_lost: int
+    n_resamples: int = 0
+    n_undefined: int = 0
     """Number of resamples without a defined correlation; the interval leaves them out."""
-    reason: str = ""
-    """Reason why a value is missing."""
 
     def _text(self) -> str:
         """Return the correlation and its interval as text."""
         controls = f" given {', '.join(self.covariates)}" if self.covariates else ""
         name = f"rho({self.x}, {self.y}{controls})"
-        if self.rho != self.rho:
+        if self.value != self.value:
             return f"{name}: not estimable ({self.reason})"
         interval = f" [{self.low:.3f}, {self.high:.3f}] at {100 * self.confidence:g}%" if self.low == self.low else ""
-        return f"{name} = {self.rho:.3f}{interval}, p = {self.p_value:.2g}, {self.n} perturbations"
+        return f"{name} = {self.value:.3f}{interval}, p = {self.p_value:.2g}, {self.n_rows} perturbations"
 
 
 def correlation(
@@ -112,10 +102,9 @@ def correlation(
     if n < k + 4:
         raise ValueError(f"table must contain at least {k + 4} perturbations without missing values, got {n}")
     rho = float(rank_correlations(columns, np.ones((1, n), dtype=np.intp))[0])
-    variables = (x, y, tuple(covariates))
+    fields: dict[str, Any] = {"x": x, "y": y, "covariates": tuple(covariates), "confidence": level, "n_rows": n}
     if rho != rho:
-        reason = _why_not(columns, *variables)
-        return Correlation(*variables, rho, rho, rho, rho, level, n, 0, 0, reason)
+        return Correlation(value=rho, reason=_why_not(columns, x, y, tuple(covariates)), **fields)
     rhos = bootstrap_rank_correlations(columns, n_bootstrap, generator(seed)) if n_bootstrap else np.empty(0)
     known = rhos[~np.isnan(rhos)]
     n_missing = n_bootstrap - len(known)
@@ -127,7 +116,13 @@ def correlation(
         )
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if len(known) else (np.nan, np.nan)
     return Correlation(
-        *variables, rho, float(low), float(high), _p_value(rho, n - 2 - k), level, n, n_bootstrap, n_missing
+        value=rho,
+        low=float(low),
+        high=float(high),
+        p_value=_p_value(rho, n - 2 - k),
+        n_resamples=n_bootstrap,
+        n_undefined=n_missing,
+        **fields,
     )
 
 
@@ -171,8 +166,8 @@ def correlations(
     >>> import numpy as np, pandas as pd
     >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame(rng.random((40, 4)), columns=["n", "magnitude", "coherence", "unbiased"])
-    >>> correlations(table, n_bootstrap=200)[["y", "covariates", "rho"]].round(2)
-               y covariates   rho
+    >>> correlations(table, n_bootstrap=200)[["y", "covariates", "value"]].round(2)
+               y covariates value
     0  coherence             0.00
     1  coherence          n  0.01
     2   unbiased             0.12

@@ -60,10 +60,10 @@ def null_model(
     --------
     >>> from shesha_studies.perturbation_tables import correlation
     >>> table = null_model(50, seed=0)
-    >>> round(correlation(table, "snr", "coherence", n_bootstrap=100).rho, 2)
+    >>> round(correlation(table, "snr", "coherence", n_bootstrap=100).value, 2)
     1.0
     >>> still = null_model(200, noise=[1.0], effect=0, n_cells=[10, 20, 50, 100, 400], seed=0)
-    >>> round(correlation(still, n_bootstrap=100).rho, 2)
+    >>> round(correlation(still, n_bootstrap=100).value, 2)
     1.0
     """
     n_simulations = check.count(n_simulations, "n_simulations")

@@ -15,6 +15,7 @@ from shesha.support import argument_types as kinds
 from shesha.support.seeds import generator
 from shesha.support.types import Index
 from shesha_studies.perturbation_tables._ablation_table import Ablation, ablation
+from shesha_studies.perturbation_tables.null_group_tables import group_table
 
 SEEDS = (3, 7, 9, 11, 12, 18, 103, 108, 320, 411, 724, 1754, 1991, 2222, 7258)
 """Seeds that the paper uses in its ablation."""
@@ -70,7 +71,7 @@ def component_ablation(
     if max(wide, default=0) > rows.shape[1]:
         raise ValueError(f"n_components must be at most the {rows.shape[1]} features of X, got {max(wide)}")
     tables: dict[Hashable, pd.DataFrame] = {
-        k: coherence_by_group(rows[:, :k], labels, control, n_draws=0, **options).to_frame() for k in wide
+        k: group_table(coherence_by_group(rows[:, :k], labels, control, n_draws=0, **options)) for k in wide
     }
     return ablation(tables, y=y, n_bootstrap=n_bootstrap, seed=seed)
 
@@ -120,7 +121,7 @@ def seed_ablation(
     tables: dict[Hashable, pd.DataFrame] = {}
     for cell_seed in kinds.sequence(seeds, "seeds", "whole numbers"):
         chosen = _subsample_cells(names, part, generator(cell_seed))
-        tables[cell_seed] = coherence_by_group(rows[chosen], names[chosen], control, n_draws=0, **options).to_frame()
+        tables[cell_seed] = group_table(coherence_by_group(rows[chosen], names[chosen], control, n_draws=0, **options))
     return ablation(tables, y=y, n_bootstrap=n_bootstrap, seed=seed)
 
 

@@ -12,22 +12,18 @@ from shesha.bio.perturbation_scores import complete_lines
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import z_scores
 from shesha.results.base import Result
+from shesha.results.number import Number
 from shesha.support import argument_types as kinds
 from shesha.support.types import Vector
 from shesha_studies.perturbation_tables._correlations import parts
 from shesha_studies.perturbation_tables.random_intercept import RandomIntercept, random_intercept
 
 
-@dataclass(frozen=True)
-class Effect(Result):
+@dataclass(frozen=True, kw_only=True)
+class Effect(Number):
     """The slope of one predictor, with its interval and test."""
 
-    predictor: str
-    beta: float
-    low: float
-    high: float
-    z: float
-    p_value: float
+    z: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -41,16 +37,16 @@ class MixedModel(Result):
     residual_variance: float
     fitted: str
     """Fitting method, which is restricted maximum likelihood."""
-    n: int
+    n_rows: int
     n_datasets: int
     notes: tuple[str, ...] = ()
     """For quantities that cannot be estimated from these data, the reasons."""
 
     def _text(self) -> str:
         """Return one line per predictor."""
-        lines = [f"{self.response}, {self.n} perturbations of {self.n_datasets} data sets ({self.fitted})"]
+        lines = [f"{self.response}, {self.n_rows} perturbations of {self.n_datasets} data sets ({self.fitted})"]
         lines += [
-            f"  {effect.predictor:<12} {effect.beta:+.4f} [{effect.low:+.4f}, {effect.high:+.4f}]  z {effect.z:.1f}, "
+            f"  {effect.name:<12} {effect.value:+.4f} [{effect.low:+.4f}, {effect.high:+.4f}]  z {effect.z:.1f}, "
             f"p {effect.p_value:.2g}"
             for effect in self.effects
             if effect.z == effect.z
@@ -102,7 +98,7 @@ def mixed_model(
     >>> table["n"], table["dataset"] = rng.integers(10, 400, 90), np.repeat(["a", "b", "c"], 30)
     >>> table["coherence"] = 0.5 * table.magnitude + 0.1 * rng.random(90) + (table.dataset == "b")
     >>> found = mixed_model(table)
-    >>> found.effects[1].predictor, round(found.effects[1].beta, 2), round(found.dataset_variance, 1)
+    >>> found.effects[1].name, round(found.effects[1].value, 2), round(found.dataset_variance, 1)
     ('magnitude', 0.14, 0.3)
     """
     lines = _add_logarithms(table, predictors)
@@ -126,8 +122,8 @@ def mixed_model(
     fit = random_intercept(design, y, codes, n_taken=len(sets) - 1 if centre else 0)
     known = _effects(fit, ("intercept", *varied))
     if centre:
-        known["intercept"] = Effect("intercept", 0.0, *[float("nan")] * 4)
-    effects = tuple(known.get(name, Effect(name, *[float("nan")] * 5)) for name in ("intercept", *predictors))
+        known["intercept"] = Effect(name="intercept", value=0.0)
+    effects = tuple(known.get(name, Effect(name=name)) for name in ("intercept", *predictors))
     between_variance = 0.0 if centre else fit.between
     notes = _notes(response, [name for name in predictors if name not in varied], centre, between_variance)
     return MixedModel(response, effects, between_variance, fit.residual, "REML", len(y), len(sets), notes)
@@ -163,6 +159,13 @@ def _effects(fit: RandomIntercept, names: Sequence[str]) -> dict[str, Effect]:
     from scipy.special import ndtr
 
     return {
-        name: Effect(name, b, b - 1.959964 * e, b + 1.959964 * e, b / e, float(2 * ndtr(-abs(b / e))))
+        name: Effect(
+            name=name,
+            value=b,
+            low=b - 1.959964 * e,
+            high=b + 1.959964 * e,
+            z=b / e,
+            p_value=float(2 * ndtr(-abs(b / e))),
+        )
         for name, b, e in zip(names, fit.betas.tolist(), fit.errors.tolist(), strict=True)
     }

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.inputs import validation as check
+from shesha.results import CoherenceTable
 from shesha.results.base import Result
 from shesha.support import argument_types as kinds
 from shesha.support.seeds import generator
@@ -40,6 +41,26 @@ class NullTableComparison(Result):
             f"{self.value:.3f}, p = {self.p_value:.2g}; mean of {self.n_tables} null tables {self.chance:.3f} "
             f"[{self.low:.3f}, {self.high:.3f}]"
         )
+
+
+_NAMES = {
+    "n_rows": "n",
+    "value": "unbiased",
+    "low": "unbiased_ci_low",
+    "high": "unbiased_ci_high",
+    "corrected_p_value": "p_adj",
+    "p_value": "unbiased_p",
+    "chance": "unbiased_chance",
+    "coherence_chance": "chance",
+}
+"""Names of columns in the tables of this paper, for fields of `shesha.results.Coherence`."""
+
+
+def group_table(table: CoherenceTable) -> pd.DataFrame:
+    """Return the numbers of a coherence table under the names of the columns of these tables."""
+    if not isinstance(table, CoherenceTable):
+        raise TypeError(f"table must be a CoherenceTable, got {type(table).__name__}")
+    return table.to_frame(full=True).rename(columns=_NAMES)
 
 
 def fake_tables(
@@ -116,7 +137,7 @@ def compare_with_null_tables(
     null_tables : sequence of DataFrame
         Null tables, such as `fake_tables` returns.
     statistic : function of a table
-        A function such as ``lambda t: correlation(t, covariates=["n"], n_bootstrap=0).rho``. Large values count as
+        A function such as ``lambda t: correlation(t, covariates=["n"], n_bootstrap=0).value``. Large values count as
         significant.
 
     Returns

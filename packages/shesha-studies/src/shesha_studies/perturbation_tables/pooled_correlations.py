@@ -52,11 +52,11 @@ def pooled_correlations(
     >>> table = pd.DataFrame(rng.random((60, 2)), columns=["magnitude", "coherence"])
     >>> table["dataset"] = np.repeat(["a", "b"], 30)
     >>> table[["magnitude", "coherence"]] += (table.dataset == "b").to_numpy()[:, None]
-    >>> pooled_correlations(table, n_bootstrap=200)[["scaled", "rho"]].round(2)
-          scaled   rho
-    0        raw  0.74
-    1       both -0.09
-    2  magnitude -0.03
+    >>> pooled_correlations(table, n_bootstrap=200)[["scaled", "value"]].round(2)
+          scaled  value
+    0        raw    0.74
+    1       both   -0.09
+    2  magnitude   -0.03
     """
     complete = complete_lines(table, [x, y, by, *kinds.sequence(covariates, "covariates")], "table")
     scaled = pd.concat([_standardised(part, (x, y)) for _, part in parts(complete, by)])

@@ -28,7 +28,7 @@ class Combined(Result):
     covariates: tuple[str, ...]
     """Covariates that the comparison controls for, by their ranks."""
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row for single and one row for combined perturbations."""
         return pd.DataFrame(list(self.kinds), index=["single", "combined"])
 
@@ -110,7 +110,7 @@ def _kind(part: pd.DataFrame, x: str, y: str, n_bootstrap: int, seed: int) -> di
     for name in (y, x):
         summary |= {f"{name}_mean": float(part[name].mean()), f"{name}_sd": float(part[name].std())}
     rho = correlation(part, x, y, n_bootstrap=n_bootstrap, seed=seed)
-    return summary | {field: float(getattr(rho, field)) for field in ("rho", "low", "high", "p_value")}
+    return summary | {"rho": rho.value, "low": rho.low, "high": rho.high, "p_value": rho.p_value}
 
 
 def _residual_ranks(columns: Matrix) -> Vector:

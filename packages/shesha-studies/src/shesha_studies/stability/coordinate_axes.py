@@ -11,7 +11,7 @@ import pandas as pd
 
 from shesha.data import digits_network
 from shesha.kernels.rounding_and_scaling import is_constant
-from shesha.stability import basis_averaged_split, chance, feature_split
+from shesha.stability import basis_averaged_split, estimate, feature_split
 from shesha.support.types import Matrix
 from shesha_studies.causal_lm_embeddings import CAUSAL, POOLINGS, SINK, encoder_rows
 from shesha_studies.external_data import read_arrays
@@ -110,7 +110,7 @@ def axes(family: str, name: str, state: str, seed: int) -> dict[str, float]:
         "split_centred": feature_split(centred, seed=320),
         "averaged_centred": basis_averaged_split(centred, seed=320),
         "turned_centred": feature_split(centred @ turn, seed=320),
-        "chance": chance(centred, variant="feature_split", n_permutations=19, seed=seed).level,
+        "chance": estimate(centred, n_bootstrap=0, n_permutations=19, seed=seed).chance,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from shesha.stability import chance
+from shesha.stability import estimate
 from shesha_studies.framework.facts import Facts, as_facts, over_draws, share
 from shesha_studies.framework.page import Page
 from shesha_studies.framework.study_decorator import study
@@ -29,8 +29,8 @@ def stability_and_width(signal: float, n: int, d: int, seed: int) -> dict[str, f
     """
     rng = np.random.default_rng([seed, n, d, round(10 * signal)])
     X = signal * rng.standard_normal((n, 5)) @ rng.standard_normal((5, d)) / np.sqrt(5) + rng.standard_normal((n, d))
-    result = chance(X, variant="feature_split", n_permutations=99, seed=seed)
-    return {"raw": result.observed, "level": result.level, "corrected": result.corrected, "p_value": result.p_value}
+    result = estimate(X, variant="feature_split", n_permutations=99, seed=seed, n_bootstrap=0)
+    return {"raw": result.value, "level": result.chance, "corrected": result.calibrated, "p_value": result.p_value}
 
 
 @stability_and_width.page
