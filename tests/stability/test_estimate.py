@@ -33,14 +33,14 @@ def labelled(rng, n=60, k=3):
 
 def test_value_is_exactly_that_of_the_function_with_the_same_seed(low_rank, split, metric):
     X = low_rank(50, 13) + 0.5
-    found = shesha.estimate(X, variant=split, metric=metric, n_draws=13, n_bootstrap=5, seed=4)
+    found = shesha.estimate(X, variant=split, metric=metric, n_draws=13, n_bootstrap=5, seed=4, n_permutations=0)
     assert found.value == getattr(shesha, split)(X, 13, metric, seed=4)
 
 
 @pytest.mark.parametrize("variant", [name for name in SUPERVISED if name != "class_separation_ratio"])
 def test_value_of_a_supervised_score_is_that_of_its_function(rng, variant):
     X, y = labelled(rng, k=2 if variant == "lda_stability" else 3)
-    found = shesha.estimate(X, y, variant, n_bootstrap=0, seed=4)
+    found = shesha.estimate(X, y, variant, n_bootstrap=0, seed=4, n_permutations=0)
     assert found.value == pytest.approx(
         shesha.shesha(X, y, variant, **({"seed": 4} if found.n_partitions else {})), abs=1e-14
     )
@@ -49,7 +49,9 @@ def test_value_of_a_supervised_score_is_that_of_its_function(rng, variant):
 def test_class_separation_uses_all_rows_at_once(rng):
     X, y = labelled(rng)
     whole = shesha.class_separation_ratio(X, y, n_bootstrap=1, subsample_frac=1.0)
-    assert shesha.estimate(X, y, "class_separation_ratio", n_bootstrap=0).value == pytest.approx(whole, abs=1e-12)
+    assert shesha.estimate(X, y, "class_separation_ratio", n_bootstrap=0, n_permutations=0).value == pytest.approx(
+        whole, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("variant", SUPERVISED)
@@ -69,7 +71,7 @@ def test_interval_contains_the_value_and_widens_with_confidence(low_rank, split,
         [
             [found.low - found.value, found.high - found.value]
             for found in (
-                shesha.estimate(X, variant=split, n_draws=8, confidence=level, pairs=pairs, seed=0)
+                shesha.estimate(X, variant=split, n_draws=8, confidence=level, pairs=pairs, seed=0, n_permutations=0)
                 for level in (0.5, 0.8, 0.99)
             )
         ]
@@ -81,7 +83,7 @@ def test_interval_contains_the_value_and_widens_with_confidence(low_rank, split,
 
 def test_interval_ends_at_the_bound_of_the_score(rng):
     nearly_alike = np.repeat(rng.standard_normal((12, 1)), 8, axis=1) + 0.01 * rng.standard_normal((12, 8))
-    found = shesha.estimate(nearly_alike, metric="euclidean", confidence=0.999, seed=0)
+    found = shesha.estimate(nearly_alike, metric="euclidean", confidence=0.999, seed=0, n_permutations=0)
     assert found.low < found.value < found.high == 1.0
 
 
@@ -96,9 +98,9 @@ def test_resampling_noise_does_not_raise_its_score(rng):
 
 def test_partitions_are_added_until_the_error_is_small_enough(low_rank, split):
     X = low_rank(40, 16, noise=2.0)
-    few = shesha.estimate(X, variant=split, n_draws=10, n_bootstrap=0, seed=0)
+    few = shesha.estimate(X, variant=split, n_draws=10, n_bootstrap=0, seed=0, n_permutations=0)
     target = few.monte_carlo_error / 3
-    more = shesha.estimate(X, variant=split, n_draws=10, n_bootstrap=0, target_se=target, seed=0)
+    more = shesha.estimate(X, variant=split, n_draws=10, n_bootstrap=0, target_se=target, seed=0, n_permutations=0)
     assert more.monte_carlo_error <= target < few.monte_carlo_error
     assert more.n_partitions > few.n_partitions
     assert more.value == getattr(shesha, split)(X, more.n_partitions, seed=0)
@@ -107,26 +109,28 @@ def test_partitions_are_added_until_the_error_is_small_enough(low_rank, split):
 
 def test_an_error_that_is_out_of_reach_is_noted(low_rank, monkeypatch):
     monkeypatch.setattr(split_scores, "MAX_DRAWS", 20)
-    found = shesha.estimate(low_rank(20, 8), n_splits=5, n_bootstrap=0, target_se=1e-9, seed=0)
+    found = shesha.estimate(low_rank(20, 8), n_splits=5, n_bootstrap=0, target_se=1e-9, seed=0, n_permutations=0)
     assert found.n_partitions >= 20
     assert "the target error 1e-09 was not reached" in found.notes[0]
 
 
 def test_monte_carlo_error_predicts_the_spread_over_seeds(low_rank, split):
     X = low_rank(25, 12, noise=2.0)
-    found = [shesha.estimate(X, variant=split, n_draws=10, n_bootstrap=0, seed=seed) for seed in range(60)]
+    found = [
+        shesha.estimate(X, variant=split, n_draws=10, n_bootstrap=0, seed=seed, n_permutations=0) for seed in range(60)
+    ]
     predicted = np.sqrt(np.mean([one.monte_carlo_error**2 for one in found]))
     assert np.std([one.value for one in found]) == pytest.approx(predicted, rel=0.3)
 
 
 def test_one_partition_has_no_known_error(low_rank):
-    assert np.isnan(shesha.estimate(low_rank(20, 8), n_splits=1, seed=0).monte_carlo_error)
+    assert np.isnan(shesha.estimate(low_rank(20, 8), n_splits=1, seed=0, n_permutations=0).monte_carlo_error)
 
 
 def test_pairs_undefined_within_a_half_are_left_out_and_counted(low_rank):
     X = low_rank(30, 8)
     X[[4, 9], 1:] = 0.0
-    found = shesha.estimate(X, n_splits=3, n_bootstrap=10, seed=6)
+    found = shesha.estimate(X, n_splits=3, n_bootstrap=10, seed=6, n_permutations=0)
     assert found.pairs_dropped == 3 * (30 * 29 - 28 * 27) // 2
     assert found.value == pytest.approx(shesha.feature_split(np.delete(X, [4, 9], axis=0), 3, seed=6), abs=1e-12)
     assert found.low < found.value < found.high
@@ -136,46 +140,48 @@ def test_pairs_undefined_within_a_half_are_left_out_and_counted(low_rank):
 
 def test_panels_give_what_whole_matrices_give(low_rank, split, metric, monkeypatch):
     X = low_rank(40, 9)
-    whole = shesha.estimate(X, variant=split, metric=metric, n_draws=5, seed=0)
+    whole = shesha.estimate(X, variant=split, metric=metric, n_draws=5, seed=0, n_permutations=0)
     monkeypatch.setattr(feature_halves, "DENSE_ROWS", 10)
-    panels = shesha.estimate(X, variant=split, metric=metric, n_draws=5, seed=0)
+    panels = shesha.estimate(X, variant=split, metric=metric, n_draws=5, seed=0, n_permutations=0)
     assert panels.value == pytest.approx(whole.value, abs=1e-12)
     assert panels.low == pytest.approx(whole.low, abs=1e-12)
 
 
 def test_thinning_pairs_changes_the_interval_a_little_and_the_value_not_at_all(low_rank, monkeypatch):
     X = low_rank(80, 16)
-    whole = shesha.estimate(X, n_splits=10, seed=0)
+    whole = shesha.estimate(X, n_splits=10, seed=0, n_permutations=0)
     monkeypatch.setattr(split_scores, "BOOTSTRAP_PAIRS", 1500)
-    thinned = shesha.estimate(X, n_splits=10, seed=0)
+    thinned = shesha.estimate(X, n_splits=10, seed=0, n_permutations=0)
     assert thinned.value == whole.value
     assert thinned.standard_error == pytest.approx(whole.standard_error, rel=0.25)
     assert thinned.notes == ("the value uses all pairs; the interval uses 1,500 random pairs",)
 
 
 def test_without_resamples_there_is_no_interval(low_rank):
-    found = shesha.estimate(low_rank(20, 8), n_bootstrap=0, seed=0)
+    found = shesha.estimate(low_rank(20, 8), n_bootstrap=0, seed=0, n_permutations=0)
     assert np.isnan([found.low, found.high, found.standard_error]).all()
     assert "[" not in str(found)
 
 
 def test_options_hold_what_repeats_the_estimate(low_rank):
     X = low_rank(20, 8)
-    found = shesha.estimate(X, n_splits=7, metric="euclidean", seed=5)
+    found = shesha.estimate(X, n_splits=7, metric="euclidean", seed=5, n_permutations=0)
     assert (found.options, found.seed) == ({"metric": "euclidean", "n_draws": 7}, 5)
-    assert shesha.estimate(X, seed=found.seed, **found.options) == found
+    assert shesha.estimate(X, seed=found.seed, n_permutations=0, **found.options) == found
     assert json.loads(json.dumps(found.to_dict()))["value"] == found.value
 
 
 def test_labels_do_not_change_an_unsupervised_estimate(low_rank):
     X = low_rank(20, 8)
-    assert shesha.estimate(X, np.arange(20) % 2, seed=0) == shesha.estimate(X, seed=0)
+    assert shesha.estimate(X, np.arange(20) % 2, seed=0, n_permutations=0) == shesha.estimate(
+        X, seed=0, n_permutations=0
+    )
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint16])
 def test_narrow_numpy_integers_are_numbers_like_others(low_rank, kind):
     X = low_rank(40, 8)
-    plain = shesha.estimate(X, n_splits=20, n_bootstrap=20, seed=0)
-    assert shesha.estimate(X, n_splits=kind(20), n_bootstrap=kind(20), seed=0) == plain
+    plain = shesha.estimate(X, n_splits=20, n_bootstrap=20, seed=0, n_permutations=0)
+    assert shesha.estimate(X, n_splits=kind(20), n_bootstrap=kind(20), seed=0, n_permutations=0) == plain
     plain = shesha.estimate(X, n_splits=5, n_permutations=19, seed=0, n_bootstrap=0)
     assert shesha.estimate(X, n_splits=kind(5), n_permutations=kind(19), seed=0, n_bootstrap=0) == plain

@@ -42,7 +42,7 @@ def test_pair_error_predicts_the_spread_over_samples_of_pairs(low_rank, monkeypa
     for purpose in range(60):
         # The same partitions, other pairs.
         monkeypatch.setattr(split_scores, "spawn", lambda _, __, seed=purpose: np.random.default_rng(seed))
-        found.append(shesha.estimate(X, pairs=2000, n_splits=2, seed=0))
+        found.append(shesha.estimate(X, pairs=2000, n_splits=2, seed=0, n_permutations=0))
     predicted = np.mean([one.pair_error for one in found])
     assert np.std([one.value for one in found]) == pytest.approx(predicted, rel=0.3)
     assert np.mean([one.value for one in found]) == pytest.approx(shesha.feature_split(X, 2, seed=0), abs=0.005)
@@ -50,7 +50,9 @@ def test_pair_error_predicts_the_spread_over_samples_of_pairs(low_rank, monkeypa
 
 def test_analytic_interval_is_as_wide_as_the_bootstrap(low_rank):
     X = low_rank(80, 16)
-    bootstrap, analytic = (shesha.estimate(X, pairs=pairs, n_splits=20, seed=0) for pairs in (None, 3000))
+    bootstrap, analytic = (
+        shesha.estimate(X, pairs=pairs, n_splits=20, seed=0, n_permutations=0) for pairs in (None, 3000)
+    )
     assert analytic.standard_error == pytest.approx(bootstrap.standard_error, rel=0.2)
     assert bootstrap.n_resamples == 200
     assert analytic.n_resamples == 0
@@ -59,7 +61,7 @@ def test_analytic_interval_is_as_wide_as_the_bootstrap(low_rank):
 
 def test_more_pairs_mean_less_error(low_rank):
     X = low_rank(500, 16)
-    few, many = (shesha.estimate(X, pairs=pairs, n_splits=10, seed=0) for pairs in (10_000, 90_000))
+    few, many = (shesha.estimate(X, pairs=pairs, n_splits=10, seed=0, n_permutations=0) for pairs in (10_000, 90_000))
     assert many.pair_error == pytest.approx(few.pair_error / 3, rel=0.1)
     assert (few.n_pairs, many.n_pairs) == (10_000, 90_000)
 
@@ -67,9 +69,12 @@ def test_more_pairs_mean_less_error(low_rank):
 @pytest.mark.parametrize("variant", ["feature_split", "basis_averaged_split"])
 def test_as_many_pairs_as_there_are_or_more_mean_all(low_rank, variant):
     X = low_rank(30, 8)
-    exact = shesha.estimate(X, variant=variant, n_draws=4, n_bootstrap=10, seed=0)
+    exact = shesha.estimate(X, variant=variant, n_draws=4, n_bootstrap=10, seed=0, n_permutations=0)
     for pairs in (435, 30_000):
-        assert shesha.estimate(X, variant=variant, n_draws=4, n_bootstrap=10, pairs=pairs, seed=0) == exact
+        assert (
+            shesha.estimate(X, variant=variant, n_draws=4, n_bootstrap=10, pairs=pairs, seed=0, n_permutations=0)
+            == exact
+        )
     null = shesha.estimate(X, variant=variant, n_draws=4, n_permutations=19, seed=0, n_bootstrap=0)
     assert shesha.estimate(X, variant=variant, n_draws=4, n_permutations=19, pairs=435, seed=0, n_bootstrap=0) == null
     every, audited = (shesha.audit(X, pairs=pairs, n_bootstrap=5, n_permutations=19)["X"] for pairs in (None, 30_000))
@@ -81,7 +86,7 @@ def test_fewer_pairs_than_there_are_mean_exactly_so_many_and_none_twice(low_rank
     asked = []
     score = SampledHalves.score
     monkeypatch.setattr(SampledHalves, "score", lambda *given: asked.append(given[2]) or score(*given))
-    found = shesha.estimate(low_rank(n, 8), pairs=pairs, n_draws=n_draws, seed=0)
+    found = shesha.estimate(low_rank(n, 8), pairs=pairs, n_draws=n_draws, seed=0, n_permutations=0)
     assert found.n_pairs == pairs
     assert f"{pairs:,} random pairs of {n * (n - 1) // 2:,} were used" in found.notes[0]
     drawn = {(int(i), int(j)) for own in asked for i, j in zip(*own, strict=True)}
@@ -98,7 +103,7 @@ def test_too_little_memory_for_all_pairs_means_sampled_ones(low_rank, monkeypatc
     exact = shesha.feature_split(X, 5, seed=0)
     monkeypatch.setenv("SHESHA_MEMORY", "2M")
     monkeypatch.setattr(sampled_pairs, "DEFAULT_PAIRS", 50_000)
-    found = shesha.estimate(X, n_splits=5, seed=0)
+    found = shesha.estimate(X, n_splits=5, seed=0, n_permutations=0)
     assert found.n_pairs == (2 << 20) // 144
     assert "14,563 random pairs of 44,850 were used" in found.notes[0]
     assert abs(found.value - exact) < 4 * found.pair_error
@@ -108,24 +113,26 @@ def test_too_little_memory_for_all_pairs_means_sampled_ones(low_rank, monkeypatc
 def test_the_default_number_of_pairs_fits_the_budget_and_a_request_beyond_it_is_refused(low_rank, monkeypatch, n):
     X = low_rank(n, 8)
     monkeypatch.setenv("SHESHA_MEMORY", "3M")
-    found = shesha.estimate(X, n_splits=5, seed=0, n_bootstrap=0)
+    found = shesha.estimate(X, n_splits=5, seed=0, n_bootstrap=0, n_permutations=0)
     assert (3 << 20) // 144 <= found.n_pairs < (3 << 20) // 144 + 5
     with pytest.raises(shesha.support.memory.MemoryBudgetError, match="30,000 pairs of rows must fit the memory"):
-        shesha.estimate(X, n_splits=5, seed=0, n_bootstrap=0, pairs=30_000)
+        shesha.estimate(X, n_splits=5, seed=0, n_bootstrap=0, pairs=30_000, n_permutations=0)
 
 
 def test_many_rows_are_scored_on_random_pairs_and_on_all_when_asked(low_rank, monkeypatch):
     monkeypatch.setattr(sampled_pairs, "DEFAULT_PAIRS", 2_000)
     X, y = low_rank(80, 8), np.arange(80) % 3
     for variant, labels in (("feature_split", None), ("supervised_alignment", y)):
-        sampled = shesha.estimate(X, labels, variant, seed=0)
-        exact = shesha.estimate(X, labels, variant, pairs="all", seed=0)
+        sampled = shesha.estimate(X, labels, variant, seed=0, n_permutations=0)
+        exact = shesha.estimate(X, labels, variant, pairs="all", seed=0, n_permutations=0)
         assert (sampled.pair_error > 0, exact.pair_error) == (True, 0)
         assert exact.n_pairs == 80 * 79 / 2
         assert abs(sampled.value - exact.value) < 5 * sampled.pair_error
     assert exact.value == pytest.approx(shesha.supervised_alignment(X, y, max_samples=None), abs=1e-12)
-    assert shesha.estimate(X, pairs="all", seed=0).value == shesha.feature_split(X, seed=0)
-    assert shesha.estimate(X, pairs=10**9, seed=0) == shesha.estimate(X, pairs="all", seed=0)
+    assert shesha.estimate(X, pairs="all", seed=0, n_permutations=0).value == shesha.feature_split(X, seed=0)
+    assert shesha.estimate(X, pairs=10**9, seed=0, n_permutations=0) == shesha.estimate(
+        X, pairs="all", seed=0, n_permutations=0
+    )
 
 
 def test_more_pairs_than_memory_holds_are_refused(low_rank, monkeypatch):
@@ -133,13 +140,13 @@ def test_more_pairs_than_memory_holds_are_refused(low_rank, monkeypatch):
     X, y = low_rank(2_000, 8), np.arange(2_000) % 3
     for variant, labels in (("feature_split", None), ("supervised_alignment", y)):
         with pytest.raises(MemoryBudgetError, match=r"1,999,000 pairs of rows must fit .*request fewer pairs"):
-            shesha.estimate(X, labels, variant, pairs="all")
+            shesha.estimate(X, labels, variant, pairs="all", n_permutations=0)
 
 
 def test_undefined_pairs_are_left_out_and_counted(low_rank):
     X = low_rank(300, 8)
     X[[4, 9], 1:] = 0.0
-    found = shesha.estimate(X, pairs=40_000, n_splits=4, seed=0)
+    found = shesha.estimate(X, pairs=40_000, n_splits=4, seed=0, n_permutations=0)
     touched = 1 - (298 * 297) / (300 * 299)
     assert found.pairs_dropped == pytest.approx(40_000 * touched, rel=0.1)
     exact = shesha.feature_split(np.delete(X, [4, 9], axis=0), 4, seed=0)
@@ -148,7 +155,7 @@ def test_undefined_pairs_are_left_out_and_counted(low_rank):
 
 def test_equal_rows_within_a_half_give_nan_and_a_reason():
     X = np.ones((20, 8))
-    found = shesha.estimate(X, pairs=1000, seed=0)
+    found = shesha.estimate(X, pairs=1000, seed=0, n_permutations=0)
     assert np.isnan(found.value)
     assert found.reason == "all distances are equal within a half of the features, in every draw"
     assert "not estimable" in str(found)
@@ -159,7 +166,7 @@ def test_rows_that_are_not_finite_are_named_when_they_are_read(low_rank, bad):
     X = low_rank(40, 8)
     X[7, 3] = bad
     with pytest.raises(ValueError, match="X must be finite, got NaN or infinity in rows 7"):
-        shesha.estimate(X, pairs=2000, seed=0)
+        shesha.estimate(X, pairs=2000, seed=0, n_permutations=0)
 
 
 @pytest.mark.parametrize(("metric", "row", "kind"), [("cosine", 0.0, "zero"), ("correlation", 0.3, "constant")])
@@ -167,13 +174,16 @@ def test_rows_without_a_direction_are_named_when_they_are_read(low_rank, metric,
     X = low_rank(40, 8)
     X[7] = row
     with pytest.raises(ValueError, match=f"X must have no {kind} row under the {metric} metric, got {kind} rows 7"):
-        shesha.estimate(X, pairs=2000, metric=metric, seed=0)
+        shesha.estimate(X, pairs=2000, metric=metric, seed=0, n_permutations=0)
 
 
 @pytest.mark.parametrize("scale", [1e-170, 1e-100, 1e100, 1e170])
 def test_sampled_estimates_do_not_depend_on_a_common_scale(low_rank, metric, scale):
     X = low_rank(40, 8)
-    plain, scaled = (shesha.estimate(rows, pairs=2000, metric=metric, n_splits=3, seed=0) for rows in (X, X * scale))
+    plain, scaled = (
+        shesha.estimate(rows, pairs=2000, metric=metric, n_splits=3, seed=0, n_permutations=0)
+        for rows in (X, X * scale)
+    )
     assert scaled.value == pytest.approx(plain.value, abs=1e-9)
 
 
@@ -195,15 +205,19 @@ def on_disk(tmp_path_factory):
 def test_a_mapped_file_is_scored_without_loading_it(on_disk, variant, monkeypatch):
     monkeypatch.setenv("SHESHA_THREADS", "1")  # Each thread has its own stretch of rows.
     mapped = np.load(on_disk, mmap_mode="r")
-    shesha.estimate(mapped[:1000], variant=variant, n_draws=2, pairs=2000, seed=0)  # Imports are not counted.
+    shesha.estimate(
+        mapped[:1000], variant=variant, n_draws=2, pairs=2000, seed=0, n_permutations=0
+    )  # Imports are not counted.
     tracemalloc.start()
-    found = shesha.estimate(mapped, variant=variant, n_draws=5, pairs=50_000, seed=0)
+    found = shesha.estimate(mapped, variant=variant, n_draws=5, pairs=50_000, seed=0, n_permutations=0)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < on_disk.stat().st_size / 2
     assert found.n_rows == 200_000
     assert found.low < found.value < found.high
-    assert found == shesha.estimate(np.load(on_disk), variant=variant, n_draws=5, pairs=50_000, seed=0)
+    assert found == shesha.estimate(
+        np.load(on_disk), variant=variant, n_draws=5, pairs=50_000, seed=0, n_permutations=0
+    )
 
 
 def test_chance_of_a_mapped_file_is_that_of_the_array(on_disk):
@@ -217,7 +231,8 @@ def test_chance_of_a_mapped_file_is_that_of_the_array(on_disk):
 def test_the_unit_of_the_features_changes_no_sampled_score(low_rank, metric, scale):
     X = low_rank(80, 12)
     plain, scaled = (
-        shesha.estimate(rows, metric=metric, pairs=500, n_splits=4, n_bootstrap=0, seed=0) for rows in (X, scale * X)
+        shesha.estimate(rows, metric=metric, pairs=500, n_splits=4, n_bootstrap=0, seed=0, n_permutations=0)
+        for rows in (X, scale * X)
     )
     assert scaled.value == pytest.approx(plain.value, rel=1e-9)
     assert scaled.pair_error == pytest.approx(plain.pair_error, rel=1e-6)
@@ -250,8 +265,8 @@ def test_products_of_few_rows_give_the_scores_of_separate_pairs(low_rank, metric
 @pytest.mark.parametrize("variant", ["feature_split", "basis_averaged_split"])
 def test_errors_of_wide_data_include_the_choice_of_rows(low_rank, variant, small_is_wide):
     X = low_rank(400, 32, noise=2.0)
-    exact = shesha.estimate(X, variant=variant, pairs="all", n_bootstrap=50, n_draws=60, seed=99)
-    found = [shesha.estimate(X, variant=variant, n_draws=20, seed=seed) for seed in range(30)]
+    exact = shesha.estimate(X, variant=variant, pairs="all", n_bootstrap=50, n_draws=60, seed=99, n_permutations=0)
+    found = [shesha.estimate(X, variant=variant, n_draws=20, seed=seed, n_permutations=0) for seed in range(30)]
     values = np.array([one.value for one in found])
     assert "in each partition of 42 random rows" in str(found[0])
     assert values.mean() == pytest.approx(

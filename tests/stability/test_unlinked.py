@@ -116,7 +116,7 @@ def test_rotations_that_favour_agreement_favour_it_in_the_null_as_well(pairs, mo
     for seed in range(4):
         options = {"variant": "basis_averaged_split", "n_permutations": 19, "n_rotations": 3, "seed": seed}
         found = [shesha.estimate(X, **options, n_bootstrap=0) for X in data]
-        observed, level = (np.array([getattr(one, name) for one in found]) for name in ("observed", "level"))
+        observed, level = (np.array([getattr(one, name) for one in found]) for name in ("value", "chance"))
         assert abs((observed - level).mean()) < 4 * (observed - level).std(ddof=1) / np.sqrt(len(data))
         means.append(observed.mean())
     # Such rotations there are: seeds differ by much more than these means vary.
@@ -140,4 +140,4 @@ def test_the_result_names_its_null():
     assert shesha.estimate(X, **options, n_bootstrap=0).exchanged == "each feature separately, all rows"
     blocked = shesha.estimate(X, blocks=np.arange(20) % 2, **options, n_bootstrap=0)
     assert blocked.exchanged == "each feature separately, within blocks"
-    assert "(19 permutations of each feature separately, within blocks)" in str(blocked)
+    assert "(19 draws, each feature separately, within blocks)" in str(blocked)
