@@ -172,3 +172,11 @@ def test_distances_have_no_scale_of_rows():
     D = shesha.Rdm(np.ones((20, 20)) - np.eye(20))
     with pytest.raises(ValueError, match="keep must be an array if only distances between rows are known"):
         shesha.estimate(D, np.arange(20) % 2, "supervised_alignment", keep="row scale", n_bootstrap=0)
+
+
+def test_keep_needs_draws_and_a_null():
+    X = scaled(np.random.default_rng(0))
+    with pytest.raises(ValueError, match="n_permutations must be at least 1 with keep, got 0"):
+        shesha.estimate(X, keep="row scale", n_permutations=0)
+    small = shesha.estimate(X, n_splits=2, alpha=0.004, n_bootstrap=0, seed=0)
+    assert small.n_draws == 249 and small.alpha == 0.004

@@ -38,7 +38,7 @@ from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances,
 _EVIDENCE_FIELDS = ("p_value", "corrected_p_value", "p_ceiling", "alone", "unique", "unique_low", "unique_high")
 
 
-def _named(names: Sequence[str], values: Iterable[Any]) -> dict[str, Any]:
+def _keyword_arguments(names: Sequence[str], values: Iterable[Any]) -> dict[str, Any]:
     """Return values as keyword arguments."""
     return dict(zip(names, values, strict=True))
 
@@ -66,7 +66,7 @@ def rank_with_ties(
             confidence=confidence,
             rank_low=1 + better[name],
             rank_high=n - worse[name],
-            **_named(_EVIDENCE_FIELDS, map(float, (*chance[k], lines.p_ceiling[k], *lines.shares[k]))),
+            **_keyword_arguments(_EVIDENCE_FIELDS, map(float, (*chance[k], lines.p_ceiling[k], *lines.shares[k]))),
         )
         for k, name in enumerate(problem.names)
     ]

@@ -20,7 +20,7 @@ from shesha.stability.estimators.split_scores import combine_errors
 from shesha.stability.evaluation import build_request, evaluate
 from shesha.stability.nulls.conditional import conditional_requests
 from shesha.stability.request import Evidence, Request
-from shesha.support.draw_counts import N_BOOTSTRAP, N_PERMUTATIONS
+from shesha.support.draw_counts import N_BOOTSTRAP, N_PERMUTATIONS, default_draws
 from shesha.support.provenance import keep_statements
 from shesha.support.types import Seed
 from shesha.support.warnings import CalibrationWarning, warn
@@ -97,8 +97,8 @@ def estimate(
         t widens the margins according to the number of rows or groups. With sampled pairs, the margins are computed
         analytically instead (dyadic-robust).
     n_permutations : int, optional
-        Number of draws from the null distribution, at least 1 / alpha - 1; 0 means no chance level. Default: 200, or 0
-        for a score without a null distribution.
+        Number of draws from the null distribution, at least 1 / alpha - 1; 0 means no chance level. Default: 200, more
+        if alpha needs more, or 0 for a score without a null distribution.
     alpha : float
         Significance level of the threshold, in (0, 1).
     target_se : float, optional
@@ -168,13 +168,14 @@ def estimate(
     design = cast(Design, align_all_labels(X, along))
     chosen: dict[str, Any] = {"pairs": pairs, "seed": seed, "design": design, "covariates": covariates}
     request = build_request(X, y, variant, options, n_bootstrap=n_bootstrap, target_se=target_se, **chosen)
-    if n_permutations is None:
-        n_draws = N_PERMUTATIONS if request.variant.has_chance and alpha >= 1 / (N_PERMUTATIONS + 1) else 0
-    else:
-        n_draws = n_permutations
-        require_reachable(n_permutations, alpha, minimum=0)
-        if n_draws and not request.variant.has_chance:
-            raise ValueError(f"variant must have a null distribution, got {request.variant.name!r}, which has none")
+    n_draws = n_permutations
+    if n_draws is None:
+        n_draws = default_draws(1, alpha, N_PERMUTATIONS) if request.variant.has_chance else 0
+    require_reachable(n_draws, alpha, minimum=0)
+    if (n_draws or keep is not None) and not request.variant.has_chance:
+        raise ValueError(f"variant must have a null distribution, got {request.variant.name!r}, which has none")
+    if keep is not None and not n_draws:
+        raise ValueError("n_permutations must be at least 1 with keep, got 0")
     null_requests = [replace(request, n_permutations=n_draws)]
     if covariates is not None and not set(nonempty_arguments(design)) - {"blocks"}:
         like = Covariates.build(align_labels(X, covariates, "covariates"), request.n_rows).design(design["blocks"])
