@@ -45,11 +45,10 @@ def _three_means(matrix):
 CALLS = {
     "audit": partial(shesha.audit, X),
     "calibrate": partial(shesha.calibrate, X, Y),
-    "calibrate_layers": partial(shesha.calibrate_layers, LAYERS, {"a": Y}),
-    "calibrate_many": partial(shesha.calibrate_many, {"p": (X, Y), "q": (X, Z)}),
+    "compare_all, named pairs": partial(shesha.compare_all, {"p": (X, Y), "q": (X, Z)}, calibrate=True),
     "compare": partial(shesha.compare, X, Y, calibrate=True),
     "compare_all": partial(shesha.compare_all, LAYERS, calibrate=True),
-    "compare_layers": partial(shesha.compare_layers, LAYERS, {"a": Y}),
+    "compare_layers": partial(shesha.compare_layers, LAYERS, {"a": Y}, calibrate=True),
     "compare_several_within": partial(shesha.compare_several_within, X, {"Y": Y, "Z": Z}, CLASSES),
     "compare_within": partial(shesha.compare_within, X, Y, CLASSES),
     "consensus": partial(shesha.consensus, MEMBERS),
