@@ -2,8 +2,8 @@
 All layers against all
 ======================
 
-Every layer of a trained network is compared with every layer of the same network before training. The closest partner of
-each layer is framed if it is above chance.
+Every layer of a trained network is compared with every layer of the same network before training. The closest partner
+of each layer is framed if it is above chance.
 """
 
 import shesha

@@ -194,8 +194,8 @@ def test_layers_say_what_they_rest_on(grid, pair):
 def test_layers_print_the_answer_its_chance_level_and_the_grid(grid):
     text = " ".join(str(grid).split())
     assert text.startswith(
-        f"2 x 2 layers over 40 inputs The closest layers are late and wide: CKA {grid.value:.3g}, above chance (p = "
-        f"0.025 for the closest of 4 pairs). Random matchings of the rows give {grid.chance:.3g} +- "
+        f"The closest layers are late and wide: CKA {grid.value:.3g}, above chance (p = 0.025 for the closest of 4 "
+        f"pairs). Random matchings of the rows give {grid.chance:.3g} +- "
         f"{grid.chance_sd:.2g}, and at most 5% of them are closer than {grid.threshold:.3g}. The calibrated value is "
         f"{grid.calibrated:.3g}."
     )

@@ -72,9 +72,9 @@ def test_the_best_pair_is_the_closest(layers, other, name, extreme):
 def test_the_grid_is_printed_with_its_direction_and_the_closest_pair(layers, other):
     found = compare_layers(layers, other, "ProcDist")
     answer, partners, grid, caution = str(found).split("\n\n")
-    size, closest, *order = answer.split("\n")
+    closest, *order, size = answer.split("\n")
     title, columns, *rows = grid.split("\n")
-    assert size == f"{len(layers)} x {len(other)} layers over 40 inputs"
+    assert size == f"{len(layers)} x {len(other)} layers over 40 inputs."
     assert title == "ProcDist (lower is closer)"
     assert columns.split() == list(other)
     assert [row.split()[0] for row in rows] == list(layers)

@@ -219,7 +219,7 @@ def test_printing_grows_with_the_number_of_scores_and_no_faster(monkeypatch):
 
 def test_a_grid_prints_its_closest_pair_and_why_numbers_are_missing():
     lines = str(GRID).split("\n")
-    assert lines[:3] == ["1 x 2 layers", "The closest layers are a and b: CKA 0.812.", "Closest partners: a - b."]
+    assert lines[:3] == ["The closest layers are a and b: CKA 0.812.", "Closest partners: a - b.", "1 x 2 layers."]
     assert str(GRID).split("\n\n")[2].split("\n") == ["CKA (higher is closer)", "      b   c", "a 0.812 NaN"]
     assert lines[-1] == "No value: c: all rows are equal."
 
@@ -255,7 +255,7 @@ def test_a_score_is_a_table_of_one_line():
 def test_plain_values_are_json_and_a_copy(result):
     plain = result.to_dict()
     known = {*(field.name for field in fields(result) if field.name != "inputs"), *result.aliases}
-    if isinstance(result, Score):
+    if isinstance(result, Number):
         unknown = known - set(plain)
         assert known >= set(plain) >= {"name", "value", "closer", "significant"}
         assert not any(is_known(getattr(result, name)) for name in unknown)

@@ -340,7 +340,7 @@ def test_a_page_takes_the_place_of_a_file_whatever_it_is_called(layers, tmp_path
     [
         (("audit", "{}", "--bootstrap", "10", "--permutations", "19"), "early", "feature-split stability"),
         (("compare", "{}", "--measures", "CKA", "--calibrate", "--permutations", "19"), "early", "CKA with late"),
-        (("layers", "{}", "{}", "--permutations", "19"), "layers", "max CKA over 2 x 2 layers"),
+        (("layers", "{}", "{}", "--permutations", "19"), "layers", "max unbiased CKA over 2 x 2 layers"),
     ],
     ids=lambda one: one[0] if isinstance(one, tuple) else None,
 )

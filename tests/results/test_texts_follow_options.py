@@ -113,11 +113,16 @@ VERDICT = {
 
 def function(name):
     found = shesha
-    for part in name.split("."):
+    for part in name.partition(",")[0].split("."):
         found = getattr(found, part)
     return found
 
 
+UNFIT = {
+    ("neuro.session_table", "n_draws"),
+    ("compare_all", "correction"),
+    ("compare_all, named pairs", "confidence"),
+}
 OPTIONS = {
     # Neighbours of another method of coherence; the seed of a single group is that of its table.
     name: [
@@ -125,7 +130,7 @@ OPTIONS = {
         for option in VALUES
         if option in inspect.signature(function(name)).parameters
         and not (name.startswith("coherence.") and option in ("k", "seed"))
-        and (name, option) != ("neuro.session_table", "n_draws")
+        and (name, option) not in UNFIT
     ]
     for name in CALLS
 }

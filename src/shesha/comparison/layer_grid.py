@@ -352,7 +352,7 @@ def _add_intervals(
         for side in (a, b):
             side.drop_views()
     scores = tuple(with_interval.get((pair.first, pair.second), pair) for pair in found.scores)
-    return replace(found, scores=scores)
+    return replace(found, scores=scores, confidence=confidence)
 
 
 def _grid_scores(

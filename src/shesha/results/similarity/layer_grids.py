@@ -27,7 +27,7 @@ from shesha.results.audit.doubts import Doubts
 from shesha.results.base import reaches_level
 from shesha.results.generic_page import run_details
 from shesha.results.number import NAN, Number
-from shesha.results.sentence_parts import equal_p
+from shesha.results.sentence_parts import equal_p, format_share
 from shesha.results.similarity.comparison_pages import NO_CHANCE, measures_explained, points
 from shesha.results.similarity.pairwise import PairNumber, PairTables
 from shesha.results.similarity.score import Score
@@ -262,6 +262,9 @@ class LayerComparison(PairTables, Number):
                 tested and not self.has_null
             ),
             "`p_value` is for pairs chosen in advance, and `corrected_p_value` for all others.": tested,
+            f"Intervals are {format_share(self.confidence)} intervals for partners that were chosen in advance.": (
+                any(pair.has_interval for pair in self.scores)
+            ),
             f"{count(self.n_lost, 'draw')} without a score {agree(self.n_lost, 'was', 'were')} counted as at least as "
             "close.": self.n_lost > 0,
             f"{len(errors)} of {len(self.scores)} values are estimates from random projections of wide layers. Their "
@@ -328,7 +331,8 @@ class LayerComparison(PairTables, Number):
 
     def _text(self) -> str:
         """Return a text with the answer, the partner of each layer, and the grid."""
-        lines = [self.size, *(line for text in self._answer() for line in wrap(text, page_width(), hanging=""))]
+        answer = (*self._answer(), f"{self.size}.")
+        lines = [line for text in answer for line in wrap(text, page_width(), hanging="")]
         if self.partners:
             groups = [[column] for column in self._partner_columns() if not column.empty]
             lines += ["", *table([pair.first for pair in self.partners], groups, _WIDTH)]

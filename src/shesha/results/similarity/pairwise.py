@@ -111,8 +111,9 @@ class PairwiseComparison(PairTables, Result):
         """For each measure, why the correction could not reject with so few permutations; empty if it could."""
         known: dict[str, str] = {}
         for name in self.measures if self.correction else ():
-            p_values = [(score.p_value, score.corrected_p_value) for score in self._pairs_for(name)]
-            if text := undecided(*zip(*p_values, strict=True), self.n_draws, self.alpha):
+            scores = self._pairs_for(name)
+            p_values, corrected = ([getattr(s, p) for s in scores] for p in ("p_value", "corrected_p_value"))
+            if text := undecided(p_values, corrected, self.n_draws, self.alpha):
                 known[name] = text
         return known
 
