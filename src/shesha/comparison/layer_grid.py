@@ -196,13 +196,20 @@ def compare_layers(
 
 
 def calibrate_layers(
-    layers_a: Layers, layers_b: Layers, measure: Choice = "CKA", aggregate: Aggregate = "max", **options: Any
+    layers_a: Layers,
+    layers_b: Layers,
+    measure: Choice = "CKA",
+    aggregate: Aggregate = "max",
+    *,
+    n_permutations: int = N_PERMUTATIONS,
+    seed: Seed = 0,
+    **options: Any,
 ) -> LayerComparison:
     """Calibrate one summary of a grid of layer pairs: `compare_layers` with `calibrate=True`.
 
     Parameters
     ----------
-    layers_a, layers_b, measure, aggregate, **options
+    layers_a, layers_b, measure, aggregate, n_permutations, seed, **options
         As for `compare_layers`.
 
     Examples
@@ -212,7 +219,8 @@ def calibrate_layers(
     >>> calibrate_layers(a, [*b, a[1] + rng.standard_normal((40, 6))], seed=0).significant
     True
     """
-    return compare_layers(layers_a, layers_b, measure, calibrate=True, aggregate=aggregate, **options)
+    chosen = {"aggregate": aggregate, "n_permutations": n_permutations, "seed": seed, **options}
+    return compare_layers(layers_a, layers_b, measure, calibrate=True, **chosen)
 
 
 def _read_models(
