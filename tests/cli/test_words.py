@@ -17,6 +17,8 @@ CASES = {
     ),
     "read as 3 layers (layer_axis=1: 60 layers)": "read as 3 layers (--layer-axis 1: 60 layers)",
     "pass layer_axis=1 (--layer-axis 1), or layer_axis=None: one": "pass --layer-axis 1, or --layer-axis none: one",
+    "Pass the phase as covariates= instead": "Pass the phase as --covariates of `shesha compare` instead",
+    "labels and y=None": "labels and --labels None",
     "the memory must fit": "the memory must fit",
     "a.y must contain numbers": "a.y must contain numbers",
     "any metric must do": "any metric must do",

@@ -251,7 +251,14 @@ def name_options(text: str, command: str | None = None) -> str:
             return _CHOICES.get(running, "--measure" if name != "name" else name)
         return _WORDS[name]
 
-    replaced = _SET.sub(_option, _SUBJECT.sub(replace_name, text))
+    def replace_setting(match: re.Match[str]) -> str:
+        """Write an option as on the command line: a switch has no value, and others are followed by theirs."""
+        option = _WORDS.get(match[1], "--labels")
+        if match[1] == "covariates" and running not in ("compare", ""):
+            option += " of `shesha compare`"
+        return f"{option} " if not match[2] and match.string[match.end() : match.end() + 1].isalnum() else option
+
+    replaced = _SET.sub(replace_setting, _SUBJECT.sub(replace_name, text))
     replaced = name_values(replaced)
     replaced = _IDS.sub(lambda match: f"--id {match[1]}" if match[1] else "--id", replaced)
     # Some messages name both the argument and the option, which would now appear twice.
@@ -263,10 +270,3 @@ def name_values(text: str) -> str:
     for argument, option in _VALUES.items():
         text = text.replace(argument, option)
     return text
-
-
-def _option(match: re.Match[str]) -> str:
-    """Write an option as on the command line: a switch has no value, and others are followed by theirs."""
-    option = _WORDS.get(match[1], "--labels")
-    followed = match.string[match.end() : match.end() + 1]
-    return f"{option} " if not match[2] and followed.isalnum() else option
