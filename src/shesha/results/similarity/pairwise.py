@@ -40,7 +40,8 @@ class PairTables:
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per pair and measure."""
         if self.scores and not any(score.second for score in self.scores):
-            return frame_of_numbers(self.scores, full=full, lead={"pair": [score.first for score in self.scores]})
+            frame = frame_of_numbers(self.scores, full=full, lead={"pair": [score.first for score in self.scores]})
+            return frame.drop(columns=["first", "second"], errors="ignore")
         return frame_of_numbers(self.scores, "first", "second", "name", full=full)
 
     def _pairs_for(self, measure: str) -> list[Score]:
