@@ -233,6 +233,25 @@ def test_several_stacks_that_are_layers_contain_tokens(tmp_path, rng, names):
     assert len(files.read(tmp_path / "m.npz")) == 10
 
 
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"attention_mask": np.ones((20, 7), dtype=int)},
+        {"input_ids": np.ones((20, 7), dtype=int), "padding_mask": np.ones((20, 7), dtype=bool)},
+        {"neighbors": np.ones((20, 9), dtype=int), "distances": np.ones((20, 9))},
+        {"knn_indices": np.ones((20, 9), dtype=int)},
+    ],
+)
+def test_masks_and_neighbours_are_read_only_if_they_are_named(tmp_path, rng, beside):
+    np.savez(tmp_path / "a.npz", features=rng.normal(size=(20, 6)), **beside)
+    found = files.open_file(tmp_path / "a.npz")
+    assert list(found.representations) == ["features"]
+    assert set(found.skipped) == set(beside)
+    assert set(files.open_file(tmp_path / "a.npz", keys=[*beside]).representations) == set(beside)
+    np.savez(tmp_path / "b.npz", distances=rng.normal(size=(20, 6)))
+    assert list(files.open_file(tmp_path / "b.npz").representations) == ["distances"]
+
+
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])
 def test_sparse_matrices_of_scipy(tmp_path, rng, form):
     X = rng.poisson(0.3, (20, 9)).astype(float)
