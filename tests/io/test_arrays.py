@@ -9,6 +9,7 @@ from scipy import sparse
 
 from shesha import io as files
 from shesha.support.provenance import collect_statements
+from shesha.support.warnings import RowNamesWarning
 
 
 def test_npy_is_mapped_and_named_after_the_file(tmp_path):
@@ -250,6 +251,14 @@ def test_masks_and_neighbours_are_read_only_if_they_are_named(tmp_path, rng, bes
     assert set(files.open_file(tmp_path / "a.npz", keys=[*beside]).representations) == set(beside)
     np.savez(tmp_path / "b.npz", distances=rng.normal(size=(20, 6)))
     assert list(files.open_file(tmp_path / "b.npz").representations) == ["distances"]
+
+
+@pytest.mark.parametrize("column", ["Symbol", "gene", "gene_id", "GeneName", "ensembl_id"])
+def test_a_column_of_genes_names_features(tmp_path, column):
+    rows = "".join(f"Gm{i},{i % 5},{i % 7},1\n" for i in range(30))
+    (tmp_path / "t.csv").write_text(f"{column},s1,s2,s3\n{rows}")
+    with pytest.warns(RowNamesWarning, match="rows look like genes .* pass transpose=True"):
+        files.open_file(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])

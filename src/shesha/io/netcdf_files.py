@@ -23,8 +23,9 @@ from shesha.support.provenance import state
 from shesha.support.types import Array
 
 _ROLES = {
-    "rows": "presentation stimulus stimuli stim rep repeat repetition image trial sample observation obs cell condition "
-    "item event epoch row input text sentence word document record subject participant example instance case n",
+    "rows": "presentation stimulus stimuli stim rep repeat repetition image trial sample observation obs cell "
+    "condition item event epoch row input text sentence word document record subject participant example instance "
+    "case n",
     "layers": "layer time_bin time_step time timepoint lag bin frame tr depth",
     "features": "neuroid feature unit channel voxel gene variable var neuron electrode hidden dim dimension embedding "
     "column roi sensor component pc latent vertex site parcel region contact source d",
