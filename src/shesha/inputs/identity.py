@@ -353,6 +353,8 @@ _CELL = re.compile(r".*[ACGT]{8,}(-\d+)?.*|[ACGT]{4,}\d*-\d+|(cell|GSM|sample|ba
 _FEATURE = re.compile(
     r"(dim(ension)?|feat(ure)?|pc|comp(onent)?|latent|neuron|unit|channel|emb(edding)?)s?[ _.-]?\d+", re.IGNORECASE
 )
+_ANY_FEATURE = re.compile(rf"{_FEATURE.pattern}|[defhvxz]?_?\d+", re.IGNORECASE)
+"""Names of columns of vectors of genes."""
 _MOSTLY, _FEW, _FEWEST_GENES = 0.8, 0.03, 3
 
 
@@ -393,6 +395,8 @@ def kinds_if_transposed(rows: Iterable[str], columns: Iterable[str], column: str
     The last argument is the name of the column that names the rows.
     """
     rows, columns = list(rows), list(columns)
+    if columns and all(map(_ANY_FEATURE.fullmatch, columns)):
+        return "", ""
     if _GENE_COLUMN.fullmatch(column):
         return "genes", "cells or samples"
     if rows and all(map(_FEATURE.fullmatch, rows)) and not any(map(_FEATURE.fullmatch, columns)):

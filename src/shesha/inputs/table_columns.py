@@ -507,6 +507,8 @@ def _require_clean_text(usable: Sequence[Column], source: str, option: str) -> N
             raise ValueError(
                 f"column {column.name!r} of {source} must contain plain numbers such as 1234.5, got "
                 f"{shorten(example)}; remove separators of thousands, units and signs of currencies"
+                + f", or name the features in {option}"
+                * bool(option)
             )
         if len(numbers) * 2 <= len(present):
             continue
