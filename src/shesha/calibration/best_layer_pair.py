@@ -277,11 +277,11 @@ def calibrate_layers(
     measure : str, Measure or function
         A measure, or your own f(X, Y) -> float, whose higher values must mean more similar.
     aggregate : {'max', 'row_max', 'top_k', 'mean'} or function
-        'max': the score of the closest pair. 'row_max': each layer of `layers_a` scored against its closest layer in
-        `layers_b`, averaged over `layers_a`. 'top_k': the mean score of the 10 closest pairs. 'mean': the mean score of
-        all pairs. If the measure is a distance, the closest pair has the smallest value. Your own function takes the
-        grid (layers_a x layers_b) and returns a number in the direction of the measure (for a distance, lower is
-        closer).
+        Summary of the grid. 'max': the score of the closest pair. 'row_max': each layer of `layers_a` scored against
+        its closest layer in `layers_b`, averaged over `layers_a`. 'top_k': the mean score of the 10 closest pairs.
+        'mean': the mean score of all pairs. If the measure is a distance, the closest pair has the smallest value. Your
+        own function takes the grid (layers_a x layers_b) and returns a number in the direction of the measure (for a
+        distance, lower is closer).
     maximum : float, optional
         Value that the aggregate takes for perfect agreement. Default: the best value of the measure, or no maximum if
         your own aggregate returns values outside the measure's bounds.
