@@ -55,10 +55,10 @@ for name, (X, Y) in pairs.items():
     print(f"{name:<28}" + "  ".join(f"{one} {values[one].value:.2f}" for one in MEASURES))
 
 # %%
-# **Score scores.** Calibration adds the chance level, an interval and a p-value to every line. Three pairs are
+# **Calibrated scores.** Calibration adds the chance level, an interval and a p-value to every line. Three pairs are
 # three tests, so p-values must be corrected: ``calibrate_many`` returns p-values with two kinds of correction.
 print(shesha.compare(first["1"], second["1"], MEASURES, calibrate=True, n_permutations=199))
-table = shesha.calibrate_many(pairs, "unbiased CKA", n_permutations=199, seed=0).to_frame()
+table = shesha.calibrate_many(pairs, "unbiased CKA", n_permutations=199, seed=0).to_frame(full=True)
 print(table[["pair", "value", "chance", "calibrated", "corrected_p_value"]].round(3).to_string(index=False))
 
 # %%

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from shesha.charts import Style, heat_map, style_options
+from shesha.charts import Style, full_range, heat_map, style_options
 from shesha.report import Drawing, Explained, HeatMap, Metric, Page, Part, Section, Text
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import Result, reaches_level
@@ -254,8 +254,8 @@ class LayerComparison(PairTables, Result):
         -------
         matplotlib Axes
         """
-        options = style_options(style, f"{self.measure} ({self.closer} is closer)")
         grid = self.matrix().to_numpy(dtype=float)
+        options = style_options(style, f"{self.measure} ({self.closer} is closer)", full_range(grid, self.closer))
         return heat_map(grid, self.rows, self.columns, closer=self.closer, ax=ax, **options)
 
     def _page(self) -> Page:
@@ -364,7 +364,8 @@ class CalibratedLayers(Number):
         matplotlib Axes
             If no pair or every pair is above chance, only the closest pair is framed.
         """
-        grid, options = self.matrix().to_numpy(dtype=float), style_options(style, self.picture_title)
+        grid = self.matrix().to_numpy(dtype=float)
+        options = style_options(style, self.picture_title, full_range(grid, self.closer))
         return heat_map(grid, self.rows, self.columns, closer=self.closer, framed=self.framed_cells, ax=ax, **options)
 
     @property
