@@ -19,7 +19,7 @@ from shesha.report.sections import (
     Text,
     texts,
 )
-from shesha.report.text import as_text, colour_report, use_colour
+from shesha.report.text import SCREEN, as_full_text, as_screen, as_text, colour_report, use_colour
 from shesha.report.text_layout import (
     CHANGES,
     Column,
@@ -36,6 +36,7 @@ from shesha.report.text_layout import (
 
 __all__ = [
     "CHANGES",
+    "SCREEN",
     "Column",
     "Drawing",
     "Either",
@@ -53,8 +54,10 @@ __all__ = [
     "Table",
     "Text",
     "as_card",
+    "as_full_text",
     "as_html",
     "as_notebook",
+    "as_screen",
     "as_text",
     "card",
     "changes_in_words",

@@ -53,7 +53,10 @@ class Table:
     groups: tuple[tuple[Column, ...], ...]
     title: str = ""
     head: str = ""
-    """Header of the column that contains the names."""
+    """Header of the column that contains the names, and what the rows are, in the singular."""
+    important: tuple[int, ...] = ()
+    """Rows that remain, in order of importance, if there is no room for all; others are then evenly spaced. Default:
+    the first rows."""
     kind: ClassVar[str] = "table"
 
     @property
@@ -157,6 +160,8 @@ class Section:
     parts: tuple[Part, ...] = ()
     explanation: str = ""
     """What the parts mean, and their limits."""
+    printed: bool = True
+    """Whether text output shows the section; it leaves out tables of every number, which `to_frame` returns."""
 
 
 def texts(paragraphs: Sequence[str]) -> tuple[Text, ...]:

@@ -21,16 +21,20 @@ from shesha._version import __version__
 from shesha.report import (
     Metric,
     Page,
+    Part,
+    Section,
     as_card,
+    as_full_text,
     as_html,
     as_notebook,
+    as_screen,
     as_text,
     colour_report,
     page_width,
     use_colour,
     wrap,
 )
-from shesha.results.generic_page import generic_page
+from shesha.results.generic_page import every_number, generic_page
 from shesha.results.paper_sentences import paper_sentence, sentence_sections
 from shesha.support import argument_types
 from shesha.support.atomic_files import write_text
@@ -314,8 +318,12 @@ class Result:
         return paper_sentence(self)
 
     def _text(self) -> str:
-        """Return the answer and its numbers as text; results override this."""
-        return repr(self)
+        """Return the answer and its numbers as text; results that are a single sentence override this."""
+        return as_screen(self._page())
+
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the main numbers, as parts of the report; tables of results override this."""
+        return ()
 
     def __str__(self) -> str:
         """Return how many rows the answer is about if some were left out, the answer, what was read, the numbers."""
@@ -336,8 +344,9 @@ class Result:
         return "\n".join([*restrictions, *lines[:n_answer], *read, *lines[n_answer:]])
 
     def full_text(self) -> str:
-        """Return the printed text, followed by the sentence for a paper if there is one."""
-        return "\n\n".join(filter(None, [str(self), as_text(sentence_sections(self))]))
+        """Return everything on the page that text can show, and the sentence for a paper if there is one."""
+        text = self._text() if _is_one_sentence(type(self)) else as_full_text(self._page())
+        return "\n\n".join(filter(None, [self.add_inputs(text), as_text(sentence_sections(self))]))
 
     def save_html(self, path: str | os.PathLike[str], *, about: Mapping[str, str] | None = None) -> Path:
         """Write the result as a single-file page: the answer first, then every number.
@@ -374,7 +383,8 @@ class Result:
         ran = (*facts.items(), *_unknown_data(facts), *page.ran)
         restrictions, sentence = texts_of_statements(self.inputs)
         answer = (*restrictions, *page.answer, *filter(None, [sentence]))
-        return replace(page, answer=answer, sections=(*page.sections, *sentence_sections(self)), ran=ran)
+        sections = (*page.sections, *self._every_number(), *sentence_sections(self))
+        return replace(page, answer=answer, sections=sections, ran=ran)
 
     def save_card(
         self, path: str | os.PathLike[str], *, data: str, model: str = "", about: Mapping[str, str] | None = None
@@ -422,8 +432,12 @@ class Result:
         raise ValueError(f"a card must be of {kinds}, got {type(self).__name__}")
 
     def _page(self) -> Page:
-        """Return the page; results that need a special page override this."""
-        return generic_page(self)
+        """Return the report: answer, numbers, possible problems and sections; results that need more override this."""
+        return generic_page(self, self._numbers(), self._text() if _is_one_sentence(type(self)) else "")
+
+    def _every_number(self) -> tuple[Section, ...]:
+        """Return the section with every number, which special pages do not need."""
+        return (every_number(self),) if type(self)._page is Result._page else ()
 
     def show(self) -> None:
         """Print the result, in colour on a terminal (NO_COLOR and FORCE_COLOR are respected)."""
@@ -437,7 +451,9 @@ class Result:
     def _repr_html_(self) -> str:
         """Show the answer, numbers and doubts in a notebook; without Jinja2, show the printed text."""
         try:
-            return as_notebook(_first_screen(self._page()))
+            page = self._page()
+            tables = (part for section in self._every_number() for part in section.parts[:1])
+            return as_notebook(page if page.numbers else replace(page, numbers=tuple(tables)))
         except ImportError:
             return f"<pre>{escape(str(self))}</pre>"
 
@@ -473,12 +489,9 @@ def require_card_metrics(metrics: Sequence[Metric]) -> Sequence[Metric]:
     return metrics
 
 
-def _first_screen(page: Page) -> Page:
-    """Return the page for a notebook; if its first screen has no numbers, use the last section's table."""
-    numbers = page.numbers or tuple(
-        part for section in page.sections[-1:] for part in section.parts if part.kind == "table"
-    )
-    return replace(page, numbers=numbers)
+def _is_one_sentence(kind: type[Result]) -> bool:
+    """Return whether a class writes its text itself, so that the report is made from it and not the other way round."""
+    return kind._text is not Result._text
 
 
 def reaches_level(p_value: float, alpha: float) -> bool:

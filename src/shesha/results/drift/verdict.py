@@ -18,20 +18,14 @@ from shesha.report import (
     Strip,
     Table,
     Text,
-    columns,
-    page_width,
-    wrap,
 )
 from shesha.results.base import Result, draws_axes
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers
-from shesha.support.wording import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-    pass
 
 
 State = Literal["ok", "watch", "alert", "not estimable"]
@@ -165,8 +159,6 @@ class DriftVerdict(Result):
         return _SAID[self.state]
 
     def _page(self) -> Page:
-        pass
-
         return verdict_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
@@ -183,61 +175,15 @@ class DriftVerdict(Result):
             for score in self.scores
         ]
 
-    def _text(self) -> str:
-        """Return a text with the state, the scores, the rows that moved, and advice."""
-        pass
-
-        return verdict_text(self)
-
 
 LIMIT_CONFIDENCE = 0.95
 """Confidence of the upper limit of a monitor's own share of false alarms."""
-_WIDE = 28
-"""Largest number of characters of a name in a table."""
-
-
-def verdict_text(verdict: DriftVerdict) -> str:
-    """Return the state, the scores, the rows that moved, and advice."""
-    lines = wrap(f"{verdict.state}: {verdict.state_in_words} ({verdict.n_rows:,} rows)", page_width())
-    if verdict.reason:
-        lines += wrap(verdict.reason, page_width(), "  ", "")
-    lines += ["", *_score_table(verdict), "", *_paragraph(rates_sentence(verdict))]
-    if verdict.sequence is not None:
-        lines += ["", *_paragraph(sequence_sentence(verdict))]
-    for title, moved in (("Rows that moved most", verdict.rows), ("Classes", verdict.classes)):
-        if moved:
-            lines += ["", title, *_movement_table(moved)]
-    lines += ["", *_paragraph(f"What to do: {verdict.advice}")] if verdict.advice else []
-    for note in verdict.notes:
-        lines += wrap(f"! {note}", page_width())
-    return "\n".join(lines)
-
-
-def _paragraph(text: str) -> list[str]:
-    return wrap(text, page_width(), hanging="")
 
 
 def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
     """Return names of the measures that omit options where names alone distinguish them."""
     bases = [score.name.partition("(")[0] for score in scores]
     return {s.name: base if bases.count(base) == 1 else s.name for s, base in zip(scores, bases, strict=True)}
-
-
-def _score_table(verdict: DriftVerdict) -> list[str]:
-    resampled = verdict.basis == "row resamples"
-    rows = [["", "", "drift", "low" if resampled else "unchanged", "threshold", "p", "verdict"]]
-    missing, names = [], short_names(verdict.scores)
-    for score in verdict.scores:
-        if score.value != score.value:
-            missing.append((score.name, score.reason))
-            continue
-        floor = score.low if resampled else score.chance
-        numbers = [f"{value:.3g}" for value in (score.value, floor, score.threshold, score.p_value)]
-        rows.append([score.tier, names[score.name], *numbers, "above" if score.beyond else ""])
-    lines = columns(rows, "<<>>>><", indent="  ") if len(rows) > 1 else []
-    for measure, reason in missing:
-        lines += wrap(f"{measure}: no value ({reason})", page_width(), "  ", "    ")
-    return lines
 
 
 def rates_sentence(verdict: DriftVerdict) -> str:
@@ -277,15 +223,6 @@ def sequence_sentence(verdict: DriftVerdict) -> str:
     return f"{sentence}{alarm} {rule}"
 
 
-def _movement_table(moved: tuple[Moved, ...]) -> list[str]:
-    known = any(row.floor == row.floor for row in moved)
-    rows = [["", "", "moved", "largest if unchanged" if known else ""]]
-    for row in moved:
-        floor = f"{row.floor:.3g}" if row.floor == row.floor else ""
-        rows.append([shorten(row.name, _WIDE), shorten(row.label, _WIDE), f"{row.movement:.3g}", floor])
-    return columns(rows, "<<>>", indent="  ")
-
-
 _TIERS = {
     "primary": "Raises the alarm",
     "confirm": "Measures the extent of a change",
@@ -311,7 +248,7 @@ _TITLES = {
 
 
 def verdict_page(verdict: DriftVerdict) -> Page:
-    """Return the page, which contains the same sentences as the text."""
+    """Return the report: the state, the scores, the rows that moved, and advice."""
     in_a_row = sequence_sentence(verdict)
     moved = {"Rows that moved most": verdict.rows, "Classes": verdict.classes}
     doubts = (*verdict.notes, _NO_FLOOR.format(verdict.tolerance) if verdict.basis == "row resamples" else "", _BARE)
@@ -319,12 +256,12 @@ def verdict_page(verdict: DriftVerdict) -> Page:
         title=f"Drift monitor: {_TITLES[verdict.state]}",
         question=_QUESTION.format(f"{verdict.n_rows:,}"),
         answer=tuple(_answer_sentences(verdict)),
-        numbers=(_scores(verdict), Text(_DRIFT)),
-        doubts=(*(Item(text) for text in doubts if text), Item(rates_sentence(verdict))),
+        numbers=(_scores(verdict), Text(_DRIFT, ""), Text(rates_sentence(verdict), "")),
+        doubts=tuple(Item(text) for text in doubts if text),
         sections=(
-            *_picture(verdict),
-            *((Section("Successive checks", (Text(in_a_row),)),) if in_a_row else ()),
+            *((Section("Successive checks", (Text(in_a_row, ""),)),) if in_a_row else ()),
             *(Section(title, (_movement_part(title, rows),), _MOVED) for title, rows in moved.items() if rows),
+            *_picture(verdict),
             Section("What each score is for", tuple(_explanations(verdict))),
         ),
         ran=(
@@ -345,11 +282,11 @@ _MOVED = (
 
 def _answer_sentences(verdict: DriftVerdict) -> Iterator[str]:
     primary = verdict.scores[0]
-    state = verdict.state_in_words[:1].upper() + verdict.state_in_words[1:]
+    state = f"{verdict.state[:1].upper()}{verdict.state[1:]}: {verdict.state_in_words} ({verdict.n_rows:,} rows)"
     if primary.value != primary.value:
-        yield f"{state}: {verdict.reason or primary.reason}."
+        yield f"{state}. {verdict.reason or primary.reason}."
     else:
-        yield f"{state}: {_drift_against_floor(verdict, primary)}."
+        yield f"{state}. {_drift_against_floor(verdict, primary)}."
     yield "Nothing needs to be done." if verdict.advice == "Nothing." else f"What to do: {verdict.advice}"
 
 
@@ -367,6 +304,7 @@ def _drift_against_floor(verdict: DriftVerdict, score: DriftScore) -> str:
 def _scores(verdict: DriftVerdict) -> Table:
     scores = verdict.scores
     columns = (
+        Column("role", tuple(score.tier for score in scores), "<"),
         Column("drift", tuple(_number(score.value) for score in scores)),
         Column("lower limit", tuple(_number(score.low) for score in scores)),
         Column("mean if unchanged", tuple(_number(score.chance) for score in scores)),
