@@ -253,19 +253,16 @@ def show(
     result: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), data: str = "", *, full: bool = False
 ) -> None:
     """Print the report and write the requested files; exit with status 2 if something was not scored."""
-    from shesha.report import as_text
-    from shesha.results.audit.report import first_screen, sections
+    from shesha.report import as_full_text, as_screen
+    from shesha.results.audit.report import audit_page
 
     meanings = {name: meaning.line for name, meaning in result.meanings.items()}
-    parts = (
-        sections(result, name_options)
-        if full
-        else first_screen(result, name_options, _next_commands(result, outputs, files))
-    )
+    page = audit_page(result, name_options)
+    more = _next_commands(result, outputs, files)
     outputs.write(
         result,
         files,
-        report=as_text(parts),
+        report=as_full_text(page) if full else as_screen(page, more=more),
         content={**result.to_dict(), "ranking": result.ranking, "meanings": meanings},
         data=data,
         brief=not full,

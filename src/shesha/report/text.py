@@ -62,10 +62,13 @@ _BRIEF = 4
 _WIDEST_NAME = 44
 
 
-def as_screen(page: Page, *, most: int = SCREEN, width: int | None = None) -> str:
+_MORE = Section("", (Text("More: `full_text()` prints everything, and `save_html()` writes a page."),))
+
+
+def as_screen(page: Page, *, most: int = SCREEN, width: int | None = None, more: Section = _MORE) -> str:
     """Return the answer, the main numbers, the doubts, and as many sections as fit, as text.
 
-    Long tables are shortened; a last line says how many rows were left out.
+    Long tables are shortened, and of several possible problems the first is explained.
 
     Parameters
     ----------
@@ -75,10 +78,16 @@ def as_screen(page: Page, *, most: int = SCREEN, width: int | None = None) -> st
         Number of lines that the text should not exceed. Answer, doubts and a few rows are shown in any case.
     width : int, optional
         Line width in characters. Default: the width of the terminal.
+    more : Section
+        What comes last if something was left out: how to see it.
     """
     width = page_width() if width is None else width
-    answer, doubts = _answer(page, width), _doubts(page, width)
-    used = len(answer) + len(doubts) + 1 + bool(doubts)
+    answer, doubts = _answer(page, width), _doubts(page, width, brief=True)
+    last = [
+        *wrap(more.title, width),
+        *(line if not more.title else f"  {line}" for part in more.parts for line in _lines(part, width - 2)),
+    ]
+    used = len(answer) + len(doubts) + len(last) + 2 + bool(doubts)
     fewest = len(_block(page.numbers, width, _FEWEST))
     sections = []
     for section in page.sections:
@@ -88,6 +97,8 @@ def as_screen(page: Page, *, most: int = SCREEN, width: int | None = None) -> st
             used += len(lines) + 1
     fitting = (n for n in range(most, _FEWEST, -1) if used + len(_block(page.numbers, width, n)) <= most)
     blocks = [answer, _block(page.numbers, width, next(fitting, _FEWEST)), *sections, doubts]
+    if not _is_complete(page, blocks, width):
+        blocks.append(last)
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
@@ -111,8 +122,23 @@ def _answer(page: Page, width: int) -> list[str]:
     return [line for text in page.answer for line in wrap(text, width, hanging="")]
 
 
-def _doubts(page: Page, width: int) -> list[str]:
-    return [line for part in page.doubts for line in _doubt(part, width)]
+def _doubts(page: Page, width: int, *, brief: bool = False) -> list[str]:
+    """Return the possible problems; if brief, the first ones, the first explanation, and the names of the others."""
+    points = [part for part in page.doubts if isinstance(part, Point)]
+    others = [part for part in page.doubts if not isinstance(part, Point | Explained)]
+    shown: list[Part] = [*others, *points]
+    if brief:
+        names = ", ".join(point.name for point in points[1:])
+        n_left = len(others) - _BRIEF
+        more = [Item(f"{count(n_left, 'more problem')}: see `full_text()`")] if n_left > 0 else []
+        shown = [*others[:_BRIEF], *more, *points[:1], *([Text(f"Other problems: {names}.")] if names else [])]
+    return [line for part in shown for line in _doubt(part, width)]
+
+
+def _is_complete(page: Page, blocks: list[list[str]], width: int) -> bool:
+    """Return whether the blocks contain everything that text can show."""
+    shown = {line for block in blocks for line in block}
+    return all(line in shown for line in as_full_text(page, width).split("\n") if line)
 
 
 def _brief(section: Section, width: int) -> list[str]:
@@ -130,9 +156,7 @@ def _block(parts: Iterable[Part], width: int, rows: int | None = None) -> list[s
 
 def _doubt(part: Part, width: int) -> list[str]:
     """Mark a possible problem, so that it stands out below the numbers."""
-    if isinstance(part, Item | Text):
-        return wrap(f"! {part.text}", width)
-    return _lines(part, width)
+    return wrap(f"! {part.text}", width) if isinstance(part, Item) else _lines(part, width)
 
 
 def _short_table(part: Table, rows: int) -> list[int]:

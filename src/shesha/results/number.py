@@ -289,9 +289,9 @@ def table_of_numbers(
         Column("chance", tuple(numeral(each.chance) for each in numbers)),
         Column("p", tuple(p_values)),
         Column("corrected p", tuple(corrected)),
-        Column("verdict", tuple(verdicts), "<"),
     ]
-    return Table(tuple(each.name for each in numbers), (tuple(columns),), title, head)
+    groups = (tuple(columns), (Column("verdict", tuple(verdicts), "<"),))
+    return Table(tuple(each.name for each in numbers), groups, title, head)
 
 
 def numeral_of_p(p_value: float) -> str:

@@ -230,9 +230,10 @@ def _layers(result: Diff) -> Table:
         Column("interval", tuple(map(_interval, layers))),
         Column("noise", tuple(format_number(layer.noise) for layer in layers)),
         Column("limit", tuple(format_number(layer.limit) for layer in layers)),
-        *(Column(title, tuple(cell(layer.scores[i]) for layer in layers)) for i, title in enumerate(titles) if i),
     ]
-    return Table(tuple(layer.name for layer in layers), (tuple(columns),), "Layers", "layer", _important(layers))
+    others = [Column(title, tuple(cell(layer.scores[i]) for layer in layers)) for i, title in enumerate(titles) if i]
+    groups = (tuple(columns), *((column,) for column in others))
+    return Table(tuple(layer.name for layer in layers), groups, "Layers", "layer", _important(layers))
 
 
 def _interval(layer: LayerChange) -> str:

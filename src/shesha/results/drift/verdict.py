@@ -21,7 +21,7 @@ from shesha.report import (
 )
 from shesha.results.base import Result, draws_axes
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number, frame_of_numbers
+from shesha.results.number import Number, frame_of_numbers, numeral_of_p
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -315,11 +315,13 @@ def _scores(verdict: DriftVerdict) -> Table:
             ">",
             tuple(map(_strip, scores)),
         ),
-        Column("p", tuple("" if score.p_value != score.p_value else f"{score.p_value:.2g}" for score in scores)),
+    )
+    tests = (
+        Column("p", tuple(numeral_of_p(score.p_value) for score in scores)),
         Column("verdict", tuple(map(_judgement, scores)), "<"),
     )
     names = short_names(scores)
-    return Table(tuple(names[score.name] for score in scores), (columns,), "Scores", "measure")
+    return Table(tuple(names[score.name] for score in scores), (columns, tests), "Scores", "measure")
 
 
 def _judgement(score: DriftScore) -> str:
