@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -58,6 +58,22 @@ class Table:
     """Rows that remain, in order of importance, if there is no room for all; others are then evenly spaced. Default:
     the first rows."""
     kind: ClassVar[str] = "table"
+
+    @classmethod
+    def of(cls, names: Iterable[str], columns: Mapping[str, Iterable[str]], title: str = "", head: str = "") -> Table:
+        """Return a table from its columns: the header and the cells of each, numbers to the right.
+
+        Examples
+        --------
+        >>> [column.align for column in Table.of(["a"], {"value": ["0.5"], "verdict": ["above"]}).columns]
+        ['>', '<']
+        """
+        made = []
+        for name, cells in columns.items():
+            texts = tuple(cells)
+            numbers = not any(text[:1].isalpha() for text in texts if text not in ("none", "tied"))
+            made.append(Column(name, texts, ">" if numbers else "<"))
+        return cls(tuple(names), (tuple(made),), title, head)
 
     @property
     def columns(self) -> list[Column]:

@@ -318,8 +318,8 @@ class Result:
         return paper_sentence(self)
 
     def _text(self) -> str:
-        """Return the answer and its numbers as text; results that are a single sentence override this."""
-        return as_screen(self._page())
+        """Return the text of a result that is a sentence; results with tables override `_numbers` or `_page`."""
+        return repr(self)
 
     def _numbers(self) -> tuple[Part, ...]:
         """Return the main numbers, as parts of the report; tables of results override this."""
@@ -327,7 +327,7 @@ class Result:
 
     def __str__(self) -> str:
         """Return how many rows the answer is about if some were left out, the answer, what was read, the numbers."""
-        return self.add_inputs(self._text())
+        return self.add_inputs(self._text() if _is_sentence(type(self)) else as_screen(self._page()))
 
     def add_inputs(self, answer_and_numbers: str) -> str:
         """Return a text with the statements on the inputs before and after its first paragraph, which is the answer."""
@@ -345,7 +345,7 @@ class Result:
 
     def full_text(self) -> str:
         """Return everything on the page that text can show, and the sentence for a paper if there is one."""
-        text = self._text() if _is_one_sentence(type(self)) else as_full_text(self._page())
+        text = self._text() if _is_sentence(type(self)) else as_full_text(self._page())
         return "\n\n".join(filter(None, [self.add_inputs(text), as_text(sentence_sections(self))]))
 
     def save_html(self, path: str | os.PathLike[str], *, about: Mapping[str, str] | None = None) -> Path:
@@ -433,7 +433,7 @@ class Result:
 
     def _page(self) -> Page:
         """Return the report: answer, numbers, possible problems and sections; results that need more override this."""
-        return generic_page(self, self._numbers(), self._text() if _is_one_sentence(type(self)) else "")
+        return generic_page(self, self._numbers(), self._text() if _is_sentence(type(self)) else "")
 
     def _every_number(self) -> tuple[Section, ...]:
         """Return the section with every number, which special pages do not need."""
@@ -489,9 +489,9 @@ def require_card_metrics(metrics: Sequence[Metric]) -> Sequence[Metric]:
     return metrics
 
 
-def _is_one_sentence(kind: type[Result]) -> bool:
-    """Return whether a class writes its text itself, so that the report is made from it and not the other way round."""
-    return kind._text is not Result._text
+def _is_sentence(kind: type[Result]) -> bool:
+    """Return whether results of a class are a sentence, without tables, so that their report is made from it."""
+    return kind._text is not Result._text and kind._numbers is Result._numbers and kind._page is Result._page
 
 
 def reaches_level(p_value: float, alpha: float) -> bool:
