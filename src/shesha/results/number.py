@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shesha.report import Column, Part, Strip, Table
+from shesha.report import Column, Part, Strip, Table, texts
 from shesha.results.base import Result, as_cell, draws_axes, reaches_level
-from shesha.support.wording import agree, agree_with_share, count, join_items
+from shesha.support.wording import agree, agree_with_share, count, join_items, join_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -269,8 +269,8 @@ def format_value(number: Number) -> str:
 
 def table_of_numbers(
     numbers: Sequence[Number], title: str = "", head: str = "", further: Mapping[str, Sequence[str]] | None = None
-) -> Table:
-    """Return the table of a report with one row per number: value, interval, chance level, p-values and verdict.
+) -> tuple[Part, ...]:
+    """Return the table of a report with one row per number, and below it why values or chance levels are missing.
 
     Parameters
     ----------
@@ -278,20 +278,23 @@ def table_of_numbers(
     title, head : str
         Title of the table, and what a row is, in the singular.
     further : mapping of str to sequence of str, optional
-        Further columns, in front of the others: the header, and one cell per number.
+        Further columns: the header, and one cell per number.
     """
-    p_values = [numeral_of_p(each.p_value) for each in numbers]
-    corrected = [numeral_of_p(each.corrected_p_value) for each in numbers]
-    verdicts = [each.reason or (each.verdict if each.has_null else "") for each in numbers]
-    columns = [
-        *(Column(name, tuple(cells)) for name, cells in (further or {}).items()),
+    columns = (
         Column("value", tuple(map(format_value, numbers)), ">", tuple(map(strip, numbers))),
         Column("chance", tuple(numeral(each.chance) for each in numbers)),
-        Column("p", tuple(p_values)),
-        Column("corrected p", tuple(corrected)),
-    ]
-    groups = (tuple(columns), (Column("verdict", tuple(verdicts), "<"),))
-    return Table(tuple(each.name for each in numbers), groups, title, head)
+        Column("p", tuple(numeral_of_p(each.p_value) for each in numbers)),
+        Column("corrected p", tuple(numeral_of_p(each.corrected_p_value) for each in numbers)),
+        *(Column(name, tuple(cells)) for name, cells in (further or {}).items()),
+    )
+    are_tested = any(each.has_null for each in numbers)
+    verdicts = Column("verdict", tuple(each.verdict if are_tested else "" for each in numbers), "<")
+    reasons: dict[str, list[str]] = {}
+    for each in numbers:
+        if each.reason:
+            reasons.setdefault(each.reason, []).append(each.name)
+    missing = [f"{join_names(names)}: {reason}" for reason, names in reasons.items()]
+    return (Table(tuple(each.name for each in numbers), (columns, (verdicts,)), title, head), *texts(missing))
 
 
 def numeral_of_p(p_value: float) -> str:
@@ -373,4 +376,4 @@ class NumberTable(Result):
 
     def _numbers(self) -> tuple[Part, ...]:
         """Return the table of the numbers."""
-        return (table_of_numbers(self._in_order(), self.WHAT, "row"),)
+        return table_of_numbers(self._in_order(), self.WHAT, "row")

@@ -75,4 +75,4 @@ class IndexChange(Result):
 
     def _numbers(self) -> tuple[Part, ...]:
         """Return the recall of each way to search."""
-        return (table_of_numbers(self.recalls, f"Recall of the {self.k} nearest, new queries among old vectors"),)
+        return table_of_numbers(self.recalls, f"Recall of the {self.k} nearest, new queries among old vectors")

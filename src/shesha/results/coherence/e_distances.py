@@ -92,4 +92,4 @@ class EDistances(Result):
         rows = [replace(pair, name=f"{pair.first}, {pair.second}") for pair in pairs]
         table = table_of_numbers(rows, "E-distances", "pair", {"E-distance": [numeral(p.e_distance) for p in pairs]})
         left_out = "; ".join(f"{name} ({why})" for name, why in self.excluded.items())
-        return (table, *texts([f"Not compared: {left_out}." if left_out else ""]))
+        return (*table, *texts([f"Not compared: {left_out}." if left_out else ""]))

@@ -134,7 +134,7 @@ class LayerRanking(Result):
         gaps = ["tied" if layer.is_tied and layer.rank > 1 else numeral(layer.behind) for layer in layers]
         further = {"behind": gaps, "half flip at": [numeral(layer.strength) for layer in layers]}
         return (
-            table_of_numbers(layers, f"Layers by {BY[self.by]}", "layer", further),
+            *table_of_numbers(layers, f"Layers by {BY[self.by]}", "layer", further),
             *texts(
                 [
                     f"Best layer for shuffled labels: mean {self.best.chance:.3f}, threshold "

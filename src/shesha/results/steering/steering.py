@@ -117,7 +117,7 @@ class Steerability(Result):
             f" (that of the steering vector is {self.random_ratio:.1f} times as large)" if self.random_drop > 0 else ""
         )
         return (
-            table_of_numbers(self.scores, "Scores", "score"),
+            *table_of_numbers(self.scores, "Scores", "score"),
             *texts(
                 [
                     f"Random directions: max drop {self.random_drop:.3f}{ratio}, anti-steerable "
@@ -175,4 +175,4 @@ class SteeringPredictors(Result):
     def _numbers(self) -> tuple[Part, ...]:
         """Return every predictor with its chance level."""
         drawn = f"{self.n_rows:,} rows. Chance level: {self.exchanged} shuffled {self.n_draws} times."
-        return (table_of_numbers(self.scores, "Predictors", "predictor"), Text(drawn))
+        return (*table_of_numbers(self.scores, "Predictors", "predictor"), Text(drawn))
