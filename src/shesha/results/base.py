@@ -452,8 +452,11 @@ class Result:
         """Show the answer, numbers and doubts in a notebook; without Jinja2, show the printed text."""
         try:
             page = self._page()
-            tables = (part for section in self._every_number() for part in section.parts[:1])
-            return as_notebook(page if page.numbers else replace(page, numbers=tuple(tables)))
+            parts = (part for section in (*page.sections, *self._every_number()) for part in section.parts)
+            if not any(part.kind in ("table", "heat") for part in page.numbers):
+                table = next((part for part in parts if part.kind == "table"), None)
+                page = replace(page, numbers=(*page.numbers, *filter(None, [table])))
+            return as_notebook(page)
         except ImportError:
             return f"<pre>{escape(str(self))}</pre>"
 

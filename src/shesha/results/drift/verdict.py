@@ -236,8 +236,8 @@ _NO_FLOOR = (
 )
 _DRIFT = "Drift is 0 without a change. RDM drift is about 1 for an unrelated geometry."
 _QUESTION = "Has the model changed? That is, do the same {} inputs, encoded again, keep the distances of the reference?"
-_DRAWN, _MOST = 3.0, 1000
-"""Largest multiple of the threshold that is drawn, and largest multiple that is shown as a number."""
+_DRAWN = 3.0
+"""Largest multiple of the threshold that is drawn beside a number."""
 _PICTURE = "Each drift (dot) and its threshold (tick), on a logarithmic scale."
 _TITLES = {
     "ok": "no change found",
@@ -251,7 +251,7 @@ def verdict_page(verdict: DriftVerdict) -> Page:
     """Return the report: the state, the scores, the rows that moved, and advice."""
     in_a_row = sequence_sentence(verdict)
     moved = {"Rows that moved most": verdict.rows, "Classes": verdict.classes}
-    doubts = (*verdict.notes, _NO_FLOOR.format(verdict.tolerance) if verdict.basis == "row resamples" else "", _BARE)
+    doubts = (*verdict.notes, _NO_FLOOR.format(verdict.tolerance) if verdict.basis == "row resamples" else "")
     return Page(
         title=f"Drift monitor: {_TITLES[verdict.state]}",
         question=_QUESTION.format(f"{verdict.n_rows:,}"),
@@ -262,7 +262,7 @@ def verdict_page(verdict: DriftVerdict) -> Page:
             *((Section("Successive checks", (Text(in_a_row, ""),)),) if in_a_row else ()),
             *(Section(title, (_movement_part(title, rows),), _MOVED) for title, rows in moved.items() if rows),
             *_picture(verdict),
-            Section("What each score is for", tuple(_explanations(verdict))),
+            Section("What each score is for", tuple(_explanations(verdict)), _BARE),
         ),
         ran=(
             *((name, text) for name, text in sorted(verdict.about.items())),
@@ -305,16 +305,10 @@ def _scores(verdict: DriftVerdict) -> Table:
     scores = verdict.scores
     columns = (
         Column("role", tuple(score.tier for score in scores), "<"),
-        Column("drift", tuple(_number(score.value) for score in scores)),
+        Column("drift", tuple(_number(score.value) for score in scores), ">", tuple(map(_strip, scores))),
         Column("lower limit", tuple(_number(score.low) for score in scores)),
         Column("mean if unchanged", tuple(_number(score.chance) for score in scores)),
         Column("threshold", tuple(_number(score.threshold) for score in scores)),
-        Column(
-            f"multiple of the threshold (drawn to {_DRAWN:g})",
-            tuple(map(_format_ratio, scores)),
-            ">",
-            tuple(map(_strip, scores)),
-        ),
     )
     tests = (
         Column("p", tuple(numeral_of_p(score.p_value) for score in scores)),
@@ -332,13 +326,6 @@ def _judgement(score: DriftScore) -> str:
 
 def _threshold_ratio(score: DriftScore) -> float:
     return score.value / score.threshold if score.threshold > 0 else float("nan")
-
-
-def _format_ratio(score: DriftScore) -> str:
-    ratio = _threshold_ratio(score)
-    if ratio != ratio:
-        return ""
-    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:,.0f}" if ratio <= _MOST else f"over {_MOST:,}"
 
 
 def _strip(score: DriftScore) -> Strip | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from shesha.report import (
@@ -21,12 +21,19 @@ from shesha.report import (
     heading_anchor,
     page_width,
     table,
+    texts,
     wrap,
 )
 from shesha.results.base import reaches_level
 from shesha.results.generic_page import run_details
 from shesha.results.sentence_parts import format_share
-from shesha.results.similarity.comparison import format_interval, format_number, held_out_sections, pair_sentences
+from shesha.results.similarity.comparison import (
+    format_interval,
+    format_number,
+    held_out_sections,
+    pair_sentences,
+    repeats_sections,
+)
 from shesha.results.similarity.score import RECOMMENDED
 from shesha.support.wording import agree
 
@@ -178,22 +185,52 @@ def comparison_page(result: Comparison) -> Page:
     """Return the page for two representations."""
     known = [score for score in result.scores if score.has_value]
     sizes = " and ".join(" x ".join(f"{n:,}" for n in shape) for shape in result.shapes)
-    first = [score for score in known if score.name in RECOMMENDED] or known[:3]
-    remarks = tuple(
-        Item(f"{score.name}: {text}") for score in result.scores for text in (score.reason, *score.notes) if text
-    )
+    led = [score for score in known if score.name in RECOMMENDED] or known[:3]
+    first = known if len(known) <= _FEW else led
+    missing = tuple(_remarks((score.name, score.reason) for score in result.scores))
+    notes = tuple(_remarks((score.name, note) for score in result.scores for note in score.notes))
     return Page(
         title=f"{result.first} and {result.second}",
         question=f"Are the geometries of {result.first} and {result.second} more similar than by chance?",
-        answer=tuple(pair_sentences(result.first, result.second, known, result.alpha)),
-        numbers=(_scores(first, "First to read"),) if first else (),
-        doubts=_doubt_parts(result.doubts, known),
+        answer=(*pair_sentences(result.first, result.second, known, result.alpha), *result.sampled()),
+        numbers=(*((_scores(first, "First to read"),) if first else ()), *texts([_explanation(result, known, sizes)])),
+        doubts=_doubt_parts(result, known),
         sections=(
-            *_measure_sections(known, first),
+            *repeats_sections(known),
             *held_out_sections(known, result.folds),
-            *((Section("Notes", remarks),) if remarks else ()),
+            *((Section("Without a value", missing),) if missing else ()),
+            *((Section("Notes", notes),) if notes else ()),
+            *_measure_sections(known, first),
         ),
         ran=(("data", f"{sizes} (rows x features)"), *run_details(result)),
+    )
+
+
+_FEW = 8
+"""Most measures in the first table; of more, it shows the recommended ones."""
+
+
+def _remarks(remarks: Iterable[tuple[str, str]]) -> Iterator[Item]:
+    """Yield each remark once, with all the measures to which it applies."""
+    measures: dict[str, list[str]] = {}
+    for measure, remark in remarks:
+        measures.setdefault(remark, []).append(measure)
+    return (Item(f"{', '.join(names)}: {remark}") for remark, names in measures.items() if remark)
+
+
+def _explanation(result: Comparison, known: Sequence[Score], sizes: str) -> str:
+    """Return sizes, the levels of intervals and thresholds, and which rows were permuted."""
+    are_intervals = any(score.has_interval for score in known)
+    brackets = f" Brackets are {format_share(result.confidence)} intervals." if are_intervals else ""
+    if not any(score.has_null for score in known):
+        return f"{result.first} and {result.second}: {sizes} (rows x features).{brackets}"
+    is_design = result.exchanged not in ("", "all rows")
+    both = " Value and chance level both include the differences between blocks." * ("blocks" in result.exchanged)
+    design = f" Permuted under the null: {result.exchanged}.{both}" if is_design else ""
+    return (
+        f"{result.first} and {result.second}: {sizes} (rows x features).{brackets} Calibrated: 0 up to the chance "
+        f"threshold at the level {result.alpha:g}, and 1 at the best possible value, or else the excess over the "
+        f"threshold.{design}"
     )
 
 
@@ -272,11 +309,13 @@ def measure_explained(name: str, family: str, closer: str) -> Explained:
     )
 
 
-def _doubt_parts(doubts: Doubts | None, scores: Sequence[Score]) -> tuple[Part, ...]:
+def _doubt_parts(result: Comparison, scores: Sequence[Score]) -> tuple[Part, ...]:
     calibrated = any(score.has_null for score in scores)
-    parts = points(doubts)
-    none = (Text(f"{str(doubts).capitalize()}."),) if doubts is not None and not parts else ()
-    return (*parts, *none, *((_MANY_TESTS,) if calibrated and len(scores) > 3 else () if calibrated else (NO_CHANCE,)))
+    parts = points(result.doubts)
+    none = (Text(f"{str(result.doubts).capitalize()}."),) if result.doubts is not None and not parts else ()
+    interrupted = (Item("Interrupted: the remaining measures were not compared."),) if result.interrupted else ()
+    chance = ((_MANY_TESTS,) if len(scores) > 3 else ()) if calibrated else (NO_CHANCE,)
+    return (*interrupted, *parts, *none, *chance)
 
 
 def points(doubts: Doubts | None) -> tuple[Point, ...]:

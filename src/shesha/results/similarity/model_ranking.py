@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from shesha.report import Column, Drawing, Item, Page, Part, Section, Table, Text, columns, page_width, wrap
+from shesha.report import Column, Drawing, Item, Page, Part, Section, Table, Text
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers
@@ -196,20 +196,10 @@ class ModelRanking(Result):
     @property
     def headline(self) -> str:
         """The closest model, and the models that are not significantly worse."""
-        pass
-
         return headline(self)
 
     def _page(self) -> Page:
-        pass
-
         return ranking_page(self)
-
-    def _text(self) -> str:
-        """Return a text with the answer, one line per model, and notes."""
-        pass
-
-        return ranking_text(self)
 
 
 def headline(result: ModelRanking) -> str:
@@ -271,41 +261,6 @@ def variance_sentence(result: ModelRanking) -> str:
     return f"All models together explain {result.explained:.1%} of the variance of the distances, in sample."
 
 
-def ranking_text(result: ModelRanking) -> str:
-    """Return the headline, one line per model, the ceiling, the weights and the notes."""
-    width, lines = page_width(), _lines(result)
-    text = [
-        *wrap(headline(result), width, hanging=""),
-        "",
-        *columns(lines, "<><<>>>"[: len(lines[0])], indent="  "),
-        "",
-    ]
-    parts = (ceiling_sentence(result), combination_sentence(result), variance_sentence(result), _design_note(result))
-    for sentence in filter(None, parts):
-        text += wrap(sentence, width, hanging="")
-    for note in result.notes:
-        text += wrap(f"! {note}", width)
-    return "\n".join(text)
-
-
-def _lines(result: ModelRanking) -> list[list[str]]:
-    heads = ["model", result.measure.split("(")[0], "interval", "place", "p chance", "alone", "unique"]
-    rows = [
-        [
-            *(
-                model.name,
-                format_decimals(model.value),
-                format_interval(model.low, model.high),
-                format_place(model),
-            ),
-            *(format_decimals(model.corrected_p_value), format_share(model.alone), format_share(model.unique)),
-        ]
-        for model in result.models
-    ]
-    known = len(heads) if result.explained == result.explained else 5
-    return [row[:known] for row in (heads, *rows)]
-
-
 def _design_note(result: ModelRanking) -> str:
     subjects = f"{result.n_subjects} subjects" if result.n_subjects > 1 else "one subject"
     return (
@@ -342,12 +297,12 @@ def ranking_page(result: ModelRanking) -> Page:
         title="Which model explains the data best",
         question="Which model is closest to the data, is the difference significant, and how close could any model be?",
         answer=tuple(filter(None, sentences)),
-        numbers=(_model_table(result),),
+        numbers=(_model_table(result), Text(_design_note(result), "")),
         doubts=tuple(Item(note) for note in result.notes),
         sections=(
+            *_share_sections(result),
             Section("Models and the noise ceiling", (Drawing(_PICTURE, result.plot, wide=True),)),
             *((Section("Pairs", (_pair_table(result),), _PAIRS),) if result.pairs else ()),
-            *_share_sections(result),
         ),
         ran=(
             ("resamples", f"{result.n_resamples:,} of {result.resampled}"),
@@ -395,11 +350,7 @@ def _share_sections(result: ModelRanking) -> tuple[Section, ...]:
     )
     table = Table(tuple(model.name for model in result.models), (cells,), "Shares of the variance", "model")
     parts: list[Part] = [Text(variance_sentence(result)), table]
-    return (
-        Section(
-            "Variance that each model explains alone, and variance that no other model explains", tuple(parts), _SHARES
-        ),
-    )
+    return (Section("Variance explained by each model alone, and by no other model", tuple(parts), _SHARES),)
 
 
 _PICTURE = (
