@@ -166,9 +166,10 @@ def _short_table(part: Table, rows: int) -> list[int]:
         return list(range(n))
     # One line says how many rows were left out.
     room = max(1, rows - 1)
-    chosen = set(part.important[:room] if part.important else range(room))
-    spaced = [round(i * (n - 1) / max(1, room - 1)) for i in range(room)]
-    for place in spaced:
+    chosen = set(part.important[:room]) if part.important else set(range(room))
+    n_others = room - len(chosen)
+    spaced = (round((i + 1) * (n - 1) / (n_others + 1)) for i in range(n_others))
+    for place in (*spaced, *range(n)):
         if len(chosen) < room:
             chosen.add(place)
     return sorted(chosen)

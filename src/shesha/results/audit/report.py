@@ -301,16 +301,12 @@ def audit_metrics(audit: Audit) -> list[Metric]:
 
 def _score_table(audit: Audit) -> tuple[Part, ...]:
     """Show the ranking score with its chance level and verdict, or the agreement with labels without stability."""
-    known = [row for row in audit.representations if not row.reason]
-    if not known:
-        return ()
+    known = list(audit.representations)
     is_stability = any(row.ranking_score is not None for row in known)
     scores = [row.ranking_score if is_stability else find_estimate(row, _ALIGNMENT) for row in known]
-    if not any(score is not None for score in scores):
-        return ()
     tests = [row.chance if is_stability else score for row, score in zip(known, scores, strict=True)]
     verdicts = [
-        verdict(row) if is_stability else test.verdict if test is not None and test.has_null else ""
+        verdict(row) if is_stability or row.reason else test.verdict if test is not None and test.has_null else ""
         for row, test in zip(known, tests, strict=True)
     ]
     score = (

@@ -21,7 +21,7 @@ from shesha.report import (
 )
 from shesha.results.base import Result, draws_axes
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number, frame_of_numbers, numeral_of_p
+from shesha.results.number import Number, frame_of_numbers, numeral, numeral_of_p
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -284,7 +284,7 @@ def _answer_sentences(verdict: DriftVerdict) -> Iterator[str]:
     primary = verdict.scores[0]
     state = f"{verdict.state[:1].upper()}{verdict.state[1:]}: {verdict.state_in_words} ({verdict.n_rows:,} rows)"
     if primary.value != primary.value:
-        yield f"{state}. {verdict.reason or primary.reason}."
+        yield f"Not estimable ({verdict.n_rows:,} rows): {verdict.reason or primary.reason}."
     else:
         yield f"{state}. {_drift_against_floor(verdict, primary)}."
     yield "Nothing needs to be done." if verdict.advice == "Nothing." else f"What to do: {verdict.advice}"
@@ -305,10 +305,10 @@ def _scores(verdict: DriftVerdict) -> Table:
     scores = verdict.scores
     columns = (
         Column("role", tuple(score.tier for score in scores), "<"),
-        Column("drift", tuple(_number(score.value) for score in scores), ">", tuple(map(_strip, scores))),
-        Column("lower limit", tuple(_number(score.low) for score in scores)),
-        Column("mean if unchanged", tuple(_number(score.chance) for score in scores)),
-        Column("threshold", tuple(_number(score.threshold) for score in scores)),
+        Column("drift", tuple(numeral(score.value) for score in scores), ">", tuple(map(_strip, scores))),
+        Column("lower limit", tuple(numeral(score.low) for score in scores)),
+        Column("mean if unchanged", tuple(numeral(score.chance) for score in scores)),
+        Column("threshold", tuple(numeral(score.threshold) for score in scores)),
     )
     tests = (
         Column("p", tuple(numeral_of_p(score.p_value) for score in scores)),
@@ -345,8 +345,8 @@ def _picture(verdict: DriftVerdict) -> tuple[Section, ...]:
 def _movement_part(title: str, moved: tuple[Moved, ...]) -> Table:
     columns = (
         Column("label", tuple(row.label for row in moved), "<"),
-        Column("moved", tuple(_number(row.movement) for row in moved)),
-        Column("largest if unchanged", tuple(_number(row.floor) for row in moved)),
+        Column("moved", tuple(numeral(row.movement) for row in moved)),
+        Column("largest if unchanged", tuple(numeral(row.floor) for row in moved)),
     )
     return Table(tuple(row.name for row in moved), (columns,), title, "name")
 
@@ -369,7 +369,3 @@ _SEES = {
     "small changes of single rows.",
     "mutual kNN": " The score is the share of each row's nearest neighbours that changed.",
 }
-
-
-def _number(value: float) -> str:
-    return "" if value != value else f"{value:.3g}"

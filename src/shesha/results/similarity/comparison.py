@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shesha.report import Column, Metric, Page, Section, Table
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import Result, reaches_level
-from shesha.results.number import frame_of_numbers
+from shesha.results.number import frame_of_numbers, numeral
 from shesha.results.similarity.score import RECOMMENDED, Score, plain_name
 from shesha.support.wording import count, duration
 
@@ -46,17 +46,12 @@ def pair_sentences(first: str, second: str, scores: Sequence[Score], alpha: floa
 
 def format_interval(score: Score) -> str:
     """Format the interval in brackets; empty if there is none."""
-    return f" [{format_number(score.low)}, {format_number(score.high)}]" if score.has_interval else ""
-
-
-def format_number(value: float) -> str:
-    """Format a number with three decimals, or with four digits if it is large; empty for NaN."""
-    return "" if value != value else f"{value:.3f}" if abs(value) < 10 else f"{value:.4g}"
+    return f" [{numeral(score.low)}, {numeral(score.high)}]" if score.has_interval else ""
 
 
 def _raw_value(score: Score) -> str:
-    by_chance = f" (chance level {format_number(score.chance)})" if score.chance == score.chance else ""
-    return f"{score.name} {format_number(score.value)}{by_chance}"
+    by_chance = f" (chance level {numeral(score.chance)})" if score.chance == score.chance else ""
+    return f"{score.name} {numeral(score.value)}{by_chance}"
 
 
 def _count_phrase(n: int, tested: Sequence[Score]) -> str:

@@ -26,10 +26,10 @@ from shesha.report import (
 )
 from shesha.results.base import reaches_level
 from shesha.results.generic_page import run_details
+from shesha.results.number import numeral, numeral_of_p
 from shesha.results.sentence_parts import format_share
 from shesha.results.similarity.comparison import (
     format_interval,
-    format_number,
     held_out_sections,
     pair_sentences,
     repeats_sections,
@@ -126,10 +126,10 @@ def _columns(pairs: list[Score]) -> list[Column]:
     cells: dict[str, list[str]] = {
         "value": [f"{score.value:.3f}" if score.has_value else "none" for score in scores],
         "interval": [_interval(score) for score in scores],
-        "chance": [_format_number(score.chance) for score in scores],
-        "calibrated": [_format_number(score.calibrated) for score in scores],
-        "p": [_format_number(score.p_value) for score in scores],
-        "corrected p": [_format_number(score.corrected_p_value) for score in scores],
+        "chance": [numeral(score.chance) for score in scores],
+        "calibrated": [numeral(score.calibrated) for score in scores],
+        "p": [numeral(score.p_value) for score in scores],
+        "corrected p": [numeral(score.corrected_p_value) for score in scores],
     }
     return [Column(head, tuple(column)) for head, column in cells.items()]
 
@@ -147,10 +147,6 @@ def calibrated_pairs_note(result: PairwiseComparison) -> str:
 
 def _interval(score: Score) -> str:
     return f"[{score.low:.3f}, {score.high:.3f}]" if score.has_interval else ""
-
-
-def _format_number(value: float) -> str:
-    return "" if value != value else f"{value:.3f}"
 
 
 _SEES = {
@@ -267,22 +263,18 @@ def _scores(scores: Sequence[Score], title: str) -> Table:
     columns = [
         Column(
             "value",
-            tuple(f"{format_number(score.value)}{format_interval(score)}" for score in scores),
+            tuple(f"{numeral(score.value)}{format_interval(score)}" for score in scores),
             ">",
             tuple(map(_strip, scores)),
         ),
         Column("closer is", tuple(score.closer for score in scores), "<"),
-        Column("chance", tuple(format_number(score.chance) for score in scores)),
+        Column("chance", tuple(numeral(score.chance) for score in scores)),
         Column("calibrated", tuple(f"{score.calibrated:.3f}" if score.has_null else "" for score in scores)),
         Column("p", tuple(f"{score.p_value:.2g}" if score.has_null else "" for score in scores)),
-        Column("corrected p", tuple(_format_p_value(score.corrected_p_value) for score in scores)),
+        Column("corrected p", tuple(numeral_of_p(score.corrected_p_value) for score in scores)),
         Column("family", tuple(score.family for score in scores), "<"),
     ]
     return Table(tuple(score.name for score in scores), (tuple(columns),), title, "measure")
-
-
-def _format_p_value(p_value: float) -> str:
-    return "" if p_value != p_value else f"{p_value:.2g}"
 
 
 def _strip(score: Score) -> Strip | None:

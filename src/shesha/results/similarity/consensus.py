@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shesha.report import Column, Drawing, Item, Page, Section, Table, Text
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number, frame_of_numbers
+from shesha.results.number import Number, frame_of_numbers, numeral
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +107,7 @@ class Consensus(Result):
             Column("distance", tuple(f"{member.value:.3f}" for member in self.members)),
             Column("interval", tuple(_interval(member) for member in self.members), "<"),
             Column("to the mean of all", tuple(f"{member.distance_to_all:.3f}" for member in self.members)),
-            Column("corrected p", tuple(_format_number(member.corrected_p_value) for member in self.members)),
+            Column("corrected p", tuple(numeral(member.corrected_p_value) for member in self.members)),
         )
         names = tuple(member.name for member in self.members)
         return Page(
@@ -126,10 +126,6 @@ class Consensus(Result):
 
 def _interval(member: Member) -> str:
     return "" if member.low != member.low else f"[{member.low:.3f}, {member.high:.3f}]"
-
-
-def _format_number(value: float) -> str:
-    return "" if value != value else f"{value:.3g}"
 
 
 _PICTURE = "Distance of each representation to the mean shape of the others, with its interval."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shesha.report import Column, Drawing, Item, Page, Part, Section, Table, Text
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number, frame_of_numbers
+from shesha.results.number import Number, frame_of_numbers, numeral
 from shesha.support.wording import agree
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class ModelRanking(Result):
 def headline(result: ModelRanking) -> str:
     """Return which model is closest, and which models are not significantly worse."""
     first, best = result.models[0], result.best
-    value = f"{result.measure} {format_decimals(first.value)}"
+    value = f"{result.measure} {numeral(first.value)}"
     if len(result.models) == 1:
         return f"{first.name}: {value}. A single model is not ranked."
     if not result.pairs or result.pairs[0].corrected_p_value != result.pairs[0].corrected_p_value:
@@ -236,7 +236,7 @@ def ceiling_sentence(result: ModelRanking) -> str:
         (untested, f"{agree(len(untested), 'falls', 'fall')} short of it (not tested)"),
     )
     clause = "; ".join(f"{', '.join(names)} {text}" for names, text in clauses if names)
-    low, high = format_decimals(result.ceiling_lower), format_decimals(result.ceiling_upper)
+    low, high = numeral(result.ceiling_lower), numeral(result.ceiling_upper)
     return f"The noise ceiling is {low} to {high}; {clause}."
 
 
@@ -248,8 +248,8 @@ def combination_sentence(result: ModelRanking) -> str:
     weights = sorted(combination.weights.items(), key=lambda pair: -pair[1])
     shares = ", ".join(f"{name} {weight:.2f}" for name, weight in weights[:5] if weight >= 0.005)
     return (
-        f"A weighted combination of the models reaches {format_decimals(combination.value)} on held-out rows (weights: "
-        f"{shares}). {combination.best_single} alone reaches {format_decimals(combination.best_single_value)} on the "
+        f"A weighted combination of the models reaches {numeral(combination.value)} on held-out rows (weights: "
+        f"{shares}). {combination.best_single} alone reaches {numeral(combination.best_single_value)} on the "
         "same rows."
     )
 
@@ -275,11 +275,6 @@ def format_place(model: RankedModel) -> str:
     return f"{model.rank_low}" if model.rank_low == model.rank_high else f"{model.rank_low} to {model.rank_high}"
 
 
-def format_decimals(value: float) -> str:
-    """Format a value with three decimals; empty for NaN."""
-    return "" if value != value else f"{value:.3g}" if abs(value) < 0.001 else f"{value:.3f}"
-
-
 def format_share(value: float) -> str:
     """Format a share as a percentage; empty for NaN."""
     return "" if value != value else f"{value:.1%}"
@@ -287,7 +282,7 @@ def format_share(value: float) -> str:
 
 def format_interval(low: float, high: float) -> str:
     """Format an interval in brackets; empty if there is none."""
-    return "" if low != low else f"[{format_decimals(low) or '0'}, {format_decimals(high) or '0'}]"
+    return "" if low != low else f"[{numeral(low) or '0'}, {numeral(high) or '0'}]"
 
 
 def ranking_page(result: ModelRanking) -> Page:
@@ -315,21 +310,21 @@ def ranking_page(result: ModelRanking) -> Page:
 def _model_table(result: ModelRanking) -> Table:
     listed = result.models
     cells = (
-        Column("value", tuple(format_decimals(model.value) for model in listed)),
+        Column("value", tuple(numeral(model.value) for model in listed)),
         Column("interval", tuple(format_interval(model.low, model.high) for model in listed), "<"),
         Column("place", tuple(map(format_place, listed)), "<"),
-        Column("corrected p, chance", tuple(format_decimals(model.corrected_p_value) for model in listed)),
-        Column("p, ceiling", tuple(format_decimals(model.p_ceiling) for model in listed)),
+        Column("corrected p, chance", tuple(numeral(model.corrected_p_value) for model in listed)),
+        Column("p, ceiling", tuple(numeral(model.p_ceiling) for model in listed)),
     )
     return Table(tuple(model.name for model in listed), (cells,), result.measure, "model")
 
 
 def _pair_table(result: ModelRanking) -> Table:
     cells = (
-        Column("difference", tuple(format_decimals(pair.value) for pair in result.pairs)),
+        Column("difference", tuple(numeral(pair.value) for pair in result.pairs)),
         Column("interval", tuple(format_interval(pair.low, pair.high) for pair in result.pairs), "<"),
-        Column("p", tuple(format_decimals(pair.p_value) for pair in result.pairs)),
-        Column("corrected p", tuple(format_decimals(pair.corrected_p_value) for pair in result.pairs)),
+        Column("p", tuple(numeral(pair.p_value) for pair in result.pairs)),
+        Column("corrected p", tuple(numeral(pair.corrected_p_value) for pair in result.pairs)),
         Column("verdict", tuple("differ" if result.is_different(pair) else "tie" for pair in result.pairs), "<"),
     )
     return Table(tuple(f"{pair.first}, {pair.second}" for pair in result.pairs), (cells,), "Differences", "pair")
