@@ -59,7 +59,6 @@ _FEWEST = 5
 """Fewest rows of a main table on a first screen."""
 _BRIEF = 4
 """Rows of the tables in further sections on a first screen."""
-_WIDEST_NAME = 44
 
 
 _MORE = Section("", (Text("More: `full_text()` prints everything, and `save_html()` writes a page."),))
@@ -88,18 +87,29 @@ def as_screen(page: Page, *, most: int = SCREEN, width: int | None = None, more:
         *(line if not more.title else f"  {line}" for part in more.parts for line in _lines(part, width - 2)),
     ]
     used = len(answer) + len(doubts) + len(last) + 2 + bool(doubts)
-    fewest = len(_block(page.numbers, width, _FEWEST))
+    # At least half of the room is for the main numbers.
+    fewest = len(_main_numbers(page, width, max(0, most - used) // 2))
     sections = []
     for section in page.sections:
         lines = _brief(section, width)
         if lines and used + fewest + len(lines) + 1 <= most:
             sections.append(lines)
             used += len(lines) + 1
-    fitting = (n for n in range(most, _FEWEST, -1) if used + len(_block(page.numbers, width, n)) <= most)
-    blocks = [answer, _block(page.numbers, width, next(fitting, _FEWEST)), *sections, doubts]
+    blocks = [answer, _main_numbers(page, width, most - used), *sections, doubts]
     if not _is_complete(page, blocks, width):
         blocks.append(last)
     return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _main_numbers(page: Page, width: int, most: int) -> list[str]:
+    """Return the main numbers in at most so many lines, without further columns, texts and rows if need be."""
+    tables = [part for part in page.numbers if not isinstance(part, Text)]
+    for parts, narrow in ((page.numbers, False), (page.numbers, True), (tables, True)):
+        for rows in range(most, _FEWEST - 1, -1):
+            lines = _block(parts, width, rows, narrow=narrow)
+            if len(lines) <= most:
+                return lines
+    return _block(tables, width, _FEWEST, narrow=True)
 
 
 def as_full_text(page: Page, width: int | None = None) -> str:
@@ -150,8 +160,8 @@ def _brief(section: Section, width: int) -> list[str]:
     return [*wrap(section.title, width), *lines] if lines else []
 
 
-def _block(parts: Iterable[Part], width: int, rows: int | None = None) -> list[str]:
-    return [f"  {line}".rstrip() for part in parts for line in _lines(part, width - 2, rows)]
+def _block(parts: Iterable[Part], width: int, rows: int | None = None, *, narrow: bool = False) -> list[str]:
+    return [f"  {line}".rstrip() for part in parts for line in _lines(part, width - 2, rows, narrow=narrow)]
 
 
 def _doubt(part: Part, width: int) -> list[str]:
@@ -175,16 +185,19 @@ def _short_table(part: Table, rows: int) -> list[int]:
     return sorted(chosen)
 
 
-def _table(part: Table, width: int, rows: int | None) -> list[str]:
+def _table(part: Table, width: int, rows: int | None, *, narrow: bool) -> list[str]:
     places = range(len(part.names)) if rows is None else _short_table(part, rows)
     groups = [
         [replace(column, cells=tuple(column.cells[i] for i in places), strips=()) for column in group]
         for group in part.groups
     ]
-    names = [shorten(part.names[i], _WIDEST_NAME) for i in places]
+    names = [shorten(part.names[i], width // 2 - 2) for i in places]
     left_out = len(part.names) - len(names)
     more = f"{count(left_out, 'more ' + (part.head or 'row'))}: see to_frame(), --json or --html"
-    return [*table(names, groups, width), *([more] if left_out else [])]
+    lines = table(names, groups, width)
+    # An empty line separates the columns that fit next to each other from further ones.
+    shown = lines[: lines.index("")] if narrow and "" in lines else lines
+    return [*shown, *([more] if left_out else [])]
 
 
 def _grid(part: HeatMap, width: int) -> list[str]:
@@ -231,7 +244,7 @@ def _section(section: Section, width: int) -> str:
     return "\n".join([*wrap(section.title, width), *(f"  {line}".rstrip() for line in lines), *explanation])
 
 
-def _lines(part: Part, width: int, rows: int | None = None) -> list[str]:
+def _lines(part: Part, width: int, rows: int | None = None, *, narrow: bool = False) -> list[str]:
     match part:
         case Text():
             return wrap(part.text, width, hanging=part.hanging)
@@ -241,7 +254,7 @@ def _lines(part: Part, width: int, rows: int | None = None) -> list[str]:
             matter = wrap(f"{part.name} ({part.evidence}): {part.text}", width)
             return [*matter, *wrap(f"-> {part.advice}", width, "  ")]
         case Table():
-            return _table(part, width, rows)
+            return _table(part, width, rows, narrow=narrow)
         case HeatMap():
             return _grid(part, width)
         case Explained():

@@ -6,19 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from shesha.report import (
-    Column,
-    Drawing,
-    Explained,
-    Item,
-    Metric,
-    Page,
-    Part,
-    Section,
-    Strip,
-    Table,
-    Text,
-)
+from shesha.report import Column, Drawing, Explained, Item, Metric, Page, Part, Section, Strip, Table, Text, texts
 from shesha.results.base import Result, draws_axes
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers, numeral, numeral_of_p
@@ -256,13 +244,18 @@ def verdict_page(verdict: DriftVerdict) -> Page:
         title=f"Drift monitor: {_TITLES[verdict.state]}",
         question=_QUESTION.format(f"{verdict.n_rows:,}"),
         answer=tuple(_answer_sentences(verdict)),
-        numbers=(_scores(verdict), Text(_DRIFT, ""), Text(rates_sentence(verdict), "")),
-        doubts=tuple(Item(text) for text in doubts if text),
+        numbers=(
+            _scores(verdict),
+            *texts([f"{score.name}: no value ({score.reason})." for score in verdict.scores if score.reason]),
+            Text(_DRIFT, ""),
+            Text(rates_sentence(verdict), ""),
+        ),
+        doubts=(*(Item(text) for text in doubts if text), Text(_BARE)),
         sections=(
             *((Section("Successive checks", (Text(in_a_row, ""),)),) if in_a_row else ()),
             *(Section(title, (_movement_part(title, rows),), _MOVED) for title, rows in moved.items() if rows),
             *_picture(verdict),
-            Section("What each score is for", tuple(_explanations(verdict)), _BARE),
+            Section("What each score is for", tuple(_explanations(verdict))),
         ),
         ran=(
             *((name, text) for name, text in sorted(verdict.about.items())),
@@ -357,8 +350,7 @@ def _explanations(verdict: DriftVerdict) -> Iterator[Part]:
         base = score.name.partition("(")[0]
         command = "" if ":" in base else f"shesha measures '{base}'"
         does = _TIERS.get(score.tier, score.tier)
-        why = f" No value: {score.reason}." if score.reason else ""
-        yield Explained(score.name, f"{does}.{_SEES.get(base, '')}{why}", where, command)
+        yield Explained(score.name, f"{does}.{_SEES.get(base, '')}", where, command)
 
 
 _SEES = {
