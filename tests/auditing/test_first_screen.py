@@ -31,10 +31,10 @@ def test_of_many_the_most_and_the_least_stable_are_shown(quick_audit):
     rng = np.random.default_rng(1)
     layers = {f"layer{k}": shared(rng) + 2 * rng.standard_normal((60, 24)) for k in range(30)}
     found = quick_audit(layers)
-    table = lines(found)[: next(i for i, line in enumerate(lines(found)) if "more representations" in line)]
+    table = lines(found)[: next(i for i, line in enumerate(lines(found)) if "more: see to_frame()" in line)]
     shown = [line.split()[0] for line in table if line.startswith("  layer")]
     assert {found.ranking[0], found.ranking[-1], "layer0", "layer29"} <= set(shown)
-    assert f"{30 - len(shown)} more representations: see to_frame()" in "\n".join(lines(found))
+    assert f"{30 - len(shown)} more: see to_frame()" in "\n".join(lines(found))
 
 
 def test_verdicts_in_words():

@@ -101,7 +101,7 @@ class Outputs:
         result: Any,
         files: Sequence[Path],
         *,
-        report: str | None = None,
+        report: Callable[[Any], str] = str,
         notes: Sequence[str] = (),
         content: dict[str, Any] | None = None,
         picture: Callable[[], Any] | None = None,
@@ -118,8 +118,10 @@ class Outputs:
             The result, whose page, card and plain values are computed only if requested.
         files : sequence of Path
             Input files, of which the page and the card report fingerprints.
-        report, content : optional
-            Text and plain values to write instead of those of the result.
+        report : callable
+            Function that returns the text of the result.
+        content : optional
+            Plain values to write instead of those of the result.
         notes : sequence of str
             Lines to print after the text of the result.
         picture : callable, optional
@@ -144,8 +146,7 @@ class Outputs:
         numbers = result.to_dict() if content is None else content
         if result.inputs:
             numbers = {**numbers, "inputs": list(result.inputs)}
-        text = "\n".join([str(result), *notes]) if report is None else result.add_inputs(report)
-        text = name_values(text)
+        text = name_values("\n".join([report(result), *notes]))
         complete = not (brief or getattr(result, "interrupted", False))
         shown = "\n\n".join(filter(None, [text, as_text(sentence_sections(result)) if complete else ""]))
         # The numbers are written first, and other outputs do not stop each other, so that a failing picture loses

@@ -16,6 +16,7 @@ from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
 from shesha.cli._option_names_in_messages import name_options
 from shesha.cli._outputs import describe_inputs, echo
 from shesha.support.draw_counts import N_BOOTSTRAP, N_PERMUTATIONS
+from shesha.support.wording import visible
 
 if TYPE_CHECKING:
     from shesha.report import Section
@@ -257,12 +258,16 @@ def show(
     from shesha.results.audit.report import audit_page
 
     meanings = {name: meaning.line for name, meaning in result.meanings.items()}
-    page = audit_page(result, name_options)
     more = _next_commands(result, outputs, files)
+
+    def text(found: Audit) -> str:
+        page = found.stated(audit_page(found, name_options))
+        return visible(as_full_text(page) if full else as_screen(page, more=more))
+
     outputs.write(
         result,
         files,
-        report=as_full_text(page) if full else as_screen(page, more=more),
+        report=text,
         content={**result.to_dict(), "ranking": result.ranking, "meanings": meanings},
         data=data,
         brief=not full,

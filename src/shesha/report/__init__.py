@@ -5,7 +5,6 @@ from shesha.report.html import as_html, as_notebook, heading_anchor
 from shesha.report.model_card import Metric, as_card, markdown_line, markdown_table
 from shesha.report.sections import (
     Drawing,
-    Either,
     Explained,
     HeatMap,
     Item,
@@ -39,7 +38,6 @@ __all__ = [
     "SCREEN",
     "Column",
     "Drawing",
-    "Either",
     "Explained",
     "HeatMap",
     "Item",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shesha.report.text_layout import Column
 
@@ -136,15 +136,6 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Either:
-    """The same content in two forms: lines for text output, and other parts for a page."""
-
-    lines: tuple[str, ...]
-    parts: tuple[Any, ...]
-    kind: ClassVar[str] = "either"
-
-
-@dataclass(frozen=True)
 class PointMap:
     """Rows as points in one or two planes, drawn by the page's script; a selection is marked in all."""
 
@@ -165,7 +156,7 @@ class PointMap:
     kind: ClassVar[str] = "map"
 
 
-Part = Text | Item | Point | Table | HeatMap | Drawing | Explained | Lines | Either | PointMap
+Part = Text | Item | Point | Table | HeatMap | Drawing | Explained | Lines | PointMap
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import isfinite
 
-from shesha.report.sections import Either, Explained, HeatMap, Item, Lines, Page, Part, Point, Section, Table, Text
+from shesha.report.sections import Explained, HeatMap, Item, Lines, Page, Part, Point, Section, Table, Text
 from shesha.report.text_layout import columns, page_width, table, wrap
 from shesha.support.wording import count, shorten
 
@@ -55,7 +55,7 @@ def _line(line: str, first: bool) -> str:
 
 SCREEN = 30
 """Most lines of a first screen."""
-_FEWEST = 5
+_FEWEST = 4
 """Fewest rows of a main table on a first screen."""
 _BRIEF = 4
 """Rows of the tables in further sections on a first screen."""
@@ -87,8 +87,7 @@ def as_screen(page: Page, *, most: int = SCREEN, width: int | None = None, more:
         *(line if not more.title else f"  {line}" for part in more.parts for line in _lines(part, width - 2)),
     ]
     used = len(answer) + len(doubts) + len(last) + 2 + bool(doubts)
-    # At least half of the room is for the main numbers.
-    fewest = len(_main_numbers(page, width, max(0, most - used) // 2))
+    fewest = min(len(_block(page.numbers, width, _FEWEST)), max(0, most - used))
     sections = []
     for section in page.sections:
         lines = _brief(section, width)
@@ -193,7 +192,7 @@ def _table(part: Table, width: int, rows: int | None, *, narrow: bool) -> list[s
     ]
     names = [shorten(part.names[i], width // 2 - 2) for i in places]
     left_out = len(part.names) - len(names)
-    more = f"{count(left_out, 'more ' + (part.head or 'row'))}: see to_frame(), --json or --html"
+    more = f"{left_out:,} more: see to_frame(), --json or --html"
     lines = table(names, groups, width)
     # An empty line separates the columns that fit next to each other from further ones.
     shown = lines[: lines.index("")] if narrow and "" in lines else lines
@@ -259,6 +258,6 @@ def _lines(part: Part, width: int, rows: int | None = None, *, narrow: bool = Fa
             return _grid(part, width)
         case Explained():
             return wrap(f"{part.name}: {part.brief}", width) if part.brief else []
-        case Lines() | Either():
+        case Lines():
             return list(part.lines)
     return []

@@ -327,26 +327,33 @@ class Result:
 
     def __str__(self) -> str:
         """Return how many rows the answer is about if some were left out, the answer, what was read, the numbers."""
-        return self.add_inputs(self._text() if _is_sentence(type(self)) else as_screen(self._page()))
-
-    def add_inputs(self, answer_and_numbers: str) -> str:
-        """Return a text with the statements on the inputs before and after its first paragraph, which is the answer."""
-        text = visible(answer_and_numbers)
-        restrictions, sentence = texts_of_statements(self.inputs)
-        read = wrap(sentence, page_width())
-        if "\n\n" in text:
-            answer, gap, numbers = text.partition("\n\n")
-            return "\n".join([*restrictions, answer, *read]) + gap + numbers
-        lines = text.split("\n")
-        n_answer = 1
-        while n_answer < len(lines) and _is_continued(lines[n_answer - 1], lines[n_answer]):
-            n_answer += 1
-        return "\n".join([*restrictions, *lines[:n_answer], *read, *lines[n_answer:]])
+        return self._sentence_text() if _is_sentence(type(self)) else visible(as_screen(self.stated(self._page())))
 
     def full_text(self) -> str:
         """Return everything on the page that text can show, and the sentence for a paper if there is one."""
-        text = self._text() if _is_sentence(type(self)) else as_full_text(self._page())
-        return "\n\n".join(filter(None, [self.add_inputs(text), as_text(sentence_sections(self))]))
+        is_sentence = _is_sentence(type(self))
+        text = self._sentence_text() if is_sentence else visible(as_full_text(self.stated(self._page())))
+        return "\n\n".join(filter(None, [text, as_text(sentence_sections(self))]))
+
+    def stated(self, page: Page) -> Page:
+        """Return a page with the statements on the inputs in its answer.
+
+        Parameters
+        ----------
+        page : Page
+            A page about this result.
+        """
+        restrictions, sentence = texts_of_statements(self.inputs)
+        return replace(page, answer=(*restrictions, *page.answer, *filter(None, [sentence])))
+
+    def _sentence_text(self) -> str:
+        """Return the text of a result that is a sentence, with the statements on the inputs after its first line."""
+        restrictions, sentence = texts_of_statements(self.inputs)
+        lines = visible(self._text()).split("\n")
+        n_answer = 1
+        while n_answer < len(lines) and _is_continued(lines[n_answer - 1], lines[n_answer]):
+            n_answer += 1
+        return "\n".join([*restrictions, *lines[:n_answer], *wrap(sentence, page_width()), *lines[n_answer:]])
 
     def save_html(self, path: str | os.PathLike[str], *, about: Mapping[str, str] | None = None) -> Path:
         """Write the result as a single-file page: the answer first, then every number.
@@ -381,10 +388,8 @@ class Result:
         """
         page, facts = self._page(), about or {}
         ran = (*facts.items(), *_unknown_data(facts), *page.ran)
-        restrictions, sentence = texts_of_statements(self.inputs)
-        answer = (*restrictions, *page.answer, *filter(None, [sentence]))
         sections = (*page.sections, *self._every_number(), *sentence_sections(self))
-        return replace(page, answer=answer, sections=sections, ran=ran)
+        return replace(self.stated(page), sections=sections, ran=ran)
 
     def save_card(
         self, path: str | os.PathLike[str], *, data: str, model: str = "", about: Mapping[str, str] | None = None

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from shesha.report import (
     Column,
     Drawing,
-    Either,
     Explained,
     Item,
     Lines,
@@ -179,7 +178,7 @@ def drift(audit: Audit) -> Section | None:
         Text(f"{name}: {reason}") for name, reason in zip(drift_path.names, drift_path.reasons, strict=False) if reason
     )
     table = Table(drift_path.names, (tuple(columns),), "Drift", "representation")
-    return Section("Drift along the given order", (Either(tuple(str(drift_path).split("\n")), (table, *why)),), _DRIFT)
+    return Section("Drift along the given order", (table, *why), _DRIFT)
 
 
 def _describe_drift(value: float) -> str:

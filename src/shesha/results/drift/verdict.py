@@ -177,11 +177,9 @@ def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
 def rates_sentence(verdict: DriftVerdict) -> str:
     """Return how often scores exceed their thresholds without a change."""
     if verdict.basis == "row resamples":
-        dependent = f" This confidence does not hold: {verdict.dependence}." if verdict.dependence else ""
         return (
             f"A score exceeds its threshold if, with {100 * (1 - verdict.level):g} % confidence, its drift is above "
-            f"{verdict.tolerance:g} for any sample of inputs of the same kind.{dependent} Without re-encodings the "
-            "noise floor is unknown."
+            f"{verdict.tolerance:g} for any sample of inputs of the same kind."
         )
     rate = f"Without a change, each score exceeds its threshold in {100 * verdict.level:.3g} % of checks"
     return (
@@ -239,7 +237,12 @@ def verdict_page(verdict: DriftVerdict) -> Page:
     """Return the report: the state, the scores, the rows that moved, and advice."""
     in_a_row = sequence_sentence(verdict)
     moved = {"Rows that moved most": verdict.rows, "Classes": verdict.classes}
-    doubts = (*verdict.notes, _NO_FLOOR.format(verdict.tolerance) if verdict.basis == "row resamples" else "")
+    dependent = f"The confidence of the thresholds does not hold: {verdict.dependence}." if verdict.dependence else ""
+    doubts = (
+        dependent,
+        *verdict.notes,
+        _NO_FLOOR.format(verdict.tolerance) if verdict.basis == "row resamples" else "",
+    )
     return Page(
         title=f"Drift monitor: {_TITLES[verdict.state]}",
         question=_QUESTION.format(f"{verdict.n_rows:,}"),
