@@ -159,7 +159,7 @@ def test_without_draws_no_chance_is_told(layers, quick_audit):
 
 def place_of(report, name):
     line = next(line for line in report.split("\n") if line.split()[:1] == [name] and "[" in line)
-    return line.split()[1:3]
+    return line.rpartition("]")[2].split()
 
 
 def test_every_label_score_stands_beside_its_chance(layers, classes, quick_audit):
@@ -186,10 +186,7 @@ def test_neighbours_in_the_ranking_tie_if_their_intervals_overlap(layers, quick_
     assert found["early"].feature_split.high < min(found[name].feature_split.low for name in ("middle", "twin"))
     report = found.full_text()
     first, second, third = found.ranking
-    assert place_of(report, first)[0] == "1"
-    assert place_of(report, second) == ["2", "="]
-    assert place_of(report, third)[0] == "3"
-    assert place_of(report, third)[1] != "="
+    assert [place_of(report, name) for name in (first, second, third)] == [["1"], ["2", "="], ["3"]]
     assert f"Most stable: {first} " in answer(report)
     assert f"its interval overlaps that of {second}. Least stable: early" in answer(report)
     assert "= after a rank: the interval overlaps" in " ".join(report.split())

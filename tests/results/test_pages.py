@@ -70,8 +70,8 @@ def test_the_page_of_an_audit_answers_first():
     assert page.answer[0].startswith("Stable above chance: all 3")
     table, *_ = page.numbers
     assert table.names == ("a<b", "c", "d")
-    assert [one.head for one in table.columns] == ["rank", "verdict", "feature-split stability", "chance up to", "p"]
-    strip = table.columns[2].strips[0]
+    assert [one.head for one in table.columns] == ["verdict", "feature-split stability", "rank", "chance up to", "p"]
+    strip = table.columns[1].strips[0]
     assert (strip.value, strip.low) == (found["a<b"].feature_split.value, found["a<b"].feature_split.low)
     assert strip.chance == found["a<b"].chance.threshold
     ran = dict(page.ran)

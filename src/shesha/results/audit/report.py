@@ -309,8 +309,6 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
         for row, test in zip(known, tests, strict=True)
     ]
     score = (
-        *_size_columns(audit, known),
-        *_rank_columns(audit, known),
         Column("verdict", tuple(verdicts), "<"),
         Column(
             _ranking_name(audit) if is_stability else "alignment with labels",
@@ -318,6 +316,7 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
             ">",
             tuple(map(_strip, scores, tests)),
         ),
+        *_rank_columns(audit, known),
     )
     test_columns = (
         Column("chance up to", tuple("" if test is None else numeral(test.threshold) for test in tests)),
@@ -327,7 +326,8 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
     # Of many representations, the most and the least stable and the ends are shown first.
     shown = [*audit.ranking[:1], *audit.ranking[-1:], names[0], names[-1]]
     important = tuple(dict.fromkeys(names.index(name) for name in shown if name in names))
-    groups = (score, tuple(_full_width_scores(known) if is_stability else ()), test_columns)
+    full_width = _full_width_scores(known) if is_stability else []
+    groups = (score, test_columns, tuple(full_width), tuple(_size_columns(audit, known)))
     return (Table(tuple(names), groups, "Stability", "representation", important),)
 
 
