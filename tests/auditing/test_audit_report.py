@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -159,7 +160,7 @@ def test_without_draws_no_chance_is_told(layers, quick_audit):
 
 def place_of(report, name):
     line = next(line for line in report.split("\n") if line.split()[:1] == [name] and "[" in line)
-    return line.rpartition("]")[2].split()
+    return re.findall(r"\d+(?: =)?", line.rpartition("]")[2])[0].split()
 
 
 def test_every_label_score_stands_beside_its_chance(layers, classes, quick_audit):

@@ -72,9 +72,9 @@ def test_a_verdict_prints_state_scores_rates_and_what_to_do():
     assert said.startswith("Alert: the geometry changed (400 rows). RDM drift is 0.0312, compared with a mean of 4e-06")
     assert "What to do: Measure the task." in said
     rows = [line.split() for line in text.split("\n")]
-    assert ["RDM", "drift", "primary", "0.031", "4e-06", "1.3e-05", "0.005", "above", "threshold"] in rows
-    assert ["unbiased", "CKA", "confirm", "0.001", "0.002", "0.002", "0.3", "below", "threshold"] in rows
-    assert ["mutual", "kNN", "local", "0.100", "no", "value"] in rows
+    assert ["RDM", "drift", "primary", "0.0312", "4e-06", "1.25e-05", "0.005", "above"] in rows
+    assert ["unbiased", "CKA", "confirm", "0.001", "0.0015", "0.002", "0.3", "below"] in rows
+    assert ["mutual", "kNN", "local", "0.1", "no", "value"] in rows
     assert "! batch_size changed from 32 (reference) to 8" in said
     everything = " ".join(VERDICT.full_text().split())
     assert "each score exceeds its threshold in 1 % of checks" in everything

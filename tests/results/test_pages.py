@@ -187,8 +187,8 @@ def test_the_page_of_a_verdict_says_what_to_do():
     )
     table, *_ = page.numbers
     assert {one.head: one.cells[0] for one in table.columns} == {
-        **{"role": "primary", "drift": "0.030", "mean if unchanged": "0.001", "threshold": "0.010"},
-        **{"p": "0.005", "verdict": "above threshold"},
+        **{"role": "primary", "drift": "0.03", "mean if unchanged": "0.001", "threshold": "0.01"},
+        **{"p": "0.005", "verdict": "above"},
     }
     assert page.doubts[0].text == "batch_size was 32"
     assert dict(page.ran)["revision"] == "a1"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from shesha.report import Column, Drawing, Explained, Item, Metric, Page, Part, Section, Strip, Table, Text, texts
 from shesha.results.base import Result, draws_axes
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number, frame_of_numbers, numeral, numeral_of_p
+from shesha.results.number import Number, frame_of_numbers, numeral_of_p
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -301,10 +301,10 @@ def _scores(verdict: DriftVerdict) -> Table:
     scores = verdict.scores
     columns = (
         Column("role", tuple(score.tier for score in scores), "<"),
-        Column("drift", tuple(numeral(score.value) for score in scores), ">", tuple(map(_strip, scores))),
-        Column("lower limit", tuple(numeral(score.low) for score in scores)),
-        Column("mean if unchanged", tuple(numeral(score.chance) for score in scores)),
-        Column("threshold", tuple(numeral(score.threshold) for score in scores)),
+        Column("drift", tuple(_number(score.value) for score in scores), ">", tuple(map(_strip, scores))),
+        Column("lower limit", tuple(_number(score.low) for score in scores)),
+        Column("mean if unchanged", tuple(_number(score.chance) for score in scores)),
+        Column("threshold", tuple(_number(score.threshold) for score in scores)),
     )
     tests = (
         Column("p", tuple(numeral_of_p(score.p_value) for score in scores)),
@@ -317,7 +317,7 @@ def _scores(verdict: DriftVerdict) -> Table:
 def _judgement(score: DriftScore) -> str:
     if score.value != score.value:
         return "no value"
-    return "above threshold" if score.beyond else "below threshold"
+    return "above" if score.beyond else "below"
 
 
 def _threshold_ratio(score: DriftScore) -> float:
@@ -341,8 +341,8 @@ def _picture(verdict: DriftVerdict) -> tuple[Section, ...]:
 def _movement_part(title: str, moved: tuple[Moved, ...]) -> Table:
     columns = (
         Column("label", tuple(row.label for row in moved), "<"),
-        Column("moved", tuple(numeral(row.movement) for row in moved)),
-        Column("largest if unchanged", tuple(numeral(row.floor) for row in moved)),
+        Column("moved", tuple(_number(row.movement) for row in moved)),
+        Column("largest if unchanged", tuple(_number(row.floor) for row in moved)),
     )
     return Table(tuple(row.name for row in moved), (columns,), title, "name")
 
@@ -364,3 +364,8 @@ _SEES = {
     "small changes of single rows.",
     "mutual kNN": " The score is the share of each row's nearest neighbours that changed.",
 }
+
+
+def _number(value: float) -> str:
+    """Format a drift, which may be as small as rounding errors."""
+    return "" if value != value else f"{value:.3g}"
