@@ -155,7 +155,7 @@ def _results() -> dict[str, Callable[[Arguments], Any]]:
     return {
         "table": lambda good: coherence.coherence_by_group(good.X, good.y, 0, n_draws=9, min_size=5, seed=0),
         "path": lambda good: shesha.drift_path([good.X, good.X + 0.1, good.X - 0.1]),
-        "layers": lambda good: shesha.calibrate_layers([good.X, good.Y], [good.X, good.Y], **few),
+        "layers": lambda good: shesha.compare_layers([good.X, good.Y], [good.X, good.Y], "CKA", calibrate=True, **few),
         "null": lambda good: shesha.calibrate(good.X, good.Y, **few),
         "audit": lambda good: shesha.audit(good.X, good.y, n_bootstrap=5, **few),
         "times": lambda good: neuro.over_time(np.stack([good.X] * 3, axis=2), good.y, **few),

@@ -130,10 +130,11 @@ def test_the_page_of_layers_frames_the_closest_pair():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((4, 20, 4))
     found = shesha.calibrate_layers(list(X[:3]), [X[3], X[1]], n_permutations=19, seed=0)
-    (heat,) = found.page().numbers
+    heat, partners = found.page().numbers
     ((row, column),) = heat.framed
-    assert (heat.rows[row], heat.columns[column]) == found.closest
-    assert heat.values == found.grid
+    assert (heat.rows[row], heat.columns[column]) == (found.closest.first, found.closest.second)
+    assert np.array_equal(heat.values, found.matrix())
+    assert (partners.names, partners.columns[0].cells) == (found.rows, tuple(pair.second for pair in found.partners))
     # Every map says which number it shows: there may be several on a page.
     assert f"{heat.title}: " in Parsed(as_html(found.page())).text
 
@@ -334,7 +335,7 @@ def test_a_page_takes_the_place_of_a_file_whatever_it_is_called(layers, tmp_path
     [
         (("audit", "{}", "--bootstrap", "10", "--permutations", "19"), "early", "feature-split stability"),
         (("compare", "{}", "--measures", "CKA", "--calibrate", "--permutations", "19"), "early", "CKA with late"),
-        (("layers", "{}", "{}", "--permutations", "19"), "layers", "max CKA over 2 x 2 layers"),
+        (("layers", "{}", "{}", "--permutations", "19"), "layers", "max unbiased CKA over 2 x 2 layers"),
     ],
     ids=lambda one: one[0] if isinstance(one, tuple) else None,
 )

@@ -20,7 +20,9 @@ def layers_command(
             show_default=False,
         ),
     ] = None,
-    measure: Annotated[str, typer.Option(help="A measure, with optional parameters: 'mutual kNN(k=20)'.")] = "CKA",
+    measure: Annotated[str, typer.Option(help="A measure, with optional parameters: 'mutual kNN(k=20)'.")] = (
+        "unbiased CKA"
+    ),
     aggregate: Annotated[str, typer.Option(help="Summary of the grid: max, row_max, top_k or mean.")] = "max",
     model: _model_inputs.Model = None,
     texts: _model_inputs.Texts = None,
@@ -62,7 +64,7 @@ def layers_command(
     If --model is given twice, both models read --texts batch by batch, and activations are not kept. Any number of
     texts then fits in memory. p-values are corrected for the number of pairs.
     """
-    from shesha.calibration import calibrate_layers
+    from shesha.comparison import compare_layers
 
     row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing, transpose)
     outputs = _outputs.Outputs(json, plot, html, card, (*(files or ()), *(model or ()), texts, blocks, groups, within))
@@ -87,11 +89,13 @@ def layers_command(
     exchanged = _design_options.read_design([first], blocks, groups, within, shift, block_length, rows=row_options)
     a, b = _file_inputs.read_each(files, key, exchanged.columns, layer_axis, rows=row_options, distances=rdm)
     row_options.state_pairing(a, b)
-    grid = calibrate_layers(
+    grid = compare_layers(
         a,
         b,
         measure,
-        aggregate,
+        names=_names(first, second),
+        calibrate=True,
+        aggregate=aggregate,
         n_permutations=permutations,
         alpha=alpha,
         **exchanged.design,
@@ -99,6 +103,12 @@ def layers_command(
         seed=seed,
     )
     outputs.write(grid, [first, second], data=f"{first.name} and {second.name}", model=first.stem)
+
+
+def _names(first: Path, second: Path) -> tuple[str, str] | tuple[()]:
+    """Return the names of both files, with their folders if these distinguish them; none for the same file."""
+    short = (first.name, second.name) if first.name != second.name else (str(first), str(second))
+    return short if short[0] != short[1] else ()
 
 
 def _compare_models(models: _model_inputs.FromModels, measure: str, project: int | None, seed: int) -> Any:

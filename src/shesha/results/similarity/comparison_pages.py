@@ -64,7 +64,7 @@ def measure_lines(result: PairwiseComparison, measure: str) -> list[str]:
     return [
         f"{measure} ({closer} is closer)",
         f"  {significance_sentence(result, measure)}",
-        *table([f"{pair.first}, {pair.second}" for pair in pairs], [[column] for column in _columns(pairs)], width),
+        *table([pair.pair(", ") for pair in pairs], [[column] for column in _columns(pairs)], width),
         *rest,
     ]
 
@@ -72,7 +72,7 @@ def measure_lines(result: PairwiseComparison, measure: str) -> list[str]:
 def measure_table(result: PairwiseComparison, measure: str) -> Table:
     """Return the table for one measure on a page."""
     pairs = select_pairs(result, measure)
-    names = tuple(f"{pair.first}, {pair.second}" for pair in pairs)
+    names = tuple(pair.pair(", ") for pair in pairs)
     return Table(names, tuple((column,) for column in _columns(pairs)), measure, "pair")
 
 
@@ -82,6 +82,8 @@ def significance_sentence(result: PairwiseComparison, measure: str) -> str:
     above = sum(reaches_level(score.corrected_p_value, result.alpha) for score in tested)
     if not tested:
         return "no pair has a chance level"
+    if why := result.undecided.get(measure, ""):
+        return f"whether any of {len(tested)} pairs is above chance at {result.alpha:g} {why}"
     if len(tested) == 1:
         return f"the pair is{'' if above else ' not'} above chance at {result.alpha:g}"
     verb = agree(above, "is", "are")
@@ -93,17 +95,16 @@ def pair_metrics(result: PairwiseComparison) -> list[Metric]:
     return [
         Metric(
             pair.first,
-            f"{score.name} with {pair.second}",
-            score.value,
-            score.low,
-            score.high,
-            score.chance,
-            score.threshold,
-            score.deciding_p_value,
+            f"{pair.name} with {pair.second}" if pair.second else pair.name,
+            pair.value,
+            pair.low,
+            pair.high,
+            pair.chance,
+            pair.threshold,
+            pair.deciding_p_value,
         )
         for pair in result.scores
-        for score in (pair,)
-        if score.has_null
+        if pair.has_null
     ]
 
 
@@ -320,15 +321,15 @@ def pairwise_page(result: PairwiseComparison) -> Page:
     led = [name for name in result.measures if name in RECOMMENDED] or list(result.measures)
     ordered = [*led, *(name for name in result.measures if name not in led)]
     cells = len(result.names) ** 2
-    shown = ordered[: max(2, _MOST_CELLS // max(1, cells))]
+    shown = ordered[: max(2, _MOST_CELLS // max(1, cells))] if result.names else []
     maps = [_map(result, name) for name in shown]
-    n_left = len(ordered) - len(shown)
+    n_left = len(ordered) - len(shown) if shown else 0
     more = [Text(f"{n_left} more measures are in `to_frame()` and `--json`.")] if n_left else []
     one_each = [next(pair for pair in result.scores if pair.name == name) for name in ordered]
-    tables = [measure_table(result, name) for name in ordered] if result.exchanged else []
+    tables = [measure_table(result, name) for name in ordered] if result.exchanged or not result.names else []
     condition = ", above chance" if tables else ""
     return Page(
-        title=f"{len(result.names)} representations, all pairs",
+        title=f"{len(result.names)} representations, all pairs" if result.names else f"{_n_pairs(result)} pairs",
         question=f"Which of these representations have similar geometries{condition}?",
         answer=(
             *(f"{name}: {significance_sentence(result, name)}." for name in ordered[:3] if tables),
@@ -341,8 +342,12 @@ def pairwise_page(result: PairwiseComparison) -> Page:
             *((Section("Other measures", (*maps[1:], *more)),) if maps[1:] else ()),
             Section("What the measures respond to", tuple(measures_explained(one_each))),
         ),
-        ran=(("data", _shapes(result.names, result.shapes)), *run_details(result)),
+        ran=((("data", _shapes(result.names, result.shapes)),) if result.names else ()) + run_details(result),
     )
+
+
+def _n_pairs(result: PairwiseComparison) -> int:
+    return len({(score.first, score.second) for score in result.scores})
 
 
 def _shapes(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> str:
@@ -366,7 +371,5 @@ def _extremes_sentence(result: PairwiseComparison, measure: str) -> str:
     closer = known[0].closer
     ordered = sorted(known, key=lambda pair: pair.value, reverse=closer == "higher")
     near, far = ordered[0], ordered[-1]
-    start = f"{measure}: the closest pair is {near.first} and {near.second} ({near.value:.3g})"
-    return (
-        f"{start}." if near is far else f"{start}, and the farthest is {far.first} and {far.second} ({far.value:.3g})."
-    )
+    start = f"{measure}: the closest pair is {near.pair()} ({near.value:.3g})"
+    return f"{start}." if near is far else f"{start}, and the farthest is {far.pair()} ({far.value:.3g})."

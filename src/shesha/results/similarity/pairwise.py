@@ -16,6 +16,7 @@ from shesha.report import Metric, Page
 from shesha.results.base import Result
 from shesha.results.number import frame_of_numbers
 from shesha.results.similarity.score import Score, plain_name
+from shesha.support.draw_counts import undecided
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,8 @@ class PairTables:
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per pair and measure."""
+        if self.scores and not any(score.second for score in self.scores):
+            return frame_of_numbers(self.scores, full=full, lead={"pair": [score.first for score in self.scores]})
         return frame_of_numbers(self.scores, "first", "second", "name", full=full)
 
     def _pairs_for(self, measure: str) -> list[Score]:
@@ -68,11 +71,12 @@ class PairTables:
 
 @dataclass(frozen=True)
 class PairwiseComparison(PairTables, Result):
-    """How all pairs of several representations of the same inputs compare according to several measures."""
+    """How pairs of representations compare according to several measures: all pairs of several, or named pairs."""
 
     ALIGNED = (("names", "shapes"),)
 
     names: tuple[str, ...]
+    """Names of the representations; empty for named pairs, each of which may have its own rows."""
     shapes: tuple[tuple[int, ...], ...]
     scores: tuple[Score, ...]
     symmetric: dict[str, bool]
@@ -88,6 +92,30 @@ class PairwiseComparison(PairTables, Result):
     alpha: float = 0.05
     confidence: float | None = None
     """Confidence level of the intervals; None if there are none."""
+    correction: str = ""
+    """Correction of the p-values of named pairs; empty for the step-down maximum over shared permutations."""
+
+    def __getitem__(self, pair: str | tuple[str, ...]) -> Score:
+        """Return the score of a pair: its name, or both names, with the measure unless it is the first."""
+        key = (pair,) if isinstance(pair, str) else pair
+        for score in self.scores:
+            names = tuple(filter(None, (score.first, score.second)))
+            orders = (names, names[::-1]) if self.symmetric[score.name] else (names,)
+            if any(key in (order, (*order, score.name)) for order in orders):
+                return score
+        known = dict.fromkeys(score.pair(", ") for score in self.scores)
+        raise KeyError(f"pair must be one of {'; '.join(known)}, got {', '.join(map(str, key))}")
+
+    @property
+    def undecided(self) -> dict[str, str]:
+        """For each measure, why the correction could not reject with so few permutations; empty if it could."""
+        known: dict[str, str] = {}
+        for name in self.measures if self.correction else ():
+            scores = self._pairs_for(name)
+            p_values, corrected = ([getattr(s, p) for s in scores] for p in ("p_value", "corrected_p_value"))
+            if text := undecided(p_values, corrected, self.n_draws, self.alpha):
+                known[name] = text
+        return known
 
     def matrix(self, measure: str, what: PairNumber = "value") -> pd.DataFrame:
         """Return a square table for one measure, with first arguments as rows and second arguments as columns.
@@ -100,6 +128,8 @@ class PairwiseComparison(PairTables, Result):
             The numbers to return. All except 'value' are NaN on the diagonal and for pairs that were not calibrated.
         """
         self._require_known(what)
+        if not self.names:
+            raise ValueError("a matrix needs all pairs of several representations, got named pairs: use to_frame()")
         values = self._grid(measure, self.names, self.names, what)
         name = self._pairs_for(measure)[0].name
         if self.symmetric[name]:
@@ -250,7 +280,7 @@ class PairwiseComparison(PairTables, Result):
         for measure in self.measures:
             score = self._pairs_for(measure)[0]
             title = f"{measure} ({score.closer} is closer)"
-            if self.exchanged:
+            if self.exchanged or not self.names:
                 parts.append("\n".join(measure_lines(self, measure)))
             elif any(pair.has_value for pair in self._pairs_for(measure)):
                 parts.append(f"{title}\n{self.matrix(measure).to_string(float_format='%.4g')}")
