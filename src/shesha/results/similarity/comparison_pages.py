@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,7 @@ from shesha.report import (
     Table,
     Text,
     heading_anchor,
-    page_width,
-    table,
     texts,
-    wrap,
 )
 from shesha.results.base import reaches_level
 from shesha.results.generic_page import run_details
@@ -50,23 +48,6 @@ _CALIBRATED_PAIRS_NOTE = (
     "it is the excess over the threshold. The corrected p-value accounts for the number of pairs of one measure, "
     "not for the number of measures."
 )
-_MOST_LINES = 60
-"""Most pairs that are printed; if there are more, those with the smallest p-values are printed."""
-
-
-def measure_lines(result: PairwiseComparison, measure: str) -> list[str]:
-    """Return one line per pair for a measure, followed by the number of pairs above chance."""
-    width = page_width()
-    pairs = choose_printed_pairs(result, measure)
-    closer = pairs[0].closer
-    n_left = len(select_pairs(result, measure)) - len(pairs)
-    rest = [f"  {n_left} more pairs are in to_frame(); none has a smaller p"] if n_left else []
-    return [
-        f"{measure} ({closer} is closer)",
-        f"  {significance_sentence(result, measure)}",
-        *table([pair.pair(", ") for pair in pairs], [[column] for column in _columns(pairs)], width),
-        *rest,
-    ]
 
 
 def measure_table(result: PairwiseComparison, measure: str) -> Table:
@@ -113,15 +94,6 @@ def select_pairs(result: PairwiseComparison, measure: str) -> list[Score]:
     return [pair for pair in result.scores if pair.name == measure and pair.first != pair.second]
 
 
-def choose_printed_pairs(result: PairwiseComparison, measure: str) -> list[Score]:
-    """Return the pairs to show: all if there are few, otherwise those farthest from chance."""
-    pairs = select_pairs(result, measure)
-    if len(pairs) <= _MOST_LINES:
-        return pairs
-    # NaN values are sorted to the end.
-    return sorted(pairs, key=lambda pair: (not pair.has_null, pair.deciding_p_value, -pair.calibrated))[:_MOST_LINES]
-
-
 def _columns(pairs: list[Score]) -> list[Column]:
     scores = pairs
     cells: dict[str, list[str]] = {
@@ -135,15 +107,11 @@ def _columns(pairs: list[Score]) -> list[Column]:
     return [Column(head, tuple(column)) for head, column in cells.items()]
 
 
-def note_lines(result: PairwiseComparison) -> list[str]:
-    """Return lines that explain the columns."""
-    return wrap(calibrated_pairs_note(result), page_width(), hanging="")
-
-
 def calibrated_pairs_note(result: PairwiseComparison) -> str:
     """Return sentences that explain the columns, with the levels of the intervals and of the thresholds."""
     brackets = f"Brackets are {format_share(result.confidence)} intervals. " if result.confidence is not None else ""
-    return brackets + _CALIBRATED_PAIRS_NOTE.format(alpha=result.alpha)
+    design = f" Exchanged: {result.exchanged}." if result.exchanged not in ("", "all rows") else ""
+    return brackets + _CALIBRATED_PAIRS_NOTE.format(alpha=result.alpha) + design
 
 
 def _interval(score: Score) -> str:
@@ -212,7 +180,7 @@ def _remarks(remarks: Iterable[tuple[str, str]]) -> Iterator[Item]:
     measures: dict[str, list[str]] = {}
     for measure, remark in remarks:
         measures.setdefault(remark, []).append(measure)
-    return (Item(f"{', '.join(names)}: {remark}") for remark, names in measures.items() if remark)
+    return (Item(f"{', '.join(dict.fromkeys(names))}: {remark}") for remark, names in measures.items() if remark)
 
 
 def _explanation(result: Comparison, known: Sequence[Score], sizes: str) -> str:
@@ -328,6 +296,7 @@ def pairwise_page(result: PairwiseComparison) -> Page:
     one_each = [next(pair for pair in result.scores if pair.name == name) for name in ordered]
     tables = [measure_table(result, name) for name in ordered] if result.exchanged or not result.names else []
     condition = ", above chance" if tables else ""
+    notes = tuple(_remarks((pair.name, note) for pair in result.scores for note in pair.notes))
     return Page(
         title=f"{len(result.names)} representations, all pairs" if result.names else f"{_n_pairs(result)} pairs",
         question=f"Which of these representations have similar geometries{condition}?",
@@ -335,15 +304,28 @@ def pairwise_page(result: PairwiseComparison) -> Page:
             *(f"{name}: {significance_sentence(result, name)}." for name in ordered[:3] if tables),
             *(_extremes_sentence(result, name) for name in ordered[:3]),
         ),
-        numbers=(*tables[:1], *maps[:1]),
-        doubts=(Text(calibrated_pairs_note(result)) if tables else NO_CHANCE,),
+        numbers=(*(part for table in tables[:1] for part in (Text(f"{table.title}:", ""), table)), *maps[:1]),
+        doubts=(
+            *((Item("Interrupted: the remaining values were not computed."),) if result.interrupted else ()),
+            *_missing_pairs(result),
+            Text(calibrated_pairs_note(result)) if tables else NO_CHANCE,
+        ),
         sections=(
             *(Section(f"{table.title}, compared with chance", (table,)) for table in tables[1:]),
             *((Section("Other measures", (*maps[1:], *more)),) if maps[1:] else ()),
+            *((Section("Notes", notes),) if notes else ()),
             Section("What the measures respond to", tuple(measures_explained(one_each))),
         ),
         ran=((("data", _shapes(result.names, result.shapes)),) if result.names else ()) + run_details(result),
     )
+
+
+def _missing_pairs(result: PairwiseComparison) -> Iterator[Item]:
+    """Yield for how many pairs a measure has no value, with the reason."""
+    for measure in result.measures:
+        pairs = select_pairs(result, measure)
+        for reason, n in Counter(pair.reason for pair in pairs if pair.reason).items():
+            yield Item(f"{measure}: no value for {n} of {len(pairs)} pairs: {reason}")
 
 
 def _n_pairs(result: PairwiseComparison) -> int:
