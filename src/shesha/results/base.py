@@ -459,8 +459,8 @@ class Result:
             page = self._page()
             parts = (part for section in (*page.sections, *self._every_number()) for part in section.parts)
             if not any(part.kind in ("table", "heat") for part in page.numbers):
-                table = next((part for part in parts if part.kind == "table"), None)
-                page = replace(page, numbers=(*page.numbers, *filter(None, [table])))
+                tables = [part for part in parts if part.kind == "table"]
+                page = replace(page, numbers=(*page.numbers, *tables[:1]))
             return as_notebook(page)
         except ImportError:
             return f"<pre>{escape(str(self))}</pre>"
