@@ -7,7 +7,7 @@ import pytest
 import shesha
 from shesha import MeasureWarning
 from shesha.auditing import stored_audits
-from shesha.cli._option_names_in_messages import name_options
+from shesha.cli._options import name_options
 from shesha.report import as_full_text, as_text
 from shesha.results.audit.report import audit_page
 from shesha.results.paper_sentences import sentence_sections

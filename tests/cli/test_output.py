@@ -1,6 +1,5 @@
 """What the program writes: the report, JSON, a picture, and nothing else."""
 
-import inspect
 import sys
 from dataclasses import replace
 
@@ -10,8 +9,8 @@ import pytest
 
 import shesha
 from shesha.auditing.audit import meanings
-from shesha.cli._option_names_in_messages import name_options
-from shesha.cli.audit import _UNORDERED, audit_command
+from shesha.cli._options import name_options
+from shesha.cli.audit import _UNORDERED
 from shesha.report import as_full_text, as_text
 from shesha.results.audit.report import audit_page
 from shesha.results.paper_sentences import sentence_sections
@@ -82,14 +81,6 @@ def test_without_matchings_there_is_no_chance(invoke, path):
     ended = invoke("audit", path, "--bootstrap", "0", "--permutations", "0")
     assert ended.status == 0
     assert "no chance level was computed" in " ".join(ended.out.split())
-
-
-def test_defaults_are_those_of_the_library():
-    program = {name: one.default for name, one in inspect.signature(audit_command).parameters.items()}
-    library = {name: one.default for name, one in inspect.signature(shesha.audit).parameters.items()}
-    renamed = {"n_bootstrap": "bootstrap", "n_permutations": "permutations"}
-    for name in ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs", "seed"):
-        assert program[renamed.get(name, name)] == library[name]
 
 
 def test_json_beside_the_report(invoke, strict_json, path, tmp_path):

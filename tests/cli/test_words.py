@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from shesha.cli._app import app
-from shesha.cli._option_names_in_messages import _OPTIONS, name_options
+from shesha.cli._options import _WORDS, name_options
 
 CASES = {
     "y must have one label for each of the 60 rows": "--labels must have one label for each of the 60 rows",
@@ -17,6 +17,8 @@ CASES = {
     ),
     "read as 3 layers (layer_axis=1: 60 layers)": "read as 3 layers (--layer-axis 1: 60 layers)",
     "pass layer_axis=1 (--layer-axis 1), or layer_axis=None: one": "pass --layer-axis 1, or --layer-axis none: one",
+    "Pass the phase as covariates= instead": "Pass the phase as --covariates of `shesha compare` instead",
+    "labels and y=None": "labels and --labels None",
     "the memory must fit": "the memory must fit",
     "a.y must contain numbers": "a.y must contain numbers",
     "any metric must do": "any metric must do",
@@ -41,5 +43,5 @@ def test_every_option_that_messages_name_exists():
     groups = (commands[name].commands.values() for name in ("bench", "monitor", "study"))
     every = [*commands.values(), *(command for group in groups for command in group)]
     known = {option for command in every for one in command.params for option in one.opts}
-    assert {option for option in _OPTIONS.values() if option.startswith("--")} <= known
+    assert {option for option in _WORDS.values() if option.startswith("--")} <= known
     assert inspect.isfunction(name_options)

@@ -192,12 +192,14 @@ def audit(
     y : array of shape (n_samples,), optional
         Class labels. They add the supervised scores, each with its null distribution under shuffled labels.
     metric : {'cosine', 'correlation', 'euclidean'}
-        Distance between rows, for all scores except those with a fixed convention (alignment with the labels:
+        Distance between rows. Scores with a fixed convention do not depend on it (alignment with the labels:
         correlation; class separation: Euclidean).
     confidence : float
         Confidence level of the intervals, in (0, 1).
-    n_bootstrap, n_permutations : int
-        Number of row resamples for each interval, and number of draws from each null distribution; 0 for none.
+    n_bootstrap : int
+        Number of bootstrap resamples of the rows for each interval; 0 for none.
+    n_permutations : int
+        Number of permutations for each chance level; 0 for none.
     pairs : int or 'all', optional
         Number of random pairs of rows to use, or 'all'. Default: all pairs for up to 1,414 rows, and 1,000,000 random
         pairs for more rows (see `estimate`).

@@ -141,14 +141,14 @@ def diff(
         new vectors) that it finds in the old index. It is computed both for unmapped queries and for queries mapped by
         a fit to other rows.
     index_metric : {'cosine', 'ip', 'l2'}
-        Metric of the index: cosine similarity, inner product or Euclidean distance.
+        Metric of the index, where ip is the inner product and l2 the Euclidean distance.
     max_loss : float
         Acceptable loss of recall, relative to re-encodings by the unchanged model.
     row_map : bool
         Whether to make a two-dimensional map of the examined layer's rows, before and after the change.
         ``result.row_map.save_html("map.html")`` writes it as a page.
     max_rows : int or None
-        Maximum number of randomly drawn rows from which changes and intervals are computed; None uses all rows. The
+        Maximum number of randomly drawn rows from which changes and intervals are computed. None uses all rows. The
         search for moved rows uses up to 5,000 rows.
     rows : {'same', 'shared'}
         Whether all encodings must have the same rows, or only the rows whose names all of them have are used.

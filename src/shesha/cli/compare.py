@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
-from shesha.cli._design_options import DesignLabels
-from shesha.cli._file_inputs import RowOptions
-from shesha.cli._outputs import Outputs, describe_inputs, echo
+from shesha.cli import _file_inputs
+from shesha.cli._commands import MODEL, READING, command
+from shesha.cli._options import flag
+from shesha.cli._outputs import describe_inputs, echo
+from shesha.cli._run import Run
 from shesha.support.draw_counts import N_PERMUTATIONS
 
 if TYPE_CHECKING:
@@ -153,162 +154,96 @@ MOST_ROWS_CALIBRATED = 2_000
 _NO_VALUE = 2
 
 
-@dataclass(frozen=True)
-class ArrayComparison:
-    """The requested comparison of arrays in memory.
+def _compare_pair(run: Run, chosen: list[str], arrays: dict[str, Any], calibrate: bool | None) -> None:
+    """Compare two representations with every measure."""
+    from shesha.comparison import compare
 
-    Attributes
-    ----------
-    measures : list of str
-        Names of the requested measures.
-    files : list of Path
-        Files that contain the arrays.
-    models : list of str or None
-        Models that produced the arrays, if these are not from files.
-    exchanged : DesignLabels
-        The design of the permutations, and the covariates.
-    rows : RowOptions
-        Which rows are used.
-    permutations, confidence, seed
-        Settings of chance levels and intervals.
-    outputs : Outputs
-        The requested output files.
-    permutations_by_default : bool
-        Whether the user did not choose the number of permutations, so that it may grow with the number of classes.
-    """
+    options = run.arguments(compare)
+    if calibrate is None:
+        sampled = any(options[name] for name in (*_SAMPLING, "folds"))
+        calibrate = not run.measures and not sampled and is_quickly_calibrated(arrays)
+    (first, X), (second, Y) = arrays.items()
+    options |= {"calibrate": calibrate, "measures": chosen, "names": (first, second), "exact": run.exact or "auto"}
+    comparison = compare(X, Y, **options)
+    run.outputs.write(
+        comparison,
+        run.sources,
+        notes=_default_measures_note(chosen, run.permutations if calibrate else 0),
+        picture=partial(_heat_map, run, chosen, arrays),
+        row_map=partial(_row_map, run, arrays),
+        data=describe_inputs(run.sources, run.model),
+    )
+    require_value(comparison.scores)
 
-    measures: list[str]
-    files: list[Path]
-    models: list[str] | None
-    exchanged: DesignLabels
-    rows: RowOptions
-    permutations: int
-    confidence: float
-    seed: int
-    outputs: Outputs
-    permutations_by_default: bool = False
 
-    def pair(self, arrays: dict[str, Any], *, calibrate: bool, **options: Any) -> None:
-        """Compare two representations with every measure; `options` are those of `compare`."""
-        from shesha.comparison import compare
+def _compare_pairs(run: Run, chosen: list[str], arrays: Any, calibrate: bool) -> None:
+    """Compare every pair of several representations, in memory or in files, calibrated on request."""
+    from shesha.comparison import compare_all
 
-        (first, X), (second, Y) = arrays.items()
-        comparison = compare(
-            X,
-            Y,
-            self.measures,
-            names=(first, second),
-            calibrate=calibrate,
-            confidence=self.confidence,
-            n_permutations=self.permutations,
-            **self.exchanged.design,
-            covariates=self.exchanged.covariates,
-            **options,
-            **self.rows.choice,
-            seed=self.seed,
+    options = run.arguments(compare_all) | {"calibrate": calibrate, "measures": chosen}
+    pairs = compare_all(arrays, **options | ({} if calibrate else {"confidence": None}))
+    what: PairNumber = "calibrated" if calibrate else "value"
+    run.outputs.write(
+        pairs,
+        run.sources,
+        notes=_default_measures_note(chosen, run.permutations) if calibrate else (),
+        picture=partial(pairs.plot, pairs.measures[0], what=what),
+        data=describe_inputs(run.sources, run.model),
+    )
+    require_value(list(pairs.scores))
+
+
+def _compare_within(run: Run, chosen: list[str], arrays: dict[str, Any], permutations: int | None) -> None:
+    """Compare the first representation with all others within each class, by measures for few rows."""
+    from shesha.comparison.within_classes import MEASURES, compare_several_within, compare_within
+
+    (first, X), *others = arrays.items()
+    refused = [flag(name) for name in ("within", "shift", "block_length", "covariates") if getattr(run, name)]
+    if refused:
+        raise ValueError(
+            f"{refused[0]} must be left out with --labels, got both; only --blocks and --groups are allowed"
         )
-        self._write(comparison, arrays, self.permutations if calibrate else 0)
-        require_value(comparison.scores)
+    measures = chosen if run.measures else MEASURES
+    options = run.arguments(compare_within) | {"measures": measures, "n_permutations": permutations}
+    notes = () if run.blocks else _notes_on_batches(run)
+    if len(others) > 1:
+        results = compare_several_within(X, dict(others), name=first, **options)
+        results = replace(results, comparisons=tuple(replace(each, notes=notes) for each in results))
+        run.outputs.write(results, run.sources)
+        require_value([score for each in results for part in each for score in part.scores])
+        return
+    ((second, Y),) = others
+    result = replace(compare_within(X, Y, names=(first, second), **options), notes=notes)
+    run.outputs.write(result, run.sources, row_map=partial(_row_map, run, arrays))
+    require_value([score for part in (*result, result.whole) for score in part.scores])
 
-    def compare_all_pairs(self, arrays: Any, *, calibrate: bool, **options: Any) -> None:
-        """Compare every pair of several representations, in memory or in files, calibrated on request."""
-        from shesha.comparison import compare_all
 
-        pairs = compare_all(
-            arrays,
-            self.measures,
-            calibrate=calibrate,
-            confidence=self.confidence if calibrate else None,
-            n_permutations=self.permutations,
-            **self.exchanged.design,
-            **self.rows.choice,
-            seed=self.seed,
-            **options,
-        )
-        what: PairNumber = "calibrated" if calibrate else "value"
-        self.outputs.write(
-            pairs,
-            self.files,
-            notes=_default_measures_note(self.measures, self.permutations) if calibrate else (),
-            picture=partial(pairs.plot, pairs.measures[0], what=what),
-            data=describe_inputs(self.files, self.models),
-        )
-        require_value(list(pairs.scores))
+def _notes_on_batches(run: Run) -> tuple[str, ...]:
+    """Return a note if the first file has a column that looks like batches, which no option names."""
+    from shesha.io import open_file, read_labels
+    from shesha.support.provenance import ignore_statements
+    from shesha.support.sampling_units import is_batch_name, undeclared_batches
 
-    def compare_within(self, arrays: dict[str, Any], classes: Any, *, standard: bool) -> None:
-        """Compare the first representation with all others within each class, by measures for few rows."""
-        from shesha.comparison.within_classes import MEASURES, compare_several_within, compare_within
+    with suppress(Exception), ignore_statements():  # A note must not stop the comparison.
+        known = [name for name in open_file(run.sources[0]).labels_available if is_batch_name(name)]
+        table = {name: read_labels(run.sources[0], name) for name in known if name not in run.exchanged.columns}
+        return undeclared_batches(table, (None, None, None))
+    return ()
 
-        (first, X), *others = arrays.items()
-        options: dict[str, Any] = {
-            "n_permutations": None if self.permutations_by_default else self.permutations,
-            "confidence": self.confidence,
-            "seed": self.seed,
-            **self._design_within_classes(),
-            **self.rows.choice,
-        }
-        notes = () if "blocks" in options else self._notes_on_batches()
-        chosen = MEASURES if standard else self.measures
-        if len(others) > 1:
-            results = compare_several_within(X, dict(others), classes, chosen, name=first, **options)
-            results = replace(results, comparisons=tuple(replace(each, notes=notes) for each in results))
-            self.outputs.write(results, self.files)
-            require_value([score for each in results for part in each for score in part.scores])
-            return
-        ((second, Y),) = others
-        result = replace(compare_within(X, Y, classes, chosen, names=(first, second), **options), notes=notes)
-        self.outputs.write(result, self.files, row_map=partial(self._row_map, arrays, classes))
-        require_value([score for part in (*result, result.whole) for score in part.scores])
 
-    def _notes_on_batches(self) -> tuple[str, ...]:
-        """Return a note if the first file has a column that looks like batches, which no option names."""
-        if not self.files:
-            return ()
-        from shesha.io import open_file, read_labels
-        from shesha.support.provenance import ignore_statements
-        from shesha.support.sampling_units import is_batch_name, undeclared_batches
+def _row_map(run: Run, arrays: dict[str, Any], about: Mapping[str, str]) -> Any:
+    """Return the page with a map of the rows, coloured by class if there are labels."""
+    from shesha.changes import explore
 
-        with suppress(Exception), ignore_statements():  # A note must not stop the comparison.
-            known = [name for name in open_file(self.files[0]).labels_available if is_batch_name(name)]
-            table = {name: read_labels(self.files[0], name) for name in known if name not in self.exchanged.columns}
-            return undeclared_batches(table, (None, None, None))
-        return ()
+    (first, X), (second, Y) = arrays.items()
+    return explore(X, Y, run.classes, names=(first, second), **run.row_options.choice, seed=run.seed).page(about)
 
-    def _design_within_classes(self) -> dict[str, Any]:
-        """Return blocks and groups, and refuse options that are meaningless within classes."""
-        design = {
-            name: value for name, value in self.exchanged.design.items() if value is not None and value is not False
-        }
-        others = [f"--{name.replace('_', '-')}" for name in design if name not in ("blocks", "groups")]
-        others += ["--covariates"] * (self.exchanged.covariates is not None)
-        if others:
-            raise ValueError(
-                f"{others[0]} must be left out with --labels, got both; only --blocks and --groups are allowed"
-            )
-        return design
 
-    def _write(self, result: Any, arrays: dict[str, Any], permutations: int) -> None:
-        self.outputs.write(
-            result,
-            self.files,
-            notes=_default_measures_note(self.measures, permutations),
-            picture=partial(self._heat_map, arrays),
-            row_map=partial(self._row_map, arrays, None),
-            data=describe_inputs(self.files, self.models),
-        )
+def _heat_map(run: Run, chosen: list[str], arrays: dict[str, Any]) -> Any:
+    from shesha.comparison import compare_all
 
-    def _row_map(self, arrays: dict[str, Any], classes: Any, about: Mapping[str, str]) -> Any:
-        """Return the page with a map of the rows, coloured by class if there are labels."""
-        from shesha.changes import explore
-
-        (first, X), (second, Y) = arrays.items()
-        return explore(X, Y, classes, names=(first, second), **self.rows.choice, seed=self.seed).page(about)
-
-    def _heat_map(self, arrays: dict[str, Any]) -> Any:
-        from shesha.comparison import compare_all
-
-        pairs = compare_all(arrays, self.measures[:1], **self.rows.choice, seed=self.seed, layer_axis=None)
-        return pairs.plot(pairs.measures[0])
+    pairs = compare_all(arrays, chosen[:1], **run.row_options.choice, seed=run.seed, layer_axis=None)
+    return pairs.plot(pairs.measures[0])
 
 
 def is_quickly_calibrated(arrays: Mapping[str, Any]) -> bool:
@@ -343,305 +278,159 @@ def _default_measures_note(chosen: list[str], permutations: int) -> list[str]:
     return [line for text in texts for line in wrap(text, page_width(), hanging="")]
 
 
+_SAMPLING = ("queries", "pairs", "error")
+
+
+@command(
+    "shesha.comparison:compare",
+    also=f"{MODEL} {READING} labels rdm workers scheduler store json plot title html explore card",
+    first="key measures calibrate model texts html",
+)
 def compare_command(
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FILE...",
-            show_default=False,
-            help=f"{_file_inputs.FORMATS}, or a directory of such files; each array is a representation.",
-        ),
-    ] = None,
-    measures: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Measures to compute: 'recommended' (default: unbiased CKA, RSA, mutual kNN), 'standard', 'all', a "
-            "family, 'ReSi', or names such as 'CKA,mutual kNN(k=20)'."
-        ),
-    ] = None,
-    key: Annotated[
-        list[str] | None,
-        typer.Option(help="Array to compare (may be repeated): a name, or X, layers/NAME, obsm/KEY of AnnData."),
-    ] = None,
-    model: _model_inputs.Model = None,
-    texts: _model_inputs.Texts = None,
-    layers: _model_inputs.Layers = None,
-    pool: _model_inputs.Pool = "auto",
-    batch_size: _model_inputs.BatchSize = 32,
-    device: _model_inputs.Device = None,
-    rdm: _file_inputs.Distances = False,
-    calibrate: Annotated[
-        bool | None,
-        typer.Option(
-            "--calibrate/--no-calibrate",
-            help="Add chance level, p-value, calibrated score and interval. [default: on for two representations of up "
-            f"to {MOST_ROWS_CALIBRATED:,} rows, with the recommended measures]",
-        ),
-    ] = None,
-    permutations: Annotated[
-        int | None,
-        typer.Option(
-            help=f"Number of permutations of the rows for chance levels. [default: {N_PERMUTATIONS}; with --labels, as "
-            "many as the number of classes needs]"
-        ),
-    ] = None,
-    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
-    folds: Annotated[
-        int | None,
-        typer.Option(
-            help="Add held-out values, from this many folds, to measures that fit a map (CCA, LinReg, OrthProc)."
-        ),
-    ] = None,
-    queries: Annotated[
-        int | None,
-        typer.Option(help="Estimate measures of neighbours from this many random rows, compared with all rows."),
-    ] = None,
-    pairs: Annotated[
-        int | None, typer.Option(help="Estimate measures of distances from this many random pairs of rows.")
-    ] = None,
-    error: Annotated[
-        float | None, typer.Option(help="Sample rows and pairs until the Monte Carlo standard error is this small.")
-    ] = None,
-    exact: Annotated[
-        bool,
-        typer.Option(
-            "--exact",
-            help="Compute exact values, however long they take. Otherwise, what would take more than a minute is "
-            "estimated from a sample, and the answer states the error.",
-        ),
-    ] = False,
-    workers: _design_options.WorkersOfSeveral = None,
-    scheduler: _design_options.Scheduler = None,
-    store: Annotated[
-        Path | None,
-        typer.Option(
-            help="Keep results in this file. Rerun the same command to resume, or pass further FILEs to add them."
-        ),
-    ] = None,
-    shards: Annotated[
-        bool,
-        typer.Option(
-            "--shards",
-            help="Compare two directories, each of which is one representation. Its .npy or .parquet files contain "
-            "consecutive rows, in the order of their names. All rows are read in one pass; rerun the same command to "
-            "resume.",
-        ),
-    ] = False,
-    layer_axis: _file_inputs.LayerAxis = "guess",
-    by_position: _file_inputs.ByPosition = False,
-    identity: _file_inputs.Id = None,
-    shared_rows: _file_inputs.SharedRows = False,
-    missing: _file_inputs.Missing = "refuse",
-    transpose: _file_inputs.Transpose = False,
-    blocks: _design_options.Blocks = None,
-    groups: _design_options.Groups = None,
-    within: _design_options.Within = None,
-    shift: _design_options.Shift = False,
-    block_length: _design_options.BlockLength = None,
-    covariates: _design_options.Covariates = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|COLUMN",
-            help="Compare the first representation with every other one within each class (cell type), with "
-            "chance levels: FILE (or FILE:COLUMN) with one label per row, or COLUMN of the first FILE.",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
-    json: _outputs.Json = None,
-    plot: Annotated[Path | None, typer.Option(help="Write a heat map of the first measure to this file.")] = None,
-    html: _outputs.Html = None,
-    explore: _outputs.Explore = None,
-    card: _outputs.Card = None,
+    run: Run,
+    files: list[Path] | None = None,
+    *,
+    measures: list[str] | None = None,
+    calibrate: bool | None = None,
+    permutations: int | None = None,
+    exact: bool = False,
+    shards: bool = False,
 ) -> None:
     """Compare representations of the same rows by one or more similarity measures.
 
     For two arrays, the table has one line per measure. For more arrays, it contains every pair. The exit status is 2
     if no measure has a value.
+
+    Parameters
+    ----------
+    files : FILE...
+        npy, npz, safetensors, pt, parquet, feather, csv, tsv, json, jsonl, txt, vec, bin, fvecs, mat, h5, h5ad, h5mu,
+        loom, mtx, nc, nwb or zarr, or a directory of such files; each array is a representation.
+    measures
+        Measures to compute: 'recommended' (default: unbiased CKA, RSA, mutual kNN), 'standard', 'all', a family,
+        'ReSi', or names such as 'CKA,mutual kNN(k=20)'.
+    calibrate
+        Add chance level, p-value, calibrated score and interval. [default: on for two representations of up to 2,000
+        rows, with the recommended measures]
+    permutations
+        Number of permutations of the rows for chance levels. [default: 200; with --labels, as many as the number of
+        classes needs]
+    folds
+        Add held-out values, from this many folds, to measures that fit a map (CCA, LinReg, OrthProc).
+    queries
+        Estimate measures of neighbours from this many random rows, compared with all rows.
+    pairs
+        Estimate measures of distances from this many random pairs of rows.
+    error
+        Sample rows and pairs until the Monte Carlo standard error is this small.
+    exact
+        Compute exact values, however long they take. Otherwise, what would take more than a minute is estimated from a
+        sample, and the answer states the error.
+    shards
+        Compare two directories, each of which is one representation. Its .npy or .parquet files contain consecutive
+        rows, in the order of their names. All rows are read in one pass; rerun the same command to resume.
+    labels
+        Compare the first representation with every other one within each class (cell type), with chance levels: FILE
+        (or FILE:COLUMN) with one label per row, or COLUMN of the first FILE.
+    plot
+        Write a heat map of the first measure to this file.
+
+    Examples
+    --------
+    shesha compare before.npy after.npy --calibrate
+    shesha compare before.npy after.npy --measures CCA,LinReg,OrthProc --folds 5
+    shesha compare models/*.npy --measures 'CKA,mutual kNN(k=20)' --store pairs.sqlite
     """
-    n_permutations = N_PERMUTATIONS if permutations is None else permutations
-    inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, *(covariates or ()), store)
-    outputs = _outputs.Outputs(json, plot, html, card, inputs, explore)
-    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing, transpose)
-    chosen = _split(measures or (["RSA", "mutual kNN"] if rdm else ["recommended"]))
-    _check_options(card, calibrate, labels, workers, covariates, plot)
-    models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
-    files = [models.file] if models is not None else list(files or ())
-    sample: dict[str, Any] = {"queries": queries, "pairs": pairs, "error": error}
-    read_design = partial(
-        _design_options.read_design, files, blocks, groups, within, shift, block_length, rows=row_options
-    )
-    common: dict[str, Any] = {
-        "permutations": n_permutations,
-        "confidence": confidence,
-        "seed": seed,
-        "outputs": outputs,
-    }
-    comparison_of = partial(ArrayComparison, measures=chosen, files=files, models=model, rows=row_options, **common)
+    run.values["permutations"] = N_PERMUTATIONS if permutations is None else permutations
+    chosen = _split(measures or (["RSA", "mutual kNN"] if run.rdm else ["recommended"]))
+    _check_options(run)
+    models, files = run.models, run.sources
+    several = run.store is not None or run.scheduler is not None
     if models is not None:
-        models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
-    elif not shards and (store is not None or scheduler is not None or _file_inputs.hold_directories(files)):
+        models.require_alone(store=run.store, scheduler=run.scheduler, key=run.key, rdm=run.rdm)
+    elif not shards and (several or _file_inputs.hold_directories(files)):
         suggest_shards(files)
-        _refuse_with_many_files(covariates=covariates, labels=labels, folds=folds, explore=explore, **sample)
-        _refuse_columns({"blocks": blocks, "groups": groups, "within": within})
-        execution: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
-        lazy_files = _lazy_files(files, key, rdm, layer_axis, row_options)
-        comparison_of(exchanged=read_design()).compare_all_pairs(lazy_files, calibrate=bool(calibrate), **execution)
+        _refuse_with_many_files(run)
+        _compare_pairs(run, chosen, run.lazy_files(files), bool(calibrate))
         return
     if shards:
-        options = {"covariates": covariates, "labels": labels, "folds": folds, "plot": plot, "rdm": rdm, "key": key}
-        options |= {
-            "model": model,
-            "store": store,
-            "transpose": transpose,
-            "scheduler": scheduler,
-            "blocks": blocks,
-            "groups": groups,
-        }
-        require_shards(files, options | {"within": within, "shift": shift, "explore": explore})
-    exchanged = read_design(covariates or ())
-    classes = _design_options.labels_named("labels", labels, files[0], rows=row_options)
-    plain = exchanged.is_empty and not (key or rdm or labels or folds or plot or transpose)
+        require_shards(files, {name: getattr(run, name) for name in _NOT_WITH_SHARDS})
+    one_by_one = ("key", "rdm", "labels", "folds", "plot", "transpose")
+    plain = run.exchanged.is_empty and not any(getattr(run, name) for name in one_by_one)
     if models is None and (shards or needs_stretches(files, chosen, plain=plain)):
-        sample |= {"exact": exact or "auto"}
-        _compare_beyond_memory(files, chosen, sample, calibrate=bool(calibrate), **common)
+        comparison = compare_large(
+            files,
+            chosen,
+            {**{name: getattr(run, name) for name in (*_SAMPLING, "confidence")}, "exact": exact or "auto"},
+            seed=run.seed,
+            calibrate=bool(calibrate),
+            n_draws=run.permutations,
+            alpha=run.alpha,
+        )
+        run.outputs.write(comparison, files)
+        require_value(comparison.scores)
         return
-    columns = (*exchanged.columns, *_design_options.column_of_first_file(labels))
-    arrays = _read_arrays(models, files, key, columns, layer_axis, row_options, rdm)
-    _refuse_for_several(len(arrays), labels, {"folds": folds, **sample}, explore, rdm)
-    sample |= {"folds": folds, "exact": exact or "auto"}
-    if labels is not None:
-        comparing = comparison_of(exchanged=exchanged, permutations_by_default=permutations is None)
-        comparing.compare_within(arrays, classes, standard=not measures)
+    arrays = _read_arrays(run)
+    _refuse_for_several(run, len(arrays))
+    if run.labels is not None:
+        _compare_within(run, chosen, arrays, permutations)
+    elif len(arrays) == 2:
+        _compare_pair(run, chosen, arrays, calibrate)
+    elif run.covariates:
+        raise ValueError(f"--covariates needs exactly two representations, got {len(arrays)}: choose them with --key")
     else:
-        _compare_arrays(comparison_of(exchanged=exchanged), arrays, calibrate, sample, workers, standard=not measures)
+        _compare_pairs(run, chosen, arrays, bool(calibrate))
 
 
-def _check_options(
-    card: Path | None,
-    calibrate: bool | None,
-    labels: str | None,
-    workers: int | None,
-    covariates: list[str] | None,
-    plot: Path | None,
-) -> None:
+_NOT_WITH_SHARDS = (
+    *("covariates", "labels", "folds", "plot", "rdm", "key", "model", "store", "transpose", "scheduler", "blocks"),
+    *("groups", "within", "shift", "explore"),
+)
+
+
+def _check_options(run: Run) -> None:
     """Refuse options that exclude one another or are out of range."""
-    if card is not None and (not calibrate or labels is not None):
+    if run.card is not None and (not run.calibrate or run.labels is not None):
         raise ValueError(
             "--card needs --calibrate and excludes --labels: a similarity cannot be judged without its chance level"
         )
-    _design_options.require_workers(workers)
-    if covariates and plot is not None:
+    if run.covariates and run.plot is not None:
         raise ValueError(
             "--plot must be left out with --covariates, got both: the picture does not control for covariates"
         )
 
 
-def _compare_beyond_memory(
-    files: list[Path],
-    measures: list[str],
-    sample: dict[str, Any],
-    *,
-    calibrate: bool,
-    permutations: int,
-    confidence: float,
-    seed: int,
-    outputs: _outputs.Outputs,
-) -> None:
-    """Compare two files that do not fit in memory."""
-    chance = {"calibrate": calibrate, "n_draws": permutations, "alpha": 0.05}
-    settings = {**sample, "confidence": confidence}
-    comparison = compare_large(files, measures, settings, seed=seed, **chance)
-    outputs.write(comparison, files)
-    require_value(comparison.scores)
-
-
-def _compare_arrays(
-    comparing: ArrayComparison,
-    arrays: dict[str, Any],
-    calibrate: bool | None,
-    sample: dict[str, Any],
-    workers: int | None,
-    *,
-    standard: bool,
-) -> None:
-    """Compare two arrays with the options for a pair, or all pairs of several arrays."""
-    if len(arrays) == 2:
-        if calibrate is None:
-            calibrate = (
-                standard
-                and not any(sample[name] for name in sample if name != "exact")
-                and is_quickly_calibrated(arrays)
-            )
-        comparing.pair(arrays, calibrate=calibrate, **sample)
-    elif comparing.exchanged.covariates is not None:
-        raise ValueError(f"--covariates needs exactly two representations, got {len(arrays)}: choose them with --key")
-    else:
-        comparing.compare_all_pairs(arrays, calibrate=bool(calibrate), workers=workers, layer_axis=None)
-
-
-def _read_arrays(
-    models: _model_inputs.FromModels | None,
-    files: list[Path],
-    keys: list[str] | None,
-    columns: tuple[str, ...],
-    layer_axis: str,
-    rows: _file_inputs.RowOptions,
-    rdm: bool,
-) -> dict[str, Any]:
+def _read_arrays(run: Run) -> dict[str, Any]:
     """Return at least two representations, from models or files; columns of labels are not features."""
-    if models is not None:
-        arrays, source = models.last_layers(), "--model must give"
+    run.classes  # noqa: B018  # What is wrong with labels is reported before the representations are read.
+    if run.models is not None:
+        arrays, source = run.models.last_layers(), "--model must give"
     else:
-        source = "FILE must contain"
-        arrays = _file_inputs.read_representations(files, keys, columns, layer_axis, rows=rows, distances=rdm)
+        arrays, source = run.read(run.sources, run.key), "FILE must contain"
     if len(arrays) < 2:
         raise ValueError(f"{source} at least two representations in total, got {', '.join(arrays) or 'none'}")
     return arrays
 
 
-def _refuse_for_several(
-    n_arrays: int, labels: str | None, sample: dict[str, Any], explore: Path | None, rdm: bool
-) -> None:
+def _refuse_for_several(run: Run, n_arrays: int) -> None:
     """Refuse options that require exactly two representations."""
-    for option, value in sample.items():
-        if value is not None and (labels is not None or n_arrays != 2):
+    for option in ("folds", *_SAMPLING):
+        if getattr(run, option) is not None and (run.labels is not None or n_arrays != 2):
             raise ValueError(f"--{option} needs exactly two representations, and no --labels, got {n_arrays}")
-    if explore is not None and (rdm or n_arrays != 2):
+    if run.explore is not None and (run.rdm or n_arrays != 2):
         raise ValueError(f"--explore needs exactly two representations, and no --rdm, got {n_arrays}")
 
 
-def _refuse_with_many_files(**options: Any) -> None:
-    passed = [f"--{name.replace('_', '-')}" for name, value in options.items() if value]
-    if passed:
-        raise ValueError(f"{passed[0]} needs two representations in files, got --store, --scheduler or a directory")
-
-
-def _refuse_columns(named: dict[str, str | None]) -> None:
-    for option, value in named.items():
+def _refuse_with_many_files(run: Run) -> None:
+    for name in ("covariates", "labels", "folds", "explore", *_SAMPLING):
+        if getattr(run, name):
+            raise ValueError(f"--{name} needs two representations in files, got --store, --scheduler or a directory")
+    for name in ("blocks", "groups", "within"):
+        value = getattr(run, name)
         if value is not None and not Path(value).exists():
             raise ValueError(
-                f"--{option} must be a file with --store, --scheduler or a directory, got {value!r}, which is not a "
-                "file"
+                f"--{name} must be a file with --store, --scheduler or a directory, got {value!r}, which is not a file"
             )
-
-
-def _lazy_files(
-    files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, rows: _file_inputs.RowOptions
-) -> Any:
-    """Return `Files`, whose arrays are read when needed."""
-    from shesha.comparison.input_manifest import Files
-
-    return Files(
-        files,
-        keys,
-        rdm,
-        _file_inputs.parse_layer_axis(layer_axis),
-        by_position=rows.by_position,
-        ids=rows.ids,
-        transpose=rows.transpose,
-        flatten=True,
-    )
 
 
 def _split(names: list[str]) -> list[str]:

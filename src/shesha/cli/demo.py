@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from shesha._version import DISTRIBUTION
+from shesha.cli._commands import command
+from shesha.cli._run import Run
 
 if TYPE_CHECKING:
     from shesha.report import Page, Part
@@ -36,12 +36,19 @@ class _Step:
     """Further tables that only the page shows."""
 
 
-def demo_command(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the data and the page.")] = Path(
-        "shesha-demo"
-    ),
-) -> None:
-    """Answer four questions about a small network, show the commands, and write an HTML page."""
+@command()
+def demo_command(run: Run, *, out: Path = Path("shesha-demo")) -> None:
+    """Answer four questions about a small network, show the commands, and write an HTML page.
+
+    Parameters
+    ----------
+    out : DIR
+        Folder for the data and the page.
+
+    Examples
+    --------
+    shesha demo
+    """
     from shesha.auditing import audit
     from shesha.cli._outputs import Outputs, say
     from shesha.comparison import compare

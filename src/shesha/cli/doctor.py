@@ -10,7 +10,9 @@ from typing import Any
 
 import typer
 
+from shesha.cli._commands import command
 from shesha.cli._outputs import echo
+from shesha.cli._run import Run
 
 _UNWELL = 1
 EXTRAS: dict[str, tuple[str, ...]] = {
@@ -33,10 +35,15 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 """For each extra, the libraries that it installs."""
 
 
-def doctor_command() -> None:
+@command()
+def doctor_command(run: Run) -> None:
     """Report the installation: version, compiled loops, threads, memory, optional libraries and data sets.
 
     The exit status is 1 if files of another package are mixed with those of the library.
+
+    Examples
+    --------
+    shesha doctor
     """
     from shesha.report import columns
     from shesha.support import conflicting_distributions

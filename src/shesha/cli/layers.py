@@ -3,106 +3,65 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
+from shesha.cli import _model_inputs
+from shesha.cli._commands import MODEL, READING, command
+from shesha.cli._run import Run
 from shesha.support.wording import count
 
 
-def layers_command(
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[FIRST SECOND]",
-            help="Two files, each with the layers of one model; or name the models with --model.",
-            show_default=False,
-        ),
-    ] = None,
-    measure: Annotated[str, typer.Option(help="A measure, with optional parameters: 'mutual kNN(k=20)'.")] = (
-        "unbiased CKA"
-    ),
-    aggregate: Annotated[str, typer.Option(help="Summary of the grid: max, row_max, top_k or mean.")] = "max",
-    model: _model_inputs.Model = None,
-    texts: _model_inputs.Texts = None,
-    layers: _model_inputs.Layers = None,
-    pool: _model_inputs.Pool = "auto",
-    batch_size: _model_inputs.BatchSize = 32,
-    device: _model_inputs.Device = None,
-    project: Annotated[
-        int | None,
-        typer.Option(
-            help="With --model: project layers with more features than this onto this many random directions."
-        ),
-    ] = None,
-    rdm: _file_inputs.Distances = False,
-    permutations: Annotated[
-        int, typer.Option(help="Number of permutations of the rows, the same for all layers.")
-    ] = 200,
-    alpha: Annotated[float, typer.Option(help="Significance level of the threshold.")] = 0.05,
-    key: Annotated[list[str] | None, typer.Option(help="Layer of the files to compare (may be repeated).")] = None,
-    layer_axis: _file_inputs.LayerAxis = "guess",
-    by_position: _file_inputs.ByPosition = False,
-    identity: _file_inputs.Id = None,
-    shared_rows: _file_inputs.SharedRows = False,
-    missing: _file_inputs.Missing = "refuse",
-    transpose: _file_inputs.Transpose = False,
-    blocks: _design_options.Blocks = None,
-    groups: _design_options.Groups = None,
-    within: _design_options.Within = None,
-    shift: _design_options.Shift = False,
-    block_length: _design_options.BlockLength = None,
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
-    json: _outputs.Json = None,
-    plot: Annotated[Path | None, typer.Option(help="Write a heat map of the grid to this file.")] = None,
-    html: _outputs.Html = None,
-    card: _outputs.Card = None,
-) -> None:
+@command(
+    "shesha.comparison:compare_layers",
+    without="calibrate permutations",
+    also=f"{MODEL} {READING} rdm json plot title html card",
+    first="model texts measure permutations plot html",
+)
+def layers_command(run: Run, files: list[Path] | None = None, *, project: int | None = None) -> None:
     """Compare every layer of one model with every layer of another, and calibrate the maximum or another summary.
 
     If --model is given twice, both models read --texts batch by batch, and activations are not kept. Any number of
     texts then fits in memory. p-values are corrected for the number of pairs.
+
+    Parameters
+    ----------
+    files : [FIRST SECOND]
+        Two files, each with the layers of one model; or name the models with --model.
+    measure
+        A measure, with optional parameters: 'mutual kNN(k=20)'.
+    permutations
+        Number of permutations of the rows, the same for all layers.
+    project
+        With --model: project layers with more features than this onto this many random directions.
+    plot
+        Write a heat map of the grid to this file.
+
+    Examples
+    --------
+    shesha layers first.npz second.npz --measure CKA --plot grid.png
     """
     from shesha.comparison import compare_layers
 
-    row_options = _file_inputs.RowOptions(identity, by_position, shared_rows, missing, transpose)
-    outputs = _outputs.Outputs(json, plot, html, card, (*(files or ()), *(model or ()), texts, blocks, groups, within))
-    models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
+    models, sources = run.models, run.sources
     if models is not None:
-        if key:
+        if run.key:
             raise ValueError("--key must be left out with --model, got both")
-        exchanged = _design_options.read_design([models.file], blocks, groups, within, shift, block_length)
-        if not exchanged.is_empty or rdm or card is not None or aggregate != "max":
+        if not run.exchanged.is_empty or run.rdm or run.card is not None or run.aggregate != "max":
             raise ValueError(
                 "--model must come without --blocks, --groups, --within, --shift, --rdm, --card and --aggregate: "
                 "write the layers to files first (shesha extract)"
             )
-        result = _compare_models(models, measure, project, seed)
-        outputs.write(result, [models.file])
+        run.outputs.write(_compare_models(models, run.measure, project, run.seed), sources)
         return
     if project is not None:
         raise ValueError(f"--project must come with --model, got {project} with files")
-    if files is None or len(files) != 2:
-        raise ValueError(f"FILE must be given twice, got {count(len(files or ()), 'file')}")
-    first, second = files
-    exchanged = _design_options.read_design([first], blocks, groups, within, shift, block_length, rows=row_options)
-    a, b = _file_inputs.read_each(files, key, exchanged.columns, layer_axis, rows=row_options, distances=rdm)
-    row_options.state_pairing(a, b)
-    grid = compare_layers(
-        a,
-        b,
-        measure,
-        names=_names(first, second),
-        calibrate=True,
-        aggregate=aggregate,
-        n_permutations=permutations,
-        alpha=alpha,
-        **exchanged.design,
-        **row_options.choice,
-        seed=seed,
-    )
-    outputs.write(grid, [first, second], data=f"{first.name} and {second.name}", model=first.stem)
+    if len(sources) != 2:
+        raise ValueError(f"FILE must be given twice, got {count(len(sources), 'file')}")
+    first, second = sources
+    a, b = run.read_each(sources, run.key)
+    run.row_options.state_pairing(a, b)
+    grid = compare_layers(a, b, names=_names(first, second), calibrate=True, **run.arguments(compare_layers))
+    run.outputs.write(grid, sources, data=f"{first.name} and {second.name}", model=first.stem)
 
 
 def _names(first: Path, second: Path) -> tuple[str, str] | tuple[()]:
@@ -112,7 +71,6 @@ def _names(first: Path, second: Path) -> tuple[str, str] | tuple[()]:
 
 
 def _compare_models(models: _model_inputs.FromModels, measure: str, project: int | None, seed: int) -> Any:
-    from shesha.cli._model_inputs import read_texts
     from shesha.comparison.moment_scores import compare_models
     from shesha.measures import as_measure, takes_moments
 
@@ -126,7 +84,7 @@ def _compare_models(models: _model_inputs.FromModels, measure: str, project: int
         )
     return compare_models(
         models.models,
-        read_texts(models.file, models.column),
+        _model_inputs.read_texts(models.file, models.column),
         chosen,
         layers=models.layers or "all",
         pool=models.pool,

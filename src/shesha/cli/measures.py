@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
+from shesha.cli._commands import command
 from shesha.cli._outputs import echo
+from shesha.cli._run import Run
 
 
 def _names(incomplete: str) -> list[str]:
@@ -16,15 +14,20 @@ def _names(incomplete: str) -> list[str]:
     return [measure.name for measure in choose("all") if measure.name.casefold().startswith(incomplete.casefold())]
 
 
-def measures_command(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            help="A measure by any name, a family, or 'ReSi', 'standard'; default: list all.", autocompletion=_names
-        ),
-    ] = None,
-) -> None:
-    """List the measures, or describe one: its meaning, invariances, cost and limits."""
+@command(completion=_names)
+def measures_command(run: Run, name: str | None = None) -> None:
+    """List the measures, or describe one: its meaning, invariances, cost and limits.
+
+    Parameters
+    ----------
+    name
+        A measure by any name, a family, or 'ReSi', 'standard'; default: list all.
+
+    Examples
+    --------
+    shesha measures
+    shesha measures 'mutual kNN'
+    """
     from shesha.measures import card, choose, families, get, overview
 
     if name is None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
+from shesha.cli import _file_inputs, _outputs
+from shesha.cli._commands import add, command
 from shesha.cli._model_inputs import parse_texts, read_texts
 from shesha.cli._outputs import echo
+from shesha.cli._run import Run, split_source
 from shesha.support.provenance import collected_statements
 
 if TYPE_CHECKING:
@@ -204,145 +206,111 @@ monitor = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+for _name, _about in {
+    "init": "Create a monitor from canary rows and their re-encodings by the unchanged model.",
+    "check": "Compare canary rows with the reference. Exit status 0: no alert, 1: drift, 2: undecided.",
+    "update": "Compare new inputs with the reference. Exit status 0: no change so far, 1: changed, 2: undecided.",
+    "history": "Print earlier checks and updates.",
+    "acknowledge": "Acknowledge alarms, and reset the evidence from checks and from the stream.",
+    "serve": "Serve gauges for Prometheus under /metrics, and a web page, until Ctrl-C.",
+}.items():
+    add(monitor, _name, _about, (__name__, f"{_name}_command"))
 CHANGED, COULD_NOT_TELL = 1, 2
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of the monitor.", show_default=False)]
-Key = Annotated[str | None, typer.Option(help="Name of the array, if a file contains several.")]
-About = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=TEXT", help="Information to record, such as revision=abc (may be repeated)."),
-]
-Model = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="NAME|FOLDER",
-        help="Encode --texts with this model instead of reading a file of rows: a folder with config.json and "
-        "safetensors weights, a package, or a name that the transformers library can load.",
-    ),
-]
-Texts = Annotated[
-    str | None,
-    typer.Option(
-        "--texts", metavar="FILE[:COLUMN]", help="Texts for --model: a .txt file with one text per line, or a table."
-    ),
-]
 
 
-@monitor.command("init")
+@command(
+    "shesha.drift:DriftMonitor",
+    also="model texts layers pool batch_size device id by_position transpose",
+    without="n_resamples",
+)
 def init_command(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory of the monitor.", show_default=False)],
-    reference: Annotated[
-        Path | None, typer.Argument(metavar="[REF]", help="File with the canary rows.", show_default=False)
-    ] = None,
-    model: Model = None,
-    texts: Texts = None,
-    reencodings: Annotated[
-        int,
-        typer.Option(
-            help="With --model: number of re-encodings, in new random batches. 19 limit false alarms to 1 in 20 "
-            "checks, 99 to 1 in 100. Rerun to resume, or with a larger number to add some."
-        ),
-    ] = 19,
-    half: Annotated[
-        bool,
-        typer.Option(
-            help="With --model: use half precision for every other re-encoding, because machines round differently."
-        ),
-    ] = True,
-    nulls: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Re-encodings of the same rows by the unchanged model: files with one matrix or a stack of them (may "
-            "be repeated). At least 99 for --false-alarm 0.01.",
-        ),
-    ] = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|COLUMN", help="Class labels: FILE (or FILE:COLUMN) with one label per row, or COLUMN of REF."
-        ),
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|COLUMN",
-            help="Document, clip or session of each row, if rows share one: FILE (or FILE:COLUMN), or COLUMN of REF. "
-            "Resampling and `monitor update` then count each group once.",
-        ),
-    ] = None,
-    layers: _model_inputs.Layers = None,
-    pool: _model_inputs.Pool = "auto",
-    batch_size: _model_inputs.BatchSize = 32,
-    device: _model_inputs.Device = None,
-    key: Key = None,
-    false_alarm: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of checks that raise an alert although nothing changed. [default: 0.01, or the rate that the "
-            "re-encodings allow]"
-        ),
-    ] = None,
-    run_length: Annotated[
-        float | None,
-        typer.Option(
-            help="Instead of --false-alarm: average number of checks until a false alarm. Evidence accumulates over "
-            "checks."
-        ),
-    ] = None,
-    tolerance: Annotated[
-        float | None, typer.Option(help="Largest drift that raises no alert. [default: 0 with --nulls, else 0.05]")
-    ] = None,
-    measures: Annotated[
-        str | None, typer.Option(help="Measures, starting with the one that raises alerts: 'RDM drift,CKA'.")
-    ] = None,
-    about: About = None,
-    keep_rows: Annotated[
-        bool, typer.Option("--keep-rows", help="Store the rows themselves, which `monitor update` needs.")
-    ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing reference.")] = False,
-    identity: _file_inputs.Id = None,
-    by_position: _file_inputs.ByPosition = False,
-    missing: _file_inputs.Missing = "refuse",
-    transpose: _file_inputs.Transpose = False,
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    run: Run,
+    reference: Path | None = None,
+    *,
+    out: Path,
+    model: str | None = None,
+    reencodings: int = 19,
+    half: bool = True,
+    nulls: list[Path] | None = None,
+    labels: str | None = None,
+    groups: str | None = None,
+    key: str | None = None,
+    measures: str | None = None,
+    about: list[str] | None = None,
+    keep_rows: bool = False,
+    overwrite: bool = False,
 ) -> None:
-    """Create a monitor from canary rows and their re-encodings by the unchanged model."""
+    """Create a monitor from canary rows and their re-encodings by the unchanged model.
+
+    Parameters
+    ----------
+    reference : [REF]
+        File with the canary rows.
+    out : DIR
+        Directory of the monitor.
+    model
+        Encode --texts with this model instead of reading a file of rows: a folder with config.json and safetensors
+        weights, a package, or a name that the transformers library can load.
+    texts : FILE[:COLUMN]
+        Texts for --model: a .txt file with one text per line, or a table.
+    reencodings
+        With --model: number of re-encodings, in new random batches. 19 limit false alarms to 1 in 20 checks, 99 to 1 in
+        100. Rerun to resume, or with a larger number to add some.
+    half
+        With --model: use half precision for every other re-encoding, because machines round differently.
+    nulls : FILE
+        Re-encodings of the same rows by the unchanged model: files with one matrix or a stack of them (may be
+        repeated). At least 99 for --false-alarm 0.01.
+    labels
+        Class labels: FILE (or FILE:COLUMN) with one label per row, or COLUMN of REF.
+    groups
+        Document, clip or session of each row, if rows share one: FILE (or FILE:COLUMN), or COLUMN of REF. Resampling
+        and `monitor update` then count each group once.
+    key
+        Name of the array, if a file contains several.
+    false_alarm
+        Share of checks that raise an alert although nothing changed. [default: 0.01, or the rate that the re-encodings
+        allow]
+    run_length
+        Instead of --false-alarm: average number of checks until a false alarm. Evidence accumulates over checks.
+    tolerance
+        Largest drift that raises no alert. [default: 0 with --nulls, else 0.05]
+    measures
+        Measures, starting with the one that raises alerts: 'RDM drift,CKA'.
+    about : NAME=TEXT
+        Information to record, such as revision=abc (may be repeated).
+    keep_rows
+        Store the rows themselves, which `monitor update` needs.
+    overwrite
+        Replace an existing reference.
+    """
     from shesha.drift import DriftMonitor
     from shesha.drift.monitor import LEVEL
     from shesha.results.base import texts_of_statements
 
-    options = {"layers": layers, "pool": pool, "batch_size": batch_size, "device": device}
-    canaries = Canaries.read(model, texts, reference, "REF", **options)
+    encoding = {name: getattr(run, name) for name in ("layers", "pool", "batch_size", "device")}
+    canaries = Canaries.read(model, run.texts, reference, "REF", **encoding)
+    false_alarm = run.false_alarm
     circumstances: dict[str, str] = {}
     rows: Any
     again: Any
     if canaries is None:
         assert reference is not None
-        row_options = _file_inputs.RowOptions(identity, by_position, missing=missing, transpose=transpose)
-        rows = read_matrix(reference, key, _columns_inside(labels, groups), row_options)
-        again = read_stacks(nulls, key, row_options) if nulls else None
+        rows = read_matrix(reference, key, _columns_inside(labels, groups), run.row_options)
+        again = read_stacks(nulls, key, run.row_options) if nulls else None
     else:
         refuse_with_model(nulls=nulls, key=key)
         folder = out.with_name(f"{out.name}.encodings")
-        rows, again, circumstances = canaries.reencode(folder, reencodings, half=half, seed=seed)
-        if false_alarm is None and run_length is None:
+        rows, again, circumstances = canaries.reencode(folder, reencodings, half=half, seed=run.seed)
+        if false_alarm is None and run.run_length is None:
             false_alarm = max(LEVEL, 1 / (reencodings + 1))
     source = reference if canaries is None else canaries.file
     assert source is not None
-    drift_monitor = DriftMonitor(
-        rows,
-        nulls=again,
-        labels=_design_options.labels_named("labels", labels, source),
-        groups=_design_options.labels_named("groups", groups, source),
-        false_alarm=false_alarm,
-        run_length=run_length,
-        measures=None if measures is None else [name.strip() for name in measures.split(",")],
-        tolerance=tolerance,
-        about=circumstances | parse_about(about),
-        missing=missing,  # type: ignore[arg-type]  # Checked by name in the call.
-        seed=seed,
-    )
+    run.first = source
+    chosen = None if measures is None else [name.strip() for name in measures.split(",")]
+    options: dict[str, Any] = {"nulls": again, "measures": chosen, "false_alarm": false_alarm}
+    options |= {"groups": run.group_labels, "about": circumstances | parse_about(about)}
+    drift_monitor = DriftMonitor(rows, **run.arguments(DriftMonitor, "reference") | options)
     drift_monitor.save(out, keep_rows=keep_rows, overwrite=overwrite)
     basis = (
         f"{drift_monitor.n_nulls} re-encodings"
@@ -354,46 +322,52 @@ def init_command(
             f"The bound on false alarms of `monitor update`, and of checks without re-encodings, does not hold: "
             f"{drift_monitor.dependence}."
         )
-    again_with = "FILE" if canaries is None else f"--model {canaries.model} --texts {texts}"
+    again_with = "FILE" if canaries is None else f"--model {canaries.model} --texts {run.texts}"
     restrictions, read = texts_of_statements(collected_statements())
     echo("\n".join(filter(None, [*restrictions, f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}", read])))
     echo(f"Next: shesha monitor check {out} {again_with}")
 
 
-@monitor.command("check")
+@command(also="texts pool batch_size device id by_position shared_rows missing transpose json plot title html card")
 def check_command(
-    folder: Folder,
-    current: Annotated[
-        Path | None, typer.Argument(metavar="[CURRENT]", help="The same rows, encoded again.", show_default=False)
-    ] = None,
-    model: Model = None,
-    texts: Texts = None,
-    pool: _model_inputs.Pool = "auto",
-    batch_size: _model_inputs.BatchSize = 32,
-    device: _model_inputs.Device = None,
-    key: Key = None,
-    about: About = None,
-    identity: _file_inputs.Id = None,
-    by_position: _file_inputs.ByPosition = False,
-    shared_rows: _file_inputs.SharedRows = False,
-    missing: _file_inputs.Missing = "refuse",
-    transpose: _file_inputs.Transpose = False,
-    github_summary: Annotated[
-        bool, typer.Option("--github-summary", help="Add the verdict to the file that GITHUB_STEP_SUMMARY names.")
-    ] = False,
-    json: _outputs.Json = None,
-    html: _outputs.Html = None,
-    card: _outputs.Card = None,
+    run: Run,
+    folder: Path,
+    current: Path | None = None,
+    *,
+    model: str | None = None,
+    key: str | None = None,
+    about: list[str] | None = None,
+    github_summary: bool = False,
 ) -> None:
-    """Compare canary rows with the reference. Exit status 0: no alert, 1: drift, 2: undecided."""
+    """Compare canary rows with the reference. Exit status 0: no alert, 1: drift, 2: undecided.
+
+    Parameters
+    ----------
+    folder : DIR
+        Directory of the monitor.
+    current : [CURRENT]
+        The same rows, encoded again.
+    model
+        Encode --texts with this model instead of reading a file of rows: a folder with config.json and safetensors
+        weights, a package, or a name that the transformers library can load.
+    texts : FILE[:COLUMN]
+        Texts for --model: a .txt file with one text per line, or a table.
+    key
+        Name of the array, if a file contains several.
+    about : NAME=TEXT
+        Information to record, such as revision=abc (may be repeated).
+    github_summary
+        Add the verdict to the file that GITHUB_STEP_SUMMARY names.
+    """
     from shesha.drift import DriftMonitor
 
-    outputs = _outputs.Outputs(json, html=html, card=card, inputs=(current, texts, model, *monitor_files(folder)))
+    run.outputs.require_separate(monitor_files(folder))
     summary = _summary_file() if github_summary else None
-    canaries = Canaries.read(model, texts, current, "CURRENT", pool=pool, batch_size=batch_size, device=device)
+    encoding = {name: getattr(run, name) for name in ("pool", "batch_size", "device")}
+    canaries = Canaries.read(model, run.texts, current, "CURRENT", **encoding)
     drift_monitor = DriftMonitor.load(folder)
-    stored_ids = column_of_ids(drift_monitor) if identity is None and not by_position else None
-    row_options = _file_inputs.RowOptions(identity or stored_ids, by_position, shared_rows, missing, transpose)
+    stored_ids = column_of_ids(drift_monitor) if run.id is None and not run.by_position else None
+    row_options = replace(run.row_options, ids=run.id or stored_ids)
     circumstances: dict[str, str] = {}
     if canaries is None:
         assert current is not None
@@ -414,77 +388,85 @@ def check_command(
     verdict = drift_monitor.check(rows, about=circumstances | parse_about(about), **row_options.choice)
     inputs = [source, *(file for file in monitor_files(folder) if file.suffix in (".json", ".npz"))]
     data = f"{verdict.n_rows:,} canary rows of {folder.name}"
-    outputs.write(verdict, inputs, data=data, model=source.stem if model is None else model, brief=True)
+    run.outputs.write(verdict, inputs, data=data, model=source.stem if model is None else model, brief=True)
     if summary is not None:
         with summary.open("a", encoding="utf-8") as file:
             file.write(markdown(verdict))
     _end(verdict.state)
 
 
-@monitor.command("update")
-def update_command(
-    folder: Folder,
-    batch: Annotated[Path, typer.Argument(metavar="BATCH", help="Rows of new inputs.", show_default=False)],
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|COLUMN",
-            help="Group of each row, if the reference has groups: FILE (or FILE:COLUMN), or COLUMN of BATCH.",
-        ),
-    ] = None,
-    key: Key = None,
-    identity: _file_inputs.Id = None,
-    by_position: _file_inputs.ByPosition = False,
-    missing: _file_inputs.Missing = "refuse",
-    transpose: _file_inputs.Transpose = False,
-    json: _outputs.Json = None,
-) -> None:
-    """Compare new inputs with the reference. Exit status 0: no change so far, 1: changed, 2: undecided."""
+@command(also="id by_position missing transpose json plot title")
+def update_command(run: Run, folder: Path, batch: Path, *, groups: str | None = None, key: str | None = None) -> None:
+    """Compare new inputs with the reference. Exit status 0: no change so far, 1: changed, 2: undecided.
+
+    Parameters
+    ----------
+    folder : DIR
+        Directory of the monitor.
+    batch : BATCH
+        Rows of new inputs.
+    groups
+        Group of each row, if the reference has groups: FILE (or FILE:COLUMN), or COLUMN of BATCH.
+    key
+        Name of the array, if a file contains several.
+    """
     from shesha.drift import DriftMonitor
 
-    outputs = _outputs.Outputs(json, inputs=(batch, *monitor_files(folder)))
-    row_options = _file_inputs.RowOptions(identity, by_position, missing=missing, transpose=transpose)
-    rows = read_matrix(batch, key, _columns_inside(groups), row_options)
-    verdict = DriftMonitor.load(folder).update(
-        rows,
-        groups=_design_options.labels_named("groups", groups, batch),
-        missing=missing,  # type: ignore[arg-type]  # Checked by name in the call.
-    )
-    outputs.write(verdict, [batch], brief=True)
+    run.outputs.require_separate(monitor_files(folder))
+    run.first = batch
+    rows = read_matrix(batch, key, _columns_inside(groups), run.row_options)
+    verdict = DriftMonitor.load(folder).update(rows, groups=run.group_labels, missing=run.missing)
+    run.outputs.write(verdict, [batch], brief=True)
     _end(verdict.state)
 
 
-@monitor.command("history")
-def history_command(
-    folder: Folder,
-    last: Annotated[int, typer.Option(help="Number of checks and updates to print.")] = 20,
-    json: _outputs.Json = None,
-) -> None:
-    """Print earlier checks and updates."""
+@command(also="json")
+def history_command(run: Run, folder: Path, *, last: int = 20) -> None:
+    """Print earlier checks and updates.
+
+    Parameters
+    ----------
+    folder : DIR
+        Directory of the monitor.
+    last
+        Number of checks and updates to print.
+    """
     from shesha.drift import DriftMonitor
 
-    outputs = _outputs.Outputs(json, inputs=monitor_files(folder))
+    run.outputs.require_separate(monitor_files(folder))
     drift_monitor = DriftMonitor.load(folder)
     checks, updates = drift_monitor.history("check", last), drift_monitor.history("update", last)
-    _outputs.emit("\n".join(status_lines(checks, updates)), {"checks": checks, "updates": updates}, outputs.json)
+    _outputs.emit("\n".join(status_lines(checks, updates)), {"checks": checks, "updates": updates}, run.json)
 
 
-@monitor.command("acknowledge")
-def acknowledge_command(folder: Folder) -> None:
-    """Acknowledge alarms, and reset the evidence from checks and from the stream."""
+@command()
+def acknowledge_command(run: Run, folder: Path) -> None:
+    """Acknowledge alarms, and reset the evidence from checks and from the stream.
+
+    Parameters
+    ----------
+    folder : DIR
+        Directory of the monitor.
+    """
     from shesha.drift import DriftMonitor
 
     DriftMonitor.load(folder).acknowledge()
     echo(f"{folder}: evidence restarts")
 
 
-@monitor.command("serve")
-def serve_command(
-    folder: Folder,
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free port.")] = 9108,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for the whole network.")] = "127.0.0.1",
-) -> None:
-    """Serve gauges for Prometheus under /metrics, and a web page, until Ctrl-C."""
+@command()
+def serve_command(run: Run, folder: Path, *, port: int = 9108, host: str = "127.0.0.1") -> None:
+    """Serve gauges for Prometheus under /metrics, and a web page, until Ctrl-C.
+
+    Parameters
+    ----------
+    folder : DIR
+        Directory of the monitor.
+    port
+        Port to listen on; 0 for any free port.
+    host
+        Address to listen on; 0.0.0.0 for the whole network.
+    """
     from shesha.drift.monitor_server import server
 
     with server(folder, host, port) as http_server:
@@ -497,7 +479,7 @@ def serve_command(
 
 def _columns_inside(*options: str | None) -> tuple[str, ...] | None:
     """Return the columns of the file itself that options name; None if there are none."""
-    return tuple(name for name in options if name and _design_options.split_source(name)[0] is None) or None
+    return tuple(name for name in options if name and split_source(name)[0] is None) or None
 
 
 def _end(state: str) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from shesha._version import DISTRIBUTION
-from shesha.cli._design_options import Scheduler, Workers
+from shesha.cli._options import OPTIONS
 from shesha.cli._outputs import (
     INTERRUPTED,
-    Html,
     echo,
     require_page,
     require_picture,
@@ -21,6 +22,9 @@ from shesha.cli._outputs import (
     write,
 )
 
+Workers = Annotated[int | None, typer.Option(help="Number of local processes; default: one per core.")]
+Scheduler = Annotated[str | None, typer.Option(help=OPTIONS["scheduler"].help)]
+Html = Annotated[Path | None, typer.Option("--html", help=OPTIONS["html"].help)]
 GROUP = "shesha.commands"
 """Entry point group through which other packages add commands."""
 PACKAGES: Mapping[str, str] = {

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from shesha.cli._commands import command
 from shesha.cli._outputs import echo
+from shesha.cli._run import Run
 
 if TYPE_CHECKING:
     from shesha.descriptors import Descriptor
     from shesha.stability import Variant
 
 
-def scores_command(
-    name: Annotated[str | None, typer.Argument(help="A score or descriptor by any name; default: list all.")] = None,
-) -> None:
-    """List the scores of one representation, or describe one: its meaning, limits, invariances and requirements."""
+@command()
+def scores_command(run: Run, name: str | None = None) -> None:
+    """List the scores of one representation, or describe one: its meaning, limits, invariances and requirements.
+
+    Parameters
+    ----------
+    name
+        A score or descriptor by any name; default: list all.
+
+    Examples
+    --------
+    shesha scores feature_split
+    """
     from shesha import descriptors, stability
     from shesha.support import spelling
 
