@@ -71,7 +71,7 @@ html_theme_options = {
     "show_toc_level": 2,
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
-    "footer_start": ["copyright"],
+    "footer_start": ["copyright", "glossary"],
     "footer_end": ["sphinx-version"],
     "secondary_sidebar_items": ["page-toc"],
     "pygments_light_style": "a11y-high-contrast-light",
@@ -102,6 +102,8 @@ def _leads_somewhere(app: object, docname: str, source: list[str]) -> None:
             return f"[{words}]({'../' * depth}generated/{COPIED[target]})"
         if (shown := _SHOWN.fullmatch(target)) and not picture:
             return f"[{words}]({'../' * depth}generated/{shown[1]}.rst)"
+        if target.rstrip("/") == "examples/gallery":
+            return f"[{words}]({'../' * depth}generated/gallery/index.rst)"
         if REPOSITORY:
             return f"{picture}[{words}]({REPOSITORY}/blob/v{release}/{target})"
         return f"`{target}`" if words == target else f"{words} (`{target}`)"

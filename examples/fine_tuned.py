@@ -95,7 +95,7 @@ def main(folder: Path) -> None:
     data = Path(os.environ["SHESHA_DATA"]) / "sst2"
     seen, held = pd.read_csv(data / "train_sentences.csv"), pd.read_csv(data / "validation.csv")
     texts, labels = held["sentence"].tolist(), np.asarray(held["label"])
-    base = encode(MODEL, texts)
+    base = encode(MODEL, texts, pool="mean")
     _, panels = pyplot().subplots(1, 2, figsize=(11, 4), layout="constrained", sharey=True)
     for panel, kind in zip(panels, RATES, strict=True):
         runs = []

@@ -77,7 +77,7 @@ def alignment(found: shesha.Audit, ax: plt.Axes) -> None:
         ha="right",
         fontsize="small",
     )
-    ax.set_xticks(places, names)
+    ax.set_xticks(places, names, rotation=30, ha="right")
     ax.set_title("Alignment with the labels", fontsize="medium")
     ax.spines[["top", "right"]].set_visible(False)
 

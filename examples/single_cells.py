@@ -54,7 +54,7 @@ def main(picture: Path) -> None:
     found = bio.coherence_table(adata, "target", groups="guide")
     print(found)
 
-    table = adata.uns["coherence"]["table"]
+    table = found.to_frame(full=True)
     above = table.index[table["corrected_p_value"] <= 0.05]
     print(f"\nabove chance at 5 % (Benjamini and Hochberg): {len(above)} of {len(table)}: {', '.join(above)}")
     for score, line in adata.uns["coherence"]["links"].iterrows():

@@ -62,7 +62,7 @@ def main() -> None:
     for ax, ranking, title in ((axes[0], probed, "probing"), (axes[1], steered, "steering")):
         ranking.plot(ax)
         ax.set(title=f"{title}: tied layers {', '.join(sorted(ranking.tied_names))}", xlabel="layer")
-        top = max(one.ci_high for one in ranking.layers)
+        top = max(one.high for one in ranking.layers)
         ax.set_ylim(0.4 if ranking is probed else 0.0, 1.45 * top if ranking is steered else 1.0)
     again.plot(axes[2])
     axes[2].set_title(f"layer {chosen}, the other half of the reviews")

@@ -1,5 +1,7 @@
 """Pictures of results: what is drawn, and that every one takes and returns Axes."""
 
+from functools import cache
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -127,3 +129,79 @@ def test_ordered_layers_have_colours_from_dark_to_light():
     light = [sum(to_rgb(line.get_color())) for line in ax.get_lines()]
     assert light == sorted(light)
     assert len(set(light)) == 4
+
+
+_RNG = np.random.default_rng(0)
+SMALL, OTHER = _RNG.standard_normal((2, 40, 6))
+LABELS, SHOWN, RUNS = np.repeat(list("ab"), 20), np.tile(np.arange(4), 10), np.repeat([0, 1], 20)
+LAYERS = {"one": SMALL, "two": SMALL + OTHER}
+FEW = {"n_permutations": 39, "seed": 0}
+RESULTS = {
+    "Comparison": lambda: shesha.compare(SMALL, OTHER, ["CKA", "RSA", "OrthProc"], calibrate=True, **FEW),
+    "raw Comparison": lambda: shesha.compare(SMALL, OTHER, ["CKA", "mutual kNN"], calibrate=False),
+    "Estimate": lambda: shesha.estimate(SMALL, **FEW),
+    "DriftPath": lambda: shesha.drift_path({f"day {i}": SMALL + i * OTHER for i in range(30)}),
+    "Doubts": lambda: shesha.doubts(np.vstack([SMALL, SMALL[:9]]), seed=0),
+    "Audit": lambda: shesha.audit(LAYERS, LABELS, **FEW),
+    "Diff": lambda: shesha.diff(LAYERS, {"one": SMALL, "two": OTHER}, seed=0),
+    "PairwiseComparison, named pairs": lambda: shesha.compare_all(
+        {"pair": (SMALL, OTHER)}, "CKA", calibrate=True, **FEW
+    ),
+    "LayerComparison, calibrated": lambda: shesha.compare_layers(LAYERS, LAYERS, "CKA", calibrate=True, **FEW),
+    "PairwiseComparison": lambda: shesha.compare_all(LAYERS, ["CKA"], calibrate=True, **FEW),
+    "WithinClasses": lambda: shesha.compare_within(SMALL, OTHER, LABELS, ["CKA"], **FEW),
+    "CrossnobisPairs": lambda: shesha.neuro.crossnobis_test(SMALL, SHOWN, RUNS, **FEW),
+    "Number": lambda: shesha.calibrate(SMALL, OTHER, "RSA", **FEW),
+}
+
+
+@cache
+def result(name):
+    return RESULTS[name]()
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_result_draws_on_given_axes_under_a_given_title(name):
+    _, ax = plt.subplots()
+    assert result(name).plot(ax=ax, title="a $title") is ax
+    assert ax.get_title() == r"a \$title"
+    assert ax.has_data()
+
+
+def test_what_has_no_values_says_so():
+    with pytest.raises(ValueError, match="result must have values to be drawn, got Faults"):
+        shesha.results.Faults().plot()
+
+
+def test_scores_on_other_scales_are_named_and_not_drawn():
+    ax = result("Comparison").plot()
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["CKA", "RSA"]
+    assert ax.get_xlabel() == "value\nnot drawn, other scales: OrthProc"
+    assert ax.get_xlim()[1] == pytest.approx(1.02)
+
+
+def test_a_long_path_names_every_second_step():
+    ax = result("DriftPath").plot()
+    assert [label.get_text() for label in ax.get_xticklabels()] == [f"day {i}" for i in range(0, 30, 2)]
+
+
+def test_the_title_is_above_the_legend():
+    ax = result("Diff").plot(title="title")
+    ax.figure.draw_without_rendering()
+    assert ax.title.get_window_extent().y0 > ax.get_legend().get_window_extent().y1 - 1
+
+
+def test_colours_show_the_full_range_and_orders_of_p_values():
+    (image,) = result("PairwiseComparison").plot().images
+    assert image.get_clim() == (0.0, 1.0)
+    (image,) = result("PairwiseComparison").plot(vmin=0.2, vmax=0.7).images
+    assert image.get_clim() == (0.2, 0.7)
+    ps = np.array([[0.001, 0.01], [0.1, 1.0]])
+    (image,) = heat_map(ps, ["a", "b"], ["a", "b"], closer="lower", logarithmic=True).images
+    assert np.diff(np.asarray(image.norm(ps.ravel()))) == pytest.approx([1 / 3] * 3)
+
+
+def test_many_times_share_ten_names():
+    names = [f"{0.01 * i:g}" for i in range(60)]
+    ax = heat_map(np.random.default_rng(0).random((60, 60)), names, names)
+    assert [label.get_text() for label in ax.get_xticklabels()] == names[::6]

@@ -55,7 +55,7 @@ for name, (X, Y) in pairs.items():
     print(f"{name:<28}" + "  ".join(f"{one} {values[one].value:.2f}" for one in MEASURES))
 
 # %%
-# **Score scores.** Calibration adds the chance level, an interval and a p-value to every line. Three pairs are
+# **Calibrated scores.** Calibration adds the chance level, an interval and a p-value to every line. Three pairs are
 # three tests, so p-values must be corrected: ``compare_all`` does so for named pairs.
 print(shesha.compare(first["1"], second["1"], MEASURES, calibrate=True, n_permutations=199))
 table = shesha.compare_all(pairs, "unbiased CKA", calibrate=True, n_permutations=199).to_frame(full=True)

@@ -72,7 +72,12 @@ def test_points_are_joined_to_their_chance_and_named_in_the_upper_half(n):
         assert np.array_equal(line.get_xdata(), [x0[at], x[at]])
         assert np.array_equal(line.get_ydata(), [y0[at], y[at]], equal_nan=True)
     upper = {f"g{i}": (x[i], y[i]) for i in range(1, n) if y[i] >= np.median(y[1:])}
-    assert written(ax) == (upper if n <= 30 else {})
+    names = written(ax)
+    assert names.items() <= upper.items()
+    # A name is left out only where it would cover another one.
+    assert (len(names) >= 0.8 * len(upper)) if n <= 30 else not names
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
 def test_classes_are_filled_where_above_chance_from_top_to_bottom():

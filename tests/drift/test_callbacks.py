@@ -128,7 +128,7 @@ def test_numbers_are_what_loggers_take():
     ("monitor", "canary", "every", "error", "message"),
     [
         (Monitor(), "texts", 3, TypeError, "canary must be a function of the model, got str"),
-        (object(), rows, 3, TypeError, "monitor must have a method `check`, got object"),
+        (object(), rows, 3, TypeError, "monitor must be a TrainingPath or have a method `check`, got object"),
         (Monitor(), rows, 0, ValueError, "every must be at least 1, got 0"),
     ],
 )
@@ -305,3 +305,64 @@ def test_a_real_monitor_is_asked_and_its_scores_are_logged():
     drifts = [name for name in broken if name.endswith("/value")]
     assert len(drifts) >= 3
     assert all(broken[name] > same[name] for name in drifts)
+
+
+def test_a_path_records_the_drift_of_each_step():
+    from shesha.drift import TrainingPath
+    from shesha.stability import drift_path
+
+    rng = np.random.default_rng(0)
+    states = {str(step): rng.standard_normal((12, 5)) + step for step in (0, 50, 100)}
+    path = TrainingPath(metric="euclidean")
+    for step, state in states.items():
+        last = path.record(int(step), state)
+    known = drift_path(states, metric="euclidean")
+    assert path.result() == known
+    assert numbers(last) == {
+        "canary/drift_from_first": known.from_first[-1],
+        "canary/drift_from_previous": known.from_previous[-1],
+    }
+    with pytest.raises(ValueError, match="step must be above 100, the last one, got 100"):
+        path.record(100, states["0"])
+
+
+def test_a_path_keeps_its_own_rows():
+    from shesha.drift import TrainingPath
+
+    rows_in_place, path = np.random.default_rng(0).standard_normal((12, 5)), TrainingPath()
+    path.record(0, rows_in_place)
+    rows_in_place += np.random.default_rng(1).standard_normal((12, 5))
+    assert path.record(1, rows_in_place).from_first > 0.1
+
+
+def test_a_trainer_begins_the_path_before_its_first_step(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    from shesha.drift import TrainingPath
+
+    arguments = transformers.TrainingArguments(
+        output_dir=str(tmp_path), max_steps=4, per_device_train_batch_size=8, report_to=[], save_strategy="no",
+        use_cpu=True, disable_tqdm=True, learning_rate=0.1,
+    )  # fmt: skip
+    trainer, path = transformers.Trainer(Net(), arguments, train_dataset=Rows()), TrainingPath()
+    callbacks.CanaryCallback(path, rows, 2).attach(trainer)
+    trainer.train()
+    assert path.result().names == ("0", "2", "4")
+    assert path.result().from_first[2] > 0
+
+
+def test_lightning_begins_the_path_before_its_first_step():
+    """The hooks are called as Lightning calls them, because the library is rarely installed."""
+    from types import SimpleNamespace
+
+    from shesha.drift import TrainingPath
+    from shesha.drift._lightning import LightningCanary
+
+    path, model = TrainingPath(), Net()
+    watch = LightningCanary(path, rows, 1)
+    trainer = SimpleNamespace(global_step=0, is_global_zero=True, loggers=[], should_stop=False)
+    watch.on_train_start(trainer, model)
+    trainer.global_step = 1
+    watch.on_train_batch_end(trainer, model)
+    assert path.result().names == ("0", "1")
+    assert not watch._watch.has_alert()

@@ -84,13 +84,13 @@ def test_a_time_that_is_none_stays_what_it_is():
 
 def heights(picture):
     """Heights of dots, which say how large a drift is; the threshold's first."""
-    limit = float(re.search(r'class="limit" d="M[\d.-]+ ([\d.]+)h', picture)[1])
+    limit = float(re.search(r'class="limit" d="M[\d.-]+ ([\d.]+)H', picture)[1])
     return [limit, *(float(one) for one in re.findall(r'cy="([\d.]+)"', picture))]
 
 
 def test_linear_where_values_are_alike_and_logarithmic_where_not():
     limit, *dots = heights(history_chart("m", [Check("a", 0.05, 0.1, "ok"), Check("b", 0.1, 0.1, "ok")]))
-    bottom = 150 - 20
+    bottom = 160 - 26
     assert dots[1] == limit
     assert bottom - dots[0] == pytest.approx((bottom - dots[1]) / 2, abs=0.1)
     steps = [Check(str(i), 10.0**-i, 0.1, "ok") for i in range(5)]
@@ -101,7 +101,7 @@ def test_linear_where_values_are_alike_and_logarithmic_where_not():
 def test_missing_values_leave_a_gap_and_odd_ones_stay_inside():
     picture = history_chart("m", [Check("a", NAN, NAN, "not estimable"), Check("b", -1.0, 0.1, "ok")])
     assert picture.count("<title>") == 1 and "no value" not in picture.split("aria-label")[0]
-    assert all(0 <= one <= 150 for one in heights(picture))
+    assert all(0 <= one <= 160 for one in heights(picture))
     nothing = history_chart("m", [Check("a", NAN, NAN, "not estimable")])
     assert "last drift no value" in nothing
     ElementTree.fromstring(nothing)

@@ -130,7 +130,7 @@ def test_the_page_of_layers_frames_the_closest_pair():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((4, 20, 4))
     found = shesha.calibrate_layers(list(X[:3]), [X[3], X[1]], n_permutations=19, seed=0)
-    heat, partners = found.page().numbers
+    partners, heat, _ = found.page().numbers
     ((row, column),) = heat.framed
     assert (heat.rows[row], heat.columns[column]) == (found.closest.first, found.closest.second)
     assert np.array_equal(heat.values, found.matrix())

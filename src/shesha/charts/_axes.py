@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shesha.support.optional import require
@@ -59,6 +60,28 @@ def short_label(name: object, most: int = 32) -> str:
     return literal(shorten(str(name), most))
 
 
+_TICKS = 24
+
+
+def name_ticks(ax: Axes, names: Sequence[object]) -> None:
+    """Write names at the positions 0, 1, ... of the horizontal axis; of more than 24, only every second, third, ..."""
+    step = max(1, -(-len(names) // _TICKS))
+    shown = [short_label(name, 24) for name in names[::step]]
+    ax.set_xticks(range(0, len(names), step), shown, rotation=30, ha="right")
+
+
 def literal(name: object) -> str:
     """Return a name escaped so that matplotlib does not read it as a formula."""
     return str(name).replace("$", r"\$")
+
+
+def set_title(ax: Axes, title: str) -> None:
+    """Set the title of the axes, above a legend that is placed above them."""
+    ax.set_title("")
+    pad, legend = 6.0, ax.get_legend()
+    figure = ax.get_figure(root=True)
+    if title and legend is not None and figure is not None:
+        figure.draw_without_rendering()
+        above = legend.get_window_extent().y1 - ax.get_window_extent().y1
+        pad += max(0.0, above) * 72 / figure.dpi
+    ax.set_title(literal(title), fontsize="medium", pad=pad)

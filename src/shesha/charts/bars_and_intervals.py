@@ -77,12 +77,14 @@ def class_values(
     names: Sequence[str],
     values: ArrayLike,
     chance: ArrayLike,
-    above: Sequence[bool],
+    above: ArrayLike,
     *,
+    ends: tuple[ArrayLike, ArrayLike] | None = None,
     label: str = "",
+    tested: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a line for each class, from its chance level to its value.
+    """Draw a line for each class or other item, from its chance level to its value.
 
     Parameters
     ----------
@@ -92,27 +94,40 @@ def class_values(
         The value and the chance level of each class. NaN entries are not drawn.
     above : sequence of bool
         Whether each class is above chance; if so, its dot is filled, otherwise hollow.
+    ends : pair of arrays of shape (n,), optional
+        Lower and upper ends of the intervals, NaN where there is none.
     label : str
         Label of the value axis.
+    tested : bool
+        Whether the values were compared with chance; if not, all dots are filled and there is no legend.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The value axis shows 0 to 1, and more where values need it, unless a value exceeds 1.
     """
     ax = axes_or_new(ax, (5.6, 0.9 + 0.3 * len(names)))
     places, scores = np.arange(len(names)), np.asarray(values, dtype=float)
     level, filled = np.asarray(chance, dtype=float), np.asarray(above, dtype=bool)
     ax.hlines(places, level, scores, color=EXPECTED, linewidth=0.8, zorder=1)
-    ax.plot(level, places, "|", color=EXPECTED, markersize=9, zorder=2, label="chance")
-    for chosen, fill, words in ((filled, PALETTE[0], "above chance"), (~filled, "white", "not above chance")):
+    if ends is not None:
+        ax.hlines(places, *ends, color=PALETTE[0], linewidth=2, zorder=2)
+    if tested:
+        ax.plot(level, places, "|", color=EXPECTED, markersize=9, zorder=2, label="chance")
+    kinds = ((filled, PALETTE[0], "above chance"), (~filled, "white", "not above chance"))
+    for chosen, fill, words in kinds if tested else ((np.ones_like(filled), PALETTE[0], ""),):
         if chosen.any():
             ax.plot(scores[chosen], places[chosen], "o", color=PALETTE[0], markerfacecolor=fill, zorder=3, label=words)
     ax.set_yticks(places, [literal(name) for name in names])
+    low, _high = ax.get_xlim()
     ax.set(xlabel=label, ylim=(len(names) - 0.5, -0.5))
+    if np.nanmax(scores, initial=0.0) <= 1:
+        ax.set_xlim(min(-0.02, low), 1.02)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    if tested:
+        ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
     return ax
 
 

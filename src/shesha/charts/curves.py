@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.charts._axes import EXPECTED, OBSERVED, PALETTE, axes_or_new, literal, sequence_of_colours, short_label
+from shesha.charts._axes import EXPECTED, OBSERVED, PALETTE, axes_or_new, literal, name_ticks, sequence_of_colours
 from shesha.support.types import Vector
 
 if TYPE_CHECKING:
@@ -87,9 +87,6 @@ def spectra(shares: Mapping[str, Vector], *, ordered: bool = False, ax: Axes | N
     return ax
 
 
-_TICKS = 24
-
-
 def depth_profile(
     names: Sequence[str],
     changes: Sequence[float],
@@ -137,8 +134,7 @@ def depth_profile(
     if np.isfinite(limit).any():
         ax.plot(places, limit, color=EXPECTED, linestyle="--", linewidth=1.2, marker="_", label="noise limit")
     ax.set_yscale("log")
-    step = max(1, -(-len(names) // _TICKS))
-    ax.set_xticks(places[::step], [short_label(name, 24) for name in names[::step]], rotation=30, ha="right")
+    name_ticks(ax, names)
     ax.set_ylabel(literal(f"{label} (0 = no change)"))
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
@@ -149,6 +145,19 @@ def _floor(changes: Sequence[float], limits: Sequence[float]) -> float:
     """Return the height at which zero change is drawn: a third of the smallest positive value."""
     there = [value for value in (*changes, *limits) if value > _LEAST]
     return min(there, default=_LEAST) / 3
+
+
+def _name_points(ax: Axes, points: Sequence[tuple[float, float, str]]) -> None:
+    """Write names beside points, the first ones first; a name that would cover an earlier one is left out."""
+    ax.figure.draw_without_rendering()  # type: ignore[union-attr]
+    boxes: list[Any] = []
+    for x, y, name in points:
+        text = ax.annotate(literal(name), (x, y), (4, 3), textcoords="offset points", fontsize="x-small")
+        box = text.get_window_extent()
+        if any(box.overlaps(other) for other in boxes):
+            text.remove()
+        else:
+            boxes.append(box)
 
 
 _NAMED = 30
@@ -185,11 +194,8 @@ def against_chance(
     ax.scatter(x, y, s=26, color=PALETTE[0], linewidths=0, zorder=3, label="groups")
     if len(names) <= _NAMED:
         # Only the upper half is named, because names in the crowded lower half would overlap.
-        for place in np.flatnonzero(y >= np.nanmedian(y)).tolist():
-            if place < len(names):
-                ax.annotate(
-                    literal(names[place]), (x[place], y[place]), (4, 3), textcoords="offset points", fontsize="x-small"
-                )
+        upper = [place for place in np.argsort(-y).tolist() if y[place] >= np.nanmedian(y) and place < len(names)]
+        _name_points(ax, [(x[place], y[place], names[place]) for place in upper])
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small")
     return ax

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from textwrap import fill
@@ -28,15 +29,15 @@ class Style(TypedDict, total=False):
     cmap: str
     """A matplotlib colour map that runs from dark to light."""
     vmin: float | None
-    """Lower end of the colour scale; use equal limits for figures that are compared. Default: the smallest value."""
+    """Lower end of the colour scale. Default: 0 for similarities of at most 1, otherwise the smallest value."""
     vmax: float | None
-    """Upper end of the colour scale. Default: the largest value."""
+    """Upper end of the colour scale. Default: 1 for similarities of at most 1, otherwise the largest value."""
     size: tuple[float, float] | None
     """Width and height of a new figure, in inches."""
 
 
-def style_options(style: Style, title: str) -> dict[str, Any]:
-    """Check the appearance that a user chose, and return it as options of `heat_map`, with a title if there is none."""
+def style_options(style: Style, title: str, limits: tuple[float | None, float | None] = (None, None)) -> dict[str, Any]:
+    """Check the appearance that a user chose, and return it as options of `heat_map`, with defaults for the others."""
     if unknown := sorted(style.keys() - Style.__annotations__.keys()):
         raise TypeError(f"style must be among {', '.join(Style.__annotations__)}, got {', '.join(unknown)}")
     low, high = style.get("vmin"), style.get("vmax")
@@ -47,9 +48,21 @@ def style_options(style: Style, title: str) -> dict[str, Any]:
         "title": title if chosen is None else chosen,
         "annotate": style.get("annotate"),
         "cmap": style.get("cmap", "viridis"),
-        "limits": (low, high),
+        "limits": tuple(end if chosen is None else chosen for end, chosen in zip(limits, (low, high), strict=True)),
         "size": style.get("size"),
     }
+
+
+def full_range(values: Matrix, closer: str) -> tuple[float | None, float | None]:
+    """Return the ends of the colour scale for similarities of at most 1: 0, or the lowest value if below, and 1.
+
+    Examples
+    --------
+    >>> full_range(np.array([[0.8, -0.1]]), "higher"), full_range(np.array([[0.8, 3.0]]), "lower")
+    ((-0.1, 1.0), (None, None))
+    """
+    low, high = _ends(np.asarray(values, dtype=float))
+    return (min(0.0, low), 1.0) if closer == "higher" and high <= 1 else (None, None)
 
 
 def leaf_order(values: Matrix, closer: str) -> list[int]:
@@ -105,6 +118,7 @@ def heat_map(
     cmap: str = "viridis",
     annotate: bool | None = None,
     size: tuple[float, float] | None = None,
+    logarithmic: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a table of values as a heat map, in which darker cells are more similar.
@@ -130,6 +144,8 @@ def heat_map(
         Whether to write values into the cells. Default: only if they fit.
     size : (width, height), optional
         Size of a new figure, in inches.
+    logarithmic : bool
+        Whether the colours show orders of magnitude up to 1, as p-values need.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 
@@ -142,7 +158,10 @@ def heat_map(
     is_new = ax is None
     ax = axes_or_new(ax, size or _figure_size(list(map(short_label, rows)), n_columns))
     low, high = (end if limit is None else limit for end, limit in zip(_ends(cells), limits, strict=True))
-    image = ax.imshow(cells, cmap=f"{cmap}_r" if closer == "higher" else cmap, vmin=low, vmax=high)
+    scale: dict[str, Any] = {"vmin": low, "vmax": high}
+    if logarithmic and low > 0:
+        scale = {"norm": "log", "vmin": low, "vmax": high if limits[1] is not None else 1.0}
+    image = ax.imshow(cells, cmap=f"{cmap}_r" if closer == "higher" else cmap, **scale)
     ax.figure.colorbar(image, ax=ax, shrink=0.8)
     _name(ax, list(map(short_label, rows)), list(map(short_label, columns)))
     ax.set_title(literal(fill(title, max(28, round(7 * n_columns)))), fontsize="medium")
@@ -162,6 +181,8 @@ def heat_map(
 def _figure_size(rows: list[str], n_columns: int) -> tuple[float, float]:
     """Return a figure size in inches that gives each cell about half an inch and leaves space for names."""
     names = _INCHES_PER_LETTER * max(map(len, rows), default=0)
+    if len(rows) > _MOST_NUMBERS and _step(rows) > 1:
+        return 6.4, 5.4
     return max(3.6, names + 0.55 * n_columns + 1.4), max(3.0, 0.5 * len(rows) + 1.6)
 
 
@@ -177,12 +198,24 @@ def _largest_font(ax: Axes, shape: tuple[int, ...]) -> float:
     return float(min(8.0, 0.9 * cell / (_DIGITS * _DIGIT_WIDTH)))
 
 
+_MOST_NUMBERS = 20
+"""If there are more rows or columns and their names are numbers, such as times, about ten names are written."""
+
+
 def _name(ax: Axes, rows: list[str], columns: list[str]) -> None:
-    ax.set_yticks(range(len(rows)), rows)
-    slanted = max(map(len, columns)) > 4
-    ax.set_xticks(range(len(columns)), columns, rotation=40 if slanted else 0, ha="right" if slanted else "center")
+    down, across = _step(rows), _step(columns)
+    ax.set_yticks(range(0, len(rows), down), rows[::down])
+    slanted = max(map(len, columns)) > 4 and across == 1
+    ha, angle = ("right", 40) if slanted else ("center", 0)
+    ax.set_xticks(range(0, len(columns), across), columns[::across], rotation=angle, ha=ha)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
+
+
+def _step(names: list[str]) -> int:
+    """Return how many cells lie between two names: one, or about a tenth of many numbers."""
+    numbers = len(names) > _MOST_NUMBERS and all(re.fullmatch(r"-?\d*\.?\d+(e-?\d+)?", name) for name in names)
+    return -(-len(names) // 10) if numbers else 1
 
 
 def _write(ax: Axes, cells: Matrix, image: AxesImage, font: float) -> None:
@@ -207,7 +240,8 @@ _LINES = 25
 """Number of rows, those that moved most, for which a line is drawn."""
 _CROWD = 500
 """Number of points from which on points are drawn small and faint."""
-_CLASSES = len(PALETTE) - 2
+_OTHERS = "#9f9f9f"
+_COLOURS = tuple(colour for colour in PALETTE if colour not in ("#7f7f7f", "#000000"))
 
 
 def row_map(
@@ -241,7 +275,7 @@ def row_map(
     before, after = (np.asarray(plane, dtype=float) for plane in (planes[0], planes[-1]))
     size, alpha = (16, 0.8) if len(after) < _CROWD else (5, 0.5)
     known = [name for name, _ in Counter(labels).most_common()]
-    colours = {name: PALETTE[i] if i < _CLASSES else "#7f7f7f" for i, name in enumerate(known)}
+    colours = {name: _COLOURS[i] if i < len(_COLOURS) else _OTHERS for i, name in enumerate(known)}
     points = [colours[label] for label in labels] if labels else PALETTE[0]
     ax.scatter(after[:, 0], after[:, 1], s=size, c=points, alpha=alpha, linewidths=0)
     if len(planes) > 1:
@@ -249,10 +283,12 @@ def row_map(
             ax.plot(
                 *np.stack([before[row], after[row]]).T, color="0.4", linewidth=0.8, marker="o", markevery=[0], ms=2.5
             )
-    for name in known[:_CLASSES]:
+    for name in known[: len(_COLOURS)]:
         ax.scatter([], [], s=18, color=colours[name], label=short_label(name, 24))
+    if len(known) > len(_COLOURS):
+        ax.scatter([], [], s=18, color=_OTHERS, label="other labels")
     if len(known) > 1:
-        ax.legend(fontsize="small", handletextpad=0.2)
+        ax.legend(frameon=False, fontsize="small", handletextpad=0.2, loc="center left", bbox_to_anchor=(1.0, 0.5))
     ax.set(xticks=[], yticks=[], title=" to ".join(short_label(name, 24) for name in names))
     ax.set_aspect("equal", "datalim")
     return ax

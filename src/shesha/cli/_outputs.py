@@ -67,6 +67,8 @@ class Outputs:
     explore: Path | None = None
     title: str | None = None
     """Title of the picture."""
+    full: bool | None = False
+    """Whether to print everything, not only the first screen."""
 
     def __post_init__(self) -> None:
         """Check, before the long work, that all outputs can be written and none overwrites an input."""
@@ -92,14 +94,13 @@ class Outputs:
         result: Any,
         files: Sequence[Path],
         *,
-        report: Callable[[Any], str] = str,
+        report: Callable[[Any], str] | None = None,
         notes: Sequence[str] = (),
         content: dict[str, Any] | None = None,
         picture: Callable[[], Any] | None = None,
         row_map: Callable[[Mapping[str, str]], Page] | None = None,
         data: str = "",
         model: str = "",
-        brief: bool = False,
     ) -> None:
         """Print a result, and write the requested files.
 
@@ -110,7 +111,7 @@ class Outputs:
         files : sequence of Path
             Input files, of which the page and the card report fingerprints.
         report : callable
-            Function that returns the text of the result.
+            Function that returns the text of the result. Default: its first screen, or everything if `full`.
         content : optional
             Plain values to write instead of those of the result.
         notes : sequence of str
@@ -121,8 +122,6 @@ class Outputs:
             Function that returns the page with a map of the rows. Default: no map.
         data, model : str, optional
             Names of the data and of the model on the card.
-        brief : bool
-            Whether to omit the sentence for a paper from the printed report.
 
         Raises
         ------
@@ -137,9 +136,13 @@ class Outputs:
         numbers = result.to_dict() if content is None else content
         if result.inputs:
             numbers = {**numbers, "inputs": list(result.inputs)}
-        text = name_values("\n".join([report(result), *notes]))
-        complete = not (brief or getattr(result, "interrupted", False))
-        shown = "\n\n".join(filter(None, [text, as_text(sentence_sections(result)) if complete else ""]))
+        if report is None and self.full:
+            shown = "\n".join([result.full_text(), *notes])
+        else:
+            is_complete = self.full or (report is None and not getattr(result, "interrupted", False))
+            sentence = as_text(sentence_sections(result)) if is_complete else ""
+            shown = "\n\n".join(filter(None, ["\n".join([(report or str)(result), *notes]), sentence]))
+        shown = name_values(shown)
         # The numbers are written first, and other outputs do not stop each other, so that a failing picture loses
         # nothing.
         failures = [

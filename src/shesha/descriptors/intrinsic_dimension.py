@@ -14,7 +14,7 @@ from shesha.kernels.neighbour_distances import dimension_of_ratios, neighbour_di
 from shesha.kernels.threads import single_threaded_blas
 from shesha.report import Part, Table, Text
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result
+from shesha.results.base import Result, draws_axes
 from shesha.results.number import numeral
 from shesha.results.paper_sentences import claim
 from shesha.results.sentence_parts import add_source
@@ -138,19 +138,9 @@ class DimensionCurve(Result):
             {"rank": self.ranks, "distance": self.distances, "dimension": self.dimensions, "error": self.errors}
         )
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the dimension against the distance, with a band of two standard errors.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on. Default: axes of a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes with the curve.
-        """
+    @draws_axes
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
+        """Draw the dimension against the distance, with a band of two standard errors."""
         from shesha.charts import curves
 
         labels = ("mean distance between neighbours", "intrinsic dimension")

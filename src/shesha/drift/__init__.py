@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from shesha.drift.canary_encodings import CanaryEncodings, encode_canaries
 from shesha.drift.conformal_stream import conformal_stream
 from shesha.drift.monitor import DriftMonitor
+from shesha.drift.training_path import Checkpoint, TrainingPath
 from shesha.drift.two_sample_tests import TwoSampleTests, two_sample_tests
 from shesha.drift.two_samples import two_sample
 from shesha.results import CheckSequence, DriftScore, DriftVerdict, Moved, StreamVerdict, TwoSample
@@ -19,11 +20,13 @@ __getattr__, __dir__ = lazy_names(__name__)
 __all__ = [
     "CanaryEncodings",
     "CheckSequence",
+    "Checkpoint",
     "DriftMonitor",
     "DriftScore",
     "DriftVerdict",
     "Moved",
     "StreamVerdict",
+    "TrainingPath",
     "TwoSample",
     "TwoSampleTests",
     "callbacks",

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from shesha.drift._training_watch import Canary, Monitor, Verdict, Watch
+from shesha.drift.training_path import TrainingPath
 from shesha.support.optional import require
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class LightningCanary:
     """
 
     def __init__(
-        self, monitor: Monitor, canary: Canary, every: int = 500, *, module: str = "", stop: bool = False
+        self, monitor: Monitor | TrainingPath, canary: Canary, every: int = 500, *, module: str = "", stop: bool = False
     ) -> None:
         self._watch, self._module, self._stop = Watch(monitor, canary, every), module, stop
 
@@ -47,6 +48,11 @@ class LightningCanary:
     def verdicts(self) -> dict[int, Verdict]:
         """Verdicts of the monitor, by step."""
         return self._watch.verdicts
+
+    def on_train_start(self, trainer: Any, pl_module: nn.Module) -> None:
+        """Record the state with which a path of the training begins."""
+        if self._watch.starts():
+            self._watch.look(pl_module.get_submodule(self._module), trainer.global_step, ask=trainer.is_global_zero)
 
     def on_train_batch_end(self, trainer: Any, pl_module: nn.Module, *_: Any, **__: Any) -> None:
         """Check the canary if it is due."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from transformers import TrainerCallback
 
 from shesha.drift._training_watch import Canary, Monitor, Verdict, Watch
+from shesha.drift.training_path import TrainingPath
 
 if TYPE_CHECKING:
     from transformers import Trainer, TrainerControl, TrainerState, TrainingArguments
@@ -22,7 +23,8 @@ class CanaryCallback(TrainerCallback):
     Parameters
     ----------
     monitor
-        Object whose ``check(array)`` returns a verdict with ``to_dict()``, such as `shesha.drift.DriftMonitor`.
+        Object whose ``check(array)`` returns a verdict with ``to_dict()``, such as `shesha.drift.DriftMonitor`, or a
+        `shesha.drift.TrainingPath`, which also records the state before the first step.
     canary : callable
         Function that takes the model and returns the canary's rows as an array; see `shesha.drift.callbacks.canary`.
     every : int
@@ -36,7 +38,9 @@ class CanaryCallback(TrainerCallback):
         Verdicts of the monitor, by step.
     """
 
-    def __init__(self, monitor: Monitor, canary: Canary, every: int = 500, *, stop: bool = False) -> None:
+    def __init__(
+        self, monitor: Monitor | TrainingPath, canary: Canary, every: int = 500, *, stop: bool = False
+    ) -> None:
         self._watch, self._stop = Watch(monitor, canary, every), stop
         self._trainer: Trainer | None = None
 
@@ -50,6 +54,13 @@ class CanaryCallback(TrainerCallback):
         self._trainer = trainer
         trainer.add_callback(self)
         return self
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Record the state with which a path of the training begins."""
+        if self._watch.starts():
+            self._watch.look(kwargs["model"], state.global_step, ask=state.is_world_process_zero)
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from shesha.drift.training_path import Checkpoint, TrainingPath
 from shesha.inputs import validation as validate
 from shesha.support.types import Array
 
@@ -41,11 +42,11 @@ Canary = Callable[["nn.Module"], Array]
 class Watch:
     """Checks a canary every k steps and keeps the verdict of each step."""
 
-    def __init__(self, monitor: Monitor, canary: Canary, every: int) -> None:
+    def __init__(self, monitor: Monitor | TrainingPath, canary: Canary, every: int) -> None:
         if not callable(canary):
             raise TypeError(f"canary must be a function of the model, got {type(canary).__name__}")
-        if not callable(getattr(monitor, "check", None)):
-            raise TypeError(f"monitor must have a method `check`, got {type(monitor).__name__}")
+        if not isinstance(monitor, TrainingPath) and not callable(getattr(monitor, "check", None)):
+            raise TypeError(f"monitor must be a TrainingPath or have a method `check`, got {type(monitor).__name__}")
         self.every = validate.count(every, "every")
         self.verdicts: dict[int, Verdict] = {}
         self._monitor, self._canary = monitor, canary
@@ -53,6 +54,10 @@ class Watch:
     def is_due(self, step: int) -> bool:
         """Return whether the canary should be checked at this step and has not been checked yet."""
         return step > 0 and step % self.every == 0 and step not in self.verdicts
+
+    def starts(self) -> bool:
+        """Return whether the state before the first step should be recorded, with which later ones are compared."""
+        return isinstance(self._monitor, TrainingPath) and not self._monitor.checkpoints
 
     def look(self, model: nn.Module, step: int, *, ask: bool = True) -> dict[str, float]:
         """Encode the canary and return the numbers to log; if not `ask`, only encode it."""
@@ -62,7 +67,7 @@ class Watch:
             current = self._canary(model)
             if not ask:
                 return {}
-            verdict = self.verdicts[step] = self._monitor.check(current)
+            verdict = self.verdicts[step] = ask_monitor(self._monitor, current, step)
         return numbers(verdict)
 
     def has_alert(self) -> bool:
@@ -70,8 +75,15 @@ class Watch:
         return bool(self.verdicts) and level(list(self.verdicts.values())[-1]) >= LEVELS["alert"]
 
 
+def ask_monitor(monitor: Monitor | TrainingPath, current: Array, step: int) -> Verdict:
+    """Check the rows of one step with a monitor, or record them."""
+    return monitor.record(step, current) if isinstance(monitor, TrainingPath) else monitor.check(current)
+
+
 def level(verdict: Verdict) -> int:
     """Return the state of a verdict as a number: 0 ok, 1 watch, 2 alert, 3 not estimable."""
+    if isinstance(verdict, Checkpoint):
+        return LEVELS["ok"]
     state = verdict.to_dict().get("state")
     return LEVELS.get(str(getattr(state, "value", state)).lower(), _UNKNOWN)
 
@@ -83,7 +95,7 @@ def numbers(verdict: Verdict, prefix: str = PREFIX) -> dict[str, float]:
     ----------
     verdict
         Object with ``to_dict()``. Its ``state`` becomes ``canary/level`` (0 ok, 1 watch, 2 alert, 3 not estimable), and
-        each finite number in its ``scores`` becomes one entry.
+        each finite number in its ``scores`` becomes one entry. A checkpoint of a `TrainingPath` has no state.
     prefix : str
         First part of each name.
 
@@ -95,7 +107,7 @@ def numbers(verdict: Verdict, prefix: str = PREFIX) -> dict[str, float]:
     >>> numbers(Verdict())
     {'canary/level': 1.0, 'canary/rdm/value': 0.2, 'canary/rdm/p_value': 0.03}
     """
-    values = {f"{prefix}/level": float(level(verdict))}
+    values = {} if isinstance(verdict, Checkpoint) else {f"{prefix}/level": float(level(verdict))}
     return values | dict(_flat(prefix, verdict.to_dict().get("scores", {})))
 
 

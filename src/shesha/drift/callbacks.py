@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from shesha.drift._training_watch import Canary, Monitor, Verdict, numbers
+from shesha.drift._training_watch import Canary, Monitor, Verdict, ask_monitor, numbers
+from shesha.drift.training_path import TrainingPath
 from shesha.support.optional import require
 from shesha.support.types import Array
 
@@ -70,7 +71,7 @@ def canary(data: Sequence[Any], reader: Any, layer: str | None = None, **options
     return encode_canary
 
 
-def check(model: nn.Module, monitor: Monitor, canary: Canary) -> Verdict:
+def check(model: nn.Module, monitor: Monitor | TrainingPath, canary: Canary, step: int = 0) -> Verdict:
     """Check a canary once, for use in your own training loop.
 
     Parameters
@@ -78,9 +79,11 @@ def check(model: nn.Module, monitor: Monitor, canary: Canary) -> Verdict:
     model : torch.nn.Module
         Model in any mode. Its training flags, gradients and all random states are restored.
     monitor
-        Object whose ``check(array)`` returns a verdict with ``to_dict()``.
+        Object whose ``check(array)`` returns a verdict with ``to_dict()``, or a `shesha.drift.TrainingPath`.
     canary : callable
         Function that takes the model and returns the canary's rows as an array; see `canary`.
+    step : int
+        Number of optimiser steps so far, under which a `TrainingPath` records the rows.
 
     Returns
     -------
@@ -103,7 +106,7 @@ def check(model: nn.Module, monitor: Monitor, canary: Canary) -> Verdict:
     from shesha.extract.model_state import evaluation_mode
 
     with evaluation_mode(model):
-        return monitor.check(canary(model))
+        return ask_monitor(monitor, canary(model), step)
 
 
 __all__ = ["CanaryCallback", "LightningCanary", "canary", "check", "numbers"]

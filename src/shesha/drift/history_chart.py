@@ -7,8 +7,8 @@ from html import escape
 from math import inf, isfinite, log10
 from typing import NamedTuple
 
-_WIDTH, _HEIGHT = 460, 150
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 8, 10, 20
+_WIDTH, _HEIGHT = 460, 160
+_LEFT, _RIGHT, _TOP, _BOTTOM = 72, 8, 12, 26
 _MANY = 20.0
 """Ratio of the largest to the smallest value above which the axis is logarithmic."""
 
@@ -43,19 +43,20 @@ def history_chart(measure: str, checks: Sequence[Check]) -> str:
         f"last drift {_number(checks[-1].drift)}, threshold {_number(checks[-1].threshold)}"
     )
     limits = " ".join(
-        f"M{x - step / 2:.1f} {scale.y(check.threshold):.1f}h{step:.1f}"
+        # Cut off at the axes, so that no line crosses the labels.
+        f"M{max(_LEFT, x - step / 2):.1f} {scale.y(check.threshold):.1f}H{min(_WIDTH - _RIGHT, x + step / 2):.1f}"
         for x, check in zip(xs, checks, strict=True)
         if isfinite(check.threshold)
     )
     line = " ".join(f"{x:.1f},{scale.y(check.drift):.1f}" for x, check in known)
     marks = "".join(_mark(x, scale.y(check.drift), check) for x, check in known)
     axis = "".join(
-        f'<text x="{_LEFT - 6}" y="{scale.y(value) + 4:.1f}" text-anchor="end">{_number(value)}</text>'
+        f'<text x="{_LEFT - 6}" y="{scale.y(value) + 5:.1f}" text-anchor="end">{_number(value)}</text>'
         f'<path class="grid" d="M{_LEFT} {scale.y(value):.1f}H{_WIDTH - _RIGHT}"/>'
         for value in (scale.high, scale.low)
     )
-    ends = f'<text x="{_LEFT}" y="{_HEIGHT - 4}">{escape(checks[0].at)}</text>'
-    ends += f'<text x="{_WIDTH - _RIGHT}" y="{_HEIGHT - 4}" text-anchor="end">{escape(checks[-1].at)}</text>'
+    ends = f'<text x="{_LEFT}" y="{_HEIGHT - 5}">{escape(checks[0].at)}</text>'
+    ends += f'<text x="{_WIDTH - _RIGHT}" y="{_HEIGHT - 5}" text-anchor="end">{escape(checks[-1].at)}</text>'
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(caption)}">{axis}{ends}'
         f'<path class="limit" d="{limits}"/><polyline class="line" points="{line}"/>{marks}</svg>'

@@ -32,6 +32,7 @@ from shesha.inputs import MissingRows, Names, RowChoice, split_names
 from shesha.inputs import validation as check
 from shesha.measures import Measure, get
 from shesha.results import CheckSequence, DriftScore, DriftVerdict, StreamVerdict
+from shesha.results.base import draws_axes
 from shesha.results.drift.verdict import State
 from shesha.support import argument_types as kinds
 from shesha.support.device_arrays import array_shape
@@ -387,7 +388,8 @@ class DriftMonitor:
         check.choice(kind, ("check", "update"), "kind")
         return self._history.events(kind, check.optional_count(last, "last"))
 
-    def plot(self, measure: str | None = None, ax: Axes | None = None) -> Axes:
+    @draws_axes
+    def plot(self, measure: str | None = None, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the drift of all checks together with their thresholds.
 
         Parameters
@@ -396,6 +398,8 @@ class DriftMonitor:
             Which measure of the checks to draw. Default: the first.
         ax : matplotlib Axes, optional
             Axes to draw on. Default: a new figure.
+        title : str, optional
+            Title of the picture.
 
         Returns
         -------

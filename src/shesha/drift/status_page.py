@@ -48,7 +48,7 @@ h3 { font-size: .95rem; margin: 0; } p { max-width: 46rem; margin: .3rem 0; over
 .ok { color: var(--ok); } .watch { color: var(--watch); } .alert, .not { color: var(--alert); font-weight: 650; }
 .state p, .state time { color: var(--ink); font-weight: 400; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 1.2rem; }
-svg { width: 100%; height: auto; display: block; } svg text { font-size: 11px; fill: var(--quiet); }
+svg { width: 100%; height: auto; display: block; } svg text { font-size: 15px; fill: var(--quiet); }
 .grid { stroke: var(--line); } .line { fill: none; stroke: var(--first); stroke-width: 1.5; }
 .limit { stroke: var(--alert); stroke-width: 1.5; stroke-dasharray: 5 3; fill: none; }
 svg .ok { fill: var(--first); } svg .watch { fill: var(--watch); } svg .alert, svg .not { fill: var(--alert); }

@@ -22,7 +22,7 @@ from shesha.nulls import benjamini_hochberg, holm
 from shesha.nulls.null_summary import max_statistic_p_values
 from shesha.report import Part, Table, Text
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, reaches_level
+from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.number import numeral, numeral_of_p
 from shesha.results.paper_sentences import claim
 from shesha.support.draw_counts import draws_needed
@@ -34,6 +34,7 @@ from shesha.support.wording import agree_with_share, count
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 Cube = NDArray[np.float64]
@@ -381,6 +382,20 @@ class CrossnobisPairs(Result):
         names = [f"{self.first[pair]}, {self.second[pair]}" for pair in order]
         drawn = f"{self.n_draws:,} permutations of {self.exchanged}."
         return (Table.of(names, columns, "Pairs of conditions", "pair"), Text(drawn))
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
+        """Draw the distances of all pairs as a heat map, with frames around the pairs that differ."""
+        from shesha.charts import heat_map
+
+        names = list(dict.fromkeys((*self.first, *self.second)))
+        distances, framed = np.full((len(names), len(names)), np.nan), []
+        for a, b, value, differs in zip(self.first, self.second, self.distances, self.significant, strict=True):
+            for place in ((names.index(a), names.index(b)), (names.index(b), names.index(a))):
+                distances[place] = value
+                framed += [place] if differs else []
+        meaning = "squared distance per neuron (cross-validated)"
+        return heat_map(distances, names, names, title=meaning, closer="lower", framed=framed, ax=ax)
 
 
 @claim.register

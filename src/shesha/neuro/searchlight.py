@@ -76,13 +76,13 @@ class Searchlight(NumberTable):
         )
 
     @draws_axes
-    def plot(self, ax: Axes | None = None, *, title: str = "") -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the correlations of all centres, with the threshold for the largest one."""
         from shesha.charts import null_distribution
 
         options = {"label": "correlation with the model", "drawn": "centres"}
         ax = null_distribution(self.values.tolist(), float("nan"), self.maximum.threshold, ax=ax, **options)
-        ax.set(title=title, ylabel="centres")
+        ax.set_ylabel("centres")
         return ax
 
     def _in_order(self) -> Sequence[Number]:

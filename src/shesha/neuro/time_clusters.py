@@ -81,14 +81,13 @@ class TimeClusters(NumberTable):
         )
 
     @draws_axes
-    def plot(self, ax: Axes | None = None, *, title: str = "") -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the correlation at each time, its chance level, and the clusters above chance."""
         from shesha.charts import curves
 
         ax = curves(self.times, {"measured": self.values, "chance": self.chances}, labels=("time", self.what), ax=ax)
         for each in self.significant:
             ax.axvspan(each.first, each.last, color="#b9c7d6", alpha=0.5, linewidth=0)  # type: ignore[attr-defined]
-        ax.set_title(title, fontsize="medium")
         return ax
 
 

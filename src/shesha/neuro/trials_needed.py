@@ -96,7 +96,7 @@ class TrialsNeeded(NumberTable):
         )
 
     @draws_axes
-    def plot(self, ax: Axes | None = None, *, title: str = "") -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the reliability against the number of trials, as measured and as predicted."""
         from shesha.charts import curves
 
@@ -105,9 +105,7 @@ class TrialsNeeded(NumberTable):
             "Spearman-Brown": [each.spearman_brown for each in self.numbers],
         }
         places = [each.n_trials for each in self.numbers]
-        ax = curves(places, lines, labels=("trials per condition", "reliability"), ax=ax)
-        ax.set_title(title, fontsize="medium")
-        return ax
+        return curves(places, lines, labels=("trials per condition", "reliability"), ax=ax)
 
 
 @claim.register

@@ -61,7 +61,9 @@ _BRIEF = 4
 """Rows of the tables in further sections on a first screen."""
 
 
-_MORE = Section("", (Text("More: `full_text()` prints everything, and `save_html()` writes a page."),))
+_MORE = Section(
+    "", (Text("More: `full_text()` or `--full` prints everything, and `save_html()` or `--html` writes a page."),)
+)
 
 
 def as_screen(page: Page, *, most: int = SCREEN, width: int | None = None, more: Section = _MORE) -> str:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import singledispatch
+from functools import singledispatch, wraps
 from html import escape
 from pathlib import Path
 from types import UnionType
@@ -43,6 +43,7 @@ from shesha.support.wording import visible
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 def replace_non_json(value: Any) -> Any:
@@ -198,6 +199,8 @@ Parameters
 ----------
 ax : matplotlib Axes, optional
     Where to draw; default: a new figure.
+title : str, optional
+    Title of the picture. Default: as the picture has it; "" removes it.
 
 Returns
 -------
@@ -207,9 +210,20 @@ Method = TypeVar("Method", bound=Callable[..., object])
 
 
 def draws_axes(method: Method) -> Method:
-    """Decorate a method that draws on given or new axes, and add this option to its docstring."""
-    method.__doc__ = f"{(method.__doc__ or '').rstrip()}{_SHARED}"
-    return method
+    """Decorate a method that draws on given or new axes: set the title, and describe both options in its docstring."""
+
+    @wraps(method)
+    def plot(*args: Any, title: str | None = None, **options: Any) -> Any:
+        from shesha.charts import set_title
+
+        ax = method(*args, **options)
+        if title is not None:
+            set_title(cast("Axes", ax), title)
+        return ax
+
+    if "Parameters\n" not in (plot.__doc__ or ""):
+        plot.__doc__ = f"{(plot.__doc__ or '').rstrip()}{_SHARED}"
+    return cast(Method, plot)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -241,6 +255,13 @@ class Result:
     def __hash__(self) -> int:
         """Return a hash, which is the same for equal results."""
         return hash((type(self), *(hash_key(getattr(self, name)) for name in list_compared_fields(self))))
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
+        """Draw the values of the table, with their intervals and chance levels."""
+        from shesha.results.table_chart import draw_table
+
+        return draw_table(self.to_frame(full=True), type(self).__name__, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values that can be written as JSON."""

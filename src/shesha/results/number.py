@@ -123,7 +123,7 @@ class Number(Result):
     @property
     def percentile(self) -> float:
         """Percentage of the null values that are less close than the value; ties count half. NaN without draws."""
-        if not self.null:
+        if not self.null and self.has_value:
             return NAN
         tie = self._tie
         if self.closer == "either":
@@ -159,10 +159,12 @@ class Number(Result):
         return frame_of_numbers([self], full=full)
 
     @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the null distribution with the value and the threshold."""
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
+        """Draw the null distribution with the value and the threshold; without one, draw the value and its interval."""
         from shesha.charts import null_distribution
 
+        if not self.null and self.has_value:
+            return super().plot(ax)
         label = f"{self.name} ({self.closer} is closer)"
         return null_distribution(self.null, self.value, self.threshold, label=label, ax=ax)
 
@@ -354,7 +356,7 @@ class NumberTable(Result):
         return frame_of_numbers(self.numbers, "name", *self.NAMES, full=full)
 
     @draws_axes
-    def plot(self, ax: Axes | None = None, *, title: str = "") -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the values with their intervals and chance thresholds."""
         from shesha.charts import Series, intervals
 
@@ -367,7 +369,6 @@ class NumberTable(Result):
         ax = intervals(names, series, thresholds, label=self.WHAT, joined=False, ax=ax)
         tallest = [x for x in (*values, *highs, *thresholds) if isfinite(x)]
         ax.set_ylim(top=max(1.02, 1.05 * max(tallest, default=1.0)))
-        ax.set_title(title, fontsize="medium")
         return ax
 
     def _in_order(self) -> Sequence[Number]:

@@ -362,7 +362,7 @@ class Audit(Result):
         return table
 
     @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw both split scores of every representation, with intervals and chance thresholds."""
         pass
 

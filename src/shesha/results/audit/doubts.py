@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shesha.report import page_width, wrap
-from shesha.results.base import Result
+from shesha.results.base import Result, draws_axes
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 _LEAST = 1e-12
 """Smallest p-value that is reported as a number, because approximations are unreliable below it."""
@@ -93,6 +94,15 @@ class Doubts(Result):
         return pd.DataFrame(
             [doubt.to_dict() for doubt in self.found], columns=["name", "effect", "p_value", "text", "advice"]
         )
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
+        """Draw the effect of each problem, the largest on top."""
+        from shesha.charts import class_values
+
+        effects, none = [doubt.effect for doubt in self.found], [float("nan")] * len(self.found)
+        label = "effect: change of the score, or share of the data"
+        return class_values(self.names, effects, none, [True] * len(effects), label=label, tested=False, ax=ax)
 
     def _text(self) -> str:
         """Return the doubts as text, or say that no problem was found or why nothing was checked."""

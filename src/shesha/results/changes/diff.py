@@ -172,7 +172,7 @@ class Diff(Result):
         return frame_of_numbers([score for _, score in lines], full=full, lead=lead)
 
     @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw how much each layer changed against its depth, with the noise floor."""
         from shesha.charts import depth_profile
 

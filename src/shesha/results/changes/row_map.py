@@ -80,7 +80,7 @@ class RowMap(Result):
         return pd.DataFrame(columns)
 
     @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the rows; if there are two representations, lines follow the rows that moved most."""
         from shesha.charts import row_map
 

@@ -217,7 +217,7 @@ class CoherenceTable(Result):
         return frame
 
     @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw magnitude against unbiased coherence for each group, and the chance level of groups of its size."""
         from shesha.charts import against_chance
 

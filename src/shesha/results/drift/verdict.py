@@ -132,7 +132,7 @@ class DriftVerdict(Result):
         return frame.drop(columns="verdict", errors="ignore").assign(beyond=[score.beyond for score in self.scores])
 
     @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw each drift as a multiple of its threshold."""
         from shesha.charts import drift_bars
 

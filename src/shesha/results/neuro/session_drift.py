@@ -132,7 +132,7 @@ class SessionDrift(Result):
         return pd.DataFrame(rows)
 
     @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw how much each part changes over the pairs of sessions, in their order."""
         from shesha.charts import Series, intervals
 

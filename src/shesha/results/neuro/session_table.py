@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shesha.report import Column, Part, Table, page_width, texts, wrap
-from shesha.results.base import Result
+from shesha.results.base import Result, draws_axes
 from shesha.results.number import NAN, Number
 from shesha.support.wording import count
 
@@ -136,7 +136,10 @@ class SessionTable(Result):
             f"at {self.alpha:g} (uncorrected)."
         )
 
-    def plot(self, score: str = "", ax: Axes | None = None) -> Axes:
+    @draws_axes
+    def plot(  # type: ignore[override]
+        self, score: str = "", ax: Axes | None = None, *, title: str | None = None
+    ) -> Axes:
         """Draw each group's mean of a score with its interval, and its mean chance level.
 
         Parameters
@@ -145,6 +148,8 @@ class SessionTable(Result):
             Name of the score. Default: the first score.
         ax : matplotlib Axes, optional
             Axes to draw on. Default: a new figure.
+        title : str, optional
+            Title of the picture.
 
         Returns
         -------

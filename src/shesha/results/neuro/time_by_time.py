@@ -73,12 +73,13 @@ class OverTime(Number):
         return make_data_array(np.array(self.values), axes, "agreement", "neuro")
 
     @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the values, with frames around those that exceed the threshold of the maximum."""
-        from shesha.charts import frame_cell, heat_map
+        from shesha.charts import frame_cell, full_range, heat_map
 
         names = [f"{time:g}" for time in self.times]
-        ax = heat_map(np.array(self.values), names, names, title="agreement of distances between times", ax=ax)
+        values, meaning = np.array(self.values), "agreement of distances between times"
+        ax = heat_map(values, names, names, title=meaning, limits=full_range(values, "higher"), ax=ax)
         for i, line in enumerate(self.p_values):
             for j, p in enumerate(line):
                 if reaches_level(p, self.alpha):

@@ -49,7 +49,7 @@ class TrialScore(Number):
         return f"{abs(self.z):.3g} sd {side}" if self.z == self.z else "all draws equal"
 
     @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the null distribution with the observed value."""
         from shesha.charts import null_distribution
 
@@ -112,7 +112,7 @@ class Tertiles(Result):
         return frame_of_numbers((self.early_middle, self.middle_late, self.difference), full=full)
 
     @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the null distribution of the difference with the observed value."""
         return self.difference.plot(ax)
 

@@ -149,7 +149,7 @@ _MOST_CELLS = 30_000
 def comparison_page(result: Comparison) -> Page:
     """Return the page for two representations."""
     known = [score for score in result.scores if score.has_value]
-    sizes = " and ".join(" x ".join(f"{n:,}" for n in shape) for shape in result.shapes)
+    sizes = " and ".join(map(_size, (result.first, result.second), result.shapes))
     led = [score for score in known if score.name in RECOMMENDED] or known[:3]
     first = known if len(known) <= _FEW else led
     missing = tuple(_remarks((score.name, score.reason) for score in result.scores))
@@ -167,7 +167,7 @@ def comparison_page(result: Comparison) -> Page:
             *((Section("Notes", notes),) if notes else ()),
             *_measure_sections(known, first),
         ),
-        ran=(("data", f"{sizes} (rows x features)"), *run_details(result)),
+        ran=(("data", sizes), *run_details(result)),
     )
 
 
@@ -187,16 +187,22 @@ def _explanation(result: Comparison, known: Sequence[Score], sizes: str) -> str:
     """Return sizes, the levels of intervals and thresholds, and which rows were permuted."""
     are_intervals = any(score.has_interval for score in known)
     brackets = f" Brackets are {format_share(result.confidence)} intervals." if are_intervals else ""
+    seen = [f"{name} ({sees})" for name, sees in RECOMMENDED.items() if name in {score.name for score in known}]
+    first = f" Read these measures first: {', '.join(seen)}." if len(known) > _FEW and seen else ""
     if not any(score.has_null for score in known):
-        return f"{result.first} and {result.second}: {sizes} (rows x features).{brackets}"
+        return f"{sizes}.{brackets}{first}"
     is_design = result.exchanged not in ("", "all rows")
     both = " Value and chance level both include the differences between blocks." * ("blocks" in result.exchanged)
     design = f" Permuted under the null: {result.exchanged}.{both}" if is_design else ""
     return (
-        f"{result.first} and {result.second}: {sizes} (rows x features).{brackets} Calibrated: 0 up to the chance "
+        f"{sizes}.{brackets} Calibrated: 0 up to the chance "
         f"threshold at the level {result.alpha:g}, and 1 at the best possible value, or else the excess over the "
-        f"threshold.{design}"
+        f"threshold.{design}{first}"
     )
+
+
+def _size(name: str, shape: tuple[int, ...]) -> str:
+    return f"{name} ({f'distances of {shape[0]:,} rows' if len(shape) == 1 else ' x '.join(f'{n:,}' for n in shape)})"
 
 
 def _measure_sections(known: Sequence[Score], first: Sequence[Score]) -> tuple[Section, ...]:

@@ -74,7 +74,7 @@ class Consensus(Result):
         return frame.drop(columns="verdict", errors="ignore").assign(outlying=outlying)
 
     @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw how far each representation is from the mean shape of the others, with intervals."""
         from shesha.charts import model_bars
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import isnan
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from shesha.charts import Style, heat_map, null_distribution, style_options
+from shesha.charts import Style, full_range, heat_map, null_distribution, style_options
 from shesha.report import (
     Column,
     Drawing,
@@ -153,8 +153,8 @@ class LayerComparison(PairTables, Number):
         matplotlib Axes
             With chance levels, only partners above chance are framed, or the closest pair if there are none.
         """
-        options = style_options(style, self._picture_title)
         grid = self.matrix().to_numpy(dtype=float)
+        options = style_options(style, self._picture_title, full_range(grid, self.closer))
         return heat_map(grid, self.rows, self.columns, closer=self.closer, framed=self.framed_cells, ax=ax, **options)
 
     @property

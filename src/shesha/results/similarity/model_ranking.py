@@ -177,7 +177,7 @@ class ModelRanking(Result):
         return frame.assign(**{name: [getattr(model, name) for model in self.models] for name in extra})
 
     @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw bars with intervals, the noise ceiling as a band, and a line for each pair that differs."""
         from shesha.charts import model_bars
 

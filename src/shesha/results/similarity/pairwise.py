@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Unpack, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.charts import Style, heat_map, leaf_order, similarity_map, style_options
+from shesha.charts import Style, full_range, heat_map, leaf_order, similarity_map, style_options
 from shesha.report import Metric, Page
 from shesha.results.base import Result
 from shesha.results.number import frame_of_numbers
@@ -146,7 +146,7 @@ class PairwiseComparison(PairTables, Result):
         if what != "value" and not self.exchanged:
             raise ValueError(f"what must be 'value' without calibration, got {what!r}: pass calibrate=True")
 
-    def plot(
+    def plot(  # type: ignore[override]
         self,
         measure: str | None = None,
         ax: Axes | None = None,
@@ -182,14 +182,16 @@ class PairwiseComparison(PairTables, Result):
         table = self.matrix(score.name, what)
         places = leaf_order(table.to_numpy(dtype=float), closer) if cluster else range(len(self.names))
         order = [self.names[place] for place in places]
+        shown = table.loc[order, order].to_numpy(dtype=float)
         return heat_map(
-            table.loc[order, order].to_numpy(dtype=float),
+            shown,
             order,
             order,
             closer=closer,
             framed=self._cells_above_chance(score.name, order),
             ax=ax,
-            **style_options(style, f"{name} ({closer} is closer)"),
+            logarithmic=what in ("p_value", "corrected_p_value"),
+            **style_options(style, f"{name} ({closer} is closer)", full_range(shown, closer)),
         )
 
     def _cells_above_chance(self, measure: str, order: Sequence[str]) -> list[tuple[int, int]]:

@@ -73,7 +73,7 @@ class UnitMatching(Number):
         return pd.DataFrame(dict(zip(names, values, strict=True)))
 
     @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the null distribution with the observed value and the threshold."""
         from shesha.charts import null_distribution
 

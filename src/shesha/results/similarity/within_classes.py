@@ -246,7 +246,9 @@ class WithinClasses(Result):
         return reaches_level(self.corrected.get(measure, {}).get(name, float("nan")), self.alpha)
 
     @draws_axes
-    def plot(self, measure: str | None = None, ax: Axes | None = None) -> Axes:
+    def plot(  # type: ignore[override]
+        self, measure: str | None = None, ax: Axes | None = None, *, title: str | None = None
+    ) -> Axes:
         """Draw each class's value of one measure (default: the first) with its chance level."""
         from shesha.charts import class_values
 
@@ -388,7 +390,9 @@ class SeveralWithinClasses(Result):
         return frame[["representation", *(name for name in frame.columns if name != "representation")]]
 
     @draws_axes
-    def plot(self, measure: str | None = None, ax: Axes | None = None) -> Axes:
+    def plot(  # type: ignore[override]
+        self, measure: str | None = None, ax: Axes | None = None, *, title: str | None = None
+    ) -> Axes:
         """Draw one measure's calibrated score for each class and representation, with frames if above chance."""
         from shesha.charts import heat_map
 
@@ -399,7 +403,6 @@ class SeveralWithinClasses(Result):
             for name in self.classes
         ]
         others = [comparison.second for comparison in self]
-        title = f"{chosen} with {self.reference}, calibrated"
         framed = [
             (row, column)
             for column, comparison in enumerate(self)
@@ -407,7 +410,8 @@ class SeveralWithinClasses(Result):
             if name in comparison.classes and comparison.is_above(chosen, name)
         ]
         values, names = np.array(scores, dtype=float), list(self.classes)
-        return heat_map(values, names, others, title=title, framed=framed, limits=(0.0, 1.0), ax=ax)
+        meaning = f"{chosen} with {self.reference}, calibrated"
+        return heat_map(values, names, others, title=meaning, framed=framed, limits=(0.0, 1.0), ax=ax)
 
     def _page(self) -> Page:
         return several_within_classes_page(self)

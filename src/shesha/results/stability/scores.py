@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import hypot
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shesha.charts import curves
+from shesha.charts import curves, name_ticks
 from shesha.report import Part, Table
 from shesha.results.base import Result, draws_axes
 from shesha.results.number import NAN, Number, numeral
@@ -96,11 +96,15 @@ class DriftPath(Result):
         )
 
     @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the drift from the first and from the previous representation along the sequence."""
         values = {"from the first": self.from_first, "from the previous": self.from_previous}
-        ax = curves(range(len(self.names)), values, labels=("", "drift (0 = same geometry)"), ax=ax)
-        ax.set_xticks(range(len(self.names)), self.names, rotation=40, ha="right")
+        drift, is_numbered = "drift (0 = same geometry, 1 = unrelated)", all(name.isdecimal() for name in self.names)
+        steps = [int(name) for name in self.names] if is_numbered else list(range(len(self.names)))
+        ax = curves(steps, values, labels=("step" if is_numbered else "", drift), ax=ax)
+        if not is_numbered:
+            name_ticks(ax, self.names)
+        ax.set_ylim(-0.02, max(1.02, ax.get_ylim()[1]))
         return ax
 
     def _numbers(self) -> tuple[Part, ...]:

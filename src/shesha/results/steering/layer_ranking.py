@@ -118,7 +118,7 @@ class LayerRanking(Result):
         return frame.assign(behind=[layer.behind for layer in layers], tied=[layer.is_tied for layer in layers])
 
     @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw every layer with its interval and chance level, and the threshold for the best layer."""
         from shesha.charts import Series, chance_band, intervals
 

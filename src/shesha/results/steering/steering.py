@@ -94,7 +94,7 @@ class Steerability(Result):
         return frame_of_numbers(self.scores, full=full)
 
     @draws_axes
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the accuracy at each strength for the vector, for random directions and for shuffled labels."""
         from shesha.charts import curves
 
