@@ -101,6 +101,7 @@ class Outputs:
         row_map: Callable[[Mapping[str, str]], Page] | None = None,
         data: str = "",
         model: str = "",
+        brief: bool = False,
     ) -> None:
         """Print a result, and write the requested files.
 
@@ -122,6 +123,8 @@ class Outputs:
             Function that returns the page with a map of the rows. Default: no map.
         data, model : str, optional
             Names of the data and of the model on the card.
+        brief : bool
+            Whether to omit the sentence for a paper from the first screen.
 
         Raises
         ------
@@ -139,7 +142,7 @@ class Outputs:
         if report is None and self.full:
             shown = "\n".join([result.full_text(), *notes])
         else:
-            is_complete = self.full or (report is None and not getattr(result, "interrupted", False))
+            is_complete = self.full or not (brief or getattr(result, "interrupted", False))
             sentence = as_text(sentence_sections(result)) if is_complete else ""
             shown = "\n\n".join(filter(None, ["\n".join([(report or str)(result), *notes]), sentence]))
         shown = name_values(shown)

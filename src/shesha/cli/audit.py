@@ -149,6 +149,7 @@ def show(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), d
         report=text,
         content={**result.to_dict(), "ranking": result.ranking, "meanings": meanings},
         data=data,
+        brief=True,
     )
     unscored = [
         representation.name
