@@ -349,7 +349,9 @@ OWN: dict[str, Made] = {
     "shesha.steering.partial_correlations": {
         "table": lambda good: {"score": good.X[:, 0], "fisher": good.X[:, 1], "silhouette": good.Y[:, 2]},
     },
-    "shesha.compare": {"Y": lambda good: good.Y},
+    "shesha.compare": {"Y": lambda good: good.Y, "measures": lambda good: "standard"},
+    "shesha.compare_all": {"measures": lambda good: "standard"},
+    "shesha.compare_layers": {"layers_b": lambda good: [good.Y, good.X]},
     "shesha.diff": {"before": lambda good: {"a": good.X}, "after": lambda good: {"a": good.X + 0.1 * good.X**2}},
     "shesha.io.open_matrix": {"path": lambda good: good.file("good.npy")},
     "shesha.io.open_file": {"path": lambda good: good.file("good.npy")},

@@ -144,10 +144,8 @@ RESULTS = {
     "Doubts": lambda: shesha.doubts(np.vstack([SMALL, SMALL[:9]]), seed=0),
     "Audit": lambda: shesha.audit(LAYERS, LABELS, **FEW),
     "Diff": lambda: shesha.diff(LAYERS, {"one": SMALL, "two": OTHER}, seed=0),
-    "PairwiseComparison, named pairs": lambda: shesha.compare_all(
-        {"pair": (SMALL, OTHER)}, "CKA", calibrate=True, **FEW
-    ),
-    "LayerComparison, calibrated": lambda: shesha.compare_layers(LAYERS, LAYERS, "CKA", calibrate=True, **FEW),
+    "LayerComparison": lambda: shesha.compare_layers(LAYERS, LAYERS, "CKA", calibrate=True, **FEW),
+    "named pairs": lambda: shesha.compare_all({"pair": (SMALL, OTHER)}, "CKA", calibrate=True, **FEW),
     "PairwiseComparison": lambda: shesha.compare_all(LAYERS, ["CKA"], calibrate=True, **FEW),
     "WithinClasses": lambda: shesha.compare_within(SMALL, OTHER, LABELS, ["CKA"], **FEW),
     "CrossnobisPairs": lambda: shesha.neuro.crossnobis_test(SMALL, SHOWN, RUNS, **FEW),

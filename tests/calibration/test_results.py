@@ -199,7 +199,7 @@ def test_layers_print_the_answer_its_chance_level_and_the_grid(grid):
         f"{grid.chance_sd:.2g}, and at most 5% of them are closer than {grid.threshold:.3g}. The calibrated value is "
         f"{grid.calibrated:.3g}."
     )
-    assert "all rows (39 draws)" in text
+    assert "39 permutations of all rows." in text
     assert "for pairs chosen in advance" in text
     assert grid.matrix().to_string(float_format="%.3g") in str(grid)
 

@@ -60,14 +60,10 @@ def layers_command(run: Run, files: list[Path] | None = None, *, project: int | 
     first, second = sources
     a, b = run.read_each(sources, run.key)
     run.row_options.state_pairing(a, b)
-    grid = compare_layers(a, b, names=_names(first, second), calibrate=True, **run.arguments(compare_layers))
-    run.outputs.write(grid, sources, data=f"{first.name} and {second.name}", model=first.stem)
-
-
-def _names(first: Path, second: Path) -> tuple[str, str] | tuple[()]:
-    """Return the names of both files, with their folders if these distinguish them; none for the same file."""
     short = (first.name, second.name) if first.name != second.name else (str(first), str(second))
-    return short if short[0] != short[1] else ()
+    names = short if first != second else ()
+    grid = compare_layers(a, b, names=names, calibrate=True, **run.arguments(compare_layers))
+    run.outputs.write(grid, sources, data=f"{first.name} and {second.name}", model=first.stem)
 
 
 def _compare_models(models: _model_inputs.FromModels, measure: str, project: int | None, seed: int) -> Any:

@@ -115,11 +115,11 @@ def compare_layers(
         Whether to add chance levels and p-values, for the summary of the grid and for each pair. To test whether any
         pair exceeds chance, use the p-value of the summary.
     aggregate : {'max', 'row_max', 'top_k', 'mean'} or function
-        The summary to calibrate. 'max': the score of the closest pair. 'row_max': each layer of `layers_a` scored
-        against its closest layer in `layers_b`, averaged over `layers_a`. 'top_k': the mean score of the 10 closest
-        pairs. 'mean': the mean score of all pairs. If the measure is a distance, the closest pair has the smallest
-        value. Your own function takes the grid (layers_a x layers_b) and returns a number in the direction of the
-        measure (for a distance, lower is closer).
+        Summary of the grid, which `calibrate` compares with chance. 'max': the score of the closest pair. 'row_max':
+        each layer of `layers_a` scored against its closest layer in `layers_b`, averaged over `layers_a`. 'top_k': the
+        mean score of the 10 closest pairs. 'mean': the mean score of all pairs. If the measure is a distance, the
+        closest pair has the smallest value. Your own function takes the grid (layers_a x layers_b) and returns a number
+        in the direction of the measure (for a distance, lower is closer).
     confidence : float, optional
         Confidence level of an interval for the closest partner of each layer of `layers_a`, as for `compare`. Default:
         no intervals, because they take longer than the null. They do not include the choice of the partner.
@@ -196,13 +196,20 @@ def compare_layers(
 
 
 def calibrate_layers(
-    layers_a: Layers, layers_b: Layers, measure: Choice = "CKA", aggregate: Aggregate = "max", **options: Any
+    layers_a: Layers,
+    layers_b: Layers,
+    measure: Choice = "CKA",
+    aggregate: Aggregate = "max",
+    *,
+    n_permutations: int = N_PERMUTATIONS,
+    seed: Seed = 0,
+    **options: Any,
 ) -> LayerComparison:
     """Calibrate one summary of a grid of layer pairs: `compare_layers` with `calibrate=True`.
 
     Parameters
     ----------
-    layers_a, layers_b, measure, aggregate, **options
+    layers_a, layers_b, measure, aggregate, n_permutations, seed, **options
         As for `compare_layers`.
 
     Examples
@@ -212,7 +219,8 @@ def calibrate_layers(
     >>> calibrate_layers(a, [*b, a[1] + rng.standard_normal((40, 6))], seed=0).significant
     True
     """
-    return compare_layers(layers_a, layers_b, measure, calibrate=True, aggregate=aggregate, **options)
+    chosen = {"aggregate": aggregate, "n_permutations": n_permutations, "seed": seed, **options}
+    return compare_layers(layers_a, layers_b, measure, calibrate=True, **chosen)
 
 
 def _read_models(

@@ -252,7 +252,7 @@ class LayerComparison(PairTables, Number):
         dependent = "If rows depend on one another, declare it with groups, blocks or shift."
         remarks = {
             _BEST_OF_MANY: bool(self.partners) and not tested,
-            f"Permuted under the null: {self.exchanged} ({self.n_draws:,} draws). {dependent}": self.has_null,
+            f"{self.n_draws:,} permutations of {self.exchanged}. {dependent}": self.has_null,
             "The null distribution permutes single rows, so p-values are too small if rows depend on one another.": (
                 tested and not self.has_null
             ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Unpack, get_args
 
@@ -39,7 +39,8 @@ class PairTables:
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per pair and measure."""
         if self.scores and not any(score.second for score in self.scores):
-            return frame_of_numbers(self.scores, full=full, lead={"pair": [score.first for score in self.scores]})
+            frame = frame_of_numbers(self.scores, full=full, lead={"pair": [score.first for score in self.scores]})
+            return frame.drop(columns=["first", "second"], errors="ignore")
         return frame_of_numbers(self.scores, "first", "second", "name", full=full)
 
     def _pairs_for(self, measure: str) -> list[Score]:
@@ -174,9 +175,13 @@ class PairwiseComparison(PairTables, Result):
         Returns
         -------
         matplotlib Axes
-            If the pairs were calibrated, those whose corrected p-value is at most `alpha` are framed.
+            If the pairs were calibrated, those whose corrected p-value is at most `alpha` are framed. Named pairs are
+            drawn as a list.
         """
-        score = self._pairs_for(self.measures[0] if measure is None else measure)[0]
+        scores = self._pairs_for(self.measures[0] if measure is None else measure)
+        if not self.names:
+            return Result.plot(replace(self, scores=tuple(scores)), ax, title=style.get("title"))
+        score = scores[0]
         closer = {"value": score.closer, "chance": score.closer, "calibrated": "higher"}.get(what, "lower")
         name = score.name if what == "value" else f"{score.name}, {what.replace('_', ' ')}"
         table = self.matrix(score.name, what)
