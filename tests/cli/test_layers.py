@@ -68,7 +68,7 @@ def test_calibrating_takes_every_pair(invoke, models, monkeypatch):
     assert [(one["first"], one["second"]) for one in plain["scores"]] == [("a0", "a1"), ("a0", "a2"), ("a1", "a2")]
     for pair in plain["scores"]:
         one = pair
-        (line,) = (line for line in ended.out.split("\n") if line.startswith(f"{pair['first']}, {pair['second']} "))
+        (line,) = (line for line in ended.out.split("\n") if line.startswith(f"  {pair['first']}, {pair['second']} "))
         interval = [f"[{one['low']:.3f},", f"{one['high']:.3f}]"]
         numbers = [f"{one[name]:.3f}" for name in ("chance", "calibrated", "p_value", "corrected_p_value")]
         assert line.split()[2:] == [f"{one['value']:.3f}", *interval, *numbers]

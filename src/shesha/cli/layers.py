@@ -13,8 +13,8 @@ from shesha.support.wording import count
 
 @command(
     "shesha.comparison:compare_layers",
-    also=f"{MODEL} {READING} rdm json plot title html card",
-    without="calibrate",
+    without="calibrate permutations",
+    also=f"{MODEL} {READING} rdm json plot title html full card",
     first="model texts measure permutations plot html",
 )
 def layers_command(run: Run, files: list[Path] | None = None, *, project: int | None = None) -> None:

@@ -19,9 +19,6 @@ from shesha.report import (
     Section,
     Table,
     Text,
-    page_width,
-    table,
-    wrap,
 )
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import reaches_level
@@ -38,8 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_WIDTH = 120
-"""Most characters per line; the lines of a wider grid would wrap and become unreadable."""
 _NAMED = 12
 """Most layers whose partners a sentence names."""
 _BEST_OF_MANY = (
@@ -307,7 +302,7 @@ class LayerComparison(PairTables, Number):
             title=f"{len(self.rows)} x {len(self.columns)} layers by {self.name}",
             question=f"Which layers of the two models match? {self.size}.",
             answer=tuple(self._answer()),
-            numbers=(grid, *((partners,) if self.partners else ())),
+            numbers=(*((partners,) if self.partners else ()), grid, Text(f"{self.size}.")),
             doubts=(*points(self.doubts), *map(Text, self._remarks()), *(() if tested else (NO_CHANCE,))),
             sections=(
                 *((Section("The null", (self._null_drawing(),)),) if self.null else ()),
@@ -328,25 +323,3 @@ class LayerComparison(PairTables, Number):
         what = f"{self.aggregate} {self.name} over {len(self.rows)} x {len(self.columns)} layers"
         null = {"chance": self.chance, "threshold": self.threshold, "p_value": self.p_value}
         return [Metric(model, what, self.value, **null)]
-
-    def _text(self) -> str:
-        """Return a text with the answer, the partner of each layer, and the grid."""
-        answer = (*self._answer(), f"{self.size}.")
-        lines = [line for text in answer for line in wrap(text, page_width(), hanging="")]
-        if self.partners:
-            groups = [[column] for column in self._partner_columns() if not column.empty]
-            lines += ["", *table([pair.first for pair in self.partners], groups, _WIDTH)]
-        remarks = (line for text in self._remarks() for line in wrap(text, page_width(), hanging=""))
-        lines += ["", *self._printed_grid(), "", *remarks]
-        if self.doubts:
-            doubts = (f"  {line}" for line in str(self.doubts).split("\n"))
-            lines += ["", "What could be wrong with the closest pair", *doubts]
-        return "\n".join(lines).rstrip("\n")
-
-    def _printed_grid(self) -> list[str]:
-        """Return the grid, or where to find it if it is too wide for a terminal."""
-        text = self.matrix().to_string(float_format="%.3g")
-        if len(text.split("\n", 1)[0]) <= _WIDTH:
-            return [f"{self.name} ({self.closer} is closer)", text]
-        size = f"{len(self.rows)} x {len(self.columns)}"
-        return [f"The grid of {size} layers is too wide to print. See matrix(), plot() or --html."]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -278,33 +277,6 @@ class PairwiseComparison(PairTables, Result):
         from shesha.results.similarity.comparison_pages import pair_metrics
 
         return pair_metrics(self)
-
-    def _text(self) -> str:
-        """Return a text with each measure's matrix, or with one line per pair and its chance level."""
-        from shesha.results.similarity.comparison_pages import measure_lines, note_lines
-
-        parts = []
-        for measure in self.measures:
-            score = self._pairs_for(measure)[0]
-            title = f"{measure} ({score.closer} is closer)"
-            if self.exchanged or not self.names:
-                parts.append("\n".join(measure_lines(self, measure)))
-            elif any(pair.has_value for pair in self._pairs_for(measure)):
-                parts.append(f"{title}\n{self.matrix(measure).to_string(float_format='%.4g')}")
-            else:
-                parts.append(title)
-            reasons = Counter(p.reason for p in self._pairs_for(measure) if p.reason)
-            parts += [
-                f"  no value for {n} of {len(self._pairs_for(measure))} pairs: {why}" for why, n in reasons.items()
-            ]
-        if self.exchanged:
-            notes = Counter(note for pair in self.scores for note in pair.notes)
-            parts += ["\n".join(f"{note} ({n} score{'s' * (n != 1)})" for note, n in notes.items())] if notes else []
-            parts.append("\n".join(note_lines(self)))
-            parts += [f"Exchanged: {self.exchanged}."] if self.exchanged != "all rows" else []
-        if self.interrupted:
-            parts.append("Interrupted: the remaining values were not computed.")
-        return "\n\n".join(parts)
 
 
 def _classical_scaling(distances: NDArray[np.float64], n_dimensions: int) -> tuple[NDArray[np.float64], float]:
