@@ -123,7 +123,7 @@ class Number(Result):
     @property
     def percentile(self) -> float:
         """Percentage of the null values that are less close than the value; ties count half. NaN without draws."""
-        if not self.null and self.has_value:
+        if not self.null or not self.has_value:
             return NAN
         tie = self._tie
         if self.closer == "either":
