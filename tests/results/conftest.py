@@ -35,8 +35,16 @@ def _comparison() -> Any:
     return sample(results.Comparison, scores=(sample(results.Score),), shapes=((9, 2), (9, 3)))
 
 
+def _scored() -> Any:
+    return sample(results.RepresentationAudit, reason="", scores={"feature_split": sample(results.Estimate)})
+
+
 FIXED: dict[str, Any] = {
-    "Audit": lambda: {"drift": sample(results.DriftPath, names=("x", "y", "z"), from_first=NUMBERS[:3])},
+    "Audit": lambda: {
+        "drift": sample(results.DriftPath, names=("x", "y", "z"), from_first=NUMBERS[:3]),
+        "meanings": {"feature_split": sample(results.Meaning)},
+        "representations": (_scored(),) * 3,
+    },
     "CalibratedMany": lambda: {
         **{"pairs": ("a-b",), "results": (sample(results.Score),), "correction": "holm"},
         **{"holm": (0.5,), "benjamini_hochberg": (0.5,)},

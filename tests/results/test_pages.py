@@ -68,9 +68,10 @@ def test_the_page_of_an_audit_answers_first():
     page = found.page({"command": "shesha audit x.npz"})
     assert page.title == "Audit of 3 representations: 40 rows x 12 features"
     assert page.answer[0].startswith("Stable above chance: all 3")
-    (table,) = page.numbers
+    table, to_do = page.numbers
+    assert to_do.text.startswith("What to do. ")
     assert table.names == ("a<b", "c", "d")
-    assert [one.head for one in table.columns] == ["rank", "feature-split stability", "chance up to", "p"]
+    assert [one.head for one in table.columns][:4] == ["rank", "Feature-split stability", "chance up to", "p"]
     strip = table.columns[1].strips[0]
     assert (strip.value, strip.low) == (found["a<b"].feature_split.value, found["a<b"].feature_split.low)
     assert strip.chance == found["a<b"].chance.threshold
