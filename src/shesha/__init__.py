@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     import shesha.steering as steering
     import shesha.transfer as transfer
     from shesha.auditing.audit import audit
-    from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
+    from shesha.calibration import benjamini_hochberg, calibrate, holm
     from shesha.changes.diff import diff
     from shesha.changes.row_map import explore
     from shesha.citations.cite import cite
     from shesha.comparison.compare import compare
-    from shesha.comparison.layer_grid import compare_layers
+    from shesha.comparison.layer_grid import calibrate_layers, compare_layers
     from shesha.comparison.noise_ceiling import noise_ceiling
     from shesha.comparison.pairwise import compare_all
     from shesha.comparison.procrustes_consensus import consensus, mean_shape
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from shesha.ranking.rank_models import rank_models
     from shesha.results import (
         Audit,
-        CalibratedLayers,
-        CalibratedMany,
         Coherence,
         CoherenceTable,
         Comparison,
@@ -106,8 +104,6 @@ __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Audit",
-    "CalibratedLayers",
-    "CalibratedMany",
     "CalibrationWarning",
     "Coherence",
     "CoherenceTable",
@@ -144,7 +140,6 @@ __all__ = [
     "bio",
     "calibrate",
     "calibrate_layers",
-    "calibrate_many",
     "calibration",
     "cite",
     "class_separation_ratio",

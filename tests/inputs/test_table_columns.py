@@ -82,6 +82,7 @@ def check(tmp_path, ending, frame, name, atol=1e-7):
     assert "30 x 8 (rows named by doc_id; left out: n_tokens, score)" in statement
 
 
+PLAIN = dict(zip("abcd", X.T, strict=False))
 TABLES = {
     "dims after an id": ({"id": range(N), **family("dim_")}, D, "id"),
     "components": ({"sample": IDS, **family("PC", 1), "UMAP_1": X[:, 0], "UMAP_2": X[:, 1]}, D, "sample"),
@@ -117,6 +118,14 @@ TABLES = {
         "voxel",
     ),
     "repeated ids": ({"id": [1, 2] * 15, **family("dim_")}, D, None),
+    "saved twice": ({"Unnamed: 0.1": range(N), "Unnamed: 0": RNG.permutation(N), **PLAIN}, 4, None),
+    "counted rows": ({"nr": range(1, N + 1), **PLAIN}, 4, None),
+    "times and parts": ({"event_time": 1.7e9 + TOKENS, "is_train": TOKENS > 99, "unix_ts": TOKENS, **PLAIN}, 4, None),
+    "measured times": ({"time_in_hospital": TOKENS, "reaction_time": X[:, 0], **PLAIN}, 6, None),
+    "truth values": ({"smoker": TOKENS > 99, **PLAIN}, 5, None),
+    "chromosomes": ({**PLAIN, "chrom": [*"123456789X"] * 3}, 4, None),
+    "dates and addresses": ({**PLAIN, "day": ["2024-01-05"] * N, "ip": ["10.0.0.1"] * N, "at": ["12:30"] * N}, 4, None),
+    "families of genes": (dict.fromkeys((*(f"RPL{i}" for i in range(9)), "CD3D", "GNLY", "LYZ"), TOKENS), 12, None),
     "a picture alone": ({"cell": IDS, "tSNE_1": X[:, 0], "tSNE_2": X[:, 1]}, 2, "cell"),
 }
 
@@ -163,6 +172,11 @@ REFUSED = {
         {"gene_id": np.tile(np.arange(100, 110), 3), "cell": np.repeat(["x", "y", "z"], 10), "count": TOKENS},
         "one row for each cell and gene_id|one row for each gene_id and cell",
     ),
+    "thousands": ({"cpu": ["1,234.5", "12.5"] * 15, **PLAIN}, "'cpu' .* plain numbers such as 1234.5, got '1,234.5'"),
+    "thousands in Europe": ({"Umsatz": ["1.234,50"] * N, **PLAIN}, "'Umsatz' .* plain numbers"),
+    "percent": ({"share": ["12.5%"] * N, **PLAIN}, "'share' .* got '12.5%'"),
+    "below detection": ({"il6": ["7", "<2", "5"] * 10, **PLAIN}, "'il6' .* numbers in every row, got '<2' in row 1"),
+    "joined files": ({"a": [*map(str, X[:25, 0]), "a", *map(str, X[:4, 0])], "b": TOKENS}, "got them again in row 25"),
     "nothing but properties": ({"id": IDS, "n_tokens": TOKENS, "score": X[:, 0]}, "n_tokens .*score"),
 }
 
@@ -193,6 +207,23 @@ def test_keys_choose_families_patterns_and_columns(tmp_path):
     assert open_file(tmp_path / "t.csv", keys=["old_*", "n_tokens"]).representations["t"].shape == (N, D + 1)
     with pytest.raises(ValueError, match=r"keys must be among .*, got 'nothing'"):
         open_file(tmp_path / "t.csv", keys=["nothing"])
+
+
+@pytest.mark.parametrize("names", [[*map(str, range(D))], [f"dim_{j}" for j in range(D)], [*"abcdefgh"]])
+def test_two_tables_side_by_side_are_refused(tmp_path, names):
+    frame = pd.DataFrame(np.hstack([X, -X]), columns=names * 2)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for read in (lambda: open_file(tmp_path / "t.csv"), lambda: split_names(frame, "t")):
+        with pytest.raises(ValueError, match="must have one column of each name, got 8 names of several columns"):
+            read()
+
+
+def test_a_few_columns_of_one_name_are_all_read(tmp_path):
+    frame = pd.DataFrame(X, columns=["ACTB", "CD3D", "CD3D", "LYZ", "MS4A1", "NKG7", "GNLY", "PPBP"])
+    frame.insert(0, "donor", ["d1", "d2"] * 15)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    np.testing.assert_array_equal(split_names(frame, "t")[0], X)
+    np.testing.assert_array_equal(open_file(tmp_path / "t.csv").representations["t"], X)
 
 
 def test_two_lines_of_column_names_are_refused(tmp_path):

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from shesha import io as files
 from shesha.support.provenance import collect_statements
+from shesha.support.warnings import RowNamesWarning
 
 
 def test_npy_is_mapped_and_named_after_the_file(tmp_path):
@@ -231,6 +232,33 @@ def test_several_stacks_that_are_layers_contain_tokens(tmp_path, rng, names):
     assert list(files.read(tmp_path / "m.npz", layer_axis=None)) == names
     np.savez(tmp_path / "m.npz", **{f"step_{i}": rng.standard_normal((20, 5, 8)) for i in range(2)})
     assert len(files.read(tmp_path / "m.npz")) == 10
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"attention_mask": np.ones((20, 7), dtype=int)},
+        {"input_ids": np.ones((20, 7), dtype=int), "padding_mask": np.ones((20, 7), dtype=bool)},
+        {"neighbors": np.ones((20, 9), dtype=int), "distances": np.ones((20, 9))},
+        {"knn_indices": np.ones((20, 9), dtype=int)},
+    ],
+)
+def test_masks_and_neighbours_are_read_only_if_they_are_named(tmp_path, rng, beside):
+    np.savez(tmp_path / "a.npz", features=rng.normal(size=(20, 6)), **beside)
+    found = files.open_file(tmp_path / "a.npz")
+    assert list(found.representations) == ["features"]
+    assert set(found.skipped) == set(beside)
+    assert set(files.open_file(tmp_path / "a.npz", keys=[*beside]).representations) == set(beside)
+    np.savez(tmp_path / "b.npz", distances=rng.normal(size=(20, 6)))
+    assert list(files.open_file(tmp_path / "b.npz").representations) == ["distances"]
+
+
+@pytest.mark.parametrize("column", ["Symbol", "gene", "gene_id", "GeneName", "ensembl_id"])
+def test_a_column_of_genes_names_features(tmp_path, column):
+    rows = "".join(f"Gm{i},{i % 5},{i % 7},1\n" for i in range(30))
+    (tmp_path / "t.csv").write_text(f"{column},s1,s2,s3\n{rows}")
+    with pytest.warns(RowNamesWarning, match="rows look like genes .* pass transpose=True"):
+        files.open_file(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])

@@ -358,6 +358,9 @@ DIMENSIONS = {
     ("stimulus", "foo"): True,
     ("foo", "voxel"): True,
     ("time", "channel"): True,
+    ("stim_rep", "cell_id"): True,
+    ("trial", "cells"): True,
+    ("cell", "gene"): True,
     ("a", "b"): False,
     ("lat", "lon"): False,
 }
@@ -374,6 +377,57 @@ def test_dimensions_of_netcdf(tmp_path, dims, transposed):
     else:
         with pytest.raises(files.UnreadableFileError, match=r"^netCDF file .* got R .*accepted names are rows: presen"):
             files.read(tmp_path / "a.nc")
+
+
+@pytest.mark.parametrize("n_rdms", [1, 5, 12])
+def test_rdms_that_rsatoolbox_stored_keep_the_names_of_their_patterns(tmp_path, n_rdms):
+    h5py = pytest.importorskip("h5py")
+    squares = np.abs(rng.normal(size=(n_rdms, 9, 9)))
+    squares = (squares + squares.transpose(0, 2, 1)) * (1 - np.eye(9))
+    with h5py.File(tmp_path / "r.hdf5", "w") as file:
+        file["dissimilarities"] = squares[:, *np.triu_indices(9, k=1)]
+        file["pattern_descriptors/condition"] = np.array(list("ihgfedcba"), dtype="S1")
+        file["pattern_descriptors/index"], file["rdm_descriptors/index"] = np.arange(9), np.arange(n_rdms)
+    found = files.open_file(tmp_path / "r.hdf5", distances=True)
+    np.testing.assert_allclose(np.stack(list(found.representations.values())), squares)
+    assert (found.row_names.column, found.row_names.values.tolist()) == ("condition", list("ihgfedcba"))
+
+
+@pytest.mark.parametrize("order", [range(20), range(19, -1, -1), rng.permutation(20)])
+def test_tables_of_distances_keep_the_order_of_their_rows(tmp_path, order):
+    square = np.add.outer(np.arange(20.0), np.arange(20.0)) * (1 - np.eye(20))
+    names = [f"obj{i}" for i in range(20)]
+    frame = pd.DataFrame(square, index=names, columns=names).iloc[order]
+    frame.iloc[:, rng.permutation(20)].to_csv(tmp_path / "d.csv")
+    found = files.open_file(tmp_path / "d.csv", distances=True)
+    np.testing.assert_array_equal(found.representations["d"], square[np.ix_(order, order)])
+
+
+@pytest.mark.parametrize(
+    ("ending", "header"),
+    [
+        ("txt", "x y z"),
+        ("txt", "one\ntwo"),
+        ("csv", "made by a script"),
+        ("csv", ",".join(f"dim_{j}" for j in range(6))),
+    ],
+)
+def test_comments_at_the_top_are_no_rows(tmp_path, ending, header):
+    matrix = rng.normal(size=(20, 6))
+    np.savetxt(tmp_path / f"a.{ending}", matrix, delimiter="," if ending == "csv" else " ", header=header)
+    np.testing.assert_allclose(files.read(tmp_path / f"a.{ending}")["a"], matrix)
+
+
+def test_the_word_for_a_hash_sign_is_no_comment(tmp_path):
+    lines = [f"{word} {' '.join(map(str, row))}\n" for word, row in zip("#ab", rng.normal(size=(3, 6)), strict=True)]
+    (tmp_path / "a.vec").write_text("".join(lines))
+    assert files.open_file(tmp_path / "a.vec").row_names.values.tolist() == ["#", "a", "b"]
+
+
+@pytest.mark.parametrize(("first", "n"), [("c0", 12), ("kind", 11)])
+def test_a_list_of_labels_may_lack_a_name(tmp_path, first, n):
+    (tmp_path / "metadata.tsv").write_text("\n".join([first, *(f"c{i % 4}" for i in range(1, 12))]) + "\n")
+    assert len(files.read_labels(tmp_path / "metadata.tsv")) == n
 
 
 def test_times_of_netcdf_are_layers_and_coordinates_are_labels(tmp_path):

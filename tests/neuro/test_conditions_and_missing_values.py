@@ -25,6 +25,7 @@ from shesha.neuro import (
 )
 from shesha.neuro import noise_ceiling as ceiling
 from shesha.neuro.session_drift import check_tracked, shared_neurons
+from shesha.support.provenance import collect_statements
 
 RNG = np.random.default_rng(0)
 SHOWN = RNG.permutation(np.tile(np.arange(1, 13), 10))
@@ -63,6 +64,8 @@ def test_numbers_stay_in_numerical_order(kind):
         ([-45, 0, -90.0, 45], ("-90", "-45", "0", "45")),
         (["-45", "0", "-90"], ("-90", "-45", "0")),
         ([0.5, 1, 0.25], ("0.25", "0.5", "1")),
+        ([0.1 + 0.2, 0.3, -1.1, 1.1 - 2.2, 0, 1e-9], ("-1.1", "0", "1e-09", "0.3")),
+        (np.array([0.3, 0.4], dtype="f4"), ("0.3", "0.4")),
         (np.array([10, "catch", 2, "2"], dtype=object), ("2", "10", "catch")),
         (np.array([b"b", b"a"]), ("a", "b")),
         ([True, False], ("False", "True")),
@@ -266,6 +269,13 @@ def test_trials_without_onset_are_left_out_and_counted():
 def test_missing_neurons_of_tracked_tables(table, first):
     assert check_tracked(table, [2, 4], first=first).tolist() == [[0, 3], [1, -1]]
     assert shared_neurons(table, first=first).tolist() == [[2, 1], [1, 1]]
+
+
+@pytest.mark.parametrize(("table", "stated"), [([[1, 1], [2, -1]], True), ([[0, 1], [1, -1]], False)])
+def test_a_table_without_the_first_neuron_may_count_from_one(table, stated):
+    with collect_statements() as said:
+        check_tracked(table, [4, 4])
+    assert any("pass first=1" in one for one in said) == stated
 
 
 @pytest.mark.parametrize("names", ["u{}", "cell{}_b", "abcdefghij"])

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import shesha
@@ -40,6 +41,32 @@ def test_windows_outside_the_recording_are_named(onsets, window, warned):
 def test_neurons_in_rows_are_refused_with_the_transpose(shape, hint):
     with pytest.raises(ValueError, match=f"conditions must have one entry for each of the 20 trials, got 60{hint}$"):
         crossnobis(np.ones(shape), np.tile(np.arange(6), 10))
+
+
+def test_axes_of_trials_are_stated_and_named_in_errors():
+    cube = RNG.poisson(3, size=(40, 5, 7))
+    found = trial_split(cube, np.repeat(np.arange(4), 10), n_permutations=19)
+    assert found.inputs == ("X: 40 trials x 5 neurons x 7 times",)
+    with pytest.raises(ValueError, match=r"got 7; the axes of X are trials, neurons and times, got \(40, 5, 7\)"):
+        trial_split(cube, np.arange(7))
+
+
+def test_a_column_of_the_table_is_no_condition():
+    table = pd.DataFrame(RNG.poisson(3, size=(40, 5)), columns=[*"abcde"]).assign(stim=np.tile(np.arange(4), 10))
+    with pytest.raises(TypeError, match=r"got the name 'stim'; pass X\['stim'\], and only the columns of neurons"):
+        trial_split(table, "stim")
+
+
+@pytest.mark.parametrize(("time", "unit"), [("time", "cluster"), ("spike_times", "unit_id"), ("t", "neuron")])
+def test_a_table_with_one_row_per_spike(time, unit):
+    units = np.repeat([0, 1, 2], 300)
+    table = pd.DataFrame({time: np.concatenate(SPIKES), unit: units, "amplitude": 1.0}).sample(frac=1, random_state=0)
+    np.testing.assert_array_equal(spike_counts(table, ONSETS), spike_counts(SPIKES, ONSETS))
+    np.testing.assert_array_equal(
+        spike_counts(table.drop(columns=unit), ONSETS, clusters=table[unit]), spike_counts(SPIKES, ONSETS)
+    )
+    with pytest.raises(TypeError, match=r"one column of times, and one of neurons .* got a table with the columns"):
+        spike_counts(table.drop(columns=unit), ONSETS)
 
 
 def test_a_null_without_other_values_is_no_verdict():

@@ -175,7 +175,9 @@ def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
     counted = type(frame.index).__name__ == "RangeIndex"
 
     def read(chosen: Sequence[Column]) -> Array:
-        places = [columns.index(column) for column in chosen]
+        # Several columns may have one name.
+        position = {id(column): place for place, column in enumerate(columns)}
+        places = [position[id(column)] for column in chosen]
         if places == list(range(len(columns))):
             return numbers(frame)
         # pandas cannot select columns whose bytes are in foreign order.

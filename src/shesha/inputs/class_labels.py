@@ -15,6 +15,8 @@ from shesha.support.types import Index
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WHOLE_TEXT = re.compile(r"^([+-]?\d+)\.0+$")
 """Whole numbers as other programs write a column of numbers with missing values, such as 1.0."""
+_ROUNDING = 4
+"""Number of rounding steps within which two numbers are one class."""
 _WHOLE = 2.0**53
 """Size below which every whole number is exact in floating point."""
 
@@ -33,7 +35,19 @@ def class_codes(labels: NDArray[Any]) -> tuple[Index, NDArray[Any]]:
         places = {name: place for place, name in enumerate(classes.tolist())}
         return np.array([places[known[name]] for name in names], dtype=np.intp), classes
     classes, codes = np.unique(values, return_inverse=True)
+    if classes.dtype.kind == "f" and len(classes) > 1:
+        classes, codes = _merge_rounded(classes, codes)
     return codes.astype(np.intp), _whole(classes)
+
+
+def _merge_rounded(classes: NDArray[Any], codes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Make numbers that differ by rounding only, such as 0.3 and 0.1 + 0.2, one class, named by the shortest."""
+    steps = np.abs(np.diff(classes)) / np.maximum(np.abs(classes[1:]), np.abs(classes[:-1]))
+    group = np.concatenate([[0], np.cumsum(steps > _ROUNDING * np.finfo(classes.dtype).eps)]).astype(np.intp)
+    if group[-1] == len(classes) - 1:
+        return classes, codes
+    members = np.split(classes, np.flatnonzero(np.diff(group)) + 1)
+    return np.array([min(part, key=lambda value: len(str(value))) for part in members]), group[codes]
 
 
 def class_name(value: Any) -> str:

@@ -353,10 +353,32 @@ _CELL = re.compile(r".*[ACGT]{8,}(-\d+)?.*|[ACGT]{4,}\d*-\d+|(cell|GSM|sample|ba
 _FEATURE = re.compile(
     r"(dim(ension)?|feat(ure)?|pc|comp(onent)?|latent|neuron|unit|channel|emb(edding)?)s?[ _.-]?\d+", re.IGNORECASE
 )
+_ANY_FEATURE = re.compile(rf"{_FEATURE.pattern}|[defhvxz]?_?\d+", re.IGNORECASE)
+"""Names of columns of vectors of genes."""
 _MOSTLY, _FEW, _FEWEST_GENES = 0.8, 0.03, 3
 
 
-def kinds_if_transposed(rows: Iterable[str], columns: Iterable[str]) -> tuple[str, str]:
+def look_like_genes(names: Sequence[str]) -> bool:
+    """Return whether most of some names have the form of names of genes, and a few are well-known genes.
+
+    Examples
+    --------
+    >>> look_like_genes(["CD3D", "CD8A", "GNLY", "MS4A1"]), look_like_genes(["AGE", "BMI", "SCORE"])
+    (True, False)
+    """
+    genes = [name for name in names if _GENE.fullmatch(name)]
+    known = sum(map(bool, map(_KNOWN_GENE.fullmatch, names)))
+    return bool(genes) and len(genes) >= _MOSTLY * len(names) and known >= max(1, _FEW * len(names))
+
+
+_GENE_COLUMN = re.compile(
+    r"(gene|hgnc|ensembl|entrez|ensg|probe(set)?|transcript)[ _.]?(id|name|symbol)?s?(_a)?|(gene_?)?symbols?",
+    re.IGNORECASE,
+)
+"""Names of columns of genes."""
+
+
+def kinds_if_transposed(rows: Iterable[str], columns: Iterable[str], column: str = "") -> tuple[str, str]:
     """Return what most rows and columns are if their names show that inputs are in columns, else empty texts.
 
     Examples
@@ -367,8 +389,16 @@ def kinds_if_transposed(rows: Iterable[str], columns: Iterable[str]) -> tuple[st
     ('features', 'inputs')
     >>> kinds_if_transposed(["doc 7", "doc 9"], ["dim_0", "dim_1", "dim_2"])
     ('', '')
+    >>> kinds_if_transposed(["Xkr4", "Rp1"], ["s1", "s2"], "Symbol")
+    ('genes', 'cells or samples')
+
+    The last argument is the name of the column that names the rows.
     """
     rows, columns = list(rows), list(columns)
+    if columns and all(map(_ANY_FEATURE.fullmatch, columns)):
+        return "", ""
+    if _GENE_COLUMN.fullmatch(column):
+        return "genes", "cells or samples"
     if rows and all(map(_FEATURE.fullmatch, rows)) and not any(map(_FEATURE.fullmatch, columns)):
         return "features", "inputs"
     genes = [_GENE.fullmatch(name) is not None and _CELL.fullmatch(name) is None for name in rows]

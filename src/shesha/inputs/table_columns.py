@@ -7,10 +7,12 @@ evidence is the names of the columns, their types and a sample of their values.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,9 +20,11 @@ import numpy as np
 from shesha.inputs.identity import (
     Names,
     choose_identity,
+    distinct_values,
     identity_names,
     is_certain_identity,
     is_identity_name,
+    look_like_genes,
     words_of,
 )
 from shesha.inputs.vector_columns import Vectors, find_vectors, is_missing, shorten
@@ -55,13 +59,18 @@ _PICTURE = re.compile(r"x?_?((f?it)?tsne|umap|phate|spatial|draw_?graph(_fa|_fr)
 PICTURE_COLUMNS = 3
 """Largest number of columns of an embedding that is made for plots."""
 _SIDE = re.compile(
-    r"scores?|similarity|distance|rank|(n|num|number_of|prompt|total)_(tokens|chars|words|genes|counts|cells)"
-    r"|tokens?|(token|char|word)_count|tokens_used|timestamp|datetime|date|created(_at|_utc)?|(updated|modified)(_at)?"
-    r"|ts|epoch_ms|row|row_?(num|number|id|nr)|index|idx|level_0|page(_number)?|chunk(_(index|number))?|fold|split"
+    r"scores?|similarity|distances?|rank|(n|num|number_of|prompt|total)_(tokens|chars|words|genes|counts|cells)"
+    r"|tokens?|(token|char|word)_count|tokens_used|datetime|date|(created|updated|modified|added)(_at|_utc|_on|_ts)?"
+    r"|(\w+_)?(timestamp|unix_?(time|ts)|epoch_(time|ms|s|us|ns))(_(ms|us|ns|s|utc))?|ts|row|row_?(num|number|id|nr)|index|idx|level_0|page(_number)?|chunk(_(index|number))?|fold|split"
     r"|seed|cluster|leiden|louvain|batch|total_counts|n_genes_by_counts|n_?(count|feature)_rna|percent_mt"
+    r"|(is|in|use|was)_(train(ing)?|test|val(id(ation)?)?|eval|holdout|outlier|doublet|duplicate|deleted|excluded)"
     r"|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
 )
 """Names of columns of numbers that describe the rows."""
+_TIME = re.compile(r"time|date|at|epoch|created|updated|modified|when")
+"""Words in names of columns of times."""
+_UNIX_TIMES = tuple((9.4e8 * unit, 2.2e9 * unit) for unit in (1, 1e3, 1e6, 1e9))
+"""Times from 1999 to 2039 as seconds, milliseconds, microseconds and nanoseconds since 1970."""
 _FEATURE_COLUMN = re.compile(r"(neuron|unit|cell|roi|channel|electrode|voxel|gene|feature|variable)s?(_(id|name))?")
 """Names of columns that, in a table with one row for each input and feature, name the feature."""
 _MOST_LONG = 8
@@ -92,6 +101,16 @@ _LONGEST_ID = 32
 _NAMED = 4
 """Maximum number of left-out columns that a statement names."""
 _MUCH = 4
+_UNNAMED = re.compile(r"(Unnamed: \d+|__index_level_\d+__)(\.\d+)?")
+"""Names of columns without a name of their own; a table that is saved twice has two."""
+_DECORATED = re.compile(
+    r"[-+(]?\s*[$€£¥]?\s*[-+]?(\d{1,3}([,.'\u2019 \u00a0\u202f]\d{3})+|\d+)([.,]\d+)?\s*[%$€£¥]?\s*\)?"
+)
+"""Numbers with separators of thousands, a percent sign or a currency, which may be in brackets."""
+_MARK = re.compile(
+    r"[<>≤≥]?\s*\W*|[<>≤≥].*|#.*|n\.?/?[ad]\.?|null|none|missing|error|nan|b?l[ol][dq]|bdl|bql", re.IGNORECASE
+)
+"""Texts in place of a value that is missing or out of range."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +188,9 @@ def decide(
     option : str
         Option with which a user chooses columns.
     """
+    if keys is None:
+        require_one_set_of_names([c.name for c in columns], source, option)
+    columns = [_without_row_numbers(c) for c in columns]
     aside = {c.name: "contains the labels" for c in columns if c.name in labels and c.name not in (keys or ())}
     usable = [c for c in columns if c.name not in aside and not c.refusal]
     if keys is not None:
@@ -198,8 +220,8 @@ def decide(
         _require_numbers(family, source)
         rest = {c.name: _beside(c, "numbered columns") for c in columns if c not in family}
         return Layout(tuple(family), {}, {}, identity, certain, rest | aside, is_family=True)
-    _require_clean_text(usable, numeric, source)
-    side = {c.name: f"is named like a property of the rows{_to_use(option)}" for c in numeric if _is_side(c)}
+    _require_clean_text(usable, source, option)
+    side = {c.name: f"{reason}{_to_use(option)}" for c in numeric if (reason := _describes_rows(c))}
     coordinates = [c.name for c in numeric if c.name.lower() in _COORDINATES]
     if len(coordinates) > 1 and len(numeric) - len(side) - len(coordinates) >= _FEWEST:
         side |= dict.fromkeys(coordinates, f"is named like a coordinate{_to_use(option)}")
@@ -251,6 +273,43 @@ def _is_side(column: Column) -> bool:
     return _SIDE.fullmatch("_".join(words_of(column.name))) is not None
 
 
+def _describes_rows(column: Column) -> str:
+    """Return why a column of numbers describes the rows rather than being a feature, or an empty text."""
+    if _is_side(column):
+        return "is named like a property of the rows"
+    head = [value for value in column.head() if not is_missing(value)]
+    if not head:
+        return ""
+    if has_word(column.name, _TIME) and any(low < min(head) and max(head) < high for low, high in _UNIX_TIMES):
+        return "contains times"
+    counts = len(head) >= SAMPLE and head[0] in (0, 1) and all(b - a == 1 for a, b in pairwise(head))
+    return "counts the rows" if counts and Names.build(column.values()).counts_rows else ""
+
+
+def _without_row_numbers(column: Column) -> Column:
+    """Return a column with a refusal if it has no name of its own and numbers the rows."""
+    if column.refusal or column.kind != "numbers" or not is_unnamed(column.name):
+        return column
+    return replace(column, refusal=_ROW_NUMBERS) if distinct_values(column.values()) else column
+
+
+def is_unnamed(name: str) -> bool:
+    """Return whether a name is a default that pandas gives to columns without a name."""
+    return _UNNAMED.fullmatch(name) is not None
+
+
+def require_one_set_of_names(names: Sequence[str], source: str, option: str = "keys=") -> None:
+    """Refuse two tables side by side, whose columns have the same names."""
+    repeated = [name for name, number in Counter(names).items() if number > 1]
+    if len(repeated) > 1 and 2 * len(repeated) > len(set(names)):
+        raise ValueError(
+            f"{source} must have one column of each name, got {len(repeated)} names of several columns, such as "
+            f"{join_names(repeated[:2])}; give the columns of each representation names of their own"
+            + f", such as a_0 and b_0, and choose with {option}"
+            * bool(option)
+        )
+
+
 def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column | None, bool]:
     """Return the column that identifies rows, and whether it is named like one."""
     able = {
@@ -267,6 +326,10 @@ def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column
     first = columns[0] if columns else None
     if first is None or first.name not in able or is_identity_name(first.name):
         return content, False
+    if numbered := {c.name: c for c in able.values() if c.refusal == _ROW_NUMBERS}:
+        # A table that is saved twice numbers its rows twice; the older numbers follow the rows.
+        chosen = choose_identity(numbered, lambda name: numbered[name].values())
+        return content or numbered[chosen or next(iter(numbered))], False
     if first.kind == "numbers":
         return (content or first if first.refusal else content), False
     return (first if find_vectors(first.head()) is None else content), False
@@ -385,7 +448,10 @@ def _main_family(
         n_others = sum(not _is_side(c) for c in numeric) - n_numbers
         counted = _count_up(family)
         enough = PICTURE_COLUMNS if known and (words or counted) else _FEWEST
-        if len(family) >= enough and (known or (counted and len(family) * _MUCH > n_others)):
+        beside = [c.name for c in numeric if c not in family and not _is_side(c)]
+        if len(family) >= enough and (
+            known or (counted and len(family) * _MUCH > n_others and not look_like_genes(beside))
+        ):
             likely[prefix] = family
     if not likely:
         return ()
@@ -427,18 +493,36 @@ def _require_numbers(family: Sequence[Column], source: str) -> None:
             )
 
 
-def _require_clean_text(usable: Sequence[Column], numeric: Sequence[Column], source: str) -> None:
-    """Refuse a column of numbers in which a few values are text, which would otherwise be left out."""
+def _require_clean_text(usable: Sequence[Column], source: str, option: str) -> None:
+    """Refuse a column of numbers in which some values are text, which would otherwise be left out."""
     for column in usable:
         if column.kind != "text" or is_identity_name(column.name):
             continue
-        present = [value for value in column.head() if not is_missing(value)]
-        n_numbers = sum(_is_number(value) for value in present)
-        if present and n_numbers * 2 > len(present) and n_numbers < len(present):
-            row, value = _first_text(column.values())
+        present = [str(value).strip() for value in column.head() if not is_missing(value)]
+        numbers = [value for value in present if _is_number(value)]
+        others = [value for value in present if not _is_number(value)]
+        decorated = [value for value in others if _DECORATED.fullmatch(value)]
+        if present and decorated and len(numbers) + len(decorated) > len(present) // 2:
+            example = max(decorated, key=lambda value: len(re.findall(r"\W", value)))
+            raise ValueError(
+                f"column {column.name!r} of {source} must contain plain numbers such as 1234.5, got "
+                f"{shorten(example)}; remove separators of thousands, units and signs of currencies"
+                + f", or name the features in {option}"
+                * bool(option)
+            )
+        if len(numbers) * 2 <= len(present):
+            continue
+        row, value = _first_text(column.values())
+        if value == column.name:
+            raise ValueError(
+                f"{source} must have one line of column names, got them again in row {row}, as in files that were "
+                "joined; remove these lines"
+            )
+        # Codes such as chromosomes (1, 2, X) are whole numbers beside letters; measurements are not.
+        if row >= 0 and (_MARK.fullmatch(value) or not all(number.lstrip("+-").isdigit() for number in numbers)):
             raise ValueError(
                 f"column {column.name!r} of {source} must contain numbers in every row, got {shorten(value)} in "
-                f"row {row}"
+                f"row {row}" + f"; correct it, or name the features in {option}" * bool(option)
             )
 
 
@@ -446,7 +530,7 @@ def _first_text(values: Any) -> tuple[int, str]:
     for row, value in enumerate(values):
         if isinstance(value, str) and not _is_number(value):
             return row, value
-    return 0, "text"
+    return -1, ""
 
 
 def _is_number(value: Any) -> bool:
@@ -527,7 +611,7 @@ def is_stated(layout: Layout, others: Sequence[str]) -> bool:
     return bool(layout.vectors or others or layout.certain or len(layout.matrix) <= _FEW_STATED or layout.families)
 
 
-_UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
+_ROW_NUMBERS = "has no name and contains row numbers"
 _KINDS = {"M": "dates", "m": "durations", "c": "complex numbers"}
 
 
@@ -552,12 +636,10 @@ def _refusal(position: int, column: pd.Series[Any]) -> str:
     """Return why a column of a text file is no feature, if it has no name or no values."""
     if len(column) == 0:
         return "contains no values"
-    if _UNNAMED.fullmatch(str(column.name)) is None:
+    if not is_unnamed(str(column.name)):
         return ""
     if column.isna().all():
         return "has neither a name nor values"
-    if position == 0 and column.dtype.kind == "i" and column.is_unique:
-        return "has no name and contains row numbers"
     return "has no name and contains row names" if position == 0 and not is_numeric(column) and column.is_unique else ""
 
 

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.inputs.table_columns import label_like_names
+from shesha.inputs.table_columns import is_unnamed, label_like_names
 from shesha.io.safetensors import ORDER
-from shesha.io.tables import csv_table, has_names, is_unnamed, labels_of_table
+from shesha.io.tables import csv_table, has_names, labels_of_table
 from shesha.support import argument_types as kinds
 from shesha.support import atomic_files
 from shesha.support.device_arrays import to_host

@@ -8,6 +8,8 @@ from pathlib import Path
 from shesha.io.file_checks import COMPRESSED
 
 FOLDER_KINDS = "parts of a table, one vector per file, a data set that was saved to disk, or the files of Cell Ranger"
+_LOOKED_AT = 1024
+"""Number of bytes that show whether a file is text."""
 _CARE = "can run any code: do this only with files that you wrote yourself"
 _PLAIN = (
     "data = data.to_dict('split') if hasattr(data, 'columns') else data",
@@ -45,6 +47,11 @@ _FAISS = (
     "index = faiss.read_index({old})",
     "numpy.save({npy}, index.reconstruct_n(0, index.ntotal))",
 )
+_NUMBERS = (
+    "import numpy; n_features = 768  # the number of features",
+    "numpy.save({npy}, numpy.fromfile({old}, dtype='float32').reshape(-1, n_features))  # the type of its numbers",
+)
+_TEXT = ("import numpy", "numpy.save({npy}, numpy.loadtxt({old}))")
 
 _R = (
     "import pyreadr  # or in R: write.csv(readRDS({old}), {csv})",
@@ -93,7 +100,9 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     **dict.fromkeys((".db", ".sqlite", ".sqlite3"), ("Databases are not read", _SQLITE)),
     ".duckdb": ("Databases are not read", _DUCKDB),
     ".lance": ("Lance data sets are not read", _LANCE),
-    ".dat": ("Files of unknown content are not read", ("import numpy", "numpy.save({npy}, numpy.loadtxt({old}))")),
+    **dict.fromkeys(
+        (".dat", ".raw", ".mmap", ".memmap", ".f32", ".float32"), ("Files of unknown content are not read", _NUMBERS)
+    ),
     **dict.fromkeys((".zip", ".tar", ".tgz", ".tar.gz"), ("Archives are not read; unpack it and pass the files", ())),
 }
 """The reason and the lines of Python that convert a file, by file extension."""
@@ -120,7 +129,16 @@ def unsupported(path: Path, endings: Sequence[str]) -> str:
         plain = dict.fromkeys(ending for ending in endings if not ending.endswith(COMPRESSED))
         return f"path must end in one of {', '.join(plain)}, got {str(path)!r}"
     reason, lines = found
+    if lines == _NUMBERS and _is_text(path):
+        lines = _TEXT
     return f"{reason}, got {str(path)!r}{_as_text(path, lines)}"
+
+
+def _is_text(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(_LOOKED_AT).isascii()
 
 
 def convert_objects(path: Path) -> str:

@@ -27,6 +27,12 @@ Value = TypeVar("Value")
 
 _LABEL_KINDS = "fiubUST"
 _MASK = re.compile(r"(?:^|[./_])(?:attention|padding|pad|token)_?mask$", re.IGNORECASE)
+_NUMBERS_OF_ROWS = re.compile(
+    r"(?:^|[./_])(?:(?:input|token|token_type|position|decoder_input)_ids|(?:k?nn_|neighbou?r_)?"
+    r"(?:neighbou?rs?|idx|indices|ids))$",
+    re.IGNORECASE,
+)
+"""Names of integers that number tokens, or the nearest neighbours of each row."""
 _TOKENS = re.compile(r"(?:^|[./_])(?:last_hidden_states?|(?:token|word)_embeddings)$", re.IGNORECASE)
 """Names of arrays that contain the tokens of one layer."""
 _RECORDING = re.compile(
@@ -151,6 +157,8 @@ def contents(
     keys = [visible_name(key) if isinstance(key, str) else key for key in keys] if _is_listing(keys) else keys
     reasons = {name: why_not(array, layer_axis, distances) for name, array in arrays.items()}
     skipped = {name: reason for name, reason in reasons.items() if reason is not None}
+    if keys is None and not distances:
+        skipped |= _by_products({name: array for name, array in arrays.items() if name not in skipped})
     usable = {name: array for name, array in arrays.items() if name not in skipped}
     stacked = {name: distances and _is_distances(array.shape) for name, array in usable.items()}
     splits = {
@@ -322,6 +330,22 @@ def _refusal(path: Path, key: str, known: Iterable[str], skipped: Mapping[str, s
     """Return the error message for an unknown key, which lists the known names."""
     reason = f", which cannot be used because it {skipped[key]}" if key in skipped else ""
     return f"keys must be among {join_names(known)} in {path}, got {key!r}{reason}"
+
+
+def _by_products(matrices: Mapping[str, StoredArray]) -> dict[str, str]:
+    """Return masks, numbers of tokens, and lists of neighbours with their distances, which lie beside others."""
+    numbers = [n for n, a in matrices.items() if _NUMBERS_OF_ROWS.search(n) and a.dtype.kind in "iu"]
+    shapes = {matrices[name].shape for name in numbers}
+    found = {name: "is a mask" for name in matrices if _MASK.search(name)}
+    found |= dict.fromkeys(numbers, "numbers tokens or rows")
+    found |= {
+        name: "contains the distances of neighbours"
+        for name, array in matrices.items()
+        if array.shape in shapes and re.search(r"(?:^|[./_])(?:distances?|dists?)$", name, re.IGNORECASE)
+    }
+    if len(found) == len(matrices):
+        return {}
+    return {name: f"{reason}; it is read only if keys= names it" for name, reason in found.items()}
 
 
 _FEWEST_ITEMS = 3

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import squareform
 
 from shesha.inputs import Names
 from shesha.io.array_selection import Keys, NamedArrays, StoredArray, gather, refused, strings, to_float32
@@ -34,6 +35,8 @@ def hdf5_arrays(path: Path, keys: Keys = None) -> NamedArrays:
                 if len(arrays) == _MOST:
                     raise UnreadableFileError(f"HDF5 file {path} must contain at most {_MOST:,} data sets, got more")
                 arrays[name] = found
+            if {"dissimilarities", "pattern_descriptors"} <= set(root) and not _links(arrays):
+                return _toolbox(path, arrays)
             frames = [name for name in root if "pandas_type" in root[name].attrs] if not _links(arrays) else []
             for name in frames:
                 arrays, names = _pandas(path, root, name, arrays)
@@ -106,6 +109,33 @@ def read_dataset(path: Path, place: str) -> Array:
     if values.dtype.kind == "O":
         return strings(values.ravel()).reshape(values.shape)
     return to_float32(values.view("u2")) if values.dtype.kind == "V" and values.dtype.itemsize == 2 else values
+
+
+def _toolbox(path: Path, arrays: dict[str, StoredArray]) -> NamedArrays:
+    """Describe the RDMs that rsatoolbox stored as square matrices, named by the one descriptor of the patterns."""
+    n_rdms, n_pairs = arrays["dissimilarities"].shape
+    n = round(0.5 + (0.25 + 2 * n_pairs) ** 0.5)
+
+    def square(k: int) -> Array:
+        require_memory(path, "dissimilarities", (n, n), np.dtype(float), "write fewer patterns")
+        return squareform(read_dataset(path, "dissimilarities")[k], checks=False)
+
+    prefix = "pattern_descriptors/"
+    named = [
+        name
+        for name, array in arrays.items()
+        if name.startswith(prefix) and name != f"{prefix}index" and array.shape == (n,)
+        if len(set(array.load().tolist())) == n
+    ]
+    labels = {name: array for name, array in arrays.items() if name.startswith(prefix)}
+    rdms = {
+        f"dissimilarities[{k}]" if n_rdms > 1 else "dissimilarities": StoredArray(
+            (n, n), np.dtype(float), partial(square, k)
+        )
+        for k in range(n_rdms)
+    }
+    names = Names(arrays[named[0]].load, column=named[0].removeprefix(prefix)) if len(named) == 1 else None
+    return NamedArrays(rdms | labels, names)
 
 
 def _pandas(

@@ -23,8 +23,9 @@ from shesha.support.provenance import state
 from shesha.support.types import Array
 
 _ROLES = {
-    "rows": "presentation stimulus stimuli image trial sample observation obs cell condition item event epoch row "
-    "input text sentence word document record subject participant example instance case n",
+    "rows": "presentation stimulus stimuli stim rep repeat repetition image trial sample observation obs cell "
+    "condition item event epoch row input text sentence word document record subject participant example instance "
+    "case n",
     "layers": "layer time_bin time_step time timepoint lag bin frame tr depth",
     "features": "neuroid feature unit channel voxel gene variable var neuron electrode hidden dim dimension embedding "
     "column roi sensor component pc latent vertex site parcel region contact source d",
@@ -163,6 +164,10 @@ def _order(variable: Any, dims: list[Any]) -> list[Any] | None:
         if len(likely) != 1:
             return None
         roles[likely[0]] = "rows"
+    rows = [dim for dim, role in roles.items() if role == "rows"]
+    if len(rows) == 2:
+        # In recordings, cells are features of trials; elsewhere they are the rows.
+        roles |= {dim: "features" for dim in rows if re.search(r"cells?(_|$)", str(dim).lower())}
     unknown = [dim for dim, role in roles.items() if role is None]
     missing = [role for role in ("features", "layers") if role not in roles.values()]
     roles |= dict(zip(reversed(unknown), missing, strict=False))

@@ -251,7 +251,7 @@ def _warn_of_genes_in_rows(path: Path, found: Contents) -> None:
         [str(name) for name in names.values[:: max(1, len(names) // _MOST_NAMES)]]
         for names in (found.row_names, found.column_names)
     )
-    features, inputs = kinds_if_transposed(rows, columns)
+    features, inputs = kinds_if_transposed(rows, columns, found.row_names.column)
     if features:
         text = f"{path.name}: rows look like {features} ({rows[0]}), columns like {inputs} ({columns[0]})"
         state(text)

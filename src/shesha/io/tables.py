@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from shesha.inputs import NamedRows, Names, could_identify, is_certain_identity, named_index, numbers
+from shesha.inputs.class_labels import class_name
 from shesha.inputs.quantised import as_bytes, decode, scale_columns
 from shesha.inputs.table_columns import (
     INDEX,
@@ -23,8 +25,10 @@ from shesha.inputs.table_columns import (
     Kind,
     Layout,
     decide,
+    is_unnamed,
     offered_keys,
     pandas_columns,
+    require_one_set_of_names,
     state_layout,
 )
 from shesha.inputs.vector_columns import Vectors, find_vectors, insert_missing
@@ -33,7 +37,6 @@ from shesha.io.file_checks import (
     UnreadableFileError,
     file_stem,
     open_bytes,
-    open_text,
     optional,
     reading,
     require_memory,
@@ -92,6 +95,31 @@ def _is_list(kind: Any) -> bool:
     return bool(kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind))
 
 
+def _open_bytes(path: Path) -> IO[bytes]:
+    """Open a text table below the comments at its top."""
+    n_comments = _n_comments(path)
+    stream = open_bytes(path)
+    for _ in range(n_comments):
+        stream.readline()
+    return stream
+
+
+def _open_text(path: Path) -> IO[str]:
+    return io.TextIOWrapper(_open_bytes(path), encoding="utf-8-sig", newline="")
+
+
+def _n_comments(path: Path) -> int:
+    """Return how many lines at the top are comments; the last one may be the line of column names."""
+    with open_bytes(path) as stream:
+        lines = list(takewhile(lambda line: line.startswith(b"#"), islice(stream, _MOST_COMMENTS)))
+    if not lines:
+        return 0
+    with open_bytes(path) as stream:
+        first = next(islice(stream, len(lines), None), b"")
+    is_header = any(0 < first.count(mark) == lines[-1].count(mark) for mark in (b",", b"\t", b";"))
+    return len(lines) - is_header
+
+
 RAGGED = "{} must have {} fields in every line, as in the first, got {} in line {}"
 _UNNAMED_COLUMN = "{} must have a name for every column, got {} names and {} fields in line {}"
 _TOO_MANY = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
@@ -104,7 +132,7 @@ def csv_frame(path: Path, separator: str, *, named: bool = True, **options: Any)
     layout: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig", "index_col": False}
     if named:
         _require_names(path, layout)
-    with open_bytes(path) as stream, _explain_parser_error(path, RAGGED):
+    with _open_bytes(path) as stream, _explain_parser_error(path, RAGGED):
         # If pandas read the file in parts, the type of a column could change from one part to the next.
         layout |= {"header": "infer" if named else None, "low_memory": False, **_precision_options(), **options}
         frame: pd.DataFrame = pd.read_csv(stream, **layout)
@@ -127,7 +155,7 @@ def _require_names(path: Path, layout: dict[str, Any]) -> None:
     """
     import pandas as pd
 
-    with open_bytes(path) as stream, _explain_parser_error(path, _UNNAMED_COLUMN):
+    with _open_bytes(path) as stream, _explain_parser_error(path, _UNNAMED_COLUMN):
         pd.read_csv(stream, header=None, nrows=2, dtype=str, **layout)
 
 
@@ -144,15 +172,13 @@ def _explain_parser_error(path: Path, message: str) -> Iterator[None]:
         raise UnreadableFileError(message.format(path, expected, saw, line)) from error
 
 
-_UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
-
-
 _WITH_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?|[-+]?\d{1,3}(,\d{3})+")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 _DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d+,\d")
 _WIDTH = 8
 """Number of bytes that a number takes in memory."""
 _MOST_COLUMNS = 100_000
+_MOST_COMMENTS = 1000
 _LOOKED_AT = 20
 """Number of lines from which the separator and the decimal sign are inferred."""
 _ROWS = 4096
@@ -196,6 +222,8 @@ def contents_of_table(
     _check_keys(path, table, layout, skipped, keys)
     arrays = {name: _vectors(path, table, name, found) for name, (_, found) in layout.vectors.items()}
     arrays |= {name: _matrix(table, family) for name, family in layout.families.items()}
+    row_names = _row_names(table, layout)
+    layout = _as_rows(layout, row_names)
     if layout.matrix:
         arrays[file_stem(path)] = _matrix(table, layout.matrix)
     found = contents(path, arrays, None, layer_axis)
@@ -208,9 +236,18 @@ def contents_of_table(
         found,
         skipped=skipped,
         labels_available=available,
-        row_names=_row_names(table, layout),
+        row_names=row_names,
         column_names=columns,
     )
+
+
+def _as_rows(layout: Layout, rows: Names | None) -> Layout:
+    """Return the columns in the order of the rows if both have the same names, as in tables of distances."""
+    if rows is None or len(layout.matrix) < 2 or len(rows) != len(layout.matrix):
+        return layout
+    columns = {class_name(column.name): column for column in layout.matrix}
+    names = [str(name) for name in rows.values.tolist()]
+    return replace(layout, matrix=tuple(columns[name] for name in names)) if set(names) == set(columns) else layout
 
 
 @contextmanager
@@ -324,7 +361,12 @@ def csv_table(path: Path, separator: str) -> Table:
             options = {}
         frame = csv_frame(path, separator, named=named and not header, decimal=decimal, **options)
     _require_full_lines(path, separator, frame)
-    frame.columns = frame.columns.map(str)
+    if named:
+        with _of_file():
+            require_one_set_of_names(_first_line(path, separator), str(path))
+    # numpy.savetxt writes the column names as a comment.
+    first, *others = frame.columns.map(str)
+    frame.columns = type(frame.columns)([first.lstrip("#").lstrip() or first, *others])
     frame.columns = (
         list(visible_names(path, dict.fromkeys(frame.columns))) if frame.columns.is_unique else frame.columns
     )
@@ -339,7 +381,7 @@ def _names_below_row_names(path: Path, separator: str) -> list[str]:
 
     Every line then has one field more than the first: a distinct text, or a number in quotes, and numbers.
     """
-    with open_text(path) as stream:
+    with _open_text(path) as stream:
         lines = list(islice((line for line in stream if line.strip()), _LOOKED_AT))
     try:
         header, *rows = csv.reader(lines, delimiter=separator)
@@ -378,7 +420,7 @@ def _frame_vectors(path: Path, frame: pd.DataFrame, name: str, found: Vectors) -
 
 def _require_few_columns(path: Path, separator: str) -> None:
     """Refuse tables with so many columns that reading would take minutes."""
-    with open_text(path) as stream:
+    with _open_text(path) as stream:
         n_columns = stream.readline().count(separator) + 1
     if n_columns > _MOST_COLUMNS:
         raise UnreadableFileError(
@@ -389,7 +431,7 @@ def _require_few_columns(path: Path, separator: str) -> None:
 
 def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
     """Return the actual separator and decimal sign, with a note if they are not those of the file type."""
-    with open_text(path) as stream:
+    with _open_text(path) as stream:
         lines = [line for line in islice(stream, _LOOKED_AT) if line.strip()]
     if not lines or separator in lines[0]:
         return separator, ".", {}
@@ -408,7 +450,7 @@ def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
 
 def _has_decimal_commas(path: Path, separator: str) -> bool:
     """Return whether all fractions in the first lines have a decimal comma; refuse what may mean something else."""
-    with open_text(path) as stream:
+    with _open_text(path) as stream:
         try:
             rows = list(islice(csv.reader(stream, delimiter=separator), _LOOKED_AT))
         except csv.Error:
@@ -434,7 +476,7 @@ def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None
     """Refuse lines with too few fields, which pandas would fill with missing values."""
     if frame.shape[1] < 2 or not frame.iloc[:, -1].isna().any():
         return
-    with reading(path), open_text(path) as stream:
+    with reading(path), _open_text(path) as stream:
         rows = csv.reader(stream, delimiter=separator)
         short = next(((rows.line_num, len(row)) for row in rows if 0 < len(row) < frame.shape[1]), None)
     if short is not None:
@@ -443,11 +485,26 @@ def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None
 
 def has_names(path: Path, separator: str) -> bool:
     """Return whether the first line has column names; numbers count as names only if they count up."""
-    with open_text(path) as stream:
-        first = next((row for row in csv.reader(stream, delimiter=separator) if row), [])
+    first = _first_line(path, separator)
     if not all(map(_is_number, first)):
-        return True
-    return first in ([str(i) for i in range(start, start + len(first))] for start in (0, 1))
+        return len(first) > 1 or not _is_repeated(path, first)
+    # Tables that were joined side by side count more than once.
+    starts = [place for place, name in enumerate(first) if name == first[0]]
+    runs = [first[start:end] for start, end in zip(starts, [*starts[1:], len(first)], strict=True)]
+    counts = [[str(number) for number in range(start, start + len(first))] for start in (0, 1)]
+    return any(all(run == count[: len(run)] for run in runs) for count in counts)
+
+
+def _is_repeated(path: Path, first: Sequence[str]) -> bool:
+    """Return whether the first line of a table of one column, such as a list of labels, occurs again."""
+    with _open_text(path) as stream:
+        return sum([line.strip().strip('"')] == list(first) for line in stream) > 1
+
+
+def _first_line(path: Path, separator: str) -> list[str]:
+    """Return the fields of the first line that is not empty."""
+    with _open_text(path) as stream:
+        return next((row for row in csv.reader(stream, delimiter=separator) if row), [])
 
 
 def _is_number(field: str) -> bool:
@@ -572,11 +629,6 @@ def _require_room(path: Path, rows: int, names: Sequence[str]) -> None:
     need = _WIDTH * rows * len(names)
     require_memory(path, join_names(names), (rows, len(names)), np.dtype(float), "write fewer columns or rows")
     require_plausible(path, join_names(names), need, path.stat().st_size)
-
-
-def is_unnamed(name: str) -> bool:
-    """Return whether a name is a default that pandas gives to columns without a name."""
-    return _UNNAMED.fullmatch(name) is not None
 
 
 def _parquet_batches(path: Path, name: str) -> Iterator[Any]:

@@ -95,8 +95,21 @@ def _are_names(first: Sequence[bytes], body: Sequence[Sequence[bytes]]) -> bool:
 
 
 def _first_lines(path: Path) -> list[bytes]:
+    lines = _top(path)
+    return [line for line in lines[_n_comments(lines) :] if line.strip()]
+
+
+def _top(path: Path) -> list[bytes]:
     with reading(path), open_bytes(path) as stream:
-        return [line for line in islice(iter(lambda: stream.readline(_LONGEST), b""), _LOOKED_AT) if line.strip()]
+        return list(islice(iter(lambda: stream.readline(_LONGEST), b""), _LOOKED_AT))
+
+
+def _n_comments(lines: Sequence[bytes]) -> int:
+    """Return how many lines at the top are comments, as numpy.savetxt writes them; a vector may be that of '#'."""
+    comments = takewhile(
+        lambda line: line.startswith(b"#") and not _are_numbers(line.strip(b"# \r\n").split() or [b"text"]), lines
+    )
+    return len(list(comments))
 
 
 def _declared(lines: Sequence[bytes]) -> tuple[int, int] | None:
@@ -121,7 +134,9 @@ def _vectors(path: Path, layout: str) -> NamedArrays:
             f"{path.stat().st_size:,} bytes"
         )
     width = declared[1] if declared else _width(path, layout)
-    words, matrix = _parse(path, width, has_words=layout == "words", skip=declared is not None)
+    words, matrix = _parse(
+        path, width, has_words=layout == "words", skip=_n_comments(_top(path)) + (declared is not None)
+    )
     if declared is not None and len(matrix) != declared[0]:
         raise UnreadableFileError(
             f"word2vec file {path} must contain {declared[0]:,} vectors as it declares, got {len(matrix):,}"
@@ -136,11 +151,11 @@ def _width(path: Path, layout: str) -> int:
     return len(body[0]) if layout == "numbers" else _n_numbers(body)
 
 
-def _parse(path: Path, width: int, *, has_words: bool, skip: bool) -> tuple[Array | None, Array]:
+def _parse(path: Path, width: int, *, has_words: bool, skip: int) -> tuple[Array | None, Array]:
     """Parse the lines in blocks; the numbers of a line are its last `width` fields."""
     words: list[str] = []
     blocks: list[Array] = []
-    number = int(skip)
+    number = skip
     for lines in _blocks(path, skip):
         texts = []
         for line in lines:
@@ -157,11 +172,12 @@ def _parse(path: Path, width: int, *, has_words: bool, skip: bool) -> tuple[Arra
     return (np.array(words, dtype=object) if has_words else None), matrix
 
 
-def _blocks(path: Path, skip: bool) -> Iterator[list[bytes]]:
-    """Yield the lines that are not empty, a few megabytes at a time, without a first line if `skip`."""
+def _blocks(path: Path, skip: int) -> Iterator[list[bytes]]:
+    """Yield the lines that are not empty, a few megabytes at a time, below the first `skip` lines."""
     with open_bytes(path) as stream:
         with reading(path):
-            stream.readline(_LONGEST) if skip else None
+            for _ in range(skip):
+                stream.readline(_LONGEST)
         while True:
             with reading(path):
                 lines = stream.readlines(_BLOCK)

@@ -74,6 +74,10 @@ class Trials:
             columns = _columns(source, conditions, trials.n_total, name)
         except ValueError as error:
             n_columns = np.shape(X)[1]
+            if np.ndim(X) == 3 and trials.source is None:
+                raise ValueError(
+                    f"{error}; the axes of {name} are trials, neurons and times, got {np.shape(X)}"
+                ) from error
             if not str(error).endswith(f"trials, got {n_columns}") or n_columns == trials.n_total:
                 raise
             raise ValueError(
@@ -109,6 +113,11 @@ class Trials:
             text = f"{int((~alive).sum())} of {count(len(alive), 'neuron')} without any number (NaN) left out"
             provenance.state(text if name == "X" else f"{name}: {text}")
             values = values[:, neurons]
+        if values.ndim == 3 and source is None:
+            axes = (
+                f"{count(len(values), 'trial')} x {count(values.shape[1], 'neuron')} x {count(values.shape[2], 'time')}"
+            )
+            provenance.state(f"{name}: {axes}")
         one = np.zeros(len(values), dtype=np.intp)
         trials = cls(values, one, ("",), source, (), None, neurons, len(values), X)
         trials = trials.keep(recorded, "without any number (NaN)", name)
@@ -345,8 +354,11 @@ def _conditions_from_coordinates(X: Any, conditions: Any, name: str, role: str) 
     named = [conditions] if isinstance(conditions, str) else conditions
     if not is_labelled(X):
         if isinstance(conditions, str):
+            column = getattr(X, "columns", ())
+            hint = f"; pass {name}[{conditions!r}], and only the columns of neurons as {name}"
             raise TypeError(
                 f"{role} must be one label per trial if {name} has no named axes, got the name {conditions!r}"
+                + hint * (conditions in column)
             )
         return conditions
     names = isinstance(named, list | tuple) and all(isinstance(entry, str) for entry in named)

@@ -94,6 +94,12 @@ def check_tracked(
     if names is not None and len(kinds.sequence(names, "names")) != table.shape[1]:
         raise ValueError(f"names must be one per column of tracked ({table.shape[1]}), got {len(names)}")
     table = table.astype(np.intp)
+    if (
+        first == 0
+        and table.size
+        and (table.min(axis=0, where=table >= 0, initial=np.iinfo(table.dtype).max) == 1).all()
+    ):
+        state("tracked counts neurons from 0, although no session has its neuron 0 (pass first=1 if it counts from 1)")
     if first == 1:
         table = np.where(table > 0, table - 1, np.where(table == 0, MISSING, table))
     for index, column in enumerate(table.T):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -88,6 +89,7 @@ def _warn_of_windows_without_recording(
         )
 
 
+_LOOKED_AT = 20
 _ROUNDING = 4
 """Number of rounding steps of the spike times within which a spike counts as being on an edge."""
 
@@ -106,8 +108,8 @@ def _trains(spikes: Any, clusters: Any) -> list[Any]:
     kinds.instance(spikes, Iterable, "spikes", "spike times, one array per neuron")
     if clusters is None and isinstance(spikes, list | tuple) and len(spikes) == 2 and _is_flat_pair(*spikes):
         spikes, clusters = spikes
-    if hasattr(spikes, "columns") and "spike_times" in spikes.columns:
-        spikes = spikes["spike_times"]
+    if hasattr(spikes, "columns"):
+        spikes, clusters = _from_table(spikes, clusters)
     if clusters is not None:
         times, codes = np.ravel(to_host(spikes, "spikes")), np.ravel(to_host(clusters, "clusters"))
         if times.shape != codes.shape:
@@ -129,6 +131,23 @@ def _trains(spikes: Any, clusters: Any) -> list[Any]:
             "spike as clusters="
         )
     return trains
+
+
+_TIMES = re.compile(r"(spike_?)?times?(_s|_ms)?|timestamps?|t", re.IGNORECASE)
+_UNITS = re.compile(r"(spike_)?(unit|cluster|neuron|cell)s?(_?(id|index|label))?", re.IGNORECASE)
+
+
+def _from_table(table: Any, clusters: Any) -> tuple[Any, Any]:
+    """Return the times and neurons in a table with one row per spike, or with one row per neuron."""
+    times, units = ([name for name in table.columns if kind.fullmatch(str(name))] for kind in (_TIMES, _UNITS))
+    listed = len(times) == 1 and all(np.size(value) == 1 for value in list(table[times[0]])[:_LOOKED_AT])
+    if len(times) != 1 or (listed and clusters is None and len(units) != 1):
+        columns = check.join_items(map(repr, table.columns))
+        raise TypeError(
+            f"spikes must have one column of times, and one of neurons (clusters=), got a table with the columns "
+            f"{columns}; pass the times, and the neuron of each spike as clusters="
+        )
+    return table[times[0]], table[units[0]] if listed and clusters is None else clusters
 
 
 def _is_flat_pair(times: Any, clusters: Any) -> bool:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shesha._version import DISTRIBUTION, __version__
-from shesha.report.sections import Either
 from shesha.report.text_layout import blocks
 from shesha.report.words import WORDS
 from shesha.support.optional import require
@@ -406,8 +405,7 @@ def _group_parts(parts: Iterable[Part]) -> list[list[Part]]:
 def _has(page: Page, kind: str) -> bool:
     """Return whether a page contains a part of the given kind."""
     parts = [*page.numbers, *page.doubts, *(part for section in page.sections for part in section.parts)]
-    inner = [option for part in parts if isinstance(part, Either) for option in part.parts]
-    return any(part.kind == kind for part in (*parts, *inner))
+    return any(part.kind == kind for part in parts)
 
 
 _OWN: dict[str, Any] = {

@@ -118,12 +118,9 @@ _NAMED = 3
 """Most representations that a sentence lists by name."""
 
 
-def headline(audit: Audit, *, brief: bool = False) -> Section:
-    """Return the headline: the data, which stability is above chance, and how well labels agree with it.
-
-    A brief headline gives the number of representations instead of naming more than two.
-    """
-    sentences = [*_chance_sentence(audit, 2 if brief else _NAMED), _order(audit)]
+def headline(audit: Audit) -> Section:
+    """Return the headline: the data, which stability is above chance, and how well labels agree with it."""
+    sentences = [*_chance_sentence(audit), _order(audit)]
     # Principal components of cells have no stable axes, so agreement with the labels is the first question.
     labels_first = all(map(has_uninformative_axes, audit.representations))
     return Section(_title(audit), texts([_labels(audit), *sentences] if labels_first else [*sentences, _labels(audit)]))
@@ -153,12 +150,12 @@ def _format_range(numbers: set[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _chance_sentence(audit: Audit, most: int) -> list[str]:
+def _chance_sentence(audit: Audit) -> list[str]:
     scored = [finding for finding in audit.representations if _has_value(finding.feature_split)]
     if not scored:
         return [_no_scores_sentence(audit)]
     return [
-        sentence(_which(audit, findings, most), findings)
+        sentence(_which(audit, findings), findings)
         for kind, sentence in _SENTENCES.items()
         if (findings := [finding for finding in scored if _kind(finding) == kind])
     ]
@@ -177,10 +174,8 @@ def _kind(finding: RepresentationAudit) -> str:
     return "near zero" if _value_or_lowest(finding.feature_split) < NEAR_ZERO else "above"
 
 
-def _which(audit: Audit, findings: Sequence[RepresentationAudit], most: int) -> str:
+def _which(audit: Audit, findings: Sequence[RepresentationAudit]) -> str:
     several = len(audit.representations)
-    if most < min(_NAMED, len(findings)) and len(findings) < several:
-        return f"{len(findings)} of {several}, "
     return "" if several == 1 else f"{list_names(_names(findings), several)}, "
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from shesha.report import page_width, wrap
+from shesha.report import Part
 from shesha.results.base import Result
-from shesha.results.number import Number
+from shesha.results.number import Number, table_of_numbers
 
 IndexAdvice = Literal["keep", "map", "re-embed", "undecided"]
 IndexMetric = Literal["cosine", "ip", "l2"]
@@ -81,12 +81,6 @@ class IndexChange(Result):
         tested = f"; among half of the rows, as maps are tested: {lists[1]}" if halves else ""
         return f"recall@{self.k}: {lists[0]}{tested}. A loss of {self.tolerance:g} is accepted."
 
-    def _text(self) -> str:
-        """Return a text with the advice and one line per option."""
-        from shesha.report import columns
-
-        rows = [["new queries, old vectors", f"recall@{self.k}", "interval"]]
-        for score in self.recalls:
-            interval = f"[{score.low:.3f}, {score.high:.3f}]" if score.low == score.low else score.reason
-            rows.append([score.name, f"{score.value:.3f}" if score.value == score.value else "", interval])
-        return "\n".join([*wrap(self.headline, page_width(), hanging=""), "", *columns(rows, "<><", indent="  ")])
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the recall of each way to search."""
+        return table_of_numbers(self.recalls, f"Recall of the {self.k} nearest, new queries among old vectors")
