@@ -216,7 +216,7 @@ def test_some_values_are_enough(invoke, folder):
 @pytest.fixture
 def ctrl_c():
     """A measure in which Ctrl-C comes."""
-    kept = dict(registry._measures), dict(registry._aliases)
+    kept = dict(registry.MEASURES.known), dict(registry.MEASURES.aliases)
 
     @measures.measure(
         "Ctrl-C",
@@ -236,7 +236,7 @@ def ctrl_c():
         raise KeyboardInterrupt
 
     yield "Ctrl-C"
-    for table, before in zip((registry._measures, registry._aliases), kept, strict=True):
+    for table, before in zip((registry.MEASURES.known, registry.MEASURES.aliases), kept, strict=True):
         table.clear()
         table.update(before)
 
