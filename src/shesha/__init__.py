@@ -12,7 +12,10 @@ _conflicting_distributions.notice()
 if TYPE_CHECKING:
     import shesha.benchmark as benchmark
     import shesha.bio as bio
+    import shesha.calibration as calibration
     import shesha.coherence as coherence
+    import shesha.comparison as comparison
+    import shesha.core as core
     import shesha.data as data
     import shesha.descriptors as descriptors
     import shesha.drift as drift
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     import shesha.neuro as neuro
     import shesha.nulls as nulls
     import shesha.report as report
+    import shesha.results as results
     import shesha.sim as sim
     import shesha.stability as stability
     import shesha.steering as steering
@@ -136,6 +140,7 @@ __all__ = [
     "bio",
     "calibrate",
     "calibrate_layers",
+    "calibration",
     "cite",
     "class_separation_ratio",
     "coherence",
@@ -144,8 +149,10 @@ __all__ = [
     "compare_layers",
     "compare_several_within",
     "compare_within",
+    "comparison",
     "compute_rdm",
     "consensus",
+    "core",
     "data",
     "descriptors",
     "diff",
@@ -174,6 +181,7 @@ __all__ = [
     "rdm_similarity",
     "replicate_stability",
     "report",
+    "results",
     "sample_split",
     "shesha",
     "sim",

@@ -62,7 +62,7 @@ def test_a_change_names_the_first_layer_and_the_largest():
     found = headline(layers("within noise", "changed", "changed"))
     assert found == (
         "2 of 3 layers changed beyond noise, from layer 1 on. The largest change is in layer 2: RDM drift 0.300. "
-        "Noise alone reaches 0.020 (3 re-encodings)."
+        "Noise alone reaches 0.020 (3 re-encodings); a change must exceed 0.040."
     )
 
 
@@ -99,7 +99,7 @@ def test_a_headline_holds_for_scattered_changes():
         "2 of 4 layers changed beyond noise, starting with layer 0. The largest change beyond noise is in layer 2: "
     )
     assert headline(layers("within noise")) == (
-        "No change exceeds noise: RDM drift 0.100. Noise alone reaches 0.020 (3 re-encodings), and a change must "
+        "No change exceeds noise: RDM drift 0.100. Noise alone reaches 0.020 (3 re-encodings); a change must "
         "exceed 0.040."
     )
 
@@ -146,7 +146,7 @@ def test_other_vectors_of_the_same_geometry_are_said():
 def test_two_kinds_of_noise_have_two_names():
     found = layers("changed")
     found.layers[0].floors = {"re-encodings": 0.001, "further runs": 0.02}
-    assert "Noise alone reaches 0.020, with re-encodings 0.001, further runs 0.020 (3 re-encodings)" in headline(found)
+    assert "Re-encoding noise reaches 0.001, seed noise reaches 0.020 (3 re-encodings)" in headline(found)
 
 
 def test_sentences_follow_the_options():

@@ -35,7 +35,7 @@ from shesha.report import (
     wrap,
 )
 from shesha.results.generic_page import every_number, generic_page
-from shesha.results.paper_sentences import paper_sentence, sentence_sections
+from shesha.results.paper_sentences import has_sentence, paper_sentence, sentence_sections
 from shesha.support import argument_types
 from shesha.support.atomic_files import write_text
 from shesha.support.provenance import restricts_rows
@@ -310,6 +310,19 @@ class Result:
             Number of spaces per level. Default: everything on one line.
         """
         return json.dumps(replace_non_json({"shesha": __version__, **self.to_dict()}), indent=indent, allow_nan=False)
+
+    def to_uns(self) -> dict[str, Any]:
+        """Return the result as AnnData stores it: ``adata.uns["audit"] = audit.to_uns()`` can be written to h5ad.
+
+        The keys are `text`, `sentence`, `table` (of `to_frame(full=True)`) and `json` (of `to_json`). AnnData cannot
+        write what `to_dict` returns, because it has no lists of dictionaries.
+        """
+        table = self.to_frame(full=True).reset_index(drop=False)
+        for name in table.columns[[not isinstance(kind, np.dtype) or kind.kind == "O" for kind in table.dtypes]]:
+            table[name] = ["" if cell is None or cell != cell else str(cell) for cell in table[name]]
+        table.attrs, table.index = {}, table.index.astype(str)
+        words = {"text": str(self), "sentence": self.sentence() if has_sentence(self) else ""}
+        return {**words, "table": table, "json": self.to_json()}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the result to a JSON file that `shesha.load` reads back exactly.

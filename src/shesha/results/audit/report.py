@@ -21,7 +21,16 @@ from shesha.report import (
     Text,
     texts,
 )
-from shesha.results.audit.verdict import find_estimate, headline, interval, list_names, readings, verdict
+from shesha.results.audit.verdict import (
+    find_estimate,
+    has_uninformative_axes,
+    headline,
+    interval,
+    list_names,
+    readings,
+    verdict,
+    what_to_do,
+)
 from shesha.results.generic_page import run_details
 from shesha.results.number import numeral, numeral_of_p
 from shesha.support.wording import count, lowercase_start
@@ -221,7 +230,14 @@ _SCALE = (
     "Do random halves of the features have the same geometry? Reference values: unrelated features 0, an untrained "
     "digits network 0.60 to 0.76, MiniLM 0.64 to 0.80."
 )
-_AGREEMENT = "Alignment: are rows with the same label closer to each other than to other rows?"
+_CELL_SCALE = (
+    "Reference values for principal components of cells: feature split 0, basis-averaged split 0.17 (one cell line) to "
+    "0.87 (several types of blood cells)."
+)
+_AGREEMENT = (
+    "Alignment: are rows with the same label closer to each other than to other rows? Reference values: random labels "
+    "0, cell types of blood 0.49 to 0.54."
+)
 
 
 def next_steps(commands: Sequence[tuple[str, str]]) -> Section:
@@ -301,7 +317,7 @@ def audit_metrics(audit: Audit) -> list[Metric]:
 def _score_table(audit: Audit) -> tuple[Part, ...]:
     """Show the ranking score with its chance level and verdict, or the agreement with labels without stability."""
     known = list(audit.representations)
-    is_stability = any(row.ranking_score is not None for row in known)
+    is_stability = _leads_with_stability(known)
     scores = [row.ranking_score if is_stability else find_estimate(row, _ALIGNMENT) for row in known]
     tests = [row.chance if is_stability else score for row, score in zip(known, scores, strict=True)]
     verdicts = [
@@ -331,19 +347,29 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
     return (Table(tuple(names), groups, "Stability", "representation", important),)
 
 
+def _leads_with_stability(findings: Sequence[RepresentationAudit]) -> bool:
+    """Return whether stability comes first: it does unless all axes are principal components and there are labels."""
+    has_labels = any(find_estimate(row, _ALIGNMENT) is not None for row in findings)
+    if has_labels and all(map(has_uninformative_axes, findings)):
+        return False
+    return any(row.ranking_score is not None for row in findings)
+
+
 def _remarks(audit: Audit) -> Iterator[str]:
     """Explain sizes, brackets and the scale of the score, and name the representation that drifted farthest."""
     known = [row for row in audit.representations if not row.reason]
     if not known:
         return
-    is_stability = any(row.ranking_score is not None for row in known)
+    is_stability = _leads_with_stability(known)
     scores = [row.ranking_score if is_stability else find_estimate(row, _ALIGNMENT) for row in known]
     has_interval = any(score is not None and score.has_interval for score in scores)
     level = 100 * audit.options.get("confidence", 0.95)
     brackets = f"Brackets are {level:g}% intervals. " if has_interval else ""
     ties = "= after a rank: the interval overlaps that of the next better rank. " if _has_ties(audit, known) else ""
+    scale = _CELL_SCALE if all(map(has_uninformative_axes, known)) else _SCALE
     sizes = "" if _size_columns(audit, known) else f"{_sizes(audit)}. "
-    yield f"{sizes}{brackets}{ties}{_SCALE if is_stability else _AGREEMENT}"
+    yield f"{sizes}{brackets}{ties}{scale if is_stability else _AGREEMENT}"
+    yield from filter(None, [what_to_do(known) if is_stability else ""])
     yield from filter(None, [_farthest(audit)])
 
 

@@ -49,12 +49,8 @@ def headline(result: Diff) -> str:
         beyond = " beyond noise" if any(layer.value > largest.value for layer in known) else ""
         beyond = beyond if changed else " among them" if beyond else ""
         answer = f"{answer}. The largest change{beyond} is in {largest.name}"
-    limit = (
-        ""
-        if changed or largest.limit == largest.noise
-        else f", and a change must exceed {format_number(largest.limit)}"
-    )
-    noise = f"Noise alone reaches {_format_noise(largest)} ({result.noise_source}){limit}"
+    limit = f"; a change must exceed {format_number(largest.limit)}" if largest.limit != largest.noise else ""
+    noise = f"{_format_noise(largest)} ({result.noise_source}){limit}"
     return f"{compared}{answer}: {_format_drift(largest)}. {noise}."
 
 
@@ -84,11 +80,14 @@ def _count_undecided(n: int) -> str:
 
 
 def _format_noise(layer: LayerChange) -> str:
-    """Return the noise, and each kind of noise if there are several."""
+    """Return the noise floor: that of re-encodings and that of other seeds have different names."""
     if len(layer.floors) < 2:
-        return format_number(layer.noise)
-    kinds = ", ".join(f"{kind} {format_number(noise)}" for kind, noise in layer.floors.items())
-    return f"{format_number(layer.noise)}, with {kinds}"
+        return f"Noise alone reaches {format_number(layer.noise)}"
+    kinds = [f"{_FLOORS.get(kind, kind)} reaches {format_number(noise)}" for kind, noise in layer.floors.items()]
+    return join_names(kinds)[0].upper() + join_names(kinds)[1:]
+
+
+_FLOORS = {"re-encodings": "re-encoding noise", "further runs": "seed noise"}
 
 
 def _count_with_verb(n: int) -> str:
@@ -168,7 +167,7 @@ def _scale_note(result: Diff) -> str:
         if result.n_scored == result.n_rows
         else f"{result.n_scored:,} of {result.n_rows:,} rows"
     )
-    limit = "the noise" if result.n_noise >= ENOUGH else "twice the noise"
+    limit = "the limit, which is " + ("the largest noise" if result.n_noise >= ENOUGH else "twice the noise")
     title, level = first_title(result), f"{100 * result.confidence:g}%"
     scale = "0 for the same geometry"
     scale += " and about 1 for an unrelated one" if title == "RDM drift" else ""
@@ -315,7 +314,7 @@ def _movement_sections(result: Diff) -> tuple[Section, ...]:
         Column("label", tuple(row.label for row in result.moved), "<"),
         Column("neighbours lost", tuple(f"{row.neighbours_lost:.0%}" for row in result.moved)),
         Column(
-            "in an unchanged model", tuple("" if row.noise != row.noise else f"{row.noise:.0%}" for row in result.moved)
+            _noise_column(result), tuple("" if row.noise != row.noise else f"{row.noise:.0%}" for row in result.moved)
         ),
         Column("moved", tuple(format_number(row.movement) for row in result.moved)),
     )
@@ -327,6 +326,13 @@ def _movement_sections(result: Diff) -> tuple[Section, ...]:
     return (Section("Rows that moved most", tuple(parts), _MOVED.format(result.k)),)
 
 
+def _noise_column(result: Diff) -> str:
+    """Return where neighbours were lost without the change: in re-encodings, between seeds, or in simulated noise."""
+    floors = next((layer.floors for layer in result if layer.name == result.moved_layer), {})
+    return f"lost in {' and '.join(_COLUMNS.get(kind, kind) for kind in floors)}" if floors else "lost without a change"
+
+
+_COLUMNS = {"further runs": "other seeds"}
 _MOVED = (
     "The column 'neighbours lost' has the share of the {} nearest rows that changed. The column 'moved' has 1 "
     "minus the correlation of the row's distances to all other rows before and after."
